@@ -1,1 +1,99 @@
+//! The channel between the two parties of a protocol.
+//!
+//! A [`Channel`] is a raw byte stream in both directions over any [`Transport`]: memory, TCP on the loopback
+//! interface, or the caller's own. Protocols take `&mut Channel` in each call and never own it; they are blocking and
+//! read like the figure in the paper.
+//!
+//! * **Lengths come from local state.** After the handshake nothing on the wire says how long a message is.
+//! * **Writing is buffered**; [`Channel::recv`] flushes first. A public function that ends by sending ends with
+//!   [`Channel::flush`].
+//! * **Writing never waits for the peer to read**, up to [`QUEUE_BOUND`] bytes, so both parties may send first.
+//! * **Waiting is bounded** by a no-progress timeout, [`Channel::set_timeout`].
+//! * **A failed channel stays failed**: after any error, every later call returns [`Error::Broken`].
+//! * **Traffic is counted**, [`Channel::stats`], so that a protocol's cost can be a test.
+//!
+//! The first bytes of a session are a [`handshake`](mod@handshake), which checks that both parties are about to run the
+//! same thing and gives the [`SessionId`] that keys the hashes of the session.
+//!
+//! # Examples
+//!
+//! Two parties in one process:
+//!
+//! ```
+//! use volery_channel::run_two_parties;
+//!
+//! let (question, answer) = run_two_parties(
+//!     |channel| {
+//!         let mut question = [0; 4];
+//!         channel.recv(&mut question)?;
+//!         channel.send(&[42])?;
+//!         channel.flush()?;
+//!         Ok::<_, volery_channel::Error>(question)
+//!     },
+//!     |channel| {
+//!         let mut answer = [0; 1];
+//!         channel.send(b"6*7?")?;
+//!         channel.recv(&mut answer)?; // flushes the question first
+//!         Ok::<_, volery_channel::Error>(answer)
+//!     },
+//! );
+//! assert_eq!(question?, *b"6*7?");
+//! assert_eq!(answer?, [42]);
+//! # Ok::<_, volery_channel::Error>(())
+//! ```
+//!
+//! One's own transport, here a Unix socket pair:
+//!
+//! ```
+//! use std::io::{self, Read, Write};
+//! use std::os::unix::net::UnixStream;
+//! use std::time::Duration;
+//! use volery_channel::{Channel, Transport};
+//!
+//! struct Unix(UnixStream);
+//!
+//! impl Transport for Unix {
+//!     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+//!         // Waits for the peer once the socket's buffer is full: enough where messages are short.
+//!         self.0.set_write_timeout(timeout)?;
+//!         (&self.0).write_all(bytes)
+//!     }
+//!
+//!     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+//!         self.0.set_read_timeout(timeout)?;
+//!         (&self.0).read(bytes)
+//!     }
+//! }
+//!
+//! let (left, right) = UnixStream::pair()?;
+//! let (mut left, mut right) = (Channel::new(Unix(left)), Channel::new(Unix(right)));
+//! left.send(b"hello")?;
+//! left.flush()?;
+//! let mut word = [0; 5];
+//! right.recv(&mut word)?;
+//! assert_eq!(&word, b"hello");
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+
 #![forbid(unsafe_code)]
+
+mod channel;
+mod error;
+pub mod handshake;
+pub mod memory;
+mod parties;
+mod pipe;
+pub mod shaped;
+pub mod tamper;
+pub mod tcp;
+mod transport;
+
+pub use channel::{Channel, Stats, TranscriptHashes};
+pub use error::{Error, Result};
+pub use handshake::{Hello, SessionId, handshake};
+pub use parties::{
+    run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
+};
+pub use pipe::QUEUE_BOUND;
+pub use shaped::shaped;
+pub use transport::Transport;

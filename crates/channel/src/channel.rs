@@ -1,0 +1,376 @@
+//! The one channel type: buffering, counting, and staying broken once broken.
+
+use std::fmt;
+use std::io;
+use std::ops::Sub;
+use std::time::{Duration, Instant};
+
+use volery_primitives::Block;
+
+use crate::pipe::deadline_after;
+use crate::{Error, Result, Transport, memory};
+
+/// Size of the buffers for short messages, in bytes. Longer ones pass by the buffers.
+const BUFFER: usize = 64 << 10;
+
+/// A byte stream to and from the peer.
+///
+/// Sent bytes are buffered until [`flush`](Self::flush), or until [`recv`](Self::recv), which flushes first. Dropping
+/// a channel does **not** send what is in the buffer: a forgotten flush shows in a test, not as a rare hang.
+///
+/// After any error the channel is broken and every later call returns [`Error::Broken`], because the two parties no
+/// longer agree on where in the stream they are.
+pub struct Channel {
+    transport: Box<dyn Transport>,
+    timeout: Option<Duration>,
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    /// The part of `incoming` that is received and not yet handed out.
+    unread: std::ops::Range<usize>,
+    stats: Stats,
+    direction: Option<Direction>,
+    broken: bool,
+    transcript: Option<Box<Transcript>>,
+}
+
+/// What went over a channel, as this party sees it.
+///
+/// A *message* is a longest run of bytes in one direction: it starts with the first byte after a byte of the other
+/// direction, or with the first byte of all, however many calls of [`Channel::send`] or [`Channel::recv`] it takes and
+/// however the transport cuts it. The order of this party's own calls decides, never timing, so the numbers are the
+/// same in every run. If both parties send at the same time, the two of them may count messages differently; the bytes
+/// always agree. Calls with no bytes count nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes sent, including those that wait in the buffer.
+    pub bytes_sent: u64,
+    /// Bytes that [`Channel::recv`] handed out.
+    pub bytes_received: u64,
+    /// Messages sent.
+    pub messages_sent: u64,
+    /// Messages received.
+    pub messages_received: u64,
+    /// Changes between sending and receiving.
+    pub turns: u64,
+}
+
+impl Sub for Stats {
+    type Output = Self;
+
+    /// What was added since `earlier`, a value of the same channel.
+    ///
+    /// # Panics
+    /// If `earlier` is not earlier.
+    fn sub(self, earlier: Self) -> Self {
+        let since = |now: u64, before: u64| {
+            now.checked_sub(before)
+                .expect("the subtracted counts are the earlier ones")
+        };
+        Self {
+            bytes_sent: since(self.bytes_sent, earlier.bytes_sent),
+            bytes_received: since(self.bytes_received, earlier.bytes_received),
+            messages_sent: since(self.messages_sent, earlier.messages_sent),
+            messages_received: since(self.messages_received, earlier.messages_received),
+            turns: since(self.turns, earlier.turns),
+        }
+    }
+}
+
+/// BLAKE3 hashes of the bytes of each direction, see [`Channel::record_transcript`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TranscriptHashes {
+    /// Hash of all bytes sent.
+    pub sent: [u8; 32],
+    /// Hash of all bytes received.
+    pub received: [u8; 32],
+}
+
+#[derive(Default)]
+struct Transcript {
+    sent: blake3::Hasher,
+    received: blake3::Hasher,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Sending,
+    Receiving,
+}
+
+impl Channel {
+    /// A channel over `transport`, without a timeout.
+    #[must_use]
+    pub fn new(transport: impl Transport + 'static) -> Self {
+        Self::with_timeout(transport, None)
+    }
+
+    /// A channel over `transport`; `timeout` as in [`set_timeout`](Self::set_timeout).
+    #[must_use]
+    pub fn with_timeout(transport: impl Transport + 'static, timeout: Option<Duration>) -> Self {
+        Self {
+            transport: Box::new(transport),
+            timeout,
+            outgoing: Vec::with_capacity(BUFFER),
+            incoming: vec![0; BUFFER],
+            unread: 0..0,
+            stats: Stats::default(),
+            direction: None,
+            broken: false,
+            transcript: None,
+        }
+    }
+
+    /// Two connected channels in memory, without a timeout. Dropping one gives [`Error::Disconnected`] at the other.
+    #[must_use]
+    pub fn memory_pair() -> (Self, Self) {
+        let (left, right) = memory::pair();
+        (Self::new(left), Self::new(right))
+    }
+
+    /// Sets the longest time a call may wait without a byte moving; `None` is for ever.
+    ///
+    /// The peer's computing counts as waiting: the timeout must be longer than the peer's longest step.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
+    }
+
+    /// The timeout set by [`set_timeout`](Self::set_timeout).
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Sends `bytes`, at the latest with the next [`flush`](Self::flush) or [`recv`](Self::recv).
+    ///
+    /// # Errors
+    /// If the peer is gone, or [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes are queued and none moved within the timeout.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check()?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.turn(Direction::Sending);
+        self.stats.bytes_sent += bytes.len() as u64;
+        if let Some(transcript) = &mut self.transcript {
+            transcript.sent.update(bytes);
+        }
+        if self.outgoing.len() + bytes.len() > BUFFER {
+            self.flush()?;
+        }
+        if bytes.len() >= BUFFER {
+            return self.write(bytes);
+        }
+        self.outgoing.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Hands everything sent so far to the transport.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn flush(&mut self) -> Result<()> {
+        self.check()?;
+        if self.outgoing.is_empty() {
+            return Ok(());
+        }
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        let result = self.write(&outgoing);
+        outgoing.clear();
+        self.outgoing = outgoing;
+        result
+    }
+
+    /// Flushes, then fills `bytes` with the next bytes from the peer.
+    ///
+    /// # Errors
+    /// If the peer closed before it had sent that many, or nothing came within the timeout.
+    pub fn recv(&mut self, bytes: &mut [u8]) -> Result<()> {
+        self.recv_until(bytes, None)
+    }
+
+    /// As [`recv`](Self::recv), and done by `deadline` as a whole, if there is one.
+    pub(crate) fn recv_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
+        self.flush()?;
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let rest = &mut bytes[filled..];
+            if self.unread.is_empty() && rest.len() >= BUFFER {
+                filled +=
+                    read(&*self.transport, rest, self.timeout, deadline).map_err(|error| {
+                        self.broken = true;
+                        error
+                    })?;
+                continue;
+            }
+            if self.unread.is_empty() {
+                let count = read(&*self.transport, &mut self.incoming, self.timeout, deadline)
+                    .map_err(|error| {
+                        self.broken = true;
+                        error
+                    })?;
+                self.unread = 0..count;
+            }
+            let count = rest.len().min(self.unread.len());
+            rest[..count]
+                .copy_from_slice(&self.incoming[self.unread.start..self.unread.start + count]);
+            self.unread.start += count;
+            filled += count;
+        }
+        if !bytes.is_empty() {
+            self.turn(Direction::Receiving);
+            self.stats.bytes_received += bytes.len() as u64;
+            if let Some(transcript) = &mut self.transcript {
+                transcript.received.update(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends `blocks`, 16 bytes each, little endian.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_blocks(&mut self, blocks: &[Block]) -> Result<()> {
+        if cfg!(target_endian = "little") {
+            return self.send(bytemuck::cast_slice(blocks));
+        }
+        blocks
+            .iter()
+            .try_for_each(|block| self.send(&block.to_bytes()))
+    }
+
+    /// Receives `blocks.len()` blocks, 16 bytes each, little endian.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_blocks(&mut self, blocks: &mut [Block]) -> Result<()> {
+        self.recv(bytemuck::cast_slice_mut(blocks))?;
+        if cfg!(target_endian = "big") {
+            for block in blocks {
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(bytemuck::bytes_of(block));
+                *block = Block::from_bytes(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one block.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_block(&mut self, block: Block) -> Result<()> {
+        self.send(&block.to_bytes())
+    }
+
+    /// Receives one block.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub fn recv_block(&mut self) -> Result<Block> {
+        let mut bytes = [0; 16];
+        self.recv(&mut bytes)?;
+        Ok(Block::from_bytes(bytes))
+    }
+
+    /// What went over the channel so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// How many bytes were sent and wait for a [`flush`](Self::flush).
+    #[must_use]
+    pub fn unflushed(&self) -> usize {
+        self.outgoing.len()
+    }
+
+    /// From now on, hashes all bytes sent and received; [`transcript`](Self::transcript) gives the hashes.
+    ///
+    /// Together with fixed seeds this makes every change of what a protocol sends visible in a test.
+    pub fn record_transcript(&mut self) {
+        self.transcript = Some(Box::default());
+    }
+
+    /// The hashes of what was sent and received since [`record_transcript`](Self::record_transcript); `None` without it.
+    #[must_use]
+    pub fn transcript(&self) -> Option<TranscriptHashes> {
+        self.transcript.as_ref().map(|transcript| TranscriptHashes {
+            sent: transcript.sent.finalize().into(),
+            received: transcript.received.finalize().into(),
+        })
+    }
+
+    /// Makes the channel unusable because of `error`, which is handed back.
+    pub(crate) fn fail(&mut self, error: Error) -> Error {
+        self.broken = true;
+        error
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.broken {
+            Err(Error::Broken)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.transport.write(bytes, self.timeout).map_err(|error| {
+            self.broken = true;
+            Error::from_io(error, "sending: the peer does not read", self.timeout)
+        })
+    }
+
+    /// Counts the start of a message, if `direction` is new.
+    fn turn(&mut self, direction: Direction) {
+        if self.direction == Some(direction) {
+            return;
+        }
+        self.stats.turns += u64::from(self.direction.is_some());
+        self.direction = Some(direction);
+        match direction {
+            Direction::Sending => self.stats.messages_sent += 1,
+            Direction::Receiving => self.stats.messages_received += 1,
+        }
+    }
+}
+
+/// Reads at least one byte within `timeout` and before `deadline`.
+fn read(
+    transport: &dyn Transport,
+    bytes: &mut [u8],
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+) -> Result<usize> {
+    let doing = "waiting for the peer's next message";
+    let mut patience = deadline_after(timeout);
+    if let Some(deadline) = deadline {
+        patience = Some(patience.map_or(deadline, |patience| patience.min(deadline)));
+    }
+    loop {
+        let left = patience.map(|patience| patience.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(Error::from_io(
+                io::ErrorKind::TimedOut.into(),
+                doing,
+                timeout,
+            ));
+        }
+        match transport.read(bytes, left) {
+            Ok(0) => return Err(Error::Disconnected),
+            Ok(count) => return Ok(count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::from_io(error, doing, timeout)),
+        }
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("stats", &self.stats)
+            .field("broken", &self.broken)
+            .finish_non_exhaustive()
+    }
+}

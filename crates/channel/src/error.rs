@@ -1,0 +1,138 @@
+//! What can go wrong between the two parties.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The result of talking to the peer.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call on the channel, or a protocol on top of it, failed.
+///
+/// No variant holds anything secret. Text that came from the peer is shortened and escaped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused something.
+    #[error("input or output failed: {0}")]
+    Io(#[source] io::Error),
+
+    /// The peer closed the connection, or went away, before it had sent all that the protocol expects.
+    #[error(
+        "the peer closed the connection before the protocol was over; its own error message says why"
+    )]
+    Disconnected,
+
+    /// Nothing moved for as long as the timeout allows. Holds what this party was waiting for.
+    #[error("timed out: {0}")]
+    TimedOut(String),
+
+    /// The peer sent something that an honest party never sends. Holds what it was.
+    ///
+    /// Whoever gets this must not go on with the state it holds: the peer may be trying to learn something from it.
+    #[error("the peer does not follow the protocol: {0}")]
+    PeerMisbehaved(&'static str),
+
+    /// The two parties were started with different settings; the first one that differs.
+    #[error("{}", describe_mismatch(field, ours, theirs))]
+    Mismatch {
+        /// The name of the setting.
+        field: String,
+        /// Its value on this side.
+        ours: String,
+        /// Its value on the peer's side, shortened and escaped.
+        theirs: String,
+    },
+
+    /// The address is not on the loopback interface, and a channel that authenticates and encrypts does not exist yet.
+    #[error(
+        "{0} is not a loopback address: this version has no authenticated and encrypted channel yet, so it only \
+         talks within one machine (use 127.0.0.1 or ::1, for instance through an SSH tunnel)"
+    )]
+    NotLoopback(SocketAddr),
+
+    /// An earlier call on this channel failed, so that the two parties no longer agree on where they are.
+    #[error(
+        "the channel is unusable because an earlier call on it failed; the first error says why"
+    )]
+    Broken,
+}
+
+impl Error {
+    /// Sorts an error of the operating system; `doing` and `timeout` describe a timeout.
+    pub(crate) fn from_io(error: io::Error, doing: &str, timeout: Option<Duration>) -> Self {
+        use io::ErrorKind as Kind;
+        match error.kind() {
+            Kind::UnexpectedEof
+            | Kind::BrokenPipe
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::NotConnected => Self::Disconnected,
+            Kind::TimedOut | Kind::WouldBlock => Self::TimedOut(match timeout {
+                Some(timeout) => format!("no progress for {timeout:?} while {doing}"),
+                None => format!("no progress while {doing}"),
+            }),
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::from_io(error, "waiting for the peer", None)
+    }
+}
+
+fn describe_mismatch(field: &str, ours: &str, theirs: &str) -> String {
+    if field == "role" {
+        return format!("both parties have the role {ours:?}: start one of them in the other role");
+    }
+    format!(
+        "the parties disagree on {field}: {ours} here, {theirs} at the peer; start both with the same settings"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_sorted() {
+        let sort = |kind: io::ErrorKind| Error::from(io::Error::from(kind));
+        assert!(matches!(
+            sort(io::ErrorKind::BrokenPipe),
+            Error::Disconnected
+        ));
+        assert!(matches!(
+            sort(io::ErrorKind::UnexpectedEof),
+            Error::Disconnected
+        ));
+        assert!(matches!(
+            sort(io::ErrorKind::ConnectionReset),
+            Error::Disconnected
+        ));
+        assert!(matches!(
+            sort(io::ErrorKind::WouldBlock),
+            Error::TimedOut(_)
+        ));
+        assert!(matches!(
+            sort(io::ErrorKind::PermissionDenied),
+            Error::Io(_)
+        ));
+    }
+
+    #[test]
+    fn mismatch_names_both_values() {
+        let error = Error::Mismatch {
+            field: "n".into(),
+            ours: "10".into(),
+            theirs: "20".into(),
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("disagree on n")
+                && text.contains("10 here")
+                && text.contains("20 at the peer")
+        );
+    }
+}

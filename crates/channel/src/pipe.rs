@@ -1,0 +1,207 @@
+//! A queue of bytes between two threads, bounded by bytes.
+//!
+//! The memory transport is two of these. TCP and the shaped link put one between the caller and their writer thread.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How many bytes the transports of this crate queue before a write waits for the peer to read, per direction.
+pub const QUEUE_BOUND: usize = 256 << 20;
+
+/// Longest chunk: what the reading thread takes at a time.
+pub(crate) const CHUNK: usize = 1 << 20;
+
+/// Some bytes, not to be handed on before `due`.
+pub(crate) struct Chunk {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) due: Option<Instant>,
+}
+
+/// Queue of chunks. A chunk counts against the bound until its bytes are released.
+pub(crate) struct Pipe {
+    state: Mutex<State>,
+    changed: Condvar,
+    bound: usize,
+}
+
+#[derive(Default)]
+struct State {
+    chunks: VecDeque<Chunk>,
+    /// Bytes pushed and not yet released.
+    held: usize,
+    /// Bytes released in all.
+    released: u64,
+    /// The writing end is gone: what is queued may still be taken.
+    closed: bool,
+    /// The reading end is gone, with the reason that later pushes give.
+    failed: Option<io::ErrorKind>,
+}
+
+impl Pipe {
+    pub(crate) fn new() -> Self {
+        Self::with_bound(QUEUE_BOUND)
+    }
+
+    pub(crate) fn with_bound(bound: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            bound,
+        }
+    }
+
+    /// The state; a panic elsewhere cannot leave it inconsistent, so poisoning is ignored.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a change, at most until `deadline`; says whether the deadline has passed.
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        deadline: Option<Instant>,
+    ) -> (MutexGuard<'a, State>, bool) {
+        let Some(deadline) = deadline else {
+            return (
+                self.changed
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                false,
+            );
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return (state, true);
+        }
+        let (state, _) = self
+            .changed
+            .wait_timeout(state, left)
+            .unwrap_or_else(PoisonError::into_inner);
+        (state, false)
+    }
+
+    /// Queues a copy of `bytes`; waits for room only beyond the bound, and then as long as bytes are being released.
+    pub(crate) fn push(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        bytes.chunks(CHUNK).try_for_each(|piece| {
+            self.push_chunk(
+                Chunk {
+                    bytes: piece.to_vec(),
+                    due: None,
+                },
+                timeout,
+            )
+        })
+    }
+
+    /// As [`Pipe::push`], for one chunk.
+    pub(crate) fn push_chunk(&self, chunk: Chunk, timeout: Option<Duration>) -> io::Result<()> {
+        let mut state = self.lock();
+        let mut deadline = deadline_after(timeout);
+        let mut released = state.released;
+        loop {
+            if let Some(kind) = state.failed {
+                return Err(kind.into());
+            }
+            if state.held == 0 || state.held + chunk.bytes.len() <= self.bound {
+                break;
+            }
+            if state.released != released {
+                released = state.released;
+                deadline = deadline_after(timeout);
+            }
+            let late;
+            (state, late) = self.wait(state, deadline);
+            if late {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        state.held += chunk.bytes.len();
+        state.chunks.push_back(chunk);
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The next chunk; `None` once the writing end is closed and all chunks are taken, or the pipe has failed.
+    pub(crate) fn take(&self, timeout: Option<Duration>) -> io::Result<Option<Chunk>> {
+        let deadline = deadline_after(timeout);
+        let mut state = self.lock();
+        loop {
+            if state.failed.is_some() {
+                return Ok(None);
+            }
+            if let Some(chunk) = state.chunks.pop_front() {
+                return Ok(Some(chunk));
+            }
+            if state.closed {
+                return Ok(None);
+            }
+            let late;
+            (state, late) = self.wait(state, deadline);
+            if late {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    /// Says that `count` bytes of a taken chunk are dealt with.
+    pub(crate) fn release(&self, count: usize) {
+        let mut state = self.lock();
+        state.held -= count;
+        state.released += count as u64;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Whether all that was pushed has been released.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().held == 0
+    }
+
+    /// Bytes released in all: changes while there is progress.
+    pub(crate) fn released(&self) -> u64 {
+        self.lock().released
+    }
+
+    /// Why the reading end is gone, if it is.
+    pub(crate) fn failure(&self) -> Option<io::ErrorKind> {
+        self.lock().failed
+    }
+
+    /// Ends the writing side: the reading side still takes what is queued.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Ends the reading side: what is queued is dropped, later pushes fail with `kind`.
+    pub(crate) fn fail(&self, kind: io::ErrorKind) {
+        let mut state = self.lock();
+        state.failed.get_or_insert(kind);
+        state.chunks.clear();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits until `due`, or until the pipe fails; says whether it still works.
+    pub(crate) fn wait_until(&self, due: Instant) -> bool {
+        let mut state = self.lock();
+        loop {
+            if state.failed.is_some() {
+                return false;
+            }
+            let late;
+            (state, late) = self.wait(state, Some(due));
+            if late {
+                return true;
+            }
+        }
+    }
+}
+
+/// The moment `timeout` from now; `None` if there is none, or it is too far away to be written down.
+pub(crate) fn deadline_after(timeout: Option<Duration>) -> Option<Instant> {
+    timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+}

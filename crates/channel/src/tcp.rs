@@ -1,0 +1,342 @@
+//! TCP between two processes of one machine.
+//!
+//! Only loopback addresses are accepted: the bytes are neither encrypted nor authenticated, which the protocols above
+//! assume of their channel. Everything else is refused with [`Error::NotLoopback`].
+//!
+//! A write never waits for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
+//! hands to the operating system what that takes at once; a writer thread sends the rest. Short messages so go out
+//! without a change of threads, and both parties may send large ones at the same time.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+
+use crate::pipe::{Pipe, deadline_after};
+use crate::{Channel, Error, Result, Transport};
+
+/// Waits for one peer on `address` and gives the channel to it.
+///
+/// `timeout` bounds the wait for the peer, and is then the channel's timeout ([`Channel::set_timeout`]).
+///
+/// # Errors
+/// [`Error::NotLoopback`] if the address, or any address that a name stands for, is not on the loopback interface;
+/// [`Error::TimedOut`] if nobody connects; [`Error::Io`] if the address is not usable.
+pub fn listen(address: impl ToSocketAddrs, timeout: Duration) -> Result<Channel> {
+    let stream = Listener::bind(address)?.accept(timeout)?;
+    Ok(Channel::with_timeout(stream, Some(timeout)))
+}
+
+/// Connects to a listening peer, which may start later, and gives the channel to it.
+///
+/// `timeout` bounds the wait for the listener, and is then the channel's timeout ([`Channel::set_timeout`]).
+///
+/// # Errors
+/// [`Error::NotLoopback`] if the address, or any address that a name stands for, is not on the loopback interface;
+/// [`Error::TimedOut`] if nobody listens; [`Error::Io`] if the address is not usable.
+pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Channel> {
+    let stream = Stream::connect(address, timeout)?;
+    Ok(Channel::with_timeout(stream, Some(timeout)))
+}
+
+/// A listening socket on a loopback address.
+#[derive(Debug)]
+pub struct Listener(TcpListener);
+
+impl Listener {
+    /// Listens on `address`; port 0 lets the system choose one.
+    ///
+    /// # Errors
+    /// As [`listen`], except for the time.
+    pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
+        let listener = TcpListener::bind(&*loopback_only(address)?).map_err(Error::Io)?;
+        // `accept` has no timeout that works everywhere, so it asks again and again.
+        listener.set_nonblocking(true).map_err(Error::Io)?;
+        Ok(Self(listener))
+    }
+
+    /// The address listened on.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn local_addr(&self) -> Result<SocketAddr> {
+        self.0.local_addr().map_err(Error::Io)
+    }
+
+    /// Waits for a peer, at most for `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if nobody connects.
+    pub fn accept(&self, timeout: Duration) -> Result<Stream> {
+        let start = Instant::now();
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match self.0.accept() {
+                Ok((stream, _)) => return Stream::new(stream, timeout).map_err(Error::Io),
+                Err(error) if is_passing(error.kind()) => {}
+                Err(error) => return Err(Error::Io(error)),
+            }
+            let Some(left) = timeout.checked_sub(start.elapsed()) else {
+                let address = self
+                    .0
+                    .local_addr()
+                    .map_or_else(|_| "the address".to_owned(), |at| at.to_string());
+                return Err(Error::TimedOut(format!(
+                    "no peer connected to {address} within {timeout:?}"
+                )));
+            };
+            thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(10));
+        }
+    }
+}
+
+/// What may go wrong in `accept` without harm to the next one.
+fn is_passing(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::WouldBlock | Kind::Interrupted | Kind::ConnectionAborted | Kind::ConnectionReset
+    )
+}
+
+/// Resolves `address` and refuses it if any result leaves the machine.
+fn loopback_only(address: impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
+    let addresses: Vec<_> = address.to_socket_addrs().map_err(Error::Io)?.collect();
+    let is_outside = |address: &&SocketAddr| match address.ip() {
+        IpAddr::V4(ip) => !ip.is_loopback(),
+        IpAddr::V6(ip) => !ip.to_canonical().is_loopback(),
+    };
+    match addresses.iter().find(is_outside) {
+        Some(outside) => Err(Error::NotLoopback(*outside)),
+        None if addresses.is_empty() => Err(Error::Io(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the name stands for no address",
+        ))),
+        None => Ok(addresses),
+    }
+}
+
+/// A connected TCP transport.
+///
+/// Dropping it sends what is queued, as long as the peer keeps reading, then closes the connection. Dropping it while
+/// the thread panics closes at once.
+pub struct Stream {
+    socket: Arc<Socket>,
+    queue: Arc<Pipe>,
+    writer: Option<JoinHandle<()>>,
+    /// The read timeout that the socket has now.
+    read_timeout: Mutex<Option<Duration>>,
+    /// How long dropping waits without progress.
+    patience: Duration,
+}
+
+impl Stream {
+    /// Connects to `address`, trying again until a listener is there, at most for `timeout`.
+    ///
+    /// # Errors
+    /// As [`connect`].
+    pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
+        let addresses = loopback_only(address)?;
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            for address in &addresses {
+                let left = timeout
+                    .saturating_sub(start.elapsed())
+                    .max(Duration::from_millis(1));
+                match TcpStream::connect_timeout(address, left) {
+                    Ok(stream) if is_connected_to_itself(&stream) => {}
+                    Ok(stream) => return Self::new(stream, timeout).map_err(Error::Io),
+                    Err(error) if may_come_up(error.kind()) => {}
+                    Err(error) => return Err(Error::Io(error)),
+                }
+            }
+            let Some(left) = timeout.checked_sub(start.elapsed()) else {
+                let list = addresses
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" or ");
+                return Err(Error::TimedOut(format!(
+                    "nobody listened on {list} within {timeout:?}"
+                )));
+            };
+            thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Takes over a connected stream; `patience` is how long dropping waits without progress.
+    fn new(stream: TcpStream, patience: Duration) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        let socket = Arc::new(Socket::from(stream));
+        let queue = Arc::new(Pipe::new());
+        let writer = thread::Builder::new()
+            .name("volery tcp writer".into())
+            .spawn({
+                let (socket, queue) = (Arc::clone(&socket), Arc::clone(&queue));
+                move || send_queued(&socket, &queue)
+            })?;
+        Ok(Self {
+            socket,
+            queue,
+            writer: Some(writer),
+            read_timeout: Mutex::new(None),
+            patience,
+        })
+    }
+
+    /// Sends what the system takes without waiting; returns the number of bytes.
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match self
+                .socket
+                .send_with_flags(&bytes[sent..], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Receives and drops what has come, without waiting. Unread bytes at closing time would make the system reset the
+    /// connection, and the peer could lose what it has not read yet.
+    fn drain(&self) {
+        let mut bytes = [MaybeUninit::uninit(); 16 << 10];
+        while self
+            .socket
+            .recv_with_flags(&mut bytes, libc::MSG_DONTWAIT)
+            .is_ok_and(|count| count > 0)
+        {}
+    }
+}
+
+/// While nobody listens on a port that the system hands out, connecting to it can succeed by connecting to itself.
+fn is_connected_to_itself(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
+}
+
+/// Errors of `connect` that go away when the listener starts.
+fn may_come_up(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::TimedOut
+            | Kind::WouldBlock
+            | Kind::Interrupted
+            | Kind::AddrInUse
+            | Kind::AddrNotAvailable
+    )
+}
+
+/// The writer thread.
+fn send_queued(socket: &Socket, queue: &Pipe) {
+    // Short enough that a slow peer shows as progress.
+    const PIECE: usize = 128 << 10;
+    while let Ok(Some(chunk)) = queue.take(None) {
+        let mut rest = &chunk.bytes[..];
+        while !rest.is_empty() {
+            match socket.send_with_flags(&rest[..rest.len().min(PIECE)], libc::MSG_NOSIGNAL) {
+                Ok(count) => {
+                    queue.release(count);
+                    rest = &rest[count..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return queue.fail(error.kind()),
+            }
+        }
+    }
+}
+
+impl Transport for Stream {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        if let Some(kind) = self.queue.failure() {
+            return Err(kind.into());
+        }
+        // While the queue is idle the writer thread sends nothing, and only this thread can give it something.
+        let sent = if self.queue.is_idle() {
+            self.send_now(bytes)?
+        } else {
+            0
+        };
+        self.queue.push(&bytes[sent..], timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        // The system has microseconds, and takes zero for ever.
+        let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
+        let mut current = self
+            .read_timeout
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *current != timeout {
+            self.socket.set_read_timeout(timeout)?;
+            *current = timeout;
+        }
+        drop(current);
+        loop {
+            let before = self.queue.released();
+            match io::Read::read(&mut &*self.socket, bytes) {
+                // The peer cannot answer what is still on its way to it.
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock
+                        && self.queue.released() != before => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.queue.close();
+        let mut last = (self.queue.released(), Instant::now());
+        let give_up = deadline_after(Some(self.patience.saturating_mul(10)));
+        while !thread::panicking() && !self.queue.is_idle() && self.queue.failure().is_none() {
+            // Both parties may be here: if neither read, neither would get rid of its queue.
+            self.drain();
+            thread::sleep(Duration::from_millis(1));
+            let released = self.queue.released();
+            if released != last.0 {
+                last = (released, Instant::now());
+            }
+            if last.1.elapsed() > self.patience || give_up.is_some_and(|end| Instant::now() > end) {
+                break;
+            }
+        }
+        if self.queue.is_idle() {
+            // The end of the stream goes out behind the last byte. If the peer is gone, there is nothing to tell it.
+            let _ = self.socket.shutdown(Shutdown::Write);
+            self.drain();
+        } else {
+            // Wakes the writer thread.
+            let _ = self.socket.shutdown(Shutdown::Both);
+            self.queue.fail(io::ErrorKind::BrokenPipe);
+        }
+        if let Some(writer) = self.writer.take() {
+            // It does not panic.
+            let _ = writer.join();
+        }
+    }
+}
+
+/// Both ends of a connection over the loopback interface.
+pub(crate) fn pair(timeout: Duration) -> Result<(Stream, Stream)> {
+    let listener = Listener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+    // The system completes the connection before it is accepted.
+    let left = Stream::connect(listener.local_addr()?, timeout)?;
+    Ok((left, listener.accept(timeout)?))
+}

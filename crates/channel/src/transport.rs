@@ -1,0 +1,40 @@
+//! What a channel needs from below.
+
+use std::io;
+use std::time::Duration;
+
+/// A reliable, ordered byte stream in both directions.
+///
+/// The methods take `&self` because one thread may read while another writes (a [shaped link](mod@crate::shaped) does
+/// that). Two threads never read, and never write, at the same time.
+///
+/// `timeout` is the longest time the call may go without moving a byte; `None` is for ever. A call that reaches it fails
+/// with [`io::ErrorKind::TimedOut`] or [`io::ErrorKind::WouldBlock`]. Dropping a transport tells the peer that no more
+/// comes, after what was written has been handed over.
+pub trait Transport: Send + Sync {
+    /// Sends all of `bytes`.
+    ///
+    /// This should not wait for the peer to read: it queues what the operating system does not take at once, up to a
+    /// bound above the largest message that a protocol sends in one go. A transport without a queue works as long as
+    /// the two parties never send at the same time more than the operating system buffers.
+    ///
+    /// # Errors
+    /// If the peer is gone or nothing moved within `timeout`.
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()>;
+
+    /// Receives at least one byte and at most `bytes.len()`, which is not zero; `Ok(0)` says that the peer closed.
+    ///
+    /// # Errors
+    /// If the peer is gone or nothing came within `timeout`.
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
+}
+
+impl Transport for Box<dyn Transport> {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        (**self).write(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        (**self).read(bytes, timeout)
+    }
+}
