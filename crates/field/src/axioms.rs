@@ -1,0 +1,396 @@
+//! The laws of a ring, tested in the same way for each type.
+
+use proptest::prelude::*;
+use volery_primitives::{Block, prg::Prg};
+use zeroize::Zeroize;
+
+use crate::{ExtensionOf, Ring};
+
+/// Lengths at, before and after the sizes at which whole-slice operations change their way, and a prime.
+pub(crate) const LENGTHS: [usize; 13] = [0, 1, 2, 7, 8, 9, 55, 56, 57, 63, 64, 65, 1009];
+
+/// The tests of one ring.
+macro_rules! ring_axioms {
+    ($ring:ty) => {
+        #[test]
+        fn addition_is_a_commutative_group() {
+            crate::axioms::addition::<$ring>();
+        }
+
+        #[test]
+        fn multiplication_is_a_commutative_monoid_and_distributes() {
+            crate::axioms::multiplication::<$ring>();
+        }
+
+        #[test]
+        fn every_operation_gives_a_canonical_value() {
+            crate::axioms::canonical::<$ring>();
+        }
+
+        #[test]
+        fn bits_recompose_the_element() {
+            crate::axioms::bits::<$ring>();
+        }
+
+        #[test]
+        fn slices_agree_with_elements() {
+            crate::axioms::slices::<$ring>();
+        }
+
+        #[test]
+        fn lazy_sums_are_exact() {
+            crate::axioms::lazy::<$ring>();
+        }
+
+        #[test]
+        fn blocks_and_words_agree() {
+            crate::axioms::blocks_and_words::<$ring>();
+        }
+
+        #[test]
+        fn random_slices_are_filled_and_repeatable() {
+            crate::axioms::random::<$ring>();
+        }
+
+        #[test]
+        fn encoding_round_trips() {
+            crate::axioms::encoding::<$ring>();
+        }
+
+        #[test]
+        fn slices_of_different_lengths_are_refused() {
+            crate::axioms::lengths::<$ring>();
+        }
+
+        #[test]
+        fn selection_comparison_erasure_and_debug() {
+            crate::axioms::hygiene::<$ring>();
+        }
+
+        crate::axioms::extension_axioms!(itself: $ring, $ring);
+    };
+}
+
+/// The tests of one ring over another.
+macro_rules! extension_axioms {
+    ($ring:ty, $base:ty) => {
+        crate::axioms::extension_axioms!(base: $ring, $base);
+    };
+    ($module:ident: $ring:ty, $base:ty) => {
+        mod $module {
+            use super::*;
+
+            #[test]
+            fn embedding_is_a_ring_homomorphism() {
+                crate::axioms::extension::<$ring, $base>();
+            }
+        }
+    };
+}
+
+pub(crate) use {extension_axioms, ring_axioms};
+
+/// Two words, often at the edge of some ring.
+fn words() -> impl Strategy<Value = [u64; 2]> {
+    let word = prop_oneof![
+        3 => any::<u64>(),
+        1 => prop::sample::select(vec![
+            0,
+            1,
+            2,
+            (1 << 60) - 1,
+            1 << 60,
+            (1 << 61) - 3,
+            (1 << 61) - 2,
+            (1 << 61) - 1,
+            1 << 61,
+            1 << 63,
+            u64::MAX - 8,
+            u64::MAX,
+        ]),
+    ];
+    [word.clone(), word]
+}
+
+fn element<R: Ring>(words: [u64; 2]) -> R {
+    R::from_words(&words[..R::WORDS])
+}
+
+/// `n` elements; every seventh is the largest of its kind, so that sums without a reduction come near their limit.
+fn elements<R: Ring>(seed: u128, n: usize) -> Vec<R> {
+    let mut out = vec![R::ZERO; n];
+    R::random_slice(&mut Prg::new(Block::from(seed)), &mut out);
+    for x in out.iter_mut().step_by(7) {
+        *x = -R::ONE;
+    }
+    out
+}
+
+/// Whether `x` is the element that its own encoding gives.
+fn is_canonical<R: Ring>(x: R) -> bool {
+    let mut bytes = Vec::new();
+    R::write(&[x], &mut bytes);
+    let mut copy = [R::ZERO];
+    R::read(&bytes, &mut copy).is_ok() && copy[0] == x
+}
+
+pub(crate) fn addition<R: Ring>() {
+    proptest!(|(a in words(), b in words(), c in words())| {
+        let (a, b, c): (R, R, R) = (element(a), element(b), element(c));
+        prop_assert_eq!((a + b) + c, a + (b + c));
+        prop_assert_eq!(a + b, b + a);
+        prop_assert_eq!(a + R::ZERO, a);
+        prop_assert_eq!(a + -a, R::ZERO);
+        prop_assert_eq!(a - b, a + -b);
+        prop_assert_eq!(-(-a), a);
+        let mut x = a;
+        x += b;
+        prop_assert_eq!(x, a + b);
+        x -= b;
+        prop_assert_eq!(x, a);
+    });
+}
+
+pub(crate) fn multiplication<R: Ring>() {
+    assert_ne!(R::ZERO, R::ONE);
+    proptest!(|(a in words(), b in words(), c in words())| {
+        let (a, b, c): (R, R, R) = (element(a), element(b), element(c));
+        prop_assert_eq!((a * b) * c, a * (b * c));
+        prop_assert_eq!(a * b, b * a);
+        prop_assert_eq!(a * R::ONE, a);
+        prop_assert_eq!(a * R::ZERO, R::ZERO);
+        prop_assert_eq!(a * (b + c), a * b + a * c);
+        prop_assert_eq!(a * (b - c), a * b - a * c);
+        prop_assert_eq!(-a * b, -(a * b));
+        let mut x = a;
+        x *= b;
+        prop_assert_eq!(x, a * b);
+    });
+}
+
+pub(crate) fn canonical<R: Ring>() {
+    proptest!(|(a in words(), b in words())| {
+        let (a, b): (R, R) = (element(a), element(b));
+        for x in [a, a + b, a - b, a * b, -a, R::from_block(Block::ALL_ONES)] {
+            prop_assert!(is_canonical(x));
+        }
+    });
+    assert!(is_canonical(-R::ZERO));
+    assert!(is_canonical(R::ONE - R::ONE));
+}
+
+pub(crate) fn bits<R: Ring>() {
+    proptest!(|(a in words())| {
+        let a: R = element(a);
+        let sum = (0..R::BITS).fold(R::ZERO, |sum, i| {
+            sum + R::conditional_select(&R::ZERO, &R::power_of_two(i), a.bit(i))
+        });
+        prop_assert_eq!(sum, a);
+    });
+    assert_eq!(R::power_of_two(0), R::ONE);
+    for i in 1..R::BITS {
+        let previous = R::power_of_two(i - 1);
+        assert_eq!(R::power_of_two(i), previous * R::power_of_two(1), "2^{i}");
+    }
+    assert!(panics(|| _ = R::ONE.bit(R::BITS)));
+    assert!(panics(|| _ = R::power_of_two(R::BITS)));
+}
+
+pub(crate) fn slices<R: Ring>() {
+    for n in LENGTHS {
+        let (a, b): (Vec<R>, Vec<R>) = (elements(1, n), elements(2, n));
+        for s in [R::ZERO, R::ONE, -R::ONE, elements::<R>(3, 2)[1]] {
+            let mut out = a.clone();
+            R::axpy(&mut out, s, &b);
+            let expected: Vec<R> = a.iter().zip(&b).map(|(&a, &b)| a + s * b).collect();
+            assert!(out == expected, "axpy at {n}");
+        }
+
+        let mut out = a.clone();
+        R::add_slice(&mut out, &b);
+        let expected: Vec<R> = a.iter().zip(&b).map(|(&a, &b)| a + b).collect();
+        assert!(out == expected, "add_slice at {n}");
+
+        R::sub_slice(&mut out, &b);
+        assert!(out == a, "sub_slice at {n}");
+
+        let (mut sum, mut inner_product) = (R::ZERO, R::ZERO);
+        for (&a, &b) in a.iter().zip(&b) {
+            sum = sum + a;
+            inner_product = inner_product + a * b;
+        }
+        assert_eq!(R::sum(&a), sum, "sum at {n}");
+        assert_eq!(
+            R::inner_product(&a, &b),
+            inner_product,
+            "inner product at {n}"
+        );
+    }
+}
+
+pub(crate) fn lazy<R: Ring>() {
+    for n in LENGTHS {
+        let mut a: Vec<R> = elements(4, n);
+        a.iter_mut().step_by(2).for_each(|x| *x = -R::ONE);
+        let mut lazy = R::Lazy::default();
+        for a in a.chunks(R::LAZY_MAX) {
+            for &a in a {
+                lazy = R::lazy_add(lazy, a);
+            }
+            lazy = R::lazy_fold(lazy);
+        }
+        assert_eq!(R::lazy_finish(lazy), R::sum(&a), "{n}");
+    }
+}
+
+pub(crate) fn blocks_and_words<R: Ring>() {
+    proptest!(|(words in words())| {
+        let [low, high] = words;
+        prop_assert_eq!(R::from_block(Block::from_words(low, high)), element::<R>(words));
+    });
+    for n in LENGTHS {
+        let mut blocks = vec![Block::ZERO; n];
+        Prg::new(Block::ONE).fill_blocks(&mut blocks);
+        let expected: Vec<R> = blocks.iter().map(|&block| R::from_block(block)).collect();
+        let mut out = vec![R::ZERO; n];
+        R::from_blocks(&blocks, &mut out);
+        assert!(out == expected, "from_blocks at {n}");
+
+        let words: Vec<u64> = blocks
+            .iter()
+            .flat_map(|block| [block.low(), block.high()].into_iter().take(R::WORDS))
+            .collect();
+        out.fill(R::ZERO);
+        R::from_words_slice(&words, &mut out);
+        assert!(out == expected, "from_words_slice at {n}");
+    }
+    assert!(panics(|| _ = R::from_words(&[0; 3])));
+    assert!(panics(|| _ = R::from_words(&[])));
+}
+
+pub(crate) fn random<R: Ring>() {
+    let mut prg = Prg::new(Block::ONE);
+    // More than any buffer inside holds.
+    let mut a = vec![R::ZERO; 10_007];
+    R::random_slice(&mut prg, &mut a);
+    let zeros = a.iter().filter(|&&x| x == R::ZERO).count();
+    let expected = if R::BITS == 1 { 4700..5300 } else { 0..1 };
+    assert!(expected.contains(&zeros), "{zeros} zeros");
+    assert!(a.iter().all(|&x| is_canonical(x)));
+
+    let mut again = vec![R::ZERO; a.len()];
+    R::random_slice(&mut Prg::new(Block::ONE), &mut again);
+    assert!(a == again);
+    R::random_slice(&mut prg, &mut again);
+    assert!(a != again);
+
+    // Each bit is set about half of the time.
+    for i in 0..R::BITS {
+        let ones = a.iter().filter(|x| bool::from(x.bit(i))).count();
+        assert!((4700..5300).contains(&ones), "bit {i}: {ones} ones");
+    }
+
+    for _ in 0..100 {
+        assert_ne!(R::random_noise(&mut prg), R::ZERO);
+    }
+    let several: Vec<R> = (0..64).map(|_| R::random(&mut prg)).collect();
+    assert!(several.iter().any(|x| *x != several[0]));
+}
+
+pub(crate) fn encoding<R: Ring>() {
+    for n in LENGTHS {
+        let a: Vec<R> = elements(5, n);
+        let mut bytes = vec![0xa5];
+        R::write(&a, &mut bytes);
+        assert_eq!(bytes[0], 0xa5, "write appends");
+        let bytes = &bytes[1..];
+        assert_eq!(bytes.len(), R::encoded_len(n));
+        let mut copy = vec![R::ZERO; n];
+        assert_eq!(R::read(bytes, &mut copy), Ok(()));
+        assert!(copy == a, "{n}");
+
+        // Each element is little endian: bit i of the value is bit i of the bytes.
+        for (position, x) in a.iter().enumerate() {
+            for i in 0..R::BITS {
+                let at = if R::BITS == 1 {
+                    position
+                } else {
+                    8 * R::BYTES * position + i as usize
+                };
+                let bit = bytes[at / 8] >> (at % 8) & 1;
+                assert_eq!(bit, x.bit(i).unwrap_u8(), "bit {i} of element {position}");
+            }
+        }
+
+        let longer = vec![0; bytes.len() + 1];
+        assert!(panics(|| _ = R::read(&longer, &mut copy.clone())));
+    }
+}
+
+pub(crate) fn lengths<R: Ring>() {
+    let x = [R::ONE; 9];
+    for n in [0, 1, 8] {
+        let acc = [R::ONE; 9];
+        let mut acc = acc[..n].to_vec();
+        assert!(panics(|| R::add_slice(&mut acc.clone(), &x)));
+        assert!(panics(|| R::sub_slice(&mut acc.clone(), &x)));
+        assert!(panics(|| R::axpy(&mut acc.clone(), R::ONE, &x)));
+        assert!(panics(|| _ = R::inner_product(&acc, &x)));
+        assert!(panics(|| R::from_blocks(
+            &[Block::ONE; 9],
+            &mut acc.clone()
+        )));
+        assert!(panics(|| R::from_words_slice(&[1; 9], &mut acc.clone()[..])) || n * R::WORDS == 9);
+        acc.clear();
+    }
+}
+
+pub(crate) fn hygiene<R: Ring>() {
+    assert_eq!(R::default(), R::ZERO);
+    assert_eq!(<R as bytemuck::Zeroable>::zeroed(), R::ZERO);
+    proptest!(|(a in words(), b in words())| {
+        let (a, b): (R, R) = (element(a), element(b));
+        prop_assert_eq!(bool::from(a.ct_eq(&b)), a == b);
+        prop_assert_eq!(R::conditional_select(&a, &b, 0.into()), a);
+        prop_assert_eq!(R::conditional_select(&a, &b, 1.into()), b);
+        let mut erased = [a, b];
+        erased.zeroize();
+        prop_assert_eq!(erased, [R::ZERO; 2]);
+        // The same for every value.
+        prop_assert_eq!(format!("{a:?}"), format!("{:?}", R::ONE));
+    });
+    assert_eq!(
+        format!("{:?}", R::ONE).to_lowercase(),
+        format!("{}(..)", R::NAME)
+    );
+    assert_ne!(R::ZERO.to_string(), R::ONE.to_string());
+}
+
+pub(crate) fn extension<R: ExtensionOf<B>, B: Ring>() {
+    assert_eq!(R::embed(B::ZERO), R::ZERO);
+    assert_eq!(R::embed(B::ONE), R::ONE);
+    proptest!(|(x in words(), a in words(), b in words())| {
+        let (x, a, b): (R, B, B) = (element(x), element(a), element(b));
+        prop_assert_eq!(R::embed(a) + R::embed(b), R::embed(a + b));
+        prop_assert_eq!(R::embed(a) * R::embed(b), R::embed(a * b));
+        prop_assert_eq!(x.mul_base(a), x * R::embed(a));
+    });
+    for n in LENGTHS {
+        let (acc, x): (Vec<R>, Vec<B>) = (elements(6, n), elements(7, n));
+        let s = elements::<R>(8, 2)[1];
+        let mut out = acc.clone();
+        R::axpy_base(&mut out, s, &x);
+        let expected: Vec<R> = acc
+            .iter()
+            .zip(&x)
+            .map(|(&acc, &x)| acc + s * R::embed(x))
+            .collect();
+        assert!(out == expected, "axpy_base at {n}");
+        let longer = vec![B::ONE; n + 1];
+        assert!(panics(|| R::axpy_base(&mut acc.clone(), s, &longer)));
+    }
+}
+
+fn panics(operation: impl FnOnce()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(operation)).is_err()
+}

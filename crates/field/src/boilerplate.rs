@@ -1,0 +1,53 @@
+//! What every element type has in the same form.
+
+/// The assigning operators, `Debug` without the value, erasure, and constant-time comparison and selection of a type that
+/// wraps one value with these traits.
+macro_rules! element_boilerplate {
+    ($ring:ident) => {
+        impl core::ops::AddAssign for $ring {
+            #[inline(always)]
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+
+        impl core::ops::SubAssign for $ring {
+            #[inline(always)]
+            fn sub_assign(&mut self, other: Self) {
+                *self = *self - other;
+            }
+        }
+
+        impl core::ops::MulAssign for $ring {
+            #[inline(always)]
+            fn mul_assign(&mut self, other: Self) {
+                *self = *self * other;
+            }
+        }
+
+        /// Prints the name of the type and not the value, which may be secret.
+        impl core::fmt::Debug for $ring {
+            fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                formatter.write_str(concat!(stringify!($ring), "(..)"))
+            }
+        }
+
+        impl zeroize::DefaultIsZeroes for $ring {}
+
+        impl subtle::ConstantTimeEq for $ring {
+            fn ct_eq(&self, other: &Self) -> subtle::Choice {
+                subtle::ConstantTimeEq::ct_eq(&self.0, &other.0)
+            }
+        }
+
+        impl subtle::ConditionallySelectable for $ring {
+            fn conditional_select(a: &Self, b: &Self, choice: subtle::Choice) -> Self {
+                Self(subtle::ConditionallySelectable::conditional_select(
+                    &a.0, &b.0, choice,
+                ))
+            }
+        }
+    };
+}
+
+pub(crate) use element_boilerplate;

@@ -1,0 +1,226 @@
+//! The field of `2^128` elements, `GF(2)[X] / (X^128 + X^7 + X^2 + X + 1)`; bit `i` of the block is the coefficient of
+//! `X^i`.
+
+use core::fmt;
+use core::ops::{Add, Mul, Neg, Sub};
+
+use bytemuck::{Pod, Zeroable};
+use subtle::Choice;
+use volery_primitives::{Block, clmul};
+
+use crate::F2;
+use crate::boilerplate::element_boilerplate;
+use crate::ring::{ExtensionOf, NotCanonical, Ring, assert_same_length};
+
+/// An element of `GF(2^128)`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Gf128(Block);
+
+impl Gf128 {
+    /// The element whose coefficient of `X^i` is bit `i` of `block`.
+    #[inline(always)]
+    pub const fn new(block: Block) -> Self {
+        Self(block)
+    }
+
+    /// The block whose bit `i` is the coefficient of `X^i`.
+    #[inline(always)]
+    pub const fn value(self) -> Block {
+        self.0
+    }
+}
+
+impl From<Block> for Gf128 {
+    fn from(block: Block) -> Self {
+        Self(block)
+    }
+}
+
+impl From<Gf128> for Block {
+    fn from(x: Gf128) -> Self {
+        x.0
+    }
+}
+
+impl Add for Gf128 {
+    type Output = Self;
+
+    #[inline(always)]
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "addition modulo 2")]
+    fn add(self, other: Self) -> Self {
+        Self(self.0 ^ other.0)
+    }
+}
+
+impl Sub for Gf128 {
+    type Output = Self;
+
+    #[inline(always)]
+    #[expect(clippy::suspicious_arithmetic_impl, reason = "subtraction modulo 2")]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 ^ other.0)
+    }
+}
+
+impl Mul for Gf128 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(clmul::gf128_mul(self.0, other.0))
+    }
+}
+
+impl Neg for Gf128 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        self
+    }
+}
+
+/// Prints the coefficients as one hexadecimal number of 32 digits, that of `X^127` first.
+impl fmt::Display for Gf128 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:032x}", u128::from(self.0))
+    }
+}
+
+element_boilerplate!(Gf128);
+
+impl Ring for Gf128 {
+    const ZERO: Self = Self(Block::ZERO);
+    const ONE: Self = Self(Block::ONE);
+    const NAME: &'static str = "gf128";
+    const BITS: u32 = 128;
+    const BYTES: usize = 16;
+    const WORDS: usize = 2;
+
+    type Lazy = Block;
+    const LAZY_MAX: usize = usize::MAX;
+
+    #[inline(always)]
+    fn lazy_add(sum: Block, x: Self) -> Block {
+        sum ^ x.0
+    }
+
+    #[inline(always)]
+    fn lazy_fold(sum: Block) -> Block {
+        sum
+    }
+
+    #[inline(always)]
+    fn lazy_finish(sum: Block) -> Self {
+        Self(sum)
+    }
+
+    #[inline(always)]
+    fn from_block(block: Block) -> Self {
+        Self(block)
+    }
+
+    #[inline(always)]
+    fn from_words(words: &[u64]) -> Self {
+        assert_same_length(words.len(), 2);
+        Self(Block::from_words(words[0], words[1]))
+    }
+
+    #[inline(always)]
+    fn bit(self, i: u32) -> Choice {
+        assert!(i < Self::BITS, "bit {i} of an element of 128 bits");
+        Choice::from((u128::from(self.0) >> i) as u8 & 1)
+    }
+
+    #[inline(always)]
+    fn power_of_two(i: u32) -> Self {
+        assert!(i < Self::BITS, "X^{i} in a field of 128 bits");
+        Self(Block::from(1 << i))
+    }
+
+    fn write(xs: &[Self], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + Self::encoded_len(xs.len()), 0);
+        let (bytes, _) = out[start..].as_chunks_mut();
+        for (bytes, x) in bytes.iter_mut().zip(xs) {
+            *bytes = x.0.to_bytes();
+        }
+    }
+
+    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
+        assert_same_length(bytes.len(), Self::encoded_len(out.len()));
+        let (bytes, _) = bytes.as_chunks();
+        for (&bytes, out) in bytes.iter().zip(out) {
+            *out = Self(Block::from_bytes(bytes));
+        }
+        Ok(())
+    }
+
+    fn axpy(acc: &mut [Self], s: Self, x: &[Self]) {
+        assert_same_length(acc.len(), x.len());
+        clmul::gf128_axpy(bytemuck::cast_slice_mut(acc), s.0, bytemuck::cast_slice(x));
+    }
+
+    fn inner_product(a: &[Self], b: &[Self]) -> Self {
+        assert_same_length(a.len(), b.len());
+        Self(clmul::gf128_inner_product(
+            bytemuck::cast_slice(a),
+            bytemuck::cast_slice(b),
+        ))
+    }
+}
+
+impl ExtensionOf<F2> for Gf128 {
+    #[inline(always)]
+    fn embed(b: F2) -> Self {
+        Self(Block::from(u128::from(b.value())))
+    }
+
+    #[inline(always)]
+    fn mul_base(self, b: F2) -> Self {
+        let mask = 0u128.wrapping_sub(u128::from(b.value()));
+        Self(self.0 & Block::from(mask))
+    }
+
+    fn axpy_base(acc: &mut [Self], s: Self, x: &[F2]) {
+        assert_same_length(acc.len(), x.len());
+        for (acc, &x) in acc.iter_mut().zip(x) {
+            *acc += s.mul_base(x);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axioms::{extension_axioms, ring_axioms};
+
+    ring_axioms!(Gf128);
+    extension_axioms!(Gf128, F2);
+
+    #[test]
+    fn the_modulus_is_the_documented_one() {
+        let top = Gf128::power_of_two(127);
+        assert_eq!(
+            (top * Gf128::power_of_two(1)).to_string(),
+            format!("{:032x}", 0x87)
+        );
+    }
+
+    /// Shift and add, one coefficient at a time.
+    fn schoolbook(a: u128, b: u128) -> u128 {
+        (0..128).rev().fold(0, |product, i| {
+            let doubled = (product << 1) ^ ((product >> 127) * 0x87);
+            doubled ^ (((b >> i) & 1) * a)
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn products_agree_with_the_schoolbook(a: u128, b: u128) {
+            let product = Gf128::new(Block::from(a)) * Gf128::new(Block::from(b));
+            proptest::prop_assert_eq!(u128::from(product.value()), schoolbook(a, b));
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What a protocol may ask of a ring.
+
+use core::fmt::{self, Debug, Display};
+use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use bytemuck::{NoUninit, Zeroable};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use volery_primitives::{Block, prg::Prg};
+use zeroize::{DefaultIsZeroes, Zeroize};
+
+/// Bytes that do not encode elements of the ring: a value out of range, or a bit set in the padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotCanonical {
+    /// [`Ring::NAME`] of the ring whose elements were to be read.
+    pub ring: &'static str,
+}
+
+impl Display for NotCanonical {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "a received value is not the canonical form of an element of {}",
+            self.ring
+        )
+    }
+}
+
+impl core::error::Error for NotCanonical {}
+
+/// A finite commutative ring with one, its elements always in canonical form.
+///
+/// The all-zero bytes are [`ZERO`](Self::ZERO), so memory from the system is a slice of zeros.
+///
+/// Unless an operation says otherwise its time and memory accesses depend on lengths only, never on values.
+pub trait Ring:
+    Copy
+    + Default
+    + Eq
+    + Debug
+    + Display
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + ConstantTimeEq
+    + ConditionallySelectable
+    + DefaultIsZeroes
+    + NoUninit
+    + Zeroable
+{
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+    /// The name of the ring on the command line and in handshakes: `"fp61"`, `"z64"`, `"gf128"`, `"f2"`.
+    const NAME: &'static str;
+    /// Bits of a canonical value: 61, 64, 128, 1.
+    const BITS: u32;
+    /// Bytes of one element on the wire: 8, 8, 16. One also for `f2`, whose slices are packed eight to a byte: the
+    /// length of a slice on the wire is [`encoded_len`](Self::encoded_len).
+    const BYTES: usize;
+    /// 64-bit words from which [`from_words`](Self::from_words) makes one element: 2 for `gf128`, 1 for the others.
+    const WORDS: usize;
+
+    /// A sum under way that is not reduced at each step; the default value is the empty sum. See
+    /// [`lazy_add`](Self::lazy_add).
+    type Lazy: Copy + Default + Send + Sync + 'static;
+
+    /// How many elements may be added to a [`Lazy`](Self::Lazy) sum that is empty or has just been
+    /// [folded](Self::lazy_fold): 7 for `fp61`, no limit for the others.
+    const LAZY_MAX: usize;
+
+    /// `sum + x`, without a reduction.
+    ///
+    /// A sum of more than [`LAZY_MAX`](Self::LAZY_MAX) elements needs a [`lazy_fold`](Self::lazy_fold) after each
+    /// `LAZY_MAX` of them. Without, the result is wrong (where arithmetic overflow is checked, as in tests, it
+    /// panics). A sum of ten, exact in every ring:
+    ///
+    /// ```
+    /// use volery_field::{Fp61, Ring};
+    ///
+    /// fn sum_of_ten<R: Ring>(x: &[R; 10]) -> R {
+    ///     let mut sum = R::Lazy::default();
+    ///     for &x in &x[..5] {
+    ///         sum = R::lazy_add(sum, x);
+    ///     }
+    ///     sum = R::lazy_fold(sum);
+    ///     for &x in &x[5..] {
+    ///         sum = R::lazy_add(sum, x);
+    ///     }
+    ///     R::lazy_finish(sum)
+    /// }
+    /// let largest = Fp61::ZERO - Fp61::ONE;
+    /// assert_eq!(sum_of_ten(&[largest; 10]), Fp61::ZERO - Fp61::reduce(10));
+    /// ```
+    fn lazy_add(sum: Self::Lazy, x: Self) -> Self::Lazy;
+
+    /// The same sum, with room for [`LAZY_MAX`](Self::LAZY_MAX) more elements.
+    fn lazy_fold(sum: Self::Lazy) -> Self::Lazy;
+
+    /// The canonical value of the sum.
+    fn lazy_finish(sum: Self::Lazy) -> Self;
+
+    /// The image of a block that is uniform when the block is, or nearly so.
+    ///
+    /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the low 64 bits modulo
+    /// `2^61 - 1`, at statistical distance less than `2^-61` from uniform.
+    fn from_block(block: Block) -> Self;
+
+    /// The images [`from_block`](Self::from_block) of `blocks`, in `out`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn from_blocks(blocks: &[Block], out: &mut [Self]) {
+        assert_same_length(blocks.len(), out.len());
+        for (out, &block) in out.iter_mut().zip(blocks) {
+            *out = Self::from_block(block);
+        }
+    }
+
+    /// The image of [`WORDS`](Self::WORDS) words, low word first, that is uniform when the words are, or nearly so;
+    /// the map and its distance are those of [`from_block`](Self::from_block).
+    ///
+    /// # Panics
+    /// If `words.len()` is not `WORDS`.
+    fn from_words(words: &[u64]) -> Self;
+
+    /// The images [`from_words`](Self::from_words) of each [`WORDS`](Self::WORDS) of `words`, in `out`.
+    ///
+    /// # Panics
+    /// If `words.len()` is not `WORDS * out.len()`.
+    fn from_words_slice(words: &[u64], out: &mut [Self]) {
+        assert_same_length(words.len(), Self::WORDS * out.len());
+        for (out, words) in out.iter_mut().zip(words.chunks_exact(Self::WORDS)) {
+            *out = Self::from_words(words);
+        }
+    }
+
+    /// A random element, with the distribution of [`from_block`](Self::from_block).
+    fn random(prg: &mut Prg) -> Self {
+        let mut out = [Self::ZERO];
+        Self::random_slice(prg, &mut out);
+        out[0]
+    }
+
+    /// Random elements, independent and each as [`random`](Self::random).
+    ///
+    /// How the elements are cut from the stream of `prg` depends on `out.len()`: one call for `n` elements and two
+    /// calls for `n` in total need not give the same.
+    fn random_slice(prg: &mut Prg, out: &mut [Self]) {
+        const BUFFER: usize = 512;
+        let mut buffer = [0; BUFFER];
+        for out in out.chunks_mut(BUFFER / Self::WORDS) {
+            let words = &mut buffer[..Self::WORDS * out.len()];
+            prg.fill_bytes(bytemuck::cast_slice_mut(words));
+            for word in &mut *words {
+                *word = u64::from_le(*word);
+            }
+            Self::from_words_slice(words, out);
+        }
+        buffer.zeroize();
+    }
+
+    /// A random value of the noise of a learning-parity-with-noise sample: a uniform non-zero element of a field, a
+    /// uniform odd one of `z64`.
+    ///
+    /// Over `Z_2^64` an even noise value is no noise modulo 2, and the assumption weakens to that of the half of the
+    /// samples (Liu, Wang, Yang, Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, ePrint
+    /// 2022/712); odd values are units.
+    ///
+    /// Draws again after a zero, so the time tells of a zero that was thrown away and nothing of the value returned.
+    fn random_noise(prg: &mut Prg) -> Self {
+        loop {
+            let x = Self::random(prg);
+            if !bool::from(x.ct_eq(&Self::ZERO)) {
+                return x;
+            }
+        }
+    }
+
+    /// Bit `i` of the canonical value: `x` is the sum of `bit(i) * power_of_two(i)` over all `i < BITS`.
+    ///
+    /// # Panics
+    /// If `i >= BITS`.
+    fn bit(self, i: u32) -> Choice;
+
+    /// `2^i`; in `gf128`, `X^i`.
+    ///
+    /// # Panics
+    /// If `i >= BITS`.
+    fn power_of_two(i: u32) -> Self;
+
+    /// Bytes of `n` elements on the wire: `n * BYTES`, for `f2` `n / 8` rounded up.
+    fn encoded_len(n: usize) -> usize {
+        n * Self::BYTES
+    }
+
+    /// Append the canonical encoding of `xs` to `out`: [`encoded_len`](Self::encoded_len)`(xs.len())` bytes, each element
+    /// little endian; `f2` bit-packed, low bit first, the padding zero.
+    fn write(xs: &[Self], out: &mut Vec<u8>);
+
+    /// Read `out.len()` elements from their canonical encoding.
+    ///
+    /// # Errors
+    /// If `bytes` is not what [`write`](Self::write) makes of some elements. What `out` then holds is not specified.
+    ///
+    /// # Panics
+    /// If `bytes.len()` is not [`encoded_len`](Self::encoded_len)`(out.len())`.
+    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical>;
+
+    /// `acc[i] += x[i]`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn add_slice(acc: &mut [Self], x: &[Self]) {
+        assert_same_length(acc.len(), x.len());
+        for (acc, &x) in acc.iter_mut().zip(x) {
+            *acc += x;
+        }
+    }
+
+    /// `acc[i] -= x[i]`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn sub_slice(acc: &mut [Self], x: &[Self]) {
+        assert_same_length(acc.len(), x.len());
+        for (acc, &x) in acc.iter_mut().zip(x) {
+            *acc -= x;
+        }
+    }
+
+    /// The sum of all elements.
+    fn sum(x: &[Self]) -> Self {
+        x.iter().fold(Self::ZERO, |sum, &x| sum + x)
+    }
+
+    /// `acc[i] += s * x[i]`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn axpy(acc: &mut [Self], s: Self, x: &[Self]) {
+        assert_same_length(acc.len(), x.len());
+        for (acc, &x) in acc.iter_mut().zip(x) {
+            *acc += s * x;
+        }
+    }
+
+    /// The sum of `a[i] * b[i]`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn inner_product(a: &[Self], b: &[Self]) -> Self {
+        assert_same_length(a.len(), b.len());
+        a.iter()
+            .zip(b)
+            .fold(Self::ZERO, |sum, (&a, &b)| sum + a * b)
+    }
+}
+
+/// A ring that contains the ring `B`: in a correlation `w = u*x + v`, `u` lies in `B` and `x`, `v`, `w` here.
+pub trait ExtensionOf<B: Ring>: Ring {
+    /// The element `b` of the base ring as an element of this one.
+    fn embed(b: B) -> Self;
+
+    /// `self * embed(b)`.
+    #[must_use]
+    fn mul_base(self, b: B) -> Self;
+
+    /// `acc[i] += s * embed(x[i])`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn axpy_base(acc: &mut [Self], s: Self, x: &[B]);
+}
+
+impl<R: Ring> ExtensionOf<R> for R {
+    #[inline(always)]
+    fn embed(b: R) -> Self {
+        b
+    }
+
+    #[inline(always)]
+    fn mul_base(self, b: R) -> Self {
+        self * b
+    }
+
+    fn axpy_base(acc: &mut [Self], s: Self, x: &[R]) {
+        Self::axpy(acc, s, x);
+    }
+}
+
+/// The check of every operation on two slices.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn assert_same_length(left: usize, right: usize) {
+    assert_eq!(left, right, "slices of different lengths");
+}

@@ -1,0 +1,173 @@
+//! The integers modulo `2^64`: the machine's own arithmetic.
+
+use core::fmt;
+use core::ops::{Add, Mul, Neg, Sub};
+
+use bytemuck::{Pod, Zeroable};
+use subtle::Choice;
+use volery_primitives::{Block, prg::Prg};
+
+use crate::boilerplate::element_boilerplate;
+use crate::ring::{NotCanonical, Ring, assert_same_length};
+
+/// An integer modulo `2^64`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Z64(u64);
+
+impl Z64 {
+    /// The element of this value.
+    #[inline(always)]
+    pub const fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for Z64 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+}
+
+impl Sub for Z64 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.wrapping_sub(other.0))
+    }
+}
+
+impl Mul for Z64 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(self.0.wrapping_mul(other.0))
+    }
+}
+
+impl Neg for Z64 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self(self.0.wrapping_neg())
+    }
+}
+
+/// Prints the value in decimal.
+impl fmt::Display for Z64 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, formatter)
+    }
+}
+
+element_boilerplate!(Z64);
+
+impl Ring for Z64 {
+    const ZERO: Self = Self(0);
+    const ONE: Self = Self(1);
+    const NAME: &'static str = "z64";
+    const BITS: u32 = 64;
+    const BYTES: usize = 8;
+    const WORDS: usize = 1;
+
+    type Lazy = u64;
+    const LAZY_MAX: usize = usize::MAX;
+
+    #[inline(always)]
+    fn lazy_add(sum: u64, x: Self) -> u64 {
+        sum.wrapping_add(x.0)
+    }
+
+    #[inline(always)]
+    fn lazy_fold(sum: u64) -> u64 {
+        sum
+    }
+
+    #[inline(always)]
+    fn lazy_finish(sum: u64) -> Self {
+        Self(sum)
+    }
+
+    #[inline(always)]
+    fn from_block(block: Block) -> Self {
+        Self(block.low())
+    }
+
+    #[inline(always)]
+    fn from_words(words: &[u64]) -> Self {
+        assert_same_length(words.len(), 1);
+        Self(words[0])
+    }
+
+    fn random_noise(prg: &mut Prg) -> Self {
+        Self(Self::random(prg).0 | 1)
+    }
+
+    #[inline(always)]
+    fn bit(self, i: u32) -> Choice {
+        assert!(i < Self::BITS, "bit {i} of an element of 64 bits");
+        Choice::from((self.0 >> i) as u8 & 1)
+    }
+
+    #[inline(always)]
+    fn power_of_two(i: u32) -> Self {
+        assert!(i < Self::BITS, "2^{i} in a ring of 64 bits");
+        Self(1 << i)
+    }
+
+    fn write(xs: &[Self], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + Self::encoded_len(xs.len()), 0);
+        let (bytes, _) = out[start..].as_chunks_mut();
+        for (bytes, x) in bytes.iter_mut().zip(xs) {
+            *bytes = x.0.to_le_bytes();
+        }
+    }
+
+    fn read(bytes: &[u8], out: &mut [Self]) -> Result<(), NotCanonical> {
+        assert_same_length(bytes.len(), Self::encoded_len(out.len()));
+        let (bytes, _) = bytes.as_chunks();
+        for (&bytes, out) in bytes.iter().zip(out) {
+            *out = Self(u64::from_le_bytes(bytes));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axioms::ring_axioms;
+
+    ring_axioms!(Z64);
+
+    #[test]
+    fn noise_is_odd() {
+        let mut prg = Prg::new(Block::ONE);
+        for _ in 0..100 {
+            assert_eq!(Z64::random_noise(&mut prg).value() & 1, 1);
+        }
+    }
+
+    #[test]
+    fn arithmetic_wraps() {
+        let largest = Z64::new(u64::MAX);
+        assert_eq!(largest + Z64::ONE, Z64::ZERO);
+        assert_eq!(Z64::ZERO - Z64::ONE, largest);
+        assert_eq!(-Z64::ONE, largest);
+        assert_eq!(largest * largest, Z64::ONE);
+        assert_eq!(Z64::sum(&[largest; 10]), -Z64::new(10));
+    }
+}
