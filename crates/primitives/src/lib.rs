@@ -1,1 +1,36 @@
+//! The lowest room of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator, bit-matrix
+//! transposition, carry-less multiplication and cuckoo hashing.
+//!
+//! Nothing here talks to a peer. It is the only crate of the workspace with `unsafe` code, all of it in the calls to
+//! and the loads and stores of the kernels in `arch`. A kernel is a function on whole slices that exists once in
+//! `arch::portable`, written to be read, and once per instruction set; the processor is asked once per slice, by
+//! [`Cpu`](cpu::Cpu), never once per block.
+//!
+//! Everything that takes secrets runs in time and memory accesses that do not depend on them, except where the
+//! documentation of a function says otherwise ([`cuckoo`] tables, [`PartialEq`] of [`Block`]).
 
+#![allow(
+    unsafe_code,
+    reason = "the calls to, and the loads and stores of, the kernels in `arch`; none on aarch64"
+)]
+
+#[cfg(target_endian = "big")]
+compile_error!(
+    "volery reads blocks, packed bits and wire messages in place as little-endian words; a big-endian machine would \
+     compute different protocols"
+);
+
+mod arch;
+mod block;
+
+pub mod aes;
+pub mod bits;
+pub mod clmul;
+pub mod cpu;
+pub mod cuckoo;
+pub mod hash;
+pub mod prg;
+pub mod ro;
+pub mod transpose;
+
+pub use block::Block;

@@ -1,0 +1,3 @@
+//! Time per block of the kernels, at every level of the processor.
+
+fn main() {}

@@ -1,0 +1,149 @@
+//! AES-128 under keys that are used for many blocks.
+//!
+//! FIPS 197. A block is given to AES as its 16 little-endian bytes. Every level is constant time: AES instructions, or
+//! bit-slicing where a processor has none.
+
+use std::fmt;
+
+use crate::Block;
+use crate::arch::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::x86_64;
+use crate::cpu::Cpu;
+
+/// AES-128 with its key schedule, wiped on drop.
+pub struct Aes128(Schedule);
+
+/// The round keys in the form the kernels of one level want. A variant other than `Portable` exists only on a
+/// processor that can run its kernels: `Aes128::with_cpu` is the one place that makes them.
+enum Schedule {
+    Portable(Box<portable::aes::Schedule>),
+    #[cfg(target_arch = "x86_64")]
+    AesNi(x86_64::aes::Schedule),
+    #[cfg(target_arch = "x86_64")]
+    Vaes(x86_64::aes::Schedule),
+}
+
+/// Calls a kernel of the level that made the schedule.
+macro_rules! dispatch {
+    ($schedule:expr, $kernel:ident($keys:ident $(, $argument:expr)*)) => {
+        match $schedule {
+            Schedule::Portable($keys) => portable::aes::$kernel($keys $(, $argument)*),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
+            Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above, and `Cpu::Vaes` includes `Cpu::AesNi`.
+            Schedule::Vaes($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
+        }
+    };
+}
+
+impl Aes128 {
+    /// AES under this key, with the best kernels of this processor.
+    #[must_use]
+    pub fn new(key: Block) -> Self {
+        Self::with_cpu(key, Cpu::detect())
+    }
+
+    /// AES under this key, with the kernels of this level.
+    ///
+    /// # Panics
+    ///
+    /// If the processor cannot run them.
+    #[must_use]
+    pub fn with_cpu(key: Block, cpu: Cpu) -> Self {
+        cpu.assert_available();
+        Self(match cpu {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Cpu::AesNi` is available: AES-NI and AVX2 are there.
+            Cpu::AesNi => Schedule::AesNi(unsafe { x86_64::aes::Schedule::new(key) }),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Cpu::Vaes` is available and includes `Cpu::AesNi`.
+            Cpu::Vaes => Schedule::Vaes(unsafe { x86_64::aes::Schedule::new(key) }),
+            _ => Schedule::Portable(Box::new(portable::aes::Schedule::new(key))),
+        })
+    }
+
+    /// The encryption of one block.
+    #[inline]
+    #[must_use]
+    pub fn encrypt(&self, x: Block) -> Block {
+        let mut x = [x];
+        self.encrypt_blocks(&mut x);
+        x[0]
+    }
+
+    /// Each block replaced by its encryption.
+    pub fn encrypt_blocks(&self, x: &mut [Block]) {
+        dispatch!(&self.0, encrypt_blocks(keys, x));
+    }
+
+    /// `out[i] = AES(counter + i)`, the counter modulo 2^128.
+    pub fn ctr(&self, counter: u128, out: &mut [Block]) {
+        dispatch!(&self.0, ctr(keys, counter, out));
+    }
+
+    /// `out[i] = AES(x[i]) ^ x[i]`: the compression function of Matyas, Meyer and Oseas with a fixed key.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub fn feed_forward(&self, x: &[Block], out: &mut [Block]) {
+        assert_eq!(x.len(), out.len(), "hashes and inputs differ in number");
+        dispatch!(&self.0, feed_forward(keys, x, out));
+    }
+}
+
+impl fmt::Debug for Aes128 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Aes128(..)")
+    }
+}
+
+/// One level of a GGM tree: `children[2j + b] = AES_b(parents[j]) ^ parents[j]`, `AES_b` under `keys[b]`.
+///
+/// Goldreich, Goldwasser, Micali, *How to construct random functions*, 1986, with the doubling of fixed-key AES.
+/// `children.len()` is twice `parents.len()`, or one less where a tree has an odd number of nodes on a level. Returns
+/// the XOR of the children with even numbers and the XOR of those with odd numbers.
+///
+/// # Panics
+///
+/// If `children` has another length.
+pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> [Block; 2] {
+    assert_eq!(
+        parents.len(),
+        children.len().div_ceil(2),
+        "a parent has two children, the last may have one"
+    );
+    match (&keys[0].0, &keys[1].0) {
+        #[cfg(target_arch = "x86_64")]
+        (Schedule::AesNi(even), Schedule::AesNi(odd))
+        | (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
+            // SAFETY: these variants exist only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
+            unsafe { x86_64::aes::double([even, odd], parents, children) }
+        }
+        (Schedule::Portable(even), Schedule::Portable(odd)) => {
+            portable::aes::double([even, odd], parents, children)
+        }
+        #[cfg(target_arch = "x86_64")]
+        _ => panic!("the two keys of a tree are for different levels of the processor"),
+    }
+}
+
+/// The last level of a GGM tree over a ring of 64 bits: `AES(parents[j]) ^ parents[j]` gives `out[2j]`, its low word,
+/// and `out[2j + 1]`, its high word. Half the AES calls of [`double`].
+///
+/// `out.len()` is twice `parents.len()` or one less.
+///
+/// # Panics
+///
+/// If `out` has another length.
+pub fn leaf_pairs(key: &Aes128, parents: &[Block], out: &mut [u64]) {
+    assert_eq!(
+        parents.len(),
+        out.len().div_ceil(2),
+        "a parent has two words, the last may have one"
+    );
+    dispatch!(&key.0, leaf_pairs(keys, parents, out));
+}

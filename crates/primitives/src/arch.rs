@@ -1,0 +1,22 @@
+//! The kernels: one folder per instruction set, the same file names and signatures in each.
+//!
+//! `portable` has every kernel. A missing one elsewhere falls back to it; on aarch64 that is all of them, and the `aes`
+//! crate finds ARM's AES instructions by itself.
+
+pub(crate) mod portable {
+    //! Plain Rust, constant time.
+    pub(crate) mod aes;
+    pub(crate) mod clmul;
+    pub(crate) mod transpose;
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86_64 {
+    //! AES-NI, PCLMULQDQ and AVX2; VAES and VPCLMULQDQ on AVX-512.
+    //!
+    //! Each kernel names its instruction sets in `#[target_feature]`; whoever calls one has asked
+    //! [`Cpu`](crate::cpu::Cpu) for them.
+    pub(crate) mod aes;
+    pub(crate) mod clmul;
+    pub(crate) mod transpose;
+}

@@ -1,0 +1,202 @@
+//! AES-128 with AES-NI, eight blocks in flight.
+
+use std::arch::x86_64::*;
+
+use zeroize::Zeroize;
+
+use crate::Block;
+
+/// Blocks in flight: enough to hide the latency of one round behind the others on every processor with AES-NI.
+const LANES: usize = 8;
+
+/// The eleven round keys, wiped on drop.
+pub(crate) struct Schedule([Block; 11]);
+
+impl Schedule {
+    /// The key schedule of FIPS 197, section 5.2, in constant time.
+    #[target_feature(enable = "aes,avx2")]
+    pub(crate) fn new(key: Block) -> Self {
+        let mut keys = [Block::ZERO; 11];
+        keys[0] = key;
+        // AESKEYGENASSIST wants the round constant in the instruction.
+        keys[1] = next_round_key::<0x01>(keys[0]);
+        keys[2] = next_round_key::<0x02>(keys[1]);
+        keys[3] = next_round_key::<0x04>(keys[2]);
+        keys[4] = next_round_key::<0x08>(keys[3]);
+        keys[5] = next_round_key::<0x10>(keys[4]);
+        keys[6] = next_round_key::<0x20>(keys[5]);
+        keys[7] = next_round_key::<0x40>(keys[6]);
+        keys[8] = next_round_key::<0x80>(keys[7]);
+        keys[9] = next_round_key::<0x1b>(keys[8]);
+        keys[10] = next_round_key::<0x36>(keys[9]);
+        Self(keys)
+    }
+
+    #[inline]
+    fn keys(&self) -> &[__m128i; 11] {
+        bytemuck::cast_ref(&self.0)
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// Words `w[4i..4i+4]` of the schedule from the four before them.
+#[target_feature(enable = "aes,avx2")]
+fn next_round_key<const CONSTANT: i32>(previous: Block) -> Block {
+    let previous: __m128i = bytemuck::cast(previous);
+    // Word 3 of the result is RotWord(SubWord(w[4i-1])) ^ CONSTANT.
+    let assist = _mm_shuffle_epi32::<0xff>(_mm_aeskeygenassist_si128::<CONSTANT>(previous));
+    // Each word of the new key is that word plus the sum of the old words up to its place.
+    let mut sums = _mm_xor_si128(previous, _mm_slli_si128::<4>(previous));
+    sums = _mm_xor_si128(sums, _mm_slli_si128::<8>(sums));
+    bytemuck::cast(_mm_xor_si128(sums, assist))
+}
+
+/// Encrypts `x`, all lanes under the same key.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn encrypt_lanes<const N: usize>(keys: &[__m128i; 11], mut x: [__m128i; N]) -> [__m128i; N] {
+    for lane in &mut x {
+        *lane = _mm_xor_si128(*lane, keys[0]);
+    }
+    for key in &keys[1..10] {
+        for lane in &mut x {
+            *lane = _mm_aesenc_si128(*lane, *key);
+        }
+    }
+    for lane in &mut x {
+        *lane = _mm_aesenclast_si128(*lane, keys[10]);
+    }
+    x
+}
+
+/// `AES(x) ^ x` in each lane.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn hash_lanes<const N: usize>(keys: &[__m128i; 11], x: [__m128i; N]) -> [__m128i; N] {
+    let mut y = encrypt_lanes(keys, x);
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = _mm_xor_si128(*y, x);
+    }
+    y
+}
+
+/// Up to `LANES` blocks, filled up with zeros.
+#[inline]
+fn padded(x: &[__m128i]) -> [__m128i; LANES] {
+    let mut lanes: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
+    lanes[..x.len()].copy_from_slice(x);
+    lanes
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn encrypt_blocks(keys: &Schedule, x: &mut [Block]) {
+    let keys = keys.keys();
+    let x: &mut [__m128i] = bytemuck::cast_slice_mut(x);
+    let (chunks, rest) = x.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        *chunk = encrypt_lanes(keys, *chunk);
+    }
+    if let [one] = rest {
+        [*one] = encrypt_lanes(keys, [*one]);
+    } else if !rest.is_empty() {
+        let n = rest.len();
+        rest.copy_from_slice(&encrypt_lanes(keys, padded(rest))[..n]);
+    }
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn ctr(keys: &Schedule, counter: u128, out: &mut [Block]) {
+    let keys = keys.keys();
+    let out: &mut [__m128i] = bytemuck::cast_slice_mut(out);
+    let mut counter = counter;
+    for chunk in out.chunks_mut(LANES) {
+        let blocks: [Block; LANES] =
+            std::array::from_fn(|i| Block::new(counter.wrapping_add(i as u128)));
+        let blocks: [__m128i; LANES] = encrypt_lanes(keys, bytemuck::cast(blocks));
+        chunk.copy_from_slice(&blocks[..chunk.len()]);
+        counter = counter.wrapping_add(LANES as u128);
+    }
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn feed_forward(keys: &Schedule, x: &[Block], out: &mut [Block]) {
+    let keys = keys.keys();
+    let x: &[__m128i] = bytemuck::cast_slice(x);
+    let out: &mut [__m128i] = bytemuck::cast_slice_mut(out);
+    let (x, x_rest) = x.as_chunks::<LANES>();
+    let (out, out_rest) = out.as_chunks_mut::<LANES>();
+    for (x, out) in x.iter().zip(out) {
+        *out = hash_lanes(keys, *x);
+    }
+    if let ([x], [out]) = (x_rest, &mut *out_rest) {
+        [*out] = hash_lanes(keys, [*x]);
+    } else if !x_rest.is_empty() {
+        out_rest.copy_from_slice(&hash_lanes(keys, padded(x_rest))[..x_rest.len()]);
+    }
+}
+
+/// Four parents and their eight children: even lanes under the first key, odd ones under the second.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn double_lanes(keys: [&[__m128i; 11]; 2], parents: [__m128i; LANES / 2]) -> [__m128i; LANES] {
+    let mut x: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
+    for i in 0..LANES {
+        x[i] = _mm_xor_si128(parents[i / 2], keys[i % 2][0]);
+    }
+    for round in 1..10 {
+        for i in 0..LANES {
+            x[i] = _mm_aesenc_si128(x[i], keys[i % 2][round]);
+        }
+    }
+    for i in 0..LANES {
+        x[i] = _mm_aesenclast_si128(x[i], keys[i % 2][10]);
+        x[i] = _mm_xor_si128(x[i], parents[i / 2]);
+    }
+    x
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn double(
+    keys: [&Schedule; 2],
+    parents: &[Block],
+    children: &mut [Block],
+) -> [Block; 2] {
+    let keys = [keys[0].keys(), keys[1].keys()];
+    let parents: &[__m128i] = bytemuck::cast_slice(parents);
+    let children: &mut [__m128i] = bytemuck::cast_slice_mut(children);
+    let (children, children_rest) = children.as_chunks_mut::<LANES>();
+    let (parents, parents_rest) = parents.split_at(children.len() * (LANES / 2));
+    let mut sums: [__m128i; 2] = bytemuck::Zeroable::zeroed();
+    for (parents, children) in parents.as_chunks().0.iter().zip(children) {
+        *children = double_lanes(keys, *parents);
+        for i in 0..LANES {
+            sums[i % 2] = _mm_xor_si128(sums[i % 2], children[i]);
+        }
+    }
+    // Up to four parents, of which the last may want one child only.
+    if !children_rest.is_empty() {
+        let mut last: [__m128i; LANES / 2] = bytemuck::Zeroable::zeroed();
+        last[..parents_rest.len()].copy_from_slice(parents_rest);
+        let last = double_lanes(keys, last);
+        for (i, child) in children_rest.iter_mut().enumerate() {
+            *child = last[i];
+            sums[i % 2] = _mm_xor_si128(sums[i % 2], last[i]);
+        }
+    }
+    bytemuck::cast(sums)
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
+    let keys = keys.keys();
+    let parents: &[__m128i] = bytemuck::cast_slice(parents);
+    for (parents, out) in parents.chunks(LANES).zip(out.chunks_mut(2 * LANES)) {
+        let words: [u64; 2 * LANES] = bytemuck::cast(hash_lanes(keys, padded(parents)));
+        out.copy_from_slice(&words[..out.len()]);
+    }
+}

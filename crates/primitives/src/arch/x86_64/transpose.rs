@@ -1,0 +1,3 @@
+//! Bit-matrix transposition with AVX2.
+
+pub(crate) use crate::arch::portable::transpose::transpose_128;

@@ -1,0 +1,146 @@
+//! Packed bits: bit `i` is bit `i % 8` of byte `i / 8`, low bit first.
+//!
+//! The index is public, the bits may be secret: nothing branches on them.
+
+/// Bytes that hold `bits` bits.
+#[inline]
+#[must_use]
+pub const fn bytes_for(bits: usize) -> usize {
+    bits.div_ceil(8)
+}
+
+/// Bit `index`.
+///
+/// # Panics
+///
+/// If `index` is past the end of `bytes`.
+#[inline]
+#[must_use]
+pub fn bit(bytes: &[u8], index: usize) -> bool {
+    bytes[index / 8] >> (index % 8) & 1 == 1
+}
+
+/// Replaces bit `index` by `value`.
+///
+/// # Panics
+///
+/// If `index` is past the end of `bytes`.
+#[inline]
+pub fn set(bytes: &mut [u8], index: usize, value: bool) {
+    let byte = &mut bytes[index / 8];
+    *byte = *byte & !(1 << (index % 8)) | u8::from(value) << (index % 8);
+}
+
+/// The bits packed into [`bytes_for`]`(bits.len())` bytes; the unused bits of the last byte are zero.
+#[must_use]
+pub fn pack(bits: &[bool]) -> Vec<u8> {
+    bits.chunks(8)
+        .map(|eight| {
+            eight
+                .iter()
+                .enumerate()
+                .fold(0, |byte, (i, &bit)| byte | u8::from(bit) << i)
+        })
+        .collect()
+}
+
+/// The first `bits` bits, one `bool` each.
+///
+/// # Panics
+///
+/// If `bytes` is shorter than [`bytes_for`]`(bits)`.
+#[must_use]
+pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
+    (0..bits).map(|i| bit(bytes, i)).collect()
+}
+
+/// The used bits of the last of [`bytes_for`]`(bits)` bytes: all of them if `bits` is a multiple of 8.
+#[inline]
+#[must_use]
+pub const fn last_byte_mask(bits: usize) -> u8 {
+    match bits % 8 {
+        0 => 0xff,
+        used => (1 << used) - 1,
+    }
+}
+
+/// Sets the bits from `bits` on to zero, so that equal bit strings are equal bytes.
+///
+/// # Panics
+///
+/// If `bytes` is shorter than [`bytes_for`]`(bits)`.
+pub fn clear_from(bytes: &mut [u8], bits: usize) {
+    let used = bytes_for(bits);
+    bytes[used..].fill(0);
+    if used > 0 {
+        bytes[used - 1] &= last_byte_mask(bits);
+    }
+}
+
+/// `acc ^= x`, byte by byte.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn xor_into(acc: &mut [u8], x: &[u8]) {
+    assert_eq!(acc.len(), x.len(), "bit strings of different lengths");
+    for (a, b) in acc.iter_mut().zip(x) {
+        *a ^= b;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pack_and_unpack_are_inverse_at_awkward_lengths() {
+        for n in [0, 1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 101] {
+            let bits: Vec<bool> = (0..n).map(|i| i * i % 7 < 3).collect();
+            let packed = pack(&bits);
+            assert_eq!(packed.len(), bytes_for(n));
+            assert_eq!(unpack(&packed, n), bits);
+            let mut dirty: Vec<u8> = packed.iter().map(|b| b ^ 0).collect();
+            if n % 8 != 0 {
+                dirty[n / 8] |= !last_byte_mask(n);
+            }
+            dirty.push(0xff);
+            clear_from(&mut dirty, n);
+            assert_eq!(dirty[..packed.len()], packed);
+            assert_eq!(dirty[packed.len()], 0);
+        }
+    }
+
+    #[test]
+    fn set_changes_one_bit() {
+        for start in [0x00, 0xff] {
+            for i in 0..24 {
+                for value in [false, true] {
+                    let mut bytes = [start; 3];
+                    set(&mut bytes, i, value);
+                    for j in 0..24 {
+                        let expected = if i == j { value } else { start == 0xff };
+                        assert_eq!(bit(&bytes, j), expected);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_low_bit_comes_first() {
+        assert_eq!(
+            pack(&[true, false, false, false, false, false, false, false, true]),
+            [1, 1]
+        );
+        assert_eq!(last_byte_mask(3), 0b111);
+        assert_eq!(last_byte_mask(16), 0xff);
+    }
+
+    #[test]
+    fn xor_is_bytewise() {
+        let mut acc = [1, 2, 3];
+        xor_into(&mut acc, &[3, 2, 1]);
+        assert_eq!(acc, [2, 0, 2]);
+    }
+}

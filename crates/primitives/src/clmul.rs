@@ -1,0 +1,107 @@
+//! Arithmetic in GF(2^128) = GF(2)\[X\] / (X^128 + X^7 + X^2 + X + 1).
+//!
+//! Bit `i` of a block is the coefficient of X^i. (GHASH has the same modulus with the bits in the opposite order.)
+//! Addition is `^`. All of it is constant time.
+
+use crate::Block;
+use crate::arch::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::x86_64;
+use crate::cpu::Cpu;
+
+/// Calls a kernel of a level that is known to be available.
+macro_rules! dispatch {
+    ($cpu:expr, $kernel:ident($($argument:expr),*)) => {
+        match $cpu {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it PCLMULQDQ and AVX2.
+            Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::clmul::$kernel($($argument),*) },
+            _ => portable::clmul::$kernel($($argument),*),
+        }
+    };
+}
+
+/// `a * b`.
+#[inline]
+#[must_use]
+pub fn gf128_mul(a: Block, b: Block) -> Block {
+    Block::new(dispatch!(Cpu::detect(), mul(a.into(), b.into())))
+}
+
+/// `x[i] *= s` for every `i`.
+pub fn gf128_mul_slice(x: &mut [Block], s: Block) {
+    gf128_mul_slice_on(Cpu::detect(), x, s);
+}
+
+/// `acc[i] += s * x[i]` for every `i`.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
+    gf128_axpy_on(Cpu::detect(), acc, s, x);
+}
+
+/// The sum of `a[i] * b[i]`; the sum is taken before the one reduction.
+///
+/// # Panics
+///
+/// If the lengths differ.
+#[must_use]
+pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
+    gf128_inner_product_on(Cpu::detect(), a, b)
+}
+
+/// [`gf128_mul`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the processor cannot run them.
+#[must_use]
+pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
+    cpu.assert_available();
+    Block::new(dispatch!(cpu, mul(a.into(), b.into())))
+}
+
+/// [`gf128_mul_slice`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the processor cannot run them.
+pub fn gf128_mul_slice_on(cpu: Cpu, x: &mut [Block], s: Block) {
+    cpu.assert_available();
+    dispatch!(cpu, mul_slice(bytemuck::cast_slice_mut(x), s.into()));
+}
+
+/// [`gf128_axpy`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+pub fn gf128_axpy_on(cpu: Cpu, acc: &mut [Block], s: Block, x: &[Block]) {
+    cpu.assert_available();
+    assert_eq!(acc.len(), x.len(), "vectors of different lengths");
+    dispatch!(
+        cpu,
+        axpy(
+            bytemuck::cast_slice_mut(acc),
+            s.into(),
+            bytemuck::cast_slice(x)
+        )
+    );
+}
+
+/// [`gf128_inner_product`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+#[must_use]
+pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
+    cpu.assert_available();
+    assert_eq!(a.len(), b.len(), "vectors of different lengths");
+    Block::new(dispatch!(
+        cpu,
+        inner_product(bytemuck::cast_slice(a), bytemuck::cast_slice(b))
+    ))
+}

@@ -1,0 +1,210 @@
+//! The pseudorandom generator: AES-128 in counter mode.
+
+use std::fmt;
+use std::io;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::Block;
+use crate::aes::Aes128;
+use crate::ro::RandomOracle;
+
+/// Blocks that are generated ahead for short requests: as many as a kernel has in flight.
+const BUFFER: usize = 8;
+
+/// AES-128 in counter mode under a seed: one stream of bytes, the little-endian blocks `AES_seed(0)`, `AES_seed(1)`, ...
+///
+/// How a caller cuts the stream into requests does not change it. The state is wiped on drop and not shown by `Debug`.
+/// A generator is a secret as long as its seed is; it cannot be cloned.
+pub struct Prg {
+    aes: Aes128,
+    /// Number of the first block after the buffer.
+    counter: u128,
+    buffer: [Block; BUFFER],
+    /// Bytes of the buffer that have been given out.
+    used: usize,
+}
+
+impl Prg {
+    /// The generator with this seed.
+    #[must_use]
+    pub fn new(seed: Block) -> Self {
+        Self {
+            aes: Aes128::new(seed),
+            counter: 0,
+            buffer: [Block::ZERO; BUFFER],
+            used: BUFFER * 16,
+        }
+    }
+
+    /// A generator with a fresh seed from the operating system.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system gives no randomness.
+    pub fn from_os() -> io::Result<Self> {
+        let mut seed = [0; 16];
+        getrandom::fill(&mut seed).map_err(io::Error::other)?;
+        let prg = Self::new(Block::from_bytes(seed));
+        seed.zeroize();
+        Ok(prg)
+    }
+
+    /// The next `out.len()` bytes of the stream.
+    pub fn fill_bytes(&mut self, out: &mut [u8]) {
+        let (head, rest) = out.split_at_mut(out.len().min(BUFFER * 16 - self.used));
+        self.take_from_buffer(head);
+        // The buffer is empty now, or there is nothing left to do. Whole blocks need no buffer if they are aligned.
+        let whole = rest.len() - rest.len() % 16;
+        let (middle, mut tail) = rest.split_at_mut(whole);
+        if let Ok(blocks) = bytemuck::try_cast_slice_mut::<u8, Block>(middle) {
+            self.aes.ctr(self.counter, blocks);
+            self.counter = self.counter.wrapping_add(blocks.len() as u128);
+        } else {
+            tail = rest;
+        }
+        for chunk in tail.chunks_mut(BUFFER * 16) {
+            self.aes.ctr(self.counter, &mut self.buffer);
+            self.counter = self.counter.wrapping_add(BUFFER as u128);
+            self.used = 0;
+            self.take_from_buffer(chunk);
+        }
+    }
+
+    /// The next `out.len()` blocks of the stream.
+    pub fn fill_blocks(&mut self, out: &mut [Block]) {
+        self.fill_bytes(Block::as_bytes_mut(out));
+    }
+
+    /// The next 16 bytes of the stream.
+    #[must_use]
+    pub fn block(&mut self) -> Block {
+        let mut bytes = [0; 16];
+        self.fill_bytes(&mut bytes);
+        Block::from_bytes(bytes)
+    }
+
+    /// The next eight bytes of the stream, little endian.
+    #[must_use]
+    pub fn next_u64(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        self.fill_bytes(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// A number below `bound`, all equally likely: Lemire, *Fast random integer generation in an interval*, 2019.
+    ///
+    /// The time depends on how many draws were rejected, which says nothing about the result.
+    ///
+    /// # Panics
+    ///
+    /// If `bound` is zero.
+    #[must_use]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "no number is below zero");
+        let threshold = bound.wrapping_neg() % bound;
+        loop {
+            let product = u128::from(self.next_u64()) * u128::from(bound);
+            if product as u64 >= threshold {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// A child generator whose stream is unrelated to this one's, and to that of any other fork.
+    ///
+    /// Its seed is a hash of `label` and of the next 32 bytes of this stream.
+    #[must_use]
+    pub fn fork(&mut self, label: &str) -> Self {
+        let mut bytes = [0; 32];
+        self.fill_bytes(&mut bytes);
+        let mut oracle = RandomOracle::new("volery primitives: prg fork");
+        oracle.absorb(label.as_bytes()).absorb(&bytes);
+        bytes.zeroize();
+        Self::new(oracle.finish_block())
+    }
+
+    /// Moves bytes that are in the buffer.
+    fn take_from_buffer(&mut self, out: &mut [u8]) {
+        let bytes = &Block::as_bytes(&self.buffer)[self.used..][..out.len()];
+        out.copy_from_slice(bytes);
+        self.used += out.len();
+    }
+}
+
+impl Drop for Prg {
+    fn drop(&mut self) {
+        self.buffer.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Prg {}
+
+impl fmt::Debug for Prg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Prg(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(seed: Block, bytes: usize) -> Vec<u8> {
+        let aes = Aes128::new(seed);
+        (0..bytes.div_ceil(16))
+            .flat_map(|i| aes.encrypt(Block::new(i as u128)).to_bytes())
+            .take(bytes)
+            .collect()
+    }
+
+    #[test]
+    fn the_stream_is_aes_of_the_counter() {
+        let seed = Block::new(0x1234_5678);
+        for n in [0, 1, 15, 16, 17, 127, 128, 129, 1000] {
+            let mut out = vec![0; n];
+            Prg::new(seed).fill_bytes(&mut out);
+            assert_eq!(out, stream(seed, n), "{n} bytes");
+        }
+        let mut prg = Prg::new(seed);
+        let expected = stream(seed, 24);
+        assert_eq!(prg.block().to_bytes(), expected[..16]);
+        assert_eq!(prg.next_u64().to_le_bytes(), expected[16..]);
+    }
+
+    #[test]
+    fn forks_differ_from_each_other_and_from_the_parent() {
+        let draw = |label| Prg::new(Block::ONE).fork(label).block();
+        let mut parent = Prg::new(Block::ONE);
+        let (first, second) = (parent.fork("a").block(), parent.fork("a").block());
+        assert_eq!(first, draw("a"));
+        assert_ne!(first, second);
+        assert_ne!(first, draw("b"));
+        assert_ne!(first, parent.block());
+    }
+
+    #[test]
+    fn below_stays_below_and_reaches_everything() {
+        let mut prg = Prg::new(Block::ONE);
+        let mut seen = [0; 7];
+        for _ in 0..7000 {
+            seen[prg.below(7) as usize] += 1;
+        }
+        // The standard deviation of a count is 29.
+        assert!(seen.iter().all(|&count| (850..1150).contains(&count)));
+        assert_eq!(prg.below(1), 0);
+        assert!(prg.below(u64::MAX) < u64::MAX);
+    }
+
+    #[test]
+    fn os_seeds_differ() {
+        let draw = || Prg::from_os().map(|mut prg| prg.block()).ok();
+        assert!(draw().is_some());
+        assert_ne!(draw(), draw());
+    }
+
+    #[test]
+    fn debug_hides_the_state() {
+        assert_eq!(format!("{:?}", Prg::new(Block::ONE)), "Prg(..)");
+    }
+}
