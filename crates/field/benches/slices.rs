@@ -1,5 +1,4 @@
 //! Whole-slice operations on 2^16 elements.
-#![expect(missing_docs, reason = "a benchmark")]
 
 use std::hint::black_box;
 use std::time::Duration;

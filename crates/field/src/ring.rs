@@ -144,9 +144,12 @@ pub trait Ring:
 
     /// A random element, with the distribution of [`from_block`](Self::from_block).
     fn random(prg: &mut Prg) -> Self {
-        let mut out = [Self::ZERO];
-        Self::random_slice(prg, &mut out);
-        out[0]
+        let mut words = [0; 2];
+        let used = &mut words[..Self::WORDS];
+        fill_words(prg, used);
+        let out = Self::from_words(used);
+        words.zeroize();
+        out
     }
 
     /// Random elements, independent and each as [`random`](Self::random).
@@ -158,10 +161,7 @@ pub trait Ring:
         let mut buffer = [0; BUFFER];
         for out in out.chunks_mut(BUFFER / Self::WORDS) {
             let words = &mut buffer[..Self::WORDS * out.len()];
-            prg.fill_bytes(bytemuck::cast_slice_mut(words));
-            for word in &mut *words {
-                *word = u64::from_le(*word);
-            }
+            fill_words(prg, words);
             Self::from_words_slice(words, out);
         }
         buffer.zeroize();
@@ -170,9 +170,9 @@ pub trait Ring:
     /// A random value of the noise of a learning-parity-with-noise sample: a uniform non-zero element of a field, a
     /// uniform odd one of `z64`.
     ///
-    /// Over `Z_2^64` an even noise value is no noise modulo 2, and the assumption weakens to that of the half of the
-    /// samples (Liu, Wang, Yang, Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, ePrint
-    /// 2022/712); odd values are units.
+    /// Modulo 2 an even noise value vanishes: with uniform values in `Z_2^64` about half of the noise would be left for
+    /// an adversary who reduces the samples modulo 2. Odd values keep all of it (Liu, Wang, Yang, Yu, *The Hardness of
+    /// LPN over Any Integer Ring and Field for PCG Applications*, ePrint 2022/712).
     ///
     /// Draws again after a zero, so the time tells of a zero that was thrown away and nothing of the value returned.
     fn random_noise(prg: &mut Prg) -> Self {
@@ -293,6 +293,14 @@ impl<R: Ring> ExtensionOf<R> for R {
 
     fn axpy_base(acc: &mut [Self], s: Self, x: &[R]) {
         Self::axpy(acc, s, x);
+    }
+}
+
+/// Random words, the same on every machine.
+fn fill_words(prg: &mut Prg, words: &mut [u64]) {
+    prg.fill_bytes(bytemuck::cast_slice_mut(words));
+    for word in words {
+        *word = u64::from_le(*word);
     }
 }
 
