@@ -1,0 +1,364 @@
+//! Protocol 6 of the 2019 paper, round after round: a few correlations become many, and some of those the base of the
+//! next round (Ferret, CCS 2020, section 5, for the bootstrapping).
+//!
+//! One pipeline for every ring: `u` in the base ring `B`; `x`, `v`, `w` in its extension `R`.
+//!
+//! ```text
+//! Sender: base u, v                       Receiver: x, base w = u*x + v
+//! Setup
+//! 1. positions S, values y                (a, b = the first k of u, v; c = the first k of w)
+//! 2. -------- Protocol 5 (mpfss) on S, y and x, spending the next m of the base --------
+//!    m, the negative of its share         r, its share:  r - m = mu*x,  mu = y at S
+//! Expand, any part of 0..n at a time
+//! i. u = a*C + mu,  v = b*C + m           w = c*C + r
+//! ```
+//!
+//! so that `w - v = (c - b)*C + r - m = (a*C + mu)*x = u*x`. The paper's step 3, `c = a*x + b`, is the base: what an
+//! earlier round kept back, or for the first round what [`crate::gilboa`] made.
+//!
+//! A round is set up as a whole: both parties hold one value for each of its `n` outputs (`m`, `r`), and the sums of
+//! `C` are formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn.
+//!
+//! Security: semi-honest. The place of the malicious check is after step 2 and before anything is expanded: a
+//! round that has been set up but not checked hands out nothing.
+//!
+//! In a correlated OT the parties are called the other way round: the holder of `x` is its sender.
+//!
+//! Cost: that of [`crate::mpfss`] for each round, 2 messages and what the source of OTs takes.
+
+mod plan;
+mod rounds;
+
+pub use plan::{ETA, Plan, PlanError};
+
+use rayon::prelude::*;
+use volery_channel::{Channel, Error, Result, SessionId};
+use volery_field::{ExtensionOf, Ring};
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_primitives::prg::Prg;
+use zeroize::Zeroize;
+
+use crate::{
+    Noise,
+    lpn::{LocalCode, Pair},
+    mpfss::{self, Layout},
+};
+use rounds::{Round, Rounds};
+
+/// Outputs that one task of the thread pool expands.
+const TASK: usize = 48 * 64;
+
+/// The holder of `u` and `v`.
+pub struct Sender<B: Ring, R: Ring> {
+    rounds: Rounds,
+    rng: Prg,
+    /// The base of the next round; emptied while a round is under way, so that a failed one leaves nothing.
+    base: Option<(Vec<B>, Vec<R>)>,
+    expansion: Option<SenderExpansion<B, R>>,
+}
+
+/// The holder of `x`.
+pub struct Receiver<B: Ring, R: ExtensionOf<B>> {
+    rounds: Rounds,
+    rng: Prg,
+    x: R,
+    base: Option<Vec<R>>,
+    expansion: Option<ReceiverExpansion<R>>,
+    ring: std::marker::PhantomData<B>,
+}
+
+/// A sender's round that has been set up.
+struct SenderExpansion<B: Ring, R: Ring> {
+    code: LocalCode,
+    /// `a` and `b`.
+    table: Vec<Pair<B, R>>,
+    /// `m`.
+    shares: Vec<R>,
+    /// `mu`: the places in ascending order, with their values.
+    noise: Vec<(usize, B)>,
+    next: usize,
+    end: usize,
+}
+
+/// A receiver's round that has been set up.
+struct ReceiverExpansion<R: Ring> {
+    code: LocalCode,
+    /// `c`.
+    table: Vec<R>,
+    /// `r`.
+    shares: Vec<R>,
+    next: usize,
+    end: usize,
+}
+
+impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
+    /// The stream of `plan`, with the base of its first round.
+    ///
+    /// # Panics
+    /// If the base is smaller than the plan's.
+    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, base: (Vec<B>, Vec<R>)) -> Self {
+        assert!(base.0.len() >= plan.base() && base.1.len() >= plan.base(), "a base for the plan");
+        Self {
+            rounds: Rounds::new(plan, session),
+            rng,
+            base: Some(base),
+            expansion: None,
+        }
+    }
+
+    /// The next `u.len()` correlations.
+    ///
+    /// # Panics
+    /// If the lengths differ, or more is drawn than the plan was made for.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
+    pub(crate) fn extend<C: CotReceiver>(
+        &mut self,
+        mut u: &mut [B],
+        mut v: &mut [R],
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(u.len(), v.len(), "u and v have one length");
+        while !u.is_empty() {
+            let Some(expansion) = self.expansion.as_mut().filter(|e| e.next < e.end) else {
+                self.next_round(ot, channel)?;
+                continue;
+            };
+            let n = u.len().min(expansion.end - expansion.next);
+            let (u_now, v_now);
+            (u_now, u) = u.split_at_mut(n);
+            (v_now, v) = v.split_at_mut(n);
+            expansion.expand(u_now, v_now);
+        }
+        Ok(())
+    }
+
+    fn next_round<C: CotReceiver>(
+        &mut self,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        self.expansion = None;
+        let (mut a, mut b) = self.base.take().ok_or(Error::Broken)?;
+        let Round { step, layout, code, prgs } = self.rounds.next();
+        // Setup, step 1
+        let positions = sample_positions(step.set.noise, &layout, step.set.t, &mut self.rng);
+        let values: Vec<_> = positions.iter().map(|_| B::random_noise(&mut self.rng)).collect();
+        // Setup, step 2
+        let assignment = layout.assign(&positions);
+        let k = step.set.k;
+        let spent = k..k + step.trees;
+        let shares = mpfss::receive(
+            &layout,
+            &assignment,
+            &values,
+            (&a[spent.clone()], &b[spent]),
+            &prgs,
+            ot,
+            channel,
+        )?;
+        let mut noise: Vec<_> = positions.into_iter().zip(values).collect();
+        for dropped in assignment.dropped {
+            noise[dropped].1 = B::ZERO;
+        }
+        noise.sort_unstable_by_key(|(place, _)| *place);
+        let table = a.iter().zip(&b).take(k).map(|(u, v)| Pair { u: *u, v: *v }).collect();
+        (a.zeroize(), b.zeroize());
+        let mut expansion = SenderExpansion {
+            code,
+            table,
+            shares,
+            noise,
+            next: 0,
+            end: step.keep + step.deliver,
+        };
+        // The base of the next round
+        let (mut u, mut v) = (vec![B::ZERO; step.keep], vec![R::ZERO; step.keep]);
+        expansion.expand(&mut u, &mut v);
+        self.base = Some((u, v));
+        self.expansion = Some(expansion);
+        Ok(())
+    }
+}
+
+impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
+    /// The stream of `plan`, with the base of its first round.
+    ///
+    /// # Panics
+    /// If the base is smaller than the plan's.
+    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, x: R, base: Vec<R>) -> Self {
+        assert!(base.len() >= plan.base(), "a base for the plan");
+        Self {
+            rounds: Rounds::new(plan, session),
+            rng,
+            x,
+            base: Some(base),
+            expansion: None,
+            ring: std::marker::PhantomData,
+        }
+    }
+
+    /// The next `w.len()` correlations.
+    ///
+    /// # Panics
+    /// If more is drawn than the plan was made for.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
+    pub(crate) fn extend<C: CotSender>(
+        &mut self,
+        mut w: &mut [R],
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        while !w.is_empty() {
+            let Some(expansion) = self.expansion.as_mut().filter(|e| e.next < e.end) else {
+                self.next_round(ot, channel)?;
+                continue;
+            };
+            let w_now;
+            (w_now, w) = w.split_at_mut(w.len().min(expansion.end - expansion.next));
+            expansion.expand(w_now);
+        }
+        Ok(())
+    }
+
+    fn next_round<C: CotSender>(
+        &mut self,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        self.expansion = None;
+        let mut c = self.base.take().ok_or(Error::Broken)?;
+        let Round { step, layout, code, prgs } = self.rounds.next();
+        // Setup, step 2
+        let k = step.set.k;
+        let spent = c[k..k + step.trees].to_vec();
+        let shares = mpfss::send::<B, R, _>(
+            &layout,
+            self.x,
+            spent,
+            &prgs,
+            &mut self.rng,
+            ot,
+            channel,
+        )?;
+        let table = c[..k].to_vec();
+        c.zeroize();
+        let mut expansion = ReceiverExpansion {
+            code,
+            table,
+            shares,
+            next: 0,
+            end: step.keep + step.deliver,
+        };
+        // The base of the next round
+        let mut w = vec![R::ZERO; step.keep];
+        expansion.expand(&mut w);
+        self.base = Some(w);
+        self.expansion = Some(expansion);
+        Ok(())
+    }
+}
+
+/// Setup, step 1: the places of the noise, one in each block or anywhere, all different.
+fn sample_positions(noise: Noise, layout: &Layout, t: usize, rng: &mut Prg) -> Vec<usize> {
+    match noise {
+        Noise::Regular => (0..layout.forest().trees())
+            .map(|block| {
+                let places = layout.forest().leaves_of(block);
+                places.start + rng.below(places.len() as u64) as usize
+            })
+            .collect(),
+        Noise::Uniform => {
+            let mut places = std::collections::BTreeSet::new();
+            while places.len() < t {
+                places.insert(rng.below(layout.n() as u64) as usize);
+            }
+            places.into_iter().collect()
+        }
+    }
+}
+
+impl<B: Ring, R: ExtensionOf<B>> SenderExpansion<B, R> {
+    /// Expand, step i, for the next outputs.
+    fn expand(&mut self, u: &mut [B], v: &mut [R]) {
+        let first = self.next;
+        self.next += u.len();
+        let shares = &self.shares[first..self.next];
+        u.par_chunks_mut(TASK)
+            .zip(v.par_chunks_mut(TASK))
+            .zip(shares.par_chunks(TASK))
+            .enumerate()
+            .for_each(|(task, ((u, v), shares))| {
+                let first = first + task * TASK;
+                self.code.encode(&self.table, first, u.len(), |i, (sum_u, sum_v)| {
+                    u[i] = B::lazy_finish(sum_u);
+                    v[i] = R::lazy_finish(R::lazy_add(sum_v, shares[i]));
+                });
+            });
+        let from = self.noise.partition_point(|(place, _)| *place < first);
+        for (place, value) in self.noise[from..].iter().take_while(|(place, _)| *place < self.next) {
+            u[place - first] += *value;
+        }
+    }
+}
+
+impl<R: Ring> ReceiverExpansion<R> {
+    /// Expand, step ii, for the next outputs.
+    fn expand(&mut self, w: &mut [R]) {
+        let first = self.next;
+        self.next += w.len();
+        let shares = &self.shares[first..self.next];
+        w.par_chunks_mut(TASK)
+            .zip(shares.par_chunks(TASK))
+            .enumerate()
+            .for_each(|(task, (w, shares))| {
+                let first = first + task * TASK;
+                self.code.encode(&self.table, first, w.len(), |i, sum| {
+                    w[i] = R::lazy_finish(R::lazy_add(sum, shares[i]));
+                });
+            });
+    }
+}
+
+impl<B: Ring, R: Ring> Drop for SenderExpansion<B, R> {
+    fn drop(&mut self) {
+        for pair in &mut self.table {
+            pair.u.zeroize();
+            pair.v.zeroize();
+        }
+        self.shares.zeroize();
+        for (place, value) in &mut self.noise {
+            place.zeroize();
+            value.zeroize();
+        }
+    }
+}
+
+impl<R: Ring> Drop for ReceiverExpansion<R> {
+    fn drop(&mut self) {
+        self.table.zeroize();
+        self.shares.zeroize();
+    }
+}
+
+impl<B: Ring, R: Ring> Drop for Sender<B, R> {
+    fn drop(&mut self) {
+        if let Some((u, v)) = &mut self.base {
+            u.zeroize();
+            v.zeroize();
+        }
+    }
+}
+
+impl<B: Ring, R: ExtensionOf<B>> Drop for Receiver<B, R> {
+    fn drop(&mut self) {
+        self.x.zeroize();
+        if let Some(w) = &mut self.base {
+            w.zeroize();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What both parties know of a round: its instance, code, trees and hash functions, all public.
+
+use std::rc::Rc;
+
+use volery_channel::SessionId;
+use volery_primitives::{Block, ro::RandomOracle};
+
+use super::plan::{ETA, Plan, Step};
+use crate::{Noise, ggm::TreePrgs, lpn::LocalCode, mpfss::Layout};
+
+/// Counts the rounds of a stream.
+pub(crate) struct Rounds {
+    plan: Plan,
+    session: SessionId,
+    number: usize,
+    /// Outputs handed out by the rounds so far.
+    delivered: u64,
+    /// The arrangement of the last round, which most often serves the next one too.
+    layout: Option<(Step, Rc<Layout>)>,
+}
+
+/// The public side of one round.
+pub(crate) struct Round {
+    pub(crate) step: Step,
+    pub(crate) layout: Rc<Layout>,
+    pub(crate) code: LocalCode,
+    pub(crate) prgs: TreePrgs,
+}
+
+impl Rounds {
+    pub(crate) fn new(plan: Plan, session: SessionId) -> Self {
+        Self {
+            plan,
+            session,
+            number: 0,
+            delivered: 0,
+            layout: None,
+        }
+    }
+
+    /// The next round.
+    ///
+    /// # Panics
+    /// If the plan's total has been handed out.
+    pub(crate) fn next(&mut self) -> Round {
+        assert!(
+            self.plan.total() != Some(self.delivered),
+            "no more correlations than the plan was made for"
+        );
+        let step = self.plan.step(self.number, self.delivered);
+        let round = Round {
+            step,
+            layout: self.layout(step),
+            code: LocalCode::new(self.public("volery lpn code", self.number as u64), step.set.k),
+            prgs: TreePrgs::new(self.session, self.number as u64),
+        };
+        self.number += 1;
+        self.delivered += step.deliver as u64;
+        round
+    }
+
+    fn layout(&mut self, step: Step) -> Rc<Layout> {
+        if let Some((of, layout)) = &self.layout
+            && (of.set, of.trees) == (step.set, step.trees)
+        {
+            return Rc::clone(layout);
+        }
+        let layout = Rc::new(match step.set.noise {
+            Noise::Regular => Layout::regular(step.trees, step.set.block()),
+            Noise::Uniform => {
+                let key = self.public("volery cuckoo hashing of the noise", self.number as u64);
+                Layout::cuckoo(step.n, step.set.t, ETA, key)
+            }
+        });
+        self.layout = Some((step, Rc::clone(&layout)));
+        layout
+    }
+
+    fn public(&self, domain: &'static str, number: u64) -> Block {
+        let mut oracle = RandomOracle::new(domain);
+        oracle.absorb(self.session.as_bytes());
+        oracle.absorb_u64(number);
+        oracle.finish_block()
+    }
+}

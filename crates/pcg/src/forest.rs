@@ -1,0 +1,134 @@
+//! Many trees side by side: where each one's leaves lie in one vector, and how many levels they have together.
+
+use std::ops::Range;
+
+use crate::ggm::Shape;
+
+/// The shapes of a batch of trees whose leaves lie one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forest {
+    /// `starts[j]..starts[j + 1]` are the leaves of tree `j`.
+    starts: Vec<usize>,
+    /// `levels[j]..levels[j + 1]` are the numbers of its levels, and of its OTs in Protocol 2.
+    levels: Vec<usize>,
+}
+
+impl Forest {
+    /// Trees of the given sizes.
+    ///
+    /// # Panics
+    /// If a size is 0 or above 2^40.
+    #[must_use]
+    pub fn new(sizes: impl IntoIterator<Item = usize>) -> Self {
+        let (mut starts, mut levels) = (vec![0], vec![0]);
+        let (mut start, mut level) = (0, 0);
+        for size in sizes {
+            start += size;
+            level += Shape::new(size).depth() as usize;
+            starts.push(start);
+            levels.push(level);
+        }
+        Self { starts, levels }
+    }
+
+    /// `trees` trees of `size` leaves each.
+    ///
+    /// # Panics
+    /// If `size` is 0 or above 2^40.
+    #[must_use]
+    pub fn regular(trees: usize, size: usize) -> Self {
+        Self::new(std::iter::repeat_n(size, trees))
+    }
+
+    /// Number of trees.
+    #[must_use]
+    pub fn trees(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Number of leaves of all trees together.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        self.starts[self.trees()]
+    }
+
+    /// Number of levels of all trees together: the OTs that Protocol 2 takes.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        self.levels[self.trees()]
+    }
+
+    /// The shape of tree `tree`.
+    #[must_use]
+    pub fn shape(&self, tree: usize) -> Shape {
+        Shape::new(self.leaves_of(tree).len())
+    }
+
+    /// The places of the leaves of tree `tree`.
+    #[must_use]
+    pub fn leaves_of(&self, tree: usize) -> Range<usize> {
+        self.starts[tree]..self.starts[tree + 1]
+    }
+
+    /// The numbers of the levels of tree `tree`.
+    #[must_use]
+    pub fn levels_of(&self, tree: usize) -> Range<usize> {
+        self.levels[tree]..self.levels[tree + 1]
+    }
+
+    /// The trees' parts of a vector with a place for each leaf, and of one with a place for each level.
+    ///
+    /// # Panics
+    /// If a length is not that of the forest.
+    pub(crate) fn split<'a, L, S>(
+        &self,
+        mut leaves: &'a mut [L],
+        mut levels: &'a mut [S],
+    ) -> Vec<Part<'a, L, S>> {
+        assert_eq!(leaves.len(), self.leaves(), "one place for each leaf");
+        assert_eq!(levels.len(), self.levels(), "one place for each level");
+        let mut parts = Vec::with_capacity(self.trees());
+        for tree in 0..self.trees() {
+            let (head, rest) = leaves.split_at_mut(self.leaves_of(tree).len());
+            leaves = rest;
+            let (sums, rest) = levels.split_at_mut(self.levels_of(tree).len());
+            levels = rest;
+            parts.push(Part {
+                tree,
+                shape: self.shape(tree),
+                leaves: head,
+                levels: sums,
+            });
+        }
+        parts
+    }
+}
+
+/// One tree's part of the vectors of a forest.
+pub(crate) struct Part<'a, L, S> {
+    pub(crate) tree: usize,
+    pub(crate) shape: Shape,
+    pub(crate) leaves: &'a mut [L],
+    pub(crate) levels: &'a mut [S],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_everything_once() {
+        let forest = Forest::new([5, 1, 8, 3]);
+        assert_eq!((forest.trees(), forest.leaves(), forest.levels()), (4, 17, 3 + 1 + 3 + 2));
+        let (mut leaves, mut levels) = (vec![0; 17], vec![0; 9]);
+        for part in forest.split(&mut leaves, &mut levels) {
+            assert_eq!(part.shape, forest.shape(part.tree));
+            part.leaves.fill(part.tree + 1);
+            part.levels.fill(part.tree + 1);
+        }
+        assert_eq!(leaves, [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
+        assert_eq!(levels, [1, 1, 1, 2, 3, 3, 3, 4, 4]);
+        assert_eq!(Forest::regular(3, 4), Forest::new([4, 4, 4]));
+        assert_eq!(Forest::new([]).leaves(), 0);
+    }
+}

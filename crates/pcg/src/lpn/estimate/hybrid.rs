@@ -1,0 +1,177 @@
+//! The hybrid attack on regular noise: guess zeros, then linearise the quadratic relations of each
+//! block.
+//!
+//! ePrint 2025/1284. The attacker guesses `zeros` positions to be free of noise, spread as evenly as
+//! possible over `t - whole` blocks (so `u + 1` in `f` of them and `u` in the others), and guesses
+//! the noisy position of the `whole` remaining blocks, at a factor of the block size each. If the
+//! guessed zeros leave no unknown, linear algebra ends it; otherwise the products of two positions of
+//! the same block, all zero, are linearised.
+
+use super::arithmetic::{first_where, log2_sum, minimise};
+use super::Blocks;
+
+/// Exponent of the elimination of the quadratic system over a large field.
+const ELIMINATION: f64 = 2.8;
+
+/// Relations needed per unknown monomial over a large field, and overhead of the last system over
+/// GF(2).
+const OVERHEAD: f64 = 2.5;
+
+#[derive(Clone, Copy)]
+struct Guess {
+    zeros: f64,
+    whole: f64,
+}
+
+struct Target {
+    blocks: Blocks,
+    large: bool,
+}
+
+impl Target {
+    /// Unknowns per block after its own linear equation, if it has one.
+    fn free(&self) -> f64 {
+        self.blocks.size - self.lost()
+    }
+
+    /// Equations that a block gives for nothing: that its sum is one, over GF(2) only.
+    fn lost(&self) -> f64 {
+        if self.large { 0.0 } else { 1.0 }
+    }
+
+    /// Unknowns before any guess.
+    fn unknowns(&self) -> f64 {
+        self.blocks.k - self.lost() * self.blocks.t
+    }
+
+    /// Zeros guessed per block: `u`, and the number of blocks with one more.
+    fn spread(&self, guess: Guess) -> (f64, f64) {
+        let blocks = self.blocks.t - guess.whole;
+        let u = (guess.zeros / blocks).floor();
+        (u, guess.zeros - u * blocks)
+    }
+
+    /// `-log2` of the chance that the zeros are guessed right.
+    fn guessing(&self, guess: Guess) -> f64 {
+        let Blocks { size, t, .. } = self.blocks;
+        let (u, f) = self.spread(guess);
+        -(f * (1.0 - (u + 1.0) / size).log2() + (t - guess.whole - f) * (1.0 - u / size).log2())
+    }
+
+    /// Unknowns left to the quadratic system.
+    fn left(&self, guess: Guess) -> f64 {
+        self.unknowns() - guess.zeros - self.free() * guess.whole
+    }
+
+    /// Whether there are enough quadratic relations for the unknowns left.
+    fn solvable(&self, guess: Guess) -> bool {
+        let (u, f) = self.spread(guess);
+        let Blocks { size, t, .. } = self.blocks;
+        let whole = guess.whole;
+        let pairs = |x: f64| x * (x - 1.0) / 2.0;
+        let left = self.left(guess);
+        let others = t - f - whole;
+        if self.large {
+            let relations = others * pairs(size - u) + f * pairs(size - u - 1.0);
+            relations - pairs(left + 1.0) >= OVERHEAD * self.remaining(guess)
+        } else {
+            let relations = others * pairs(size - u - 1.0) + f * pairs(size - u - 2.0);
+            left <= (2.0 * relations).sqrt() - 2.0
+        }
+    }
+
+    /// Unknown monomials of the last system over a large field.
+    fn remaining(&self, guess: Guess) -> f64 {
+        let (left, whole) = (self.left(guess), guess.whole);
+        left + 2.0 * whole + whole * left + whole * (whole - 1.0) / 2.0
+    }
+
+    /// `log2` of the first elimination, that of the linear relations.
+    fn linear(&self, guess: Guess) -> f64 {
+        let (u, _) = self.spread(guess);
+        let redundancy = self.blocks.n() - self.blocks.k;
+        // Blocks that can be solved for whole, so that elimination need not touch their columns.
+        let solved = (redundancy / self.free()).floor();
+        let rows = redundancy - solved * (self.free() - u - 1.0);
+        let columns = rows + (self.unknowns() - guess.zeros).max(0.0);
+        (rows * redundancy * columns).max(1.0).log2()
+    }
+
+    /// The cost of the attack with this guess, for which [`Self::solvable`] must hold.
+    fn quadratic(&self, guess: Guess) -> f64 {
+        let left = self.left(guess);
+        if left < 0.0 {
+            return f64::INFINITY;
+        }
+        let before = self.unknowns() - guess.zeros;
+        let outside = self.free() * guess.whole;
+        let (once, per_guess) = if self.large {
+            let remaining = OVERHEAD * self.remaining(guess);
+            let monomials = before * (before + 1.0) / 2.0 + before;
+            let substituted =
+                left + 2.0 * outside + outside * left + outside * (outside - 1.0) / 2.0;
+            (
+                ELIMINATION * monomials.log2(),
+                (remaining.powf(ELIMINATION) + remaining * substituted).log2(),
+            )
+        } else {
+            let monomials = left * left / 2.0;
+            let dense = OVERHEAD * left;
+            (
+                (left.powi(4) * before.powi(2) / 8.0 / monomials.max(2.0).log2())
+                    .max(1.0)
+                    .log2(),
+                (OVERHEAD / 2.0 * (2.0 * left * left * outside + left * outside * outside)
+                    + dense.powi(3) / dense.max(2.0).log2())
+                .max(1.0)
+                .log2(),
+            )
+        };
+        let whole = guess.whole * self.blocks.size.log2();
+        self.guessing(guess) + log2_sum(&[self.linear(guess), once, per_guess + whole])
+    }
+}
+
+/// The attack over GF(2) or, if `large`, over a large field.
+pub(super) fn hybrid(blocks: Blocks, large: bool) -> f64 {
+    let target = Target { blocks, large };
+    let unknowns = target.unknowns();
+    if unknowns <= 0.0 {
+        return target.linear(Guess {
+            zeros: 0.0,
+            whole: 0.0,
+        });
+    }
+    let all_zeros = Guess {
+        zeros: unknowns,
+        whole: 0.0,
+    };
+    let mut best = f64::INFINITY;
+    if unknowns < blocks.t * (blocks.size - 2.0) {
+        best = target.guessing(all_zeros) + target.linear(all_zeros);
+    }
+    let mut whole = 0.0;
+    while whole < blocks.t && whole * blocks.size.log2() < best {
+        let guess = |zeros: i64| Guess {
+            zeros: zeros as f64,
+            whole,
+        };
+        let most = target
+            .left(guess(0))
+            .min((blocks.t - whole) * (blocks.size - 2.0) - 1.0);
+        if most < 0.0 {
+            break;
+        }
+        let most = most as i64;
+        if let Some(first) = first_where(0..=most, |zeros| target.solvable(guess(zeros))) {
+            // Beyond `last` the guess alone costs more than the best attack so far.
+            let last = first_where(first..=most, |zeros| target.guessing(guess(zeros)) >= best);
+            let found = minimise(first..=last.unwrap_or(most), |zeros| {
+                target.quadratic(guess(zeros))
+            });
+            best = best.min(found.map_or(f64::INFINITY, |(_, bits)| bits));
+        }
+        whole += 1.0;
+    }
+    best
+}

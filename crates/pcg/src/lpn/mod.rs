@@ -1,0 +1,8 @@
+//! Learning parity with noise: the code, the parameter sets, and how hard attacks on them are.
+
+mod code;
+pub mod estimate;
+mod sets;
+
+pub use code::{Entry, LocalCode, Pair, WEIGHT};
+pub use sets::{LpnSet, set_named, sets};

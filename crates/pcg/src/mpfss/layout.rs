@@ -1,0 +1,224 @@
+//! Which tree covers which point of the domain: steps 1 and 2 of Protocols 4 and 5.
+
+use rayon::prelude::*;
+use volery_field::Ring;
+use volery_primitives::{Block, cuckoo};
+
+use crate::forest::Forest;
+
+/// The public arrangement of the domain `0..n` in trees, at most one point a tree.
+pub struct Layout {
+    n: usize,
+    forest: Forest,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Tree `j` covers the block `j * size .. (j + 1) * size`.
+    Regular { size: usize },
+    /// Tree `l` covers bin `l`: all points that one of the three hash functions sends there.
+    Cuckoo {
+        hasher: cuckoo::Hasher,
+        /// The three leaves that stand for each point of the domain.
+        places: Vec<[u32; 3]>,
+    },
+}
+
+/// P2's points in the trees.
+pub struct Assignment {
+    /// The punctured leaf of each tree; 0 where the tree has no point.
+    pub alphas: Vec<usize>,
+    /// The number of the point in each tree, if it has one.
+    pub points: Vec<Option<usize>>,
+    /// The numbers of the points that found no tree.
+    pub dropped: Vec<usize>,
+}
+
+impl Layout {
+    /// Regular noise: `blocks` blocks of `size` points, one point in each.
+    ///
+    /// # Panics
+    /// If `size` is 0 or above 2^40.
+    #[must_use]
+    pub fn regular(blocks: usize, size: usize) -> Self {
+        Self {
+            n: blocks * size,
+            forest: Forest::regular(blocks, size),
+            kind: Kind::Regular { size },
+        }
+    }
+
+    /// Cuckoo hashing of `points` points anywhere in `0..n`: step 2, simple hashing of the whole domain into
+    /// [`cuckoo::bins_for`]`(points, eta)` bins by three functions keyed with the public `key`.
+    ///
+    /// All points find a bin but with probability `2^-eta`.
+    ///
+    /// # Panics
+    /// If `3 * n` reaches 2^32.
+    #[must_use]
+    pub fn cuckoo(n: usize, points: usize, eta: u32, key: Block) -> Self {
+        assert!(n < (1 << 32) / 3, "the leaves are numbered with 32 bits");
+        let bin_count = cuckoo::bins_for(points, eta);
+        let hasher = cuckoo::Hasher::new(key, bin_count);
+        let items: Vec<_> = (0..n).map(|x| Block::from(x as u128)).collect();
+        let mut places = vec![[0; 3]; n];
+        items
+            .par_chunks(1 << 12)
+            .zip(places.par_chunks_mut(1 << 12))
+            .for_each(|(items, bins)| hasher.bins_slice(items, bins));
+        let mut sizes = vec![0usize; bin_count];
+        for bins in &places {
+            for bin in bins {
+                sizes[*bin as usize] += 1;
+            }
+        }
+        // A bin that no point of the domain falls into is covered by a tree of one leaf that stands for nothing.
+        let forest = Forest::new(sizes.iter().map(|size| *size.max(&1)));
+        // The canonical order within a bin, `pos_l`, is that of the points; from here on `places` names leaves.
+        let mut next: Vec<_> = (0..bin_count).map(|bin| forest.leaves_of(bin).start as u32).collect();
+        for bins in &mut places {
+            for bin in bins {
+                let place = &mut next[*bin as usize];
+                *bin = *place;
+                *place += 1;
+            }
+        }
+        Self {
+            n,
+            forest,
+            kind: Kind::Cuckoo { hasher, places },
+        }
+    }
+
+    /// The size of the domain.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// The trees.
+    #[must_use]
+    pub fn forest(&self) -> &Forest {
+        &self.forest
+    }
+
+    /// P2, step 1: puts each of its `points` into a tree of its own.
+    ///
+    /// With regular noise, point `j` must lie in block `j`. With cuckoo hashing the points are distinct; those that
+    /// find no bin are dropped, as the paper does for vector-OLE: an abort would tell P1 something about them.
+    ///
+    /// # Panics
+    /// If a point is outside the domain; for regular noise, if there is not one point in each block, in order.
+    #[must_use]
+    pub fn assign(&self, points: &[usize]) -> Assignment {
+        assert!(points.iter().all(|x| *x < self.n), "points of the domain");
+        match &self.kind {
+            Kind::Regular { size } => {
+                assert_eq!(points.len(), self.forest.trees(), "one point in each block");
+                Assignment {
+                    alphas: (0..)
+                        .zip(points)
+                        .map(|(block, x)| {
+                            assert_eq!(x / size, block, "point number j lies in block j");
+                            x % size
+                        })
+                        .collect(),
+                    points: (0..points.len()).map(Some).collect(),
+                    dropped: Vec::new(),
+                }
+            }
+            Kind::Cuckoo { hasher, places } => {
+                let items: Vec<_> = points.iter().map(|x| Block::from(*x as u128)).collect();
+                let (table, dropped) = match cuckoo::Table::build(hasher, &items) {
+                    Ok(table) => (table, Vec::new()),
+                    Err(full) => (full.table, full.unplaced),
+                };
+                let trees = self.forest.trees();
+                let numbers: Vec<_> = (0..trees).map(|bin| table.bin(bin)).collect();
+                let alphas = numbers
+                    .iter()
+                    .enumerate()
+                    .map(|(bin, number)| {
+                        let leaves = self.forest.leaves_of(bin);
+                        number.map_or(0, |number| {
+                            let place = places[points[number]]
+                                .into_iter()
+                                .find(|place| leaves.contains(&(*place as usize)))
+                                .expect("an item lies in one of its own bins");
+                            place as usize - leaves.start
+                        })
+                    })
+                    .collect();
+                Assignment {
+                    alphas,
+                    points: numbers,
+                    dropped,
+                }
+            }
+        }
+    }
+
+    /// Expansion of all points: `out[x]` becomes the sum of the leaves that stand for `x`. With regular noise that is
+    /// the leaf itself, and `out` is the leaves.
+    ///
+    /// # Panics
+    /// If `leaves.len()` is not that of the forest.
+    #[must_use]
+    pub fn combine<R: Ring>(&self, leaves: Vec<R>) -> Vec<R> {
+        assert_eq!(leaves.len(), self.forest.leaves(), "one place for each leaf");
+        match &self.kind {
+            Kind::Regular { .. } => leaves,
+            Kind::Cuckoo { places, .. } => places
+                .par_iter()
+                .with_min_len(1 << 12)
+                .map(|place| place.iter().fold(R::ZERO, |sum, leaf| sum + leaves[*leaf as usize]))
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use volery_field::Z64;
+
+    use super::*;
+
+    #[test]
+    fn every_point_has_its_leaf_in_its_tree() {
+        for (n, points) in [(1, 1), (100, 3), (1 << 14, 192), (10_007, 50)] {
+            let layout = Layout::cuckoo(n, points, 40, Block::from(8));
+            assert_eq!(layout.n(), n);
+            let mut wanted: Vec<usize> = (0..points).map(|i| i * (n / points) % n).collect();
+            wanted.dedup();
+            let assignment = layout.assign(&wanted);
+            assert_eq!(assignment.dropped, Vec::<usize>::new());
+            // A one in the leaf of each assigned point, expanded, is a one at each wanted point, and nothing else.
+            let mut leaves = vec![Z64::ZERO; layout.forest().leaves()];
+            for (tree, point) in assignment.points.iter().enumerate() {
+                if point.is_some() {
+                    leaves[layout.forest().leaves_of(tree).start + assignment.alphas[tree]] = Z64::ONE;
+                }
+            }
+            let table = layout.combine(leaves);
+            for (x, value) in table.into_iter().enumerate() {
+                let expected = if wanted.contains(&x) { Z64::ONE } else { Z64::ZERO };
+                assert!(value == expected, "point {x} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn regular_blocks() {
+        let layout = Layout::regular(3, 8);
+        assert_eq!(layout.n(), 24);
+        let assignment = layout.assign(&[7, 8, 20]);
+        assert_eq!(assignment.alphas, [7, 0, 4]);
+        assert_eq!(layout.forest().leaves_of(2), 16..24);
+    }
+
+    #[test]
+    #[should_panic(expected = "point number j lies in block j")]
+    fn a_point_in_another_block_is_refused() {
+        let _ = Layout::regular(2, 8).assign(&[8, 9]);
+    }
+}

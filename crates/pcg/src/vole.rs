@@ -1,0 +1,301 @@
+//! Vector-OLE: the sender gets random `u, v`, the receiver `w = u*x + v` for its `x`.
+//!
+//! The whole of Protocol 6 of the 2019 paper: [`crate::gilboa`] makes the base correlations, [`crate::bootstrap`] turns
+//! them into a stream of any length. The OTs inside come from SoftSpoken OT extension with its checks.
+//!
+//! ```text
+//! Sender                                  Receiver: x
+//! 1. ---------------- base OTs and SoftSpoken setup (the receiver holds delta) ----------------
+//! 2. ---------------- base OTs on the bits of x (gilboa) ----------------
+//! 3. ---------------- gilboa: the base of the first round ----------------
+//! 4. ---------------- bootstrap: as many rounds as the outputs take ----------------
+//! ```
+//!
+//! ```
+//! use volery_channel::{SessionId, run_two_parties};
+//! use volery_field::{Fp61, Ring};
+//! use volery_pcg::{Noise, Security, vole};
+//! use volery_primitives::prg::Prg;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let n = 10_000;
+//! let plan = vole::plan::<Fp61>(Some(n as u64), Noise::Regular, Security::SemiHonest)?;
+//! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
+//! let (rng_s, rng_r) = (Prg::from_os()?, Prg::from_os()?);
+//! let (sender, receiver) = run_two_parties(
+//!     |channel| {
+//!         let (mut u, mut v) = (vec![Fp61::ZERO; n], vec![Fp61::ZERO; n]);
+//!         let mut sender = vole::Sender::setup(&plan, session, rng_s, channel)?;
+//!         sender.extend(&mut u, &mut v, channel)?;
+//!         volery_pcg::Result::Ok((u, v))
+//!     },
+//!     |channel| {
+//!         let mut w = vec![Fp61::ZERO; n];
+//!         let mut receiver = vole::Receiver::setup(&plan, None, session, rng_r, channel)?;
+//!         receiver.extend(&mut w, channel)?;
+//!         volery_pcg::Result::Ok((receiver.x(), w))
+//!     },
+//! );
+//! let ((u, v), (x, w)) = (sender?, receiver?);
+//! assert!((0..n).all(|i| w[i] == u[i] * x + v[i]));
+//! # Ok(()) }
+//! ```
+//!
+//! Security: semi-honest.
+//! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
+
+use volery_channel::{Channel, Error, Result, SessionId};
+use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_ot::{flavour, softspoken};
+use volery_primitives::{prg::Prg, ro::RandomOracle};
+
+use crate::{Noise, Plan, PlanError, Security, bootstrap, gilboa, lpn::estimate::Field};
+
+/// A ring that vector-OLE is made over.
+pub trait VoleRing: Ring {
+    /// The ring as the LPN estimator sees it, with the noise of [`Ring::random_noise`].
+    const FIELD: Field;
+}
+
+impl VoleRing for Fp61 {
+    const FIELD: Field = Field::Fp61;
+}
+
+impl VoleRing for Z64 {
+    const FIELD: Field = Field::Z64Odd;
+}
+
+impl VoleRing for Gf128 {
+    const FIELD: Field = Field::Gf128;
+}
+
+/// The plan for `total` correlations over `R`, or for a stream without end: see [`Plan::new`].
+///
+/// # Errors
+/// If the security is not to be had.
+pub fn plan<R: VoleRing>(
+    total: Option<u64>,
+    noise: Noise,
+    security: Security,
+) -> std::result::Result<Plan, PlanError> {
+    Plan::new(R::FIELD, total, noise, security)
+}
+
+/// The holder of `u` and `v`.
+pub struct Sender<R: VoleRing> {
+    ot: flavour::Receiver<softspoken::Receiver>,
+    source: Source<gilboa::Sender, bootstrap::Sender<R, R>>,
+    rng: Prg,
+}
+
+/// The holder of `x`, who gets `w = u*x + v`.
+pub struct Receiver<R: VoleRing> {
+    ot: flavour::Sender<softspoken::Sender>,
+    source: Source<gilboa::Receiver<R>, bootstrap::Receiver<R, R>>,
+    x: R,
+}
+
+/// Where the outputs come from.
+enum Source<G, S> {
+    /// A plan without LPN: from the base itself.
+    Base(G),
+    /// The rounds of a plan.
+    Stream(S),
+    /// An earlier call failed.
+    Poisoned,
+}
+
+impl<R: VoleRing> Sender<R> {
+    /// Steps 1 to 3. `session` is the one of the handshake, `rng` this party's own randomness.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves.
+    pub fn setup(plan: &Plan, session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let seed = rng.fork("softspoken");
+        let cot = softspoken::Receiver::setup(OT_FIELD, sub(session, "ot"), seed, channel)?; // step 1
+        let mut gilboa =
+            gilboa::Sender::setup::<R>(sub(session, "gilboa"), &mut rng.fork("gilboa"), channel)?; // step 2
+        let source = if plan.ladder().is_empty() {
+            Source::Base(gilboa)
+        } else {
+            let (mut u, mut v) = (vec![R::ZERO; plan.base()], vec![R::ZERO; plan.base()]);
+            R::random_slice(&mut rng, &mut u);
+            gilboa.multiply(&u, &mut v, channel)?; // step 3
+            let rng = rng.fork("rounds");
+            Source::Stream(bootstrap::Sender::new(plan.clone(), session, rng, (u, v)))
+        };
+        Ok(Self {
+            ot: flavour::Receiver::new(cot, sub(session, "ot hash")),
+            source,
+            rng,
+        })
+    }
+
+    /// Step 4: the next `u.len()` correlations; both parties make the same calls with the same lengths.
+    ///
+    /// # Panics
+    /// If the lengths differ, or more is drawn than the plan was made for.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves, now or before. `u` and `v` are then not to be used.
+    pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
+        assert_eq!(u.len(), v.len(), "u and v have one length");
+        // A call that fails on its way leaves the source poisoned.
+        let mut source = std::mem::replace(&mut self.source, Source::Poisoned);
+        match &mut source {
+            Source::Base(gilboa) => {
+                R::random_slice(&mut self.rng, u);
+                gilboa.multiply(u, v, channel)?;
+            }
+            Source::Stream(stream) => stream.extend(u, v, &mut self.ot, channel)?,
+            Source::Poisoned => return Err(Error::Broken),
+        }
+        self.source = source;
+        Ok(())
+    }
+}
+
+impl<R: VoleRing> Receiver<R> {
+    /// Steps 1 to 3, for the given `x` or a random one. `session` is the one of the handshake, `rng` this party's own
+    /// randomness.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves.
+    pub fn setup(
+        plan: &Plan,
+        x: Option<R>,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let x = x.unwrap_or_else(|| R::random(&mut rng));
+        let seed = rng.fork("softspoken");
+        let cot = softspoken::Sender::setup(None, OT_FIELD, sub(session, "ot"), seed, channel)?; // step 1
+        let mut gilboa =
+            gilboa::Receiver::setup(x, sub(session, "gilboa"), &mut rng.fork("gilboa"), channel)?; // step 2
+        let source = if plan.ladder().is_empty() {
+            Source::Base(gilboa)
+        } else {
+            let mut w = vec![R::ZERO; plan.base()];
+            gilboa.multiply(&mut w, channel)?; // step 3
+            let rng = rng.fork("rounds");
+            Source::Stream(bootstrap::Receiver::new(plan.clone(), session, rng, x, w))
+        };
+        Ok(Self {
+            ot: flavour::Sender::new(cot, sub(session, "ot hash")),
+            source,
+            x,
+        })
+    }
+
+    /// The receiver's `x`.
+    #[must_use]
+    pub fn x(&self) -> R {
+        self.x
+    }
+
+    /// Step 4: the next `w.len()` correlations; both parties make the same calls with the same lengths.
+    ///
+    /// # Panics
+    /// If more is drawn than the plan was made for.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves, now or before. `w` is then not to be used.
+    pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
+        // A call that fails on its way leaves the source poisoned.
+        let mut source = std::mem::replace(&mut self.source, Source::Poisoned);
+        match &mut source {
+            Source::Base(gilboa) => gilboa.multiply(w, channel)?,
+            Source::Stream(stream) => stream.extend(w, &mut self.ot, channel)?,
+            Source::Poisoned => return Err(Error::Broken),
+        }
+        self.source = source;
+        Ok(())
+    }
+}
+
+impl<R: VoleRing> Drop for Receiver<R> {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.x);
+    }
+}
+
+/// The OT extension under the trees: the one with the fewest bytes, as its computation is a small part here.
+const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
+
+/// A session of its own for a part of the protocol.
+fn sub(session: SessionId, part: &str) -> SessionId {
+    let mut oracle = RandomOracle::new("volery vole part");
+    oracle.absorb(session.as_bytes());
+    oracle.absorb(part.as_bytes());
+    SessionId::from_bytes(oracle.finish32())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::run_two_parties;
+    use volery_primitives::Block;
+
+    use super::*;
+
+    /// `w = u*x + v` for a stream drawn in the given pieces.
+    fn check<R: VoleRing>(plan: &Plan, pieces: &[usize]) {
+        let session = SessionId::from_bytes([5; 32]);
+        let n = pieces.iter().sum();
+        let ((u, v), (x, w)) = run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let mut sender = Sender::<R>::setup(plan, session, rng, channel).unwrap();
+                let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
+                let mut at = 0;
+                for piece in pieces {
+                    let range = at..at + piece;
+                    sender.extend(&mut u[range.clone()], &mut v[range], channel).unwrap();
+                    at += piece;
+                }
+                (u, v)
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let mut receiver = Receiver::<R>::setup(plan, None, session, rng, channel).unwrap();
+                let mut w = vec![R::ZERO; n];
+                let mut at = 0;
+                for piece in pieces {
+                    receiver.extend(&mut w[at..at + piece], channel).unwrap();
+                    at += piece;
+                }
+                (receiver.x(), w)
+            },
+        );
+        for i in 0..n {
+            assert!(w[i] == u[i] * x + v[i], "correlation {i} of {n} over {}", R::NAME);
+        }
+    }
+
+    fn check_ring<R: VoleRing>() {
+        for noise in [Noise::Regular, Noise::Uniform] {
+            for n in [0, 1, 4096, 4097, 17_601, 140_801] {
+                let plan = plan::<R>(Some(n), noise, Security::SemiHonest).unwrap();
+                check::<R>(&plan, &[n as usize]);
+            }
+        }
+        let plan = plan::<R>(Some(30_011), Noise::Regular, Security::SemiHonest).unwrap();
+        check::<R>(&plan, &[0, 1, 2, 47, 48, 49, 10_007, 1, 10_000, 9856]);
+    }
+
+    #[test]
+    fn fp61_every_size() {
+        check_ring::<Fp61>();
+    }
+
+    #[test]
+    fn z64_every_size() {
+        check_ring::<Z64>();
+    }
+
+    #[test]
+    fn gf128_every_size() {
+        check_ring::<Gf128>();
+    }
+}

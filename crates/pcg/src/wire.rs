@@ -1,0 +1,62 @@
+//! Ring elements on the channel.
+
+use volery_channel::{Channel, Error, Result};
+use volery_field::Ring;
+use volery_primitives::Block;
+
+/// Elements that travel in one piece of memory.
+const CHUNK: usize = 1 << 14;
+
+/// Sends the elements in their canonical form, [`Ring::encoded_len`] bytes.
+pub(crate) fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()> {
+    let mut bytes = Vec::new();
+    for chunk in elements.chunks(CHUNK) {
+        bytes.clear();
+        R::write(chunk, &mut bytes);
+        channel.send(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Fills `elements` with what the peer sent.
+///
+/// # Errors
+/// If the channel fails, or an element is not in canonical form; `what` says so.
+pub(crate) fn recv<R: Ring>(
+    elements: &mut [R],
+    what: &'static str,
+    channel: &mut Channel,
+) -> Result<()> {
+    let mut bytes = vec![0; R::encoded_len(elements.len().min(CHUNK))];
+    for chunk in elements.chunks_mut(CHUNK) {
+        let bytes = &mut bytes[..R::encoded_len(chunk.len())];
+        channel.recv(bytes)?;
+        R::read(bytes, chunk).map_err(|_| Error::PeerMisbehaved(what))?;
+    }
+    Ok(())
+}
+
+/// An element as the message of an OT: its canonical bytes, then zeros.
+pub(crate) fn pack<R: Ring>(element: R) -> Block {
+    let mut bytes = Vec::with_capacity(16);
+    R::write(&[element], &mut bytes);
+    bytes.resize(16, 0);
+    let mut block = [0; 16];
+    block.copy_from_slice(&bytes);
+    Block::from_bytes(block)
+}
+
+/// The element in the message of an OT.
+///
+/// # Errors
+/// If the message is not one that [`pack`] makes; `what` says so.
+pub(crate) fn unpack<R: Ring>(message: Block, what: &'static str) -> Result<R> {
+    let bytes = message.to_bytes();
+    let (element, rest) = bytes.split_at(R::encoded_len(1));
+    let mut out = [R::ZERO];
+    R::read(element, &mut out).map_err(|_| Error::PeerMisbehaved(what))?;
+    if rest.iter().any(|byte| *byte != 0) {
+        return Err(Error::PeerMisbehaved(what));
+    }
+    Ok(out[0])
+}
