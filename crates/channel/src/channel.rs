@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::ops::Sub;
+use std::ops::{Range, Sub};
 use std::time::{Duration, Instant};
 
 use volery_primitives::Block;
@@ -24,9 +24,7 @@ pub struct Channel {
     transport: Box<dyn Transport>,
     timeout: Option<Duration>,
     outgoing: Vec<u8>,
-    incoming: Vec<u8>,
-    /// The part of `incoming` that is received and not yet handed out.
-    unread: std::ops::Range<usize>,
+    incoming: Incoming,
     stats: Stats,
     direction: Option<Direction>,
     broken: bool,
@@ -111,8 +109,10 @@ impl Channel {
             transport: Box::new(transport),
             timeout,
             outgoing: Vec::with_capacity(BUFFER),
-            incoming: vec![0; BUFFER],
-            unread: 0..0,
+            incoming: Incoming {
+                buffer: vec![0; BUFFER],
+                unread: 0..0,
+            },
             stats: Stats::default(),
             direction: None,
             broken: false,
@@ -191,31 +191,10 @@ impl Channel {
     /// As [`recv`](Self::recv), and done by `deadline` as a whole, if there is one.
     pub(crate) fn recv_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
         self.flush()?;
-        let mut filled = 0;
-        while filled < bytes.len() {
-            let rest = &mut bytes[filled..];
-            if self.unread.is_empty() && rest.len() >= BUFFER {
-                filled +=
-                    read(&*self.transport, rest, self.timeout, deadline).map_err(|error| {
-                        self.broken = true;
-                        error
-                    })?;
-                continue;
-            }
-            if self.unread.is_empty() {
-                let count = read(&*self.transport, &mut self.incoming, self.timeout, deadline)
-                    .map_err(|error| {
-                        self.broken = true;
-                        error
-                    })?;
-                self.unread = 0..count;
-            }
-            let count = rest.len().min(self.unread.len());
-            rest[..count]
-                .copy_from_slice(&self.incoming[self.unread.start..self.unread.start + count]);
-            self.unread.start += count;
-            filled += count;
-        }
+        let result = self
+            .incoming
+            .fill(bytes, &*self.transport, self.timeout, deadline);
+        result.map_err(|error| self.fail(error))?;
         if !bytes.is_empty() {
             self.turn(Direction::Receiving);
             self.stats.bytes_received += bytes.len() as u64;
@@ -333,6 +312,41 @@ impl Channel {
             Direction::Sending => self.stats.messages_sent += 1,
             Direction::Receiving => self.stats.messages_received += 1,
         }
+    }
+}
+
+/// What was received and not yet handed out.
+struct Incoming {
+    buffer: Vec<u8>,
+    unread: Range<usize>,
+}
+
+impl Incoming {
+    /// Fills `bytes`; long ones straight from the transport.
+    fn fill(
+        &mut self,
+        bytes: &mut [u8],
+        transport: &dyn Transport,
+        timeout: Option<Duration>,
+        deadline: Option<Instant>,
+    ) -> Result<()> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let rest = &mut bytes[filled..];
+            if self.unread.is_empty() && rest.len() >= BUFFER {
+                filled += read(transport, rest, timeout, deadline)?;
+                continue;
+            }
+            if self.unread.is_empty() {
+                self.unread = 0..read(transport, &mut self.buffer, timeout, deadline)?;
+            }
+            let count = rest.len().min(self.unread.len());
+            let start = self.unread.start;
+            rest[..count].copy_from_slice(&self.buffer[start..start + count]);
+            self.unread.start += count;
+            filled += count;
+        }
+        Ok(())
     }
 }
 

@@ -84,7 +84,7 @@ impl From<io::Error> for Error {
 }
 
 fn describe_mismatch(field: &str, ours: &str, theirs: &str) -> String {
-    if field == "role" {
+    if field == "role" && ours == theirs {
         return format!("both parties have the role {ours:?}: start one of them in the other role");
     }
     format!(

@@ -79,7 +79,15 @@ impl SessionId {
 /// volery; [`Error::Io`] if `hello` does not fit into 4,096 bytes; and if the channel fails. The channel is unusable after
 /// any error.
 pub fn handshake(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Result<SessionId> {
-    exchange(channel, hello, nonce).map_err(|error| channel.fail(error))
+    let error = match exchange(channel, hello, nonce) {
+        Err(Error::TimedOut(_)) => Error::TimedOut(format!(
+            "the peer did not complete its hello within {:?}",
+            channel.timeout().unwrap_or_default()
+        )),
+        Err(error) => error,
+        ok => return ok,
+    };
+    Err(channel.fail(error))
 }
 
 fn exchange(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Result<SessionId> {
@@ -246,22 +254,166 @@ fn compare(ours: &Hello, theirs: &Body) -> Result<()> {
 }
 
 fn mismatch(field: &str, ours: &str, theirs: &str) -> Error {
+    // Long values often begin alike.
+    let alike = ours
+        .chars()
+        .zip(theirs.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let start = if alike < SHOWN { 0 } else { alike - SHOWN / 2 };
     Error::Mismatch {
-        field: shown(field),
-        ours: shown(ours),
-        theirs: shown(theirs),
+        field: shown(field, 0),
+        ours: shown(ours, start),
+        theirs: shown(theirs, start),
     }
 }
 
-/// `text`, shortened, and without anything that a terminal could obey.
-fn shown(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
+/// At most [`SHOWN`] characters of `text` from character `start` on, without anything that a terminal could obey.
+fn shown(text: &str, start: usize) -> String {
+    let mut rest = text.chars().skip(start);
+    let part: String = rest
+        .by_ref()
         .take(SHOWN)
         .flat_map(char::escape_debug)
         .collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
+    let before = if start > 0 { "…" } else { "" };
+    let after = if rest.next().is_some() { "…" } else { "" };
+    format!("{before}{part}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn body(hello: &Hello) -> Vec<u8> {
+        encode(hello, &[7; 32]).unwrap()[HEADER..].to_vec()
     }
-    shown
+
+    fn example() -> Hello {
+        Hello {
+            protocol: "vole",
+            role: "sender",
+            fields: vec![
+                ("ring", "fp61".into()),
+                ("empty", String::new()),
+                ("note", "é".into()),
+            ],
+        }
+    }
+
+    #[test]
+    fn decoding_undoes_encoding() {
+        let decoded = decode(&body(&example())).unwrap();
+        let fields = [("ring", "fp61"), ("empty", ""), ("note", "é")];
+        assert_eq!(decoded.release, RELEASE);
+        assert_eq!(decoded.protocol, "vole");
+        assert_eq!(decoded.role, "sender");
+        assert_eq!(
+            decoded.fields,
+            fields.map(|(name, value)| (name.into(), value.into()))
+        );
+    }
+
+    #[test]
+    fn only_whole_bodies_are_accepted() {
+        let bytes = body(&example());
+        for end in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..end]), None, "the first {end} bytes");
+        }
+        let mut longer = bytes;
+        longer.push(0);
+        assert_eq!(decode(&longer), None);
+    }
+
+    #[test]
+    fn the_longest_hello_fits_and_a_longer_one_is_an_error() {
+        let with = |length: usize| {
+            encode(
+                &Hello {
+                    fields: vec![("f", "x".repeat(length))],
+                    ..example()
+                },
+                &[0; 32],
+            )
+        };
+        let room = BODY_BOUND - (with(0).unwrap().len() - HEADER);
+        let longest = with(room).unwrap();
+        assert_eq!(check_header(&longest[..HEADER]).unwrap(), BODY_BOUND);
+        assert!(matches!(with(room + 1), Err(Error::Io(_))));
+        assert!(matches!(with(1 << 16), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let header = encode(&example(), &[0; 32]).unwrap()[..HEADER].to_vec();
+        let changed = |place: usize, byte: u8| {
+            let mut header = header.clone();
+            header[place] = byte;
+            check_header(&header)
+        };
+        assert!(matches!(changed(0, b'v'), Err(Error::PeerMisbehaved(_))));
+        assert!(matches!(changed(8, 9), Err(Error::Mismatch { .. })));
+        assert!(
+            matches!(changed(11, 0x11), Err(Error::PeerMisbehaved(_))),
+            "longer than the bound"
+        );
+        assert!(matches!(check_header(&[]), Err(Error::PeerMisbehaved(_))));
+    }
+
+    #[test]
+    fn what_the_peer_says_is_shortened_and_escaped() {
+        let theirs = format!("\x1b[2J\n{}", "x".repeat(4000));
+        let Error::Mismatch { theirs, .. } = mismatch("n", "1", &theirs) else {
+            panic!("no mismatch")
+        };
+        assert!(theirs.len() < 10 * SHOWN + 10);
+        assert!(theirs.chars().all(|c| !c.is_control()));
+        assert!(theirs.starts_with(r"\u{1b}[2J\n") && theirs.ends_with('…'));
+    }
+
+    #[test]
+    fn a_late_difference_is_shown() {
+        let alike = "é".repeat(200);
+        let error = mismatch(
+            "set",
+            &format!("{alike}1{alike}"),
+            &format!("{alike}2{alike}"),
+        );
+        let Error::Mismatch { ours, theirs, .. } = error else {
+            panic!("no mismatch")
+        };
+        assert_eq!(ours.replace('1', "2"), theirs);
+        assert_ne!(ours, theirs);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes);
+            let _ = check_header(&bytes);
+        }
+
+        #[test]
+        fn damaged_bodies_decode_without_panic(
+            edits in proptest::collection::vec((any::<usize>(), any::<u8>(), 0..4), 1..8),
+        ) {
+            let mut bytes = body(&example());
+            for (place, byte, kind) in edits {
+                let place = place % bytes.len();
+                match kind {
+                    0 => bytes[place] = byte,
+                    1 => bytes.insert(place, byte),
+                    2 if bytes.len() > 1 => drop(bytes.remove(place)),
+                    _ => bytes.truncate(place.max(1)),
+                }
+            }
+            if let Some(body) = decode(&bytes) {
+                let _ = compare(&example(), &body);
+            }
+        }
+    }
 }

@@ -165,6 +165,21 @@ impl Pipe {
         self.lock().released
     }
 
+    /// Runs `read`, and runs it again when it times out although bytes were being released meanwhile: the peer cannot
+    /// answer what is still on its way to it.
+    pub(crate) fn read_patiently(
+        &self,
+        mut read: impl FnMut() -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            let before = self.released();
+            match read() {
+                Err(error) if is_timeout(error.kind()) && self.released() != before => {}
+                result => return result,
+            }
+        }
+    }
+
     /// Why the reading end is gone, if it is.
     pub(crate) fn failure(&self) -> Option<io::ErrorKind> {
         self.lock().failed
@@ -201,7 +216,87 @@ impl Pipe {
     }
 }
 
+/// The two names that systems have for a timeout.
+pub(crate) fn is_timeout(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
+}
+
 /// The moment `timeout` from now; `None` if there is none, or it is too far away to be written down.
 pub(crate) fn deadline_after(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::thread;
+
+    use super::*;
+
+    const SHORT: Option<Duration> = Some(Duration::from_millis(20));
+
+    #[test]
+    fn a_full_pipe_times_out_and_goes_on_after_release() {
+        let pipe = Pipe::with_bound(10);
+        pipe.push(&[1; 6], SHORT).unwrap();
+        pipe.push(&[2; 4], SHORT).unwrap();
+        assert_eq!(
+            pipe.push(&[3], SHORT).unwrap_err().kind(),
+            io::ErrorKind::TimedOut
+        );
+        assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [1; 6]);
+        assert!(
+            pipe.push(&[3], SHORT).is_err(),
+            "taken bytes count until they are released"
+        );
+        pipe.release(6);
+        pipe.push(&[3], SHORT).unwrap();
+        assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [2; 4]);
+        assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [3]);
+        assert!(pipe.take(SHORT).is_err(), "nothing is left");
+    }
+
+    #[test]
+    fn a_chunk_above_the_bound_passes_alone() {
+        let pipe = Pipe::with_bound(10);
+        pipe.push(&[1; 11], SHORT).unwrap();
+        assert!(pipe.push(&[2], SHORT).is_err());
+    }
+
+    #[test]
+    fn progress_extends_the_wait_of_a_writer() {
+        let pipe = Pipe::with_bound(10);
+        pipe.push(&[0; 10], None).unwrap();
+        let step = Duration::from_millis(60);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..8 {
+                    thread::sleep(step);
+                    pipe.release(1);
+                }
+            });
+            // Eight steps are longer than the timeout, each of them is shorter.
+            pipe.push(&[1; 8], Some(step * 5)).unwrap();
+        });
+    }
+
+    #[test]
+    fn closing_leaves_what_is_queued_and_failing_does_not() {
+        let pipe = Pipe::new();
+        pipe.push(&[1], None).unwrap();
+        pipe.close();
+        assert!(pipe.take(None).unwrap().is_some());
+        assert!(pipe.take(None).unwrap().is_none());
+
+        let pipe = Pipe::new();
+        pipe.push(&[1], None).unwrap();
+        pipe.fail(io::ErrorKind::BrokenPipe);
+        assert!(pipe.take(None).unwrap().is_none());
+        assert_eq!(
+            pipe.push(&[1], None).unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
+        assert!(!pipe.wait_until(Instant::now() + Duration::from_secs(60)));
+    }
 }

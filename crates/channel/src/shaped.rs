@@ -103,7 +103,8 @@ impl Transport for Shaped {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        self.inner.read(bytes, timeout)
+        self.queue
+            .read_patiently(|| self.inner.read(bytes, timeout))
     }
 }
 

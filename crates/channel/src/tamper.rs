@@ -34,8 +34,10 @@ pub struct Tampered<T> {
     outgoing: Mutex<Outgoing>,
 }
 
+type Change = dyn FnMut(u64, &mut [u8]) + Send;
+
 struct Outgoing {
-    change: Box<dyn FnMut(u64, &mut [u8]) + Send>,
+    change: Box<Change>,
     offset: u64,
     end: Option<u64>,
 }

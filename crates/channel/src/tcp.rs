@@ -10,13 +10,14 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
 
-use crate::pipe::{Pipe, deadline_after};
+use crate::pipe::{Pipe, deadline_after, is_timeout};
 use crate::{Channel, Error, Result, Transport};
 
 /// Waits for one peer on `address` and gives the channel to it.
@@ -133,6 +134,8 @@ pub struct Stream {
     read_timeout: Mutex<Option<Duration>>,
     /// How long dropping waits without progress.
     patience: Duration,
+    /// A call has timed out, so that dropping need not wait for this peer again.
+    is_peer_slow: AtomicBool,
 }
 
 impl Stream {
@@ -189,6 +192,7 @@ impl Stream {
             writer: Some(writer),
             read_timeout: Mutex::new(None),
             patience,
+            is_peer_slow: AtomicBool::new(false),
         })
     }
 
@@ -209,15 +213,24 @@ impl Stream {
         Ok(sent)
     }
 
+    fn note_timeout<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        let timed_out = result.as_ref().is_err_and(|error| is_timeout(error.kind()));
+        self.is_peer_slow.store(timed_out, Ordering::Relaxed);
+        result
+    }
+
     /// Receives and drops what has come, without waiting. Unread bytes at closing time would make the system reset the
     /// connection, and the peer could lose what it has not read yet.
+    ///
+    /// Bounded, so that a peer that never stops sending cannot keep this party here.
     fn drain(&self) {
         let mut bytes = [MaybeUninit::uninit(); 16 << 10];
-        while self
-            .socket
-            .recv_with_flags(&mut bytes, libc::MSG_DONTWAIT)
-            .is_ok_and(|count| count > 0)
-        {}
+        for _ in 0..256 {
+            match self.socket.recv_with_flags(&mut bytes, libc::MSG_DONTWAIT) {
+                Ok(count) if count > 0 => {}
+                _ => return,
+            }
+        }
     }
 }
 
@@ -272,7 +285,7 @@ impl Transport for Stream {
         } else {
             0
         };
-        self.queue.push(&bytes[sent..], timeout)
+        self.note_timeout(self.queue.push(&bytes[sent..], timeout))
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
@@ -287,16 +300,10 @@ impl Transport for Stream {
             *current = timeout;
         }
         drop(current);
-        loop {
-            let before = self.queue.released();
-            match io::Read::read(&mut &*self.socket, bytes) {
-                // The peer cannot answer what is still on its way to it.
-                Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock
-                        && self.queue.released() != before => {}
-                result => return result,
-            }
-        }
+        self.note_timeout(
+            self.queue
+                .read_patiently(|| io::Read::read(&mut &*self.socket, bytes)),
+        )
     }
 }
 
@@ -305,7 +312,8 @@ impl Drop for Stream {
         self.queue.close();
         let mut last = (self.queue.released(), Instant::now());
         let give_up = deadline_after(Some(self.patience.saturating_mul(10)));
-        while !thread::panicking() && !self.queue.is_idle() && self.queue.failure().is_none() {
+        let hurry = thread::panicking() || self.is_peer_slow.load(Ordering::Relaxed);
+        while !hurry && !self.queue.is_idle() && self.queue.failure().is_none() {
             // Both parties may be here: if neither read, neither would get rid of its queue.
             self.drain();
             thread::sleep(Duration::from_millis(1));

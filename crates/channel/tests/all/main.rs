@@ -1,0 +1,45 @@
+//! The channel as its users see it.
+
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod channel;
+mod handshake;
+mod parties;
+mod shaped;
+mod tcp;
+
+use std::time::Duration;
+
+use volery_channel::{Channel, tcp as transport_tcp};
+
+/// Long enough for a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Short enough to wait for.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Two connected channels over TCP.
+fn tcp_pair() -> (Channel, Channel) {
+    let (left, right) = tcp_streams();
+    (
+        Channel::with_timeout(left, Some(LONG)),
+        Channel::with_timeout(right, Some(LONG)),
+    )
+}
+
+fn tcp_streams() -> (transport_tcp::Stream, transport_tcp::Stream) {
+    let listener = transport_tcp::Listener::bind("127.0.0.1:0").unwrap();
+    let left = transport_tcp::Stream::connect(listener.local_addr().unwrap(), LONG).unwrap();
+    (left, listener.accept(LONG).unwrap())
+}
+
+/// Two connected channels of each kind.
+fn pairs() -> [(Channel, Channel); 2] {
+    [Channel::memory_pair(), tcp_pair()]
+}
+
+/// Bytes that are different at every offset, as far as bytes can be.
+fn pattern(length: usize, seed: u8) -> Vec<u8> {
+    let byte = |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ seed;
+    (0..length).map(byte).collect()
+}

@@ -1,0 +1,167 @@
+//! A shaped link keeps the bytes and costs at least the time that it should.
+
+use std::time::{Duration, Instant};
+
+use volery_channel::{Channel, Error, memory, run_two_channels, shaped};
+
+use crate::{LONG, SHORT, pattern, tcp_streams};
+
+fn shaped_pairs(rate: u64, round_trip: Duration) -> [(Channel, Channel); 2] {
+    let (a, b) = memory::pair();
+    let (c, d) = tcp_streams();
+    [
+        (
+            Channel::with_timeout(shaped(a, rate, round_trip), Some(LONG)),
+            Channel::with_timeout(shaped(b, rate, round_trip), Some(LONG)),
+        ),
+        (
+            Channel::with_timeout(shaped(c, rate, round_trip), Some(LONG)),
+            Channel::with_timeout(shaped(d, rate, round_trip), Some(LONG)),
+        ),
+    ]
+}
+
+#[test]
+fn rate_and_latency_are_lower_bounds_and_bytes_keep_their_order() {
+    const RATE: u64 = 200_000_000;
+    const BYTES: usize = 2_000_003;
+    let round_trip = Duration::from_millis(40);
+    for (left, right) in shaped_pairs(RATE, round_trip) {
+        let (elapsed, ()) = {
+            let ((elapsed, _), (unit, _)) = run_two_channels(
+                left,
+                right,
+                |channel| {
+                    let started = Instant::now();
+                    for piece in pattern(BYTES, 1).chunks(10_007) {
+                        channel.send(piece).unwrap();
+                        channel.flush().unwrap();
+                    }
+                    let mut bytes = [0; 3];
+                    channel.recv(&mut bytes).unwrap();
+                    assert_eq!(bytes, [1, 2, 3]);
+                    started.elapsed()
+                },
+                |channel| {
+                    let mut bytes = vec![0; BYTES];
+                    channel.recv(&mut bytes).unwrap();
+                    assert!(bytes == pattern(BYTES, 1));
+                    channel.send(&[1, 2, 3]).unwrap();
+                    channel.flush().unwrap();
+                },
+            );
+            (elapsed, unit)
+        };
+        let sending = Duration::from_nanos((BYTES as u64 + 3) * 8 * 1_000_000_000 / RATE);
+        assert!(elapsed >= sending + round_trip, "{elapsed:?}");
+    }
+}
+
+#[test]
+fn each_turn_costs_half_a_round_trip() {
+    let round_trip = Duration::from_millis(20);
+    for (left, right) in shaped_pairs(1_000_000_000, round_trip) {
+        let ((elapsed, _), _) = run_two_channels(
+            left,
+            right,
+            |channel| {
+                let started = Instant::now();
+                for byte in 0..5 {
+                    channel.send(&[byte]).unwrap();
+                    let mut echo = [0];
+                    channel.recv(&mut echo).unwrap();
+                    assert_eq!(echo, [byte]);
+                }
+                started.elapsed()
+            },
+            |channel| {
+                for _ in 0..5 {
+                    let mut byte = [0];
+                    channel.recv(&mut byte).unwrap();
+                    channel.send(&byte).unwrap();
+                    channel.flush().unwrap();
+                }
+            },
+        );
+        assert!(elapsed >= round_trip * 5, "{elapsed:?}");
+    }
+}
+
+#[test]
+fn data_travels_while_the_next_leaves() {
+    // Each message arrives no earlier than its own time, and the last one long before a link without pipelining would
+    // bring it; that bound is as wide as the sum of all the latencies.
+    const MESSAGES: u32 = 100;
+    let round_trip = Duration::from_millis(400);
+    let (left, right) = memory::pair();
+    let left = Channel::new(shaped(left, 1_000_000_000, round_trip));
+    run_two_channels(
+        left,
+        Channel::new(right),
+        |channel| {
+            for number in 0..MESSAGES {
+                channel.send(&number.to_le_bytes()).unwrap();
+                channel.flush().unwrap();
+            }
+        },
+        |channel| {
+            let started = Instant::now();
+            for number in 0..MESSAGES {
+                let mut bytes = [0; 4];
+                channel.recv(&mut bytes).unwrap();
+                assert_eq!(bytes, number.to_le_bytes());
+            }
+            assert!(started.elapsed() < round_trip / 2 * MESSAGES);
+        },
+    );
+}
+
+#[test]
+fn dropping_delivers_what_is_on_its_way() {
+    for (mut left, mut right) in shaped_pairs(100_000_000, SHORT * 2) {
+        left.send(&pattern(100_000, 0)).unwrap();
+        left.flush().unwrap();
+        drop(left);
+        let mut bytes = vec![0; 100_000];
+        right.recv(&mut bytes).unwrap();
+        assert!(bytes == pattern(100_000, 0));
+        assert!(matches!(right.recv(&mut [0]), Err(Error::Disconnected)));
+    }
+}
+
+#[test]
+fn a_slow_link_is_not_a_timeout() {
+    // The answer comes after one second of sending, with a timeout of a quarter of that.
+    let (left, right) = memory::pair();
+    let timeout = Some(Duration::from_millis(250));
+    let left = Channel::with_timeout(shaped(left, 800_000, Duration::ZERO), timeout);
+    run_two_channels(
+        left,
+        Channel::new(right),
+        |channel| {
+            channel.send(&[0; 100_000]).unwrap();
+            channel.recv(&mut [0]).unwrap();
+        },
+        |channel| {
+            let mut bytes = [1; 100_000];
+            channel.recv(&mut bytes).unwrap();
+            channel.send(&[1]).unwrap();
+            channel.flush().unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_lost_peer_shows_through_a_shaped_link() {
+    for (mut left, right) in shaped_pairs(1_000_000_000, Duration::from_millis(2)) {
+        drop(right);
+        assert!(matches!(left.recv(&mut [0]), Err(Error::Disconnected)));
+    }
+}
+
+#[test]
+#[should_panic(expected = "a link needs a rate")]
+fn a_link_without_rate_is_refused() {
+    let (left, _right) = memory::pair();
+    let _ = shaped(left, 0, SHORT);
+}

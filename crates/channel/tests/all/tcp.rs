@@ -1,0 +1,175 @@
+//! Addresses, waiting, closing.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use volery_channel::tcp::{self, Listener, Stream};
+use volery_channel::{Channel, Error};
+
+use crate::{LONG, SHORT, pattern, tcp_pair};
+
+#[test]
+fn only_loopback_addresses_are_accepted() {
+    for address in [
+        "0.0.0.0:0",
+        "192.0.2.1:1",
+        "[::]:0",
+        "[2001:db8::1]:1",
+        "[::ffff:192.0.2.1]:1",
+    ] {
+        let address: SocketAddr = address.parse().unwrap();
+        let refused = |error: Error| {
+            assert!(
+                matches!(error, Error::NotLoopback(at) if at == address),
+                "{error:?}"
+            );
+            assert!(error.to_string().contains("authenticated"), "{error}");
+        };
+        refused(tcp::listen(address, SHORT).unwrap_err());
+        refused(tcp::connect(address, SHORT).unwrap_err());
+        // One bad address among good ones is enough.
+        let both = [SocketAddr::from(([127, 0, 0, 1], 0)), address];
+        refused(Listener::bind(&both[..]).unwrap_err());
+    }
+    assert!(Listener::bind("127.0.0.1:0").is_ok());
+    assert!(Listener::bind("localhost:0").is_ok());
+    assert!(Listener::bind(&[][..]).is_err());
+}
+
+#[test]
+fn connecting_waits_for_the_listener() {
+    // Somebody else may take the port in between; then this tries another one.
+    let connected = (0..5).any(|_| {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        thread::scope(|scope| {
+            let client = scope.spawn(move || tcp::connect(address, LONG / 10));
+            thread::sleep(SHORT);
+            let Ok(mut server) = tcp::listen(address, LONG / 10) else {
+                return false;
+            };
+            let Ok(mut client) = client.join().unwrap() else {
+                return false;
+            };
+            client.send(b"hello").unwrap();
+            client.flush().unwrap();
+            let mut word = [0; 5];
+            server.recv(&mut word).unwrap();
+            assert_eq!(client.timeout(), Some(LONG / 10));
+            word == *b"hello"
+        })
+    });
+    assert!(connected);
+}
+
+#[test]
+fn waiting_for_nobody_ends() {
+    let started = Instant::now();
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    assert!(matches!(listener.accept(SHORT), Err(Error::TimedOut(_))));
+    assert!(started.elapsed() >= SHORT);
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let started = Instant::now();
+    let error = tcp::connect(address, SHORT).unwrap_err();
+    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    assert!(started.elapsed() >= SHORT);
+}
+
+#[test]
+fn a_port_in_use_is_an_error_at_once() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let error = tcp::listen(taken.local_addr().unwrap(), LONG).unwrap_err();
+    assert!(matches!(error, Error::Io(_)), "{error:?}");
+}
+
+#[test]
+fn dropping_sends_what_is_queued() {
+    const MUCH: usize = 40 << 20;
+    let (mut left, mut right) = tcp_pair();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            left.send(&pattern(MUCH, 0)).unwrap();
+            left.flush().unwrap();
+            drop(left);
+        });
+        thread::sleep(SHORT);
+        let mut bytes = vec![0; MUCH];
+        right.recv(&mut bytes).unwrap();
+        assert!(bytes == pattern(MUCH, 0));
+        assert!(matches!(right.recv(&mut [0]), Err(Error::Disconnected)));
+    });
+}
+
+#[test]
+fn two_parties_that_both_drop_full_queues_end() {
+    let started = Instant::now();
+    let (mut left, mut right) = tcp_pair();
+    let bytes = vec![0; 64 << 20];
+    for channel in [&mut left, &mut right] {
+        channel.send(&bytes).unwrap();
+        channel.flush().unwrap();
+    }
+    thread::scope(|scope| {
+        scope.spawn(move || drop(left));
+        scope.spawn(move || drop(right));
+    });
+    assert!(started.elapsed() < LONG / 2);
+}
+
+#[test]
+fn dropping_gives_up_on_a_peer_that_does_not_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = Stream::connect(listener.local_addr().unwrap(), SHORT).unwrap();
+    let mut channel = Channel::new(stream);
+    let (_peer, _) = listener.accept().unwrap();
+    channel.send(&vec![0; 64 << 20]).unwrap();
+    channel.flush().unwrap();
+    let started = Instant::now();
+    drop(channel);
+    assert!(started.elapsed() < LONG / 2);
+}
+
+#[test]
+fn a_slow_reader_is_not_a_timeout() {
+    // The reader pauses for longer than the writer's timeout in total, and never for that long at once; the writer
+    // meanwhile waits for an answer.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let timeout = Duration::from_millis(1500);
+    const MUCH: usize = 48 << 20;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let mut bytes = vec![0; MUCH / 16];
+            for _ in 0..16 {
+                thread::sleep(timeout / 8);
+                std::io::Read::read_exact(&mut peer, &mut bytes).unwrap();
+            }
+            peer.write_all(&[1]).unwrap();
+        });
+        let mut channel = tcp::connect(address, timeout).unwrap();
+        channel.send(&vec![0; MUCH]).unwrap();
+        let mut answer = [0];
+        channel.recv(&mut answer).unwrap();
+        assert_eq!(answer, [1]);
+    });
+}
+
+#[test]
+fn a_reset_is_a_disconnection() {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut channel = Channel::with_timeout(listener.accept(LONG).unwrap(), Some(LONG));
+    channel.send(&[1]).unwrap();
+    channel.flush().unwrap();
+    // Closing with an unread byte resets the connection, once the byte is there.
+    let mut byte = [0];
+    peer.peek(&mut byte).unwrap();
+    drop(peer);
+    assert!(matches!(channel.recv(&mut byte), Err(Error::Disconnected)));
+}
