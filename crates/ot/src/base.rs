@@ -1,0 +1,274 @@
+//! Base OT: the endemic OT of Masny and Rindal over Ristretto255.
+//!
+//! Masny, Rindal, *Endemic Oblivious Transfer*, ePrint 2019/706, the Diffie-Hellman instance; see also
+//! McQuoid, Rosulek, Roy, *Batching Base Oblivious Transfers*, ePrint 2021/682, for what may be shared in a batch.
+//! Written additively: `G` generates a group of prime order, `s` and `a` are scalars, `H` hashes to the group and
+//! `RO` to 128 bits. For every OT `i` of the batch, with the receiver's choice bit `c`:
+//!
+//! ```text
+//! Sender                                          Receiver: c
+//! 1.  s random, A = s*G  (one for the batch)      R_{1-c} random in the group, nobody knows its logarithm
+//!                                                 a random, R_c = a*G - H(sid, i, c, R_{1-c})
+//! 2.  -------------------- A ------------------->
+//!     <------------- all R_0, R_1 ---------------
+//! 3.  for j = 0, 1:                               both: tau = RO(sid, A, all R_0, R_1)
+//!     P_j = R_j + H(sid, i, j, R_{1-j})
+//!     k_j = RO(tau, i, j, s*P_j)                  k_c = RO(tau, i, c, a*A)
+//! ```
+//!
+//! The two agree because `P_c = a*G`. `P_{1-c}` is out of the receiver's control: whichever of `R_0`, `R_1` it fixes
+//! last is an input of the hash that moves the other.
+//!
+//! Functionality: *endemic* OT, the weakest of the uniform family. A corrupt sender may choose both of its keys and a
+//! corrupt receiver may choose the one that it gets; an honest party's other keys are uniform to the peer. That is
+//! enough for seeds of an OT extension, and not for giving the keys to an application as uniform messages.
+//!
+//! Security: malicious, universally composable in the random oracle model under the computational (gap)
+//! Diffie-Hellman assumption. One `A` serves a whole batch because the session, both messages, the number and the side
+//! enter every key. Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice bits
+//! take part in masked selections only.
+//!
+//! Cost: 2 messages that may cross, so one half round trip each: 32 bytes from the sender, `64*n` from the receiver.
+
+use curve25519_dalek::constants::RISTRETTO_BASEPOINT_TABLE;
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable};
+use curve25519_dalek::traits::{Identity, IsIdentity};
+use curve25519_dalek::{RistrettoPoint, Scalar};
+use rayon::prelude::*;
+use subtle::{Choice, ConditionallySelectable};
+use volery_channel::Channel;
+use volery_channel::handshake::SessionId;
+use volery_primitives::Block;
+use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{Error, Result};
+
+/// Bytes of one encoded group element.
+const POINT: usize = 32;
+
+/// The two encodings `R_0`, `R_1` that the receiver sends for one OT.
+type Pair = [[u8; POINT]; 2];
+
+/// Sender: the two keys of each of `n` OTs.
+///
+/// # Errors
+/// If the channel fails, or if the peer sent something that is not a valid group element.
+pub fn send(
+    n: usize,
+    session: SessionId,
+    rng: &mut Prg,
+    channel: &mut Channel,
+) -> Result<Vec<[Block; 2]>> {
+    Ok(send_bound(n, session, rng, channel)?.0)
+}
+
+/// Receiver: the key of each of `n` OTs that its choice bit in `choices` (packed, low bit first) asks for.
+///
+/// # Panics
+/// If `choices.len()` is not `n.div_ceil(8)`.
+///
+/// # Errors
+/// If the channel fails, or if the peer sent something that is not a valid group element.
+pub fn receive(
+    choices: &[u8],
+    n: usize,
+    session: SessionId,
+    rng: &mut Prg,
+    channel: &mut Channel,
+) -> Result<Vec<Block>> {
+    Ok(receive_bound(choices, n, session, rng, channel)?.0)
+}
+
+/// [`send`], with a hash of both messages for the transcript of an enclosing protocol.
+pub(crate) fn send_bound(
+    n: usize,
+    session: SessionId,
+    rng: &mut Prg,
+    channel: &mut Channel,
+) -> Result<(Vec<[Block; 2]>, [u8; 32])> {
+    let mut secret = random_scalar(rng); // step 1
+    let public = (&secret * RISTRETTO_BASEPOINT_TABLE).compress().to_bytes();
+    channel.send(&public)?; // step 2
+    let mut pairs = vec![Pair::default(); n];
+    channel.recv(bytemuck::cast_slice_mut(&mut pairs))?;
+    let tau = transcript(session, &public, &pairs);
+    let keys = sender_keys(&secret, session, &tau, &pairs); // step 3
+    secret.zeroize();
+    Ok((keys?, tau))
+}
+
+/// [`receive`], with a hash of both messages for the transcript of an enclosing protocol.
+pub(crate) fn receive_bound(
+    choices: &[u8],
+    n: usize,
+    session: SessionId,
+    rng: &mut Prg,
+    channel: &mut Channel,
+) -> Result<(Vec<Block>, [u8; 32])> {
+    assert_eq!(choices.len(), n.div_ceil(8), "one packed bit per OT");
+    let (mut halves, pairs) = blind(choices, n, session, rng); // step 1
+    channel.send(bytemuck::cast_slice(&pairs))?; // step 2
+    let mut public = [0; POINT];
+    channel.recv(&mut public)?;
+    let tau = transcript(session, &public, &pairs);
+    let keys = receiver_keys(choices, &halves, &tau, &public); // step 3
+    halves.zeroize();
+    Ok((keys?, tau))
+}
+
+/// Step 1 of the receiver: `a/2` and the message of each OT.
+///
+/// Halves, because the encoder that shares one inversion among many points encodes the doubles of its arguments.
+fn blind(choices: &[u8], n: usize, session: SessionId, rng: &mut Prg) -> (Vec<Scalar>, Vec<Pair>) {
+    let mut random = vec![[0; 64]; n];
+    rng.fill_bytes(bytemuck::cast_slice_mut(&mut random));
+    let halves: Vec<Scalar> = (0..n).map(|_| random_scalar(rng)).collect();
+
+    // R_{1-c} = 2*X with X uniform is uniform too, as the order of the group is odd.
+    let free: Vec<RistrettoPoint> = random
+        .par_iter()
+        .map(RistrettoPoint::from_uniform_bytes)
+        .collect();
+    let free = RistrettoPoint::double_and_compress_batch(&free);
+
+    let bound: Vec<RistrettoPoint> = (0..n)
+        .into_par_iter()
+        .map(|i| {
+            let side = choice(choices, i).unwrap_u8();
+            &halves[i] * RISTRETTO_BASEPOINT_TABLE - half_hash(session, i, side, free[i].as_bytes())
+        })
+        .collect();
+    let bound = RistrettoPoint::double_and_compress_batch(&bound);
+
+    let pairs = free
+        .iter()
+        .zip(&bound)
+        .enumerate()
+        .map(|(i, (free, bound))| {
+            let mut pair = [bound.to_bytes(), free.to_bytes()];
+            let [left, right] = &mut pair;
+            let choice = choice(choices, i);
+            for (x, y) in left.iter_mut().zip(right) {
+                u8::conditional_swap(x, y, choice);
+            }
+            pair
+        })
+        .collect();
+    random.zeroize();
+    (halves, pairs)
+}
+
+/// Step 3 of the sender.
+fn sender_keys(
+    secret: &Scalar,
+    session: SessionId,
+    tau: &[u8; 32],
+    pairs: &[Pair],
+) -> Result<Vec<[Block; 2]>> {
+    let half = Zeroizing::new(secret.div_by_2());
+    let shared = pairs
+        .par_iter()
+        .enumerate()
+        .map(|(i, pair)| {
+            let mut shared = [RistrettoPoint::identity(); 2];
+            for (side, shared) in shared.iter_mut().enumerate() {
+                let own = decode(&pair[side])?;
+                let other = half_hash(session, i, side as u8, &pair[1 - side]);
+                let point = own + other + other;
+                if point.is_identity() {
+                    return Err(Error::PeerMisbehaved("a base OT element cancels its hash"));
+                }
+                *shared = point * *half;
+            }
+            Ok(shared)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut shared = shared.into_flattened();
+    let encoded = RistrettoPoint::double_and_compress_batch(&shared);
+    shared.zeroize();
+    Ok(encoded
+        .chunks_exact(2)
+        .enumerate()
+        .map(|(i, shared)| [0, 1].map(|side| key(tau, i, side, &shared[usize::from(side)])))
+        .collect())
+}
+
+/// Step 3 of the receiver, for the sender's message `public`.
+fn receiver_keys(
+    choices: &[u8],
+    halves: &[Scalar],
+    tau: &[u8; 32],
+    public: &[u8; POINT],
+) -> Result<Vec<Block>> {
+    let public = decode(public)?;
+    // A table costs about as much as ten multiplications and makes each of them several times faster.
+    let mut shared: Vec<RistrettoPoint> = if halves.len() >= 16 {
+        let table = RistrettoBasepointTable::create(&public);
+        halves.par_iter().map(|half| half * &table).collect()
+    } else {
+        halves.iter().map(|half| half * public).collect()
+    };
+    let encoded = RistrettoPoint::double_and_compress_batch(&shared);
+    shared.zeroize();
+    Ok(encoded
+        .iter()
+        .enumerate()
+        .map(|(i, shared)| key(tau, i, choice(choices, i).unwrap_u8(), shared))
+        .collect())
+}
+
+/// Half of `H(sid, i, side, other)`: a uniform element whose double is the hash of the figure.
+fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; POINT]) -> RistrettoPoint {
+    let mut oracle = RandomOracle::new("volery base OT: hash to the group");
+    oracle.absorb(session.as_bytes());
+    oracle.absorb(&(i as u64).to_le_bytes());
+    oracle.absorb(&[side]);
+    oracle.absorb(other);
+    let mut uniform = [0; 64];
+    oracle.finish_into(&mut uniform);
+    RistrettoPoint::from_uniform_bytes(&uniform)
+}
+
+/// `tau`, the hash of the session and of both messages.
+fn transcript(session: SessionId, public: &[u8; POINT], pairs: &[Pair]) -> [u8; 32] {
+    let mut oracle = RandomOracle::new("volery base OT: transcript");
+    oracle.absorb(session.as_bytes());
+    oracle.absorb(public);
+    oracle.absorb(bytemuck::cast_slice(pairs));
+    oracle.finish32()
+}
+
+/// `RO(tau, i, side, shared)`.
+fn key(tau: &[u8; 32], i: usize, side: u8, shared: &CompressedRistretto) -> Block {
+    let mut oracle = RandomOracle::new("volery base OT: key");
+    oracle.absorb(tau);
+    oracle.absorb(&(i as u64).to_le_bytes());
+    oracle.absorb(&[side]);
+    oracle.absorb(shared.as_bytes());
+    oracle.finish_block()
+}
+
+/// The element with this encoding; the identity and every encoding but the canonical one are refused.
+fn decode(bytes: &[u8; POINT]) -> Result<RistrettoPoint> {
+    match CompressedRistretto(*bytes).decompress() {
+        Some(point) if !point.is_identity() => Ok(point),
+        Some(_) => Err(Error::PeerMisbehaved("a base OT element is the identity")),
+        None => Err(Error::PeerMisbehaved(
+            "a base OT element is not a canonical group element",
+        )),
+    }
+}
+
+/// Bit `i` of the packed choice bits.
+fn choice(choices: &[u8], i: usize) -> Choice {
+    Choice::from((choices[i / 8] >> (i % 8)) & 1)
+}
+
+/// A uniform scalar, by reduction of 512 bits.
+fn random_scalar(rng: &mut Prg) -> Scalar {
+    let mut wide = Zeroizing::new([0; 64]);
+    rng.fill_bytes(&mut *wide);
+    Scalar::from_bytes_mod_order_wide(&wide)
+}

@@ -1,0 +1,46 @@
+//! Masks from packed bits (low bit first), and other small things that the modules of this crate share.
+
+use volery_primitives::Block;
+use volery_primitives::prg::Prg;
+
+/// Bytes that hold `n` packed bits.
+pub(crate) fn bytes_for(n: usize) -> usize {
+    n.div_ceil(8)
+}
+
+/// All ones if bit `j` of the packed `bits` is set, else zero.
+pub(crate) fn mask(bits: &[u8], j: usize) -> Block {
+    let bit = (bits[j / 8] >> (j % 8)) & 1;
+    Block::from(0u128.wrapping_sub(u128::from(bit)))
+}
+
+/// `v + d*delta` for the packed bits `d`, without branching on them.
+pub(crate) fn correct(delta: Block, v: &mut [Block], d: &[u8]) {
+    for (j, v) in v.iter_mut().enumerate() {
+        *v ^= delta & mask(d, j);
+    }
+}
+
+/// `acc + x`.
+pub(crate) fn xor_blocks(acc: &mut [Block], x: &[Block]) {
+    for (acc, x) in acc.iter_mut().zip(x) {
+        *acc ^= *x;
+    }
+}
+
+/// The caller's `delta`, or a random one; never zero.
+///
+/// # Panics
+/// If the caller's `delta` is zero.
+pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Block {
+    if let Some(delta) = delta {
+        assert!(delta != Block::ZERO, "delta must not be zero");
+        return delta;
+    }
+    loop {
+        let delta = rng.block();
+        if delta != Block::ZERO {
+            return delta;
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Every form of OT from one source of correlated OTs.
+//!
+//! A source gives `w = v + u*delta` with random choice bits `u`. From there:
+//!
+//! ```text
+//! Sender: delta, v                                Receiver: u, w, wanted choices x
+//!                                                 d = u + x                     (*_chosen, chosen*)
+//!     <------------------- d --------------------
+//! v <- v + d*delta                                now w = v + x*delta
+//! m_0 = h(i, v), m_1 = h(i, v + delta)            m_x = h(i, w)                 (random*)
+//!     --- m_0 + message_0, m_1 + message_1 ----->                               (chosen*)
+//! ```
+//!
+//! The first step is that of Beaver, *Precomputing Oblivious Transfer*, CRYPTO 1995; breaking the correlation with a
+//! hash is from Ishai, Kilian, Nissim, Petrank, CRYPTO 2003. The hash `h` is tweakable, circular and correlation
+//! robust (Guo, Katz, Wang, Yu, ePrint 2019/074, section 7.4), keyed by the session. Its tweak is the running number
+//! of the OT within this object, so no tweak is ever used twice: a peer who can make two rows equal or related (a
+//! malicious receiver can, through `d` and the extension's messages) still gets unrelated hashes.
+//!
+//! Security: that of the source. Over a malicious-secure source (`softspoken`) all forms are secure against malicious
+//! parties in the ideal cipher model; over the semi-honest one (`iknp`) all forms are semi-honest only. Two objects
+//! made for the same parties must have different sessions, and each must have its own source.
+//!
+//! `u` hides `x`; a wrong `d` only changes the receiver's own choice.
+//!
+//! Cost beyond the source's, per batch of at most 2^16 OTs:
+//!
+//! | form | receiver to sender | sender to receiver |
+//! |---|---|---|
+//! | `correlated`, `random` | nothing | nothing |
+//! | `correlated_chosen`, `random_chosen` | 1 message, 1 bit per OT | nothing |
+//! | `chosen` | 1 message, 1 bit per OT | 1 message, 32 bytes per OT |
+//! | `chosen_bytes` | 1 message, 1 bit per OT | 1 message, `2*len` bytes per OT |
+
+use volery_channel::Channel;
+use volery_channel::handshake::SessionId;
+use volery_primitives::Block;
+use volery_primitives::bits::{clear_from, xor_into};
+use volery_primitives::hash::Tweaked;
+use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
+use zeroize::Zeroizing;
+
+use crate::bits::{bytes_for, correct, mask};
+use crate::{CotReceiver, CotSender, Result};
+
+/// The most OTs that are made at a time; whole bytes of choice bits.
+const BATCH: usize = 1 << 16;
+
+/// The party that holds `delta` and gives the messages.
+pub struct Sender<C> {
+    cot: C,
+    hash: RunningHash,
+}
+
+impl<C: CotSender> Sender<C> {
+    /// OTs from the source `cot`, with hashes keyed by `session`.
+    pub fn new(cot: C, session: SessionId) -> Self {
+        Self {
+            cot,
+            hash: RunningHash::new(session),
+        }
+    }
+
+    /// The global difference of the source.
+    pub fn delta(&self) -> Block {
+        self.cot.delta()
+    }
+
+    /// Correlated OT with random choice bits: fill `v` so that the receiver's `w = v + u*delta`.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn correlated(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        for v in v.chunks_mut(BATCH) {
+            self.cot.extend(v, channel)?;
+        }
+        Ok(())
+    }
+
+    /// Correlated OT whose choice bits the receiver picks: fill `v` so that the receiver's `w = v + x*delta`.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn correlated_chosen(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        for v in v.chunks_mut(BATCH) {
+            self.cot.extend(v, channel)?;
+            let mut difference = vec![0; bytes_for(v.len())];
+            channel.recv(&mut difference)?;
+            correct(self.cot.delta(), v, &difference);
+        }
+        Ok(())
+    }
+
+    /// Random OT with random choice bits: fill every `m[i]` with two random messages.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn random(&mut self, m: &mut [[Block; 2]], channel: &mut Channel) -> Result<()> {
+        for m in m.chunks_mut(BATCH) {
+            let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
+            self.correlated(&mut v, channel)?;
+            self.hash.pairs(self.cot.delta(), &v, m);
+        }
+        Ok(())
+    }
+
+    /// Random OT whose choice bits the receiver picks: fill every `m[i]` with two random messages.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn random_chosen(&mut self, m: &mut [[Block; 2]], channel: &mut Channel) -> Result<()> {
+        for m in m.chunks_mut(BATCH) {
+            let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
+            self.correlated_chosen(&mut v, channel)?;
+            self.hash.pairs(self.cot.delta(), &v, m);
+        }
+        Ok(())
+    }
+
+    /// OT of chosen blocks: the receiver gets `messages[i][x_i]`.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn chosen(&mut self, messages: &[[Block; 2]], channel: &mut Channel) -> Result<()> {
+        for messages in messages.chunks(BATCH) {
+            let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; messages.len()]);
+            self.random_chosen(&mut m, channel)?;
+            for (pad, message) in m.iter_mut().zip(messages) {
+                pad[0] ^= message[0];
+                pad[1] ^= message[1];
+            }
+            channel.send_blocks(m.as_flattened())?;
+        }
+        channel.flush()
+    }
+
+    /// OT of chosen byte strings of `len` bytes each: `zeros` and `ones` hold one string after the other, and the
+    /// receiver gets the `i`-th string of `zeros` or of `ones`.
+    ///
+    /// # Panics
+    /// If `zeros` and `ones` differ in length, or are not a whole number of strings, or if `len` is 0.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn chosen_bytes(
+        &mut self,
+        zeros: &[u8],
+        ones: &[u8],
+        len: usize,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(zeros.len(), ones.len(), "as many strings for 0 as for 1");
+        let batch = batch_of_strings(zeros.len(), len);
+        for (zeros, ones) in zeros.chunks(batch * len).zip(ones.chunks(batch * len)) {
+            let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; zeros.len() / len]);
+            self.random_chosen(&mut m, channel)?;
+            let mut message = vec![0; 2 * zeros.len()];
+            let strings = zeros.chunks(len).zip(ones.chunks(len));
+            for ((out, strings), seeds) in message.chunks_mut(2 * len).zip(strings).zip(m.iter()) {
+                let (zero, one) = out.split_at_mut(len);
+                mask_string(seeds[0], strings.0, zero);
+                mask_string(seeds[1], strings.1, one);
+            }
+            channel.send(&message)?;
+        }
+        channel.flush()
+    }
+}
+
+/// The party that holds the choice bits and gets one message of each OT.
+pub struct Receiver<C> {
+    cot: C,
+    hash: RunningHash,
+}
+
+impl<C: CotReceiver> Receiver<C> {
+    /// OTs from the source `cot`, with hashes keyed by `session`.
+    pub fn new(cot: C, session: SessionId) -> Self {
+        Self {
+            cot,
+            hash: RunningHash::new(session),
+        }
+    }
+
+    /// Correlated OT with random choice bits: fill `u` (packed, low bit first) and `w = v + u*delta`.
+    ///
+    /// # Panics
+    /// If `u.len()` is not `w.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn correlated(
+        &mut self,
+        u: &mut [u8],
+        w: &mut [Block],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(u.len(), bytes_for(w.len()), "one packed bit per OT");
+        for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
+            self.cot.extend(u, w, channel)?;
+        }
+        Ok(())
+    }
+
+    /// Correlated OT with the choice bits `x` (packed, low bit first): fill `w = v + x*delta`.
+    ///
+    /// # Panics
+    /// If `x.len()` is not `w.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn correlated_chosen(
+        &mut self,
+        x: &[u8],
+        w: &mut [Block],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(x.len(), bytes_for(w.len()), "one packed bit per OT");
+        for (x, w) in x.chunks(BATCH / 8).zip(w.chunks_mut(BATCH)) {
+            let mut difference = vec![0; x.len()];
+            self.cot.extend(&mut difference, w, channel)?;
+            xor_into(&mut difference, x);
+            clear_from(&mut difference, w.len());
+            channel.send(&difference)?;
+        }
+        channel.flush()
+    }
+
+    /// Random OT with random choice bits: fill `u` (packed, low bit first) and the message `m[i]` that it chose.
+    ///
+    /// # Panics
+    /// If `u.len()` is not `m.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn random(&mut self, u: &mut [u8], m: &mut [Block], channel: &mut Channel) -> Result<()> {
+        self.correlated(u, m, channel)?;
+        self.hash.in_place(m);
+        Ok(())
+    }
+
+    /// Random OT with the choice bits `x` (packed, low bit first): fill `m[i]` with the message that it chose.
+    ///
+    /// # Panics
+    /// If `x.len()` is not `m.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn random_chosen(
+        &mut self,
+        x: &[u8],
+        m: &mut [Block],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        self.correlated_chosen(x, m, channel)?;
+        self.hash.in_place(m);
+        Ok(())
+    }
+
+    /// OT of the sender's blocks with the choice bits `x` (packed, low bit first).
+    ///
+    /// # Panics
+    /// If `x.len()` is not `m.len().div_ceil(8)`.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn chosen(&mut self, x: &[u8], m: &mut [Block], channel: &mut Channel) -> Result<()> {
+        assert_eq!(x.len(), bytes_for(m.len()), "one packed bit per OT");
+        for (x, m) in x.chunks(BATCH / 8).zip(m.chunks_mut(BATCH)) {
+            self.random_chosen(x, m, channel)?;
+            let mut messages = vec![[Block::ZERO; 2]; m.len()];
+            channel.recv_blocks(messages.as_flattened_mut())?;
+            for (j, (m, pair)) in m.iter_mut().zip(&messages).enumerate() {
+                *m ^= pair[0] ^ (mask(x, j) & (pair[0] ^ pair[1]));
+            }
+        }
+        Ok(())
+    }
+
+    /// OT of the sender's byte strings of `len` bytes each with the choice bits `x` (packed, low bit first): fill
+    /// `out` with one string after the other.
+    ///
+    /// # Panics
+    /// If `out` is not a whole number of strings, if `x` does not hold one bit for each, or if `len` is 0.
+    ///
+    /// # Errors
+    /// Those of the source; if the channel fails.
+    pub fn chosen_bytes(
+        &mut self,
+        x: &[u8],
+        out: &mut [u8],
+        len: usize,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let batch = batch_of_strings(out.len(), len);
+        assert_eq!(x.len(), bytes_for(out.len() / len), "one packed bit per OT");
+        for (x, out) in x.chunks(batch / 8).zip(out.chunks_mut(batch * len)) {
+            let mut m = Zeroizing::new(vec![Block::ZERO; out.len() / len]);
+            self.random_chosen(x, &mut m, channel)?;
+            let mut message = vec![0; 2 * out.len()];
+            channel.recv(&mut message)?;
+            let strings = message.chunks(2 * len).zip(out.chunks_mut(len));
+            for (j, ((pair, out), seed)) in strings.zip(m.iter()).enumerate() {
+                let (zero, one) = pair.split_at(len);
+                let mask = mask(x, j).to_bytes()[0];
+                let mut chosen = Zeroizing::new(zero.to_vec());
+                for (chosen, one) in chosen.iter_mut().zip(one) {
+                    *chosen ^= mask & (*chosen ^ one);
+                }
+                mask_string(*seed, &chosen, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hash that breaks correlations, with the number of the next OT.
+struct RunningHash {
+    hash: Tweaked,
+    next: u128,
+}
+
+impl RunningHash {
+    fn new(session: SessionId) -> Self {
+        let mut oracle = RandomOracle::new("volery OT: key of the tweakable hash");
+        oracle.absorb(session.as_bytes());
+        Self {
+            hash: Tweaked::new(oracle.finish_block()),
+            next: 0,
+        }
+    }
+
+    /// The sender's messages: `h(i, v)` and `h(i, v + delta)`, both with the tweak of their OT.
+    fn pairs(&mut self, delta: Block, v: &[Block], m: &mut [[Block; 2]]) {
+        let mut side = Zeroizing::new(v.to_vec());
+        self.hash.hash_slice(self.next, &mut side);
+        for (m, &h) in m.iter_mut().zip(side.iter()) {
+            m[0] = h;
+        }
+        for (x, &v) in side.iter_mut().zip(v) {
+            *x = v ^ delta;
+        }
+        self.hash.hash_slice(self.next, &mut side);
+        for (m, &h) in m.iter_mut().zip(side.iter()) {
+            m[1] = h;
+        }
+        self.next += v.len() as u128;
+    }
+
+    /// The receiver's messages: `h(i, w)`.
+    fn in_place(&mut self, w: &mut [Block]) {
+        self.hash.hash_slice(self.next, w);
+        self.next += w.len() as u128;
+    }
+}
+
+/// How many strings of `len` bytes to move at a time, out of `total` bytes: a multiple of 8, and about as much memory
+/// as a batch of blocks.
+fn batch_of_strings(total: usize, len: usize) -> usize {
+    assert!(len > 0, "strings of at least one byte");
+    assert_eq!(total % len, 0, "a whole number of strings");
+    (BATCH * 16 / len).clamp(8, BATCH) / 8 * 8
+}
+
+/// `out = input` plus the key stream of `seed`.
+fn mask_string(seed: Block, input: &[u8], out: &mut [u8]) {
+    Prg::new(seed).fill_bytes(out);
+    xor_into(out, input);
+}

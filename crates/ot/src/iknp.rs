@@ -1,0 +1,229 @@
+//! IKNP: the semi-honest baseline of OT extension.
+//!
+//! Ishai, Kilian, Nissim, Petrank, *Extending Oblivious Transfers Efficiently*, CRYPTO 2003, in the correlated form of
+//! Asharov, Lindell, Schneider, Zohner, ePrint 2016/602, Protocol 4. With the keys `K_i0`, `K_i1` of 128 base OTs:
+//!
+//! ```text
+//! Sender: delta, base OT keys K_i for its bits     Receiver: u
+//! 1.                                               t_i = G(K_i0), d_i = G(K_i0) + G(K_i1) + u
+//! 2.  <----------------- d_i --------------------
+//! 3.  q_i = G(K_i) + delta_i*d_i = t_i + delta_i*u
+//! 4.  v = columns of q                             w = columns of t
+//! ```
+//!
+//! It is here to be compared with. There is no check: a receiver that uses another `u` for some row learns bits of
+//! `delta`. [`softspoken`](crate::softspoken) is checked and sends less.
+//!
+//! Security: semi-honest.
+//!
+//! Cost: that of 128 base OTs once; then for each batch of at most 2^15 correlations 1 message from the receiver, 16
+//! bytes for each correlation (their number rounded up to a multiple of 128).
+
+use bytemuck::cast_slice;
+use volery_channel::Channel;
+use volery_channel::handshake::SessionId;
+use volery_primitives::Block;
+use volery_primitives::aes::Aes128;
+use volery_primitives::bits::clear_from;
+use volery_primitives::prg::Prg;
+use volery_primitives::transpose::transpose_128;
+use zeroize::Zeroizing;
+
+use crate::bits::{bytes_for, delta_or_random, mask, xor_blocks};
+use crate::{CotReceiver, CotSender, Error, Result, base};
+
+/// The most correlations of one batch; a multiple of 128.
+const BATCH: usize = 1 << 15;
+
+/// The party that holds `delta`.
+pub struct Sender {
+    delta: Block,
+    rows: Vec<Aes128>,
+    progress: Progress,
+}
+
+impl Sender {
+    /// Run the base OTs, as the holder of `delta`; `None` picks a random one.
+    ///
+    /// Bit `i` of `delta` is the choice bit of base OT `i`.
+    ///
+    /// # Panics
+    /// If `delta` is zero: nothing would be hidden.
+    ///
+    /// # Errors
+    /// If the channel fails, or if the peer sent an invalid group element.
+    pub fn setup(
+        delta: Option<Block>,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let delta = delta_or_random(delta, &mut rng);
+        let keys = Zeroizing::new(base::receive(
+            &delta.to_bytes(),
+            128,
+            session,
+            &mut rng,
+            channel,
+        )?);
+        Ok(Self {
+            delta,
+            rows: keys.iter().map(|&key| Aes128::new(key)).collect(),
+            progress: Progress::default(),
+        })
+    }
+
+    fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let row_blocks = v.len().div_ceil(128);
+        let first = self.progress.take(row_blocks);
+        let mut d = vec![Block::ZERO; 128 * row_blocks];
+        channel.recv_blocks(&mut d)?; // step 2
+        let q = rows_of_sender(&self.rows, first, self.delta, &d); // step 3
+        write_columns(&q, v); // step 4
+        Ok(())
+    }
+}
+
+impl CotSender for Sender {
+    fn delta(&self) -> Block {
+        self.delta
+    }
+
+    fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        self.progress.enter()?;
+        for v in v.chunks_mut(BATCH) {
+            self.batch(v, channel)?;
+        }
+        self.progress.leave();
+        Ok(())
+    }
+}
+
+/// The party that holds the choice bits.
+pub struct Receiver {
+    rows: Vec<[Aes128; 2]>,
+    choices: Prg,
+    progress: Progress,
+}
+
+impl Receiver {
+    /// Run the base OTs, as the peer of [`Sender::setup`].
+    ///
+    /// # Errors
+    /// If the channel fails, or if the peer sent an invalid group element.
+    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let keys = Zeroizing::new(base::send(128, session, &mut rng, channel)?);
+        Ok(Self {
+            rows: keys.iter().map(|pair| pair.map(Aes128::new)).collect(),
+            choices: rng,
+            progress: Progress::default(),
+        })
+    }
+
+    fn batch(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let row_blocks = w.len().div_ceil(128);
+        let first = self.progress.take(row_blocks);
+        let mut choices = Zeroizing::new(vec![Block::ZERO; row_blocks]);
+        self.choices.fill_blocks(&mut choices);
+        let (t, d) = rows_of_receiver(&self.rows, first, &choices); // step 1
+        channel.send_blocks(&d)?; // step 2
+        u.copy_from_slice(&cast_slice(&choices)[..u.len()]);
+        clear_from(u, w.len());
+        write_columns(&t, w); // step 4
+        Ok(())
+    }
+}
+
+impl CotReceiver for Receiver {
+    fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        assert_eq!(
+            u.len(),
+            bytes_for(w.len()),
+            "one packed bit per correlation"
+        );
+        self.progress.enter()?;
+        for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
+            self.batch(u, w, channel)?;
+        }
+        channel.flush()?;
+        self.progress.leave();
+        Ok(())
+    }
+}
+
+/// The number of the next 128 columns, and whether a call failed.
+#[derive(Default)]
+struct Progress {
+    next: u128,
+    poisoned: bool,
+}
+
+impl Progress {
+    fn enter(&mut self) -> Result<()> {
+        if self.poisoned {
+            return Err(Error::PeerMisbehaved(
+                "an earlier call of this OT extension failed",
+            ));
+        }
+        self.poisoned = true;
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.poisoned = false;
+    }
+
+    fn take(&mut self, row_blocks: usize) -> u128 {
+        let first = self.next;
+        self.next += row_blocks as u128;
+        first
+    }
+}
+
+/// Step 1: the rows `t_i` and `d_i`.
+fn rows_of_receiver(
+    keys: &[[Aes128; 2]],
+    first: u128,
+    u: &[Block],
+) -> (Zeroizing<Vec<Block>>, Vec<Block>) {
+    let mut t = Zeroizing::new(vec![Block::ZERO; 128 * u.len()]);
+    let mut d = vec![Block::ZERO; 128 * u.len()];
+    let rows = t.chunks_exact_mut(u.len()).zip(d.chunks_exact_mut(u.len()));
+    for (keys, (t, d)) in keys.iter().zip(rows) {
+        keys[0].ctr(first, t);
+        keys[1].ctr(first, d);
+        xor_blocks(d, t);
+        xor_blocks(d, u);
+    }
+    (t, d)
+}
+
+/// Step 3: the rows `q_i`.
+fn rows_of_sender(
+    keys: &[Aes128],
+    first: u128,
+    delta: Block,
+    d: &[Block],
+) -> Zeroizing<Vec<Block>> {
+    let bits = delta.to_bytes();
+    let row_blocks = d.len() / 128;
+    let mut q = Zeroizing::new(vec![Block::ZERO; d.len()]);
+    let rows = q
+        .chunks_exact_mut(row_blocks)
+        .zip(d.chunks_exact(row_blocks));
+    for (i, (key, (q, d))) in keys.iter().zip(rows).enumerate() {
+        key.ctr(first, q);
+        let mask = mask(&bits, i);
+        for (q, d) in q.iter_mut().zip(d) {
+            *q ^= mask & *d;
+        }
+    }
+    q
+}
+
+/// Step 4: the first columns of the matrix of 128 rows.
+fn write_columns(rows: &[Block], out: &mut [Block]) {
+    let mut columns = Zeroizing::new(vec![Block::ZERO; rows.len()]);
+    transpose_128(rows, &mut columns);
+    out.copy_from_slice(&columns[..out.len()]);
+}

@@ -1,0 +1,372 @@
+//! `SoftSpokenOT`: many correlated OTs from 128 base OTs, secure against malicious parties.
+//!
+//! Roy, *SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model*, ePrint 2022/192:
+//! the small-field VOLE of Fig. 6 over the punctured PRF of Fig. 13 with the check of Fig. 14, made a subspace VOLE
+//! with the repetition code and checked as in Fig. 8.
+//!
+//! For `k` in {1, 2, 4, 8}, the 128 bits of `delta` are read as `m = 128/k` numbers `alpha_i` of `k` bits. For each of
+//! them the receiver owns a tree with `2^k` leaves, of which the sender knows all but the one at `alpha_i`
+//! (`pprf`). Every leaf is the seed of an endless row of bits `r_x`. With `x_j` the bit `j` of the leaf number `x`,
+//! both parties compute the same linear combinations of the rows that they know:
+//!
+//! ```text
+//! Sender: delta                                   Receiver
+//! 1.  a_i = sum of r_x                            u_i = sum of r_x
+//!     b_ij = sum of x_j*r_x                       v_ij = sum of x_j*r_x
+//!     (any row for r_alpha: it drops out below)
+//! 2.                                              d_i = u_0 + u_i   (d_0 = 0, not sent)
+//!     <---------------- d_i ---------------------
+//! 3.  q_ij = b_ij + alpha_ij*(a_i + d_i)
+//! 4.  both: chi = RO(everything sent so far)
+//!     <---------- h_chi(u_0), RO(h_chi(v)) ------
+//!     check, see the module `check`
+//! 5.  v = columns of q                            u = u_0, w = columns of v
+//! ```
+//!
+//! Step 3 gives `q_ij = v_ij + alpha_ij*u_0`: with the true `r_alpha` in the sums, `a_i = u_i` and `b_ij = v_ij`, and
+//! exchanging `r_alpha` for anything else changes `b_ij` and `alpha_ij*a_i` by the same amount. So the sender runs the
+//! same code as the receiver, in the public order of the leaves, and `alpha` takes part in masks only. The sums cost
+//! about `2*2^k` additions of rows for the `k + 1` of them: leaves are merged in pairs, pairs in fours, and so on.
+//!
+//! The extension runs in batches of at most 2^15 correlations. Each batch is rounded up to whole blocks of 128 and has
+//! 128 more correlations that mask the values of its check and are thrown away; step 4 happens once for each batch.
+//! Outputs are written after the check of their batch.
+//!
+//! Functionality: correlated OT with random choice bits. A corrupt receiver may choose its `u` and `w`, and may try to
+//! guess some bits of `delta` at the risk of being caught: it learns whether the guess is right, and if it is not the
+//! sender aborts for good. A corrupt sender may choose its `v`, and `delta`.
+//!
+//! Security: malicious, in the random oracle model, from the base OT of [`base`](crate::base); see `check` for the
+//! numbers. An object whose call failed, for whatever reason, is poisoned: every later call fails. The peer is told
+//! nothing but that the connection ends.
+//!
+//! Cost of the setup, after the base OTs (2 messages, `64*128` and 32 bytes): 1 message from the receiver of
+//! `m*(k-1)*32 + (m+1)*32` bytes. Cost of a batch with `c` correlations, of which `n` were asked for: 2 messages from
+//! the receiver, none from the sender: `(m-1)*c/8` bytes with `c = n` rounded up to a multiple of 128, plus 128; and
+//! 48 bytes. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
+
+mod check;
+mod pprf;
+mod small_vole;
+
+#[cfg(test)]
+mod tests;
+
+use bytemuck::cast_slice;
+use volery_channel::Channel;
+use volery_channel::handshake::SessionId;
+use volery_primitives::Block;
+use volery_primitives::bits::clear_from;
+use volery_primitives::prg::Prg;
+use volery_primitives::transpose::transpose_128;
+use zeroize::Zeroize;
+
+use crate::bits::{bytes_for, delta_or_random, xor_blocks};
+use crate::{CotReceiver, CotSender, Error, Result, base};
+use check::{Challenge, Response, Transcript};
+use small_vole::Leaves;
+
+/// The most correlations of one batch; a multiple of 128.
+const BATCH: usize = 1 << 15;
+
+/// How the 128 bits of `delta` are cut up: the size of the field of the small VOLEs.
+///
+/// A larger field sends fewer bits and costs more computation (about `2^k/k` AES calls for 128 bits of a row).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SmallField {
+    /// `k = 1`: 127 bits sent for each correlation. This is the malicious-secure form of IKNP.
+    Bits1,
+    /// `k = 2`: 63 bits sent for each correlation.
+    Bits2,
+    /// `k = 4`: 31 bits sent for each correlation.
+    Bits4,
+    /// `k = 8`: 15 bits sent for each correlation.
+    #[default]
+    Bits8,
+}
+
+impl SmallField {
+    /// All of them, smallest first.
+    pub const ALL: [Self; 4] = [Self::Bits1, Self::Bits2, Self::Bits4, Self::Bits8];
+
+    /// `k`, the bits of one `alpha`.
+    #[must_use]
+    pub const fn bits(self) -> usize {
+        match self {
+            Self::Bits1 => 1,
+            Self::Bits2 => 2,
+            Self::Bits4 => 4,
+            Self::Bits8 => 8,
+        }
+    }
+
+    /// `m = 128/k`, the number of trees.
+    #[must_use]
+    pub const fn trees(self) -> usize {
+        128 / self.bits()
+    }
+
+    /// `2^k`, the leaves of one tree.
+    #[must_use]
+    pub const fn leaves(self) -> usize {
+        1 << self.bits()
+    }
+}
+
+/// The party that holds `delta`.
+///
+/// Dropping it wipes the seeds.
+pub struct Sender {
+    delta: Block,
+    state: State,
+}
+
+impl Sender {
+    /// Run the base OTs and the setup, as the holder of `delta`; `None` picks a random one.
+    ///
+    /// Bit `i` of `delta` is the choice bit of base OT `i`. The peer calls [`Receiver::setup`] with the same `field`
+    /// and `session`.
+    ///
+    /// # Panics
+    /// If `delta` is zero: nothing would be hidden.
+    ///
+    /// # Errors
+    /// If the channel fails, or if the peer was caught cheating.
+    pub fn setup(
+        delta: Option<Block>,
+        field: SmallField,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let delta = delta_or_random(delta, &mut rng);
+        let (keys, base_transcript) =
+            base::receive_bound(&delta.to_bytes(), 128, session, &mut rng, channel)?;
+        let mut message = pprf::Message::empty(field);
+        message.recv(channel)?;
+        let seeds = pprf::punctured(field, session, &base_transcript, delta, &keys, &message)
+            .ok_or(Error::PeerMisbehaved(
+                "the trees of the OT extension are inconsistent",
+            ))?;
+        let transcript = Transcript::new(field, session, &base_transcript, &message);
+        Ok(Self {
+            delta,
+            state: State::new(field, &seeds, transcript),
+        })
+    }
+
+    /// Steps 1 to 5 of one batch.
+    fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let state = &mut self.state;
+        state.expand(v.len()); // step 1
+        channel.recv_blocks(&mut state.corrections)?; // step 2
+        correct_rows(
+            state.field,
+            self.delta,
+            &mut state.rows,
+            &mut state.sums,
+            &state.corrections,
+        ); // step 3
+        let challenge = state.challenge();
+        let mut response = Response::default();
+        response.recv(channel)?; // step 4
+        state.transcript.absorb(response.as_bytes());
+        if !challenge.accepts(&response, &state.rows, self.delta) {
+            return Err(Error::PeerMisbehaved(
+                "the consistency check of the OT extension failed",
+            ));
+        }
+        state.write_columns(v); // step 5
+        Ok(())
+    }
+}
+
+impl CotSender for Sender {
+    fn delta(&self) -> Block {
+        self.delta
+    }
+
+    fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        self.state.enter()?;
+        for v in v.chunks_mut(BATCH) {
+            self.batch(v, channel)?;
+        }
+        self.state.leave();
+        Ok(())
+    }
+}
+
+/// The party that holds the choice bits.
+///
+/// Dropping it wipes the seeds.
+pub struct Receiver {
+    state: State,
+}
+
+impl Receiver {
+    /// Run the base OTs and the setup, as the peer of [`Sender::setup`].
+    ///
+    /// # Errors
+    /// If the channel fails, or if the peer sent an invalid group element.
+    pub fn setup(
+        field: SmallField,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let (keys, base_transcript) = base::send_bound(128, session, &mut rng, channel)?;
+        let (seeds, message) = pprf::full(field, session, &base_transcript, &keys);
+        message.send(channel)?;
+        let transcript = Transcript::new(field, session, &base_transcript, &message);
+        Ok(Self {
+            state: State::new(field, &seeds, transcript),
+        })
+    }
+
+    /// Steps 1 to 5 of one batch.
+    fn batch(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let state = &mut self.state;
+        state.expand(w.len()); // step 1
+        differences(&state.sums, &mut state.corrections);
+        channel.send_blocks(&state.corrections)?; // step 2
+        let challenge = state.challenge();
+        let row_blocks = state.sums.len() / state.field.trees();
+        let response = challenge.respond(&state.sums[..row_blocks], &state.rows);
+        channel.send(response.as_bytes())?; // step 4
+        state.transcript.absorb(response.as_bytes());
+        u.copy_from_slice(&cast_slice(&state.sums)[..u.len()]); // step 5
+        clear_from(u, w.len());
+        state.write_columns(w);
+        Ok(())
+    }
+}
+
+impl CotReceiver for Receiver {
+    fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        assert_eq!(
+            u.len(),
+            bytes_for(w.len()),
+            "one packed bit per correlation"
+        );
+        self.state.enter()?;
+        for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
+            self.batch(u, w, channel)?;
+        }
+        channel.flush()?;
+        self.state.leave();
+        Ok(())
+    }
+}
+
+/// What both parties keep between calls, and the matrices of the batch at hand.
+struct State {
+    field: SmallField,
+    leaves: Leaves,
+    /// The number of the next 128 columns; a column is never made twice.
+    next: u128,
+    transcript: Transcript,
+    /// Set while a call runs, so that a call that failed leaves it set.
+    poisoned: bool,
+    /// 128 rows: `v_ij`, or `b_ij` and then `q_ij`, in row `i*k + j`.
+    rows: Vec<Block>,
+    /// One row for each tree: `u_i`, or `a_i`.
+    sums: Vec<Block>,
+    /// One row for each tree but the first: `d_i`.
+    corrections: Vec<Block>,
+    /// The transpose of `rows`.
+    columns: Vec<Block>,
+}
+
+impl State {
+    fn new(field: SmallField, seeds: &[Block], transcript: Transcript) -> Self {
+        Self {
+            field,
+            leaves: Leaves::new(field, seeds),
+            next: 0,
+            transcript,
+            poisoned: false,
+            rows: Vec::new(),
+            sums: Vec::new(),
+            corrections: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        if self.poisoned {
+            return Err(Error::PeerMisbehaved(
+                "an earlier call of this OT extension failed",
+            ));
+        }
+        self.poisoned = true;
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        self.poisoned = false;
+    }
+
+    /// Step 1, for `n` correlations and 128 more for the check.
+    fn expand(&mut self, n: usize) {
+        let row_blocks = n.div_ceil(128) + 1;
+        self.rows.resize(128 * row_blocks, Block::ZERO);
+        self.sums
+            .resize(self.field.trees() * row_blocks, Block::ZERO);
+        self.corrections
+            .resize((self.field.trees() - 1) * row_blocks, Block::ZERO);
+        self.leaves
+            .expand(self.next, &mut self.rows, &mut self.sums);
+        self.next += row_blocks as u128;
+    }
+
+    /// Step 4, once `corrections` have been sent: the hash that nobody could foresee.
+    fn challenge(&mut self) -> Challenge {
+        self.transcript.absorb(cast_slice(&self.corrections));
+        self.transcript.challenge(self.rows.len() / 128)
+    }
+
+    /// Step 5: the first columns of the matrix of `rows`.
+    fn write_columns(&mut self, out: &mut [Block]) {
+        self.columns.resize(self.rows.len(), Block::ZERO);
+        transpose_128(&self.rows, &mut self.columns);
+        out.copy_from_slice(&self.columns[..out.len()]);
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.rows.zeroize();
+        self.sums.zeroize();
+        self.columns.zeroize();
+    }
+}
+
+/// Step 2: `d_i = u_0 + u_i` for all trees but the first.
+fn differences(sums: &[Block], corrections: &mut [Block]) {
+    let row_blocks = sums.len() - corrections.len();
+    let (first, others) = sums.split_at(row_blocks);
+    corrections.copy_from_slice(others);
+    for d in corrections.chunks_exact_mut(row_blocks) {
+        xor_blocks(d, first);
+    }
+}
+
+/// Step 3: `q_ij = b_ij + alpha_ij*(a_i + d_i)`, in place of `rows`; `sums` becomes `a_i + d_i`.
+fn correct_rows(
+    field: SmallField,
+    delta: Block,
+    rows: &mut [Block],
+    sums: &mut [Block],
+    corrections: &[Block],
+) {
+    let row_blocks = rows.len() / 128;
+    xor_blocks(&mut sums[row_blocks..], corrections);
+    let bits = delta.to_bytes();
+    for (r, row) in rows.chunks_exact_mut(row_blocks).enumerate() {
+        let mask = crate::bits::mask(&bits, r);
+        let tree = r / field.bits();
+        for (q, sum) in row.iter_mut().zip(&sums[tree * row_blocks..]) {
+            *q ^= mask & *sum;
+        }
+    }
+}

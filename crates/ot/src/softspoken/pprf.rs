@@ -1,0 +1,356 @@
+//! Punctured trees from base OTs: the setup of the parent module.
+//!
+//! Roy, ePrint 2022/192, Fig. 13 (the trees, after Goldreich, Goldwasser, Micali and Boyle et al., ePrint 2017/1271)
+//! and Fig. 14 (the check). For one tree of height `k`, with the `k` base OT keys `K_b0`, `K_b1` of its bits `b`; the
+//! sender has `K_bc` for `c` = bit `b` of `alpha`. Bit `k-1` is that of the first level below the root.
+//!
+//! ```text
+//! Sender: alpha                                   Receiver
+//! 1.                                              nodes of level 1: K_1 to the left, K_0 to the right (b = k-1)
+//! 2.                                              below: children = G(parent); S_0, S_1 = sums of the left and of
+//!                                                 the right children of a level; t_bc = K_bc + S_{1-c}
+//! 3.                                              (r_x, s_x) = G'(leaf x); t = sum of s_x; z = RO(all s_x of all trees)
+//! 4.  <---------- t_b0, t_b1, t, z --------------
+//! 5.  the brother of the path at each level:
+//!     t_bc + K_bc + the other nodes of its side
+//! 6.  s_alpha = t + the other s_x, check z
+//! ```
+//!
+//! The sender holds every level in full, with arbitrary values on the path, and repairs the brother of the path by a
+//! masked scan of the level: no index or branch depends on `alpha`.
+//!
+//! `G` is two AES permutations under keys that depend on the session, each with feed-forward; `G'` is keyed BLAKE3
+//! with tree and leaf number. The `s_x` are 256 bits so that they pin the leaves down: a receiver that sent wrong
+//! `t_bc` passes step 6 only for those `alpha` for which the sender's leaves are those of one fixed full tree. What it
+//! learns is whether `alpha` is such a one, at the risk of an abort. The `r_x` used from then on are independent of
+//! the `s_x` that were shown.
+
+use subtle::ConstantTimeEq;
+use volery_channel::Channel;
+use volery_channel::handshake::SessionId;
+use volery_primitives::Block;
+use volery_primitives::aes::{Aes128, double};
+use volery_primitives::bits::xor_into;
+use volery_primitives::ro::RandomOracle;
+use zeroize::Zeroizing;
+
+use super::SmallField;
+use crate::Result;
+
+/// A check value `s_x`, `t` or `z`.
+type Tag = [u8; 32];
+
+/// The message of step 4.
+pub(super) struct Message {
+    /// `t_b0, t_b1` for the levels below the first, from the top, tree after tree.
+    levels: Vec<[Block; 2]>,
+    /// `t` of each tree, then `z`.
+    tags: Vec<Tag>,
+}
+
+impl Message {
+    /// A message of the right size, to be received into.
+    pub(super) fn empty(field: SmallField) -> Self {
+        Self {
+            levels: vec![[Block::ZERO; 2]; field.trees() * (field.bits() - 1)],
+            tags: vec![[0; 32]; field.trees() + 1],
+        }
+    }
+
+    pub(super) fn recv(&mut self, channel: &mut Channel) -> Result<()> {
+        let mut bytes = vec![0; self.byte_len()];
+        channel.recv(&mut bytes)?;
+        let (levels, tags) = bytes.split_at(self.levels.len() * 32);
+        bytemuck::cast_slice_mut(&mut self.levels).copy_from_slice(levels);
+        bytemuck::cast_slice_mut(&mut self.tags).copy_from_slice(tags);
+        Ok(())
+    }
+
+    pub(super) fn send(&self, channel: &mut Channel) -> Result<()> {
+        channel.send(&self.to_bytes())?;
+        channel.flush()
+    }
+
+    /// The message as it is on the wire.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.byte_len());
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.levels));
+        bytes.extend_from_slice(bytemuck::cast_slice(&self.tags));
+        bytes
+    }
+
+    fn byte_len(&self) -> usize {
+        32 * (self.levels.len() + self.tags.len())
+    }
+}
+
+/// Receiver, steps 1 to 3: the row seeds `r_x` of all leaves, tree after tree, and the message.
+pub(super) fn full(
+    field: SmallField,
+    session: SessionId,
+    base_transcript: &[u8; 32],
+    keys: &[[Block; 2]],
+) -> (Zeroizing<Vec<Block>>, Message) {
+    let doubler = doubler(session);
+    let splitter = Splitter::new(session, base_transcript);
+    let levels = field.bits() - 1;
+    let mut message = Message::empty(field);
+    let mut seeds = Zeroizing::new(Vec::with_capacity(field.trees() * field.leaves()));
+    let mut tags = Vec::with_capacity(field.trees() * field.leaves());
+    for (tree, keys) in keys.chunks_exact(field.bits()).enumerate() {
+        let sent = &mut message.levels[tree * levels..][..levels];
+        let leaves = full_tree(&doubler, keys, sent);
+        splitter.split(tree, &leaves, &mut seeds, &mut tags);
+        message.tags[tree] = sum_of_tags(&tags[tree * field.leaves()..]);
+    }
+    message.tags[field.trees()] = hash_of_tags(&tags);
+    (seeds, message)
+}
+
+/// Sender, steps 5 and 6: the row seeds `r_x` of all leaves, tree after tree, with arbitrary ones at the punctured
+/// places; `None` if the check fails.
+pub(super) fn punctured(
+    field: SmallField,
+    session: SessionId,
+    base_transcript: &[u8; 32],
+    delta: Block,
+    keys: &[Block],
+    message: &Message,
+) -> Option<Zeroizing<Vec<Block>>> {
+    let doubler = doubler(session);
+    let splitter = Splitter::new(session, base_transcript);
+    let bits = field.bits();
+    let levels = bits - 1;
+    let mut seeds = Zeroizing::new(Vec::with_capacity(field.trees() * field.leaves()));
+    let mut tags = Vec::with_capacity(field.trees() * field.leaves());
+    for (tree, keys) in keys.chunks_exact(bits).enumerate() {
+        let alpha = (u128::from(delta) >> (tree * bits)) as usize & (field.leaves() - 1);
+        let leaves = punctured_tree(
+            &doubler,
+            alpha,
+            keys,
+            &message.levels[tree * levels..][..levels],
+        );
+        splitter.split(tree, &leaves, &mut seeds, &mut tags);
+        repair_tag(
+            alpha,
+            &mut tags[tree * field.leaves()..],
+            &message.tags[tree],
+        );
+    }
+    let matches = hash_of_tags(&tags).ct_eq(&message.tags[field.trees()]);
+    bool::from(matches).then_some(seeds)
+}
+
+/// Steps 1 and 2 for one tree: its leaves, and `t_b0, t_b1` of its lower levels in `sent`.
+fn full_tree(
+    doubler: &[Aes128; 2],
+    keys: &[[Block; 2]],
+    sent: &mut [[Block; 2]],
+) -> Zeroizing<Vec<Block>> {
+    let (first, others) = keys.split_last().expect("a tree has at least one level");
+    let mut nodes = Zeroizing::new(vec![first[1], first[0]]);
+    for (key, sent) in others.iter().rev().zip(sent) {
+        let mut children = Zeroizing::new(vec![Block::ZERO; 2 * nodes.len()]);
+        let [left, right] = double(doubler, &nodes, &mut children);
+        *sent = [key[0] ^ right, key[1] ^ left];
+        nodes = children;
+    }
+    nodes
+}
+
+/// Step 5 for one tree: its leaves, with an arbitrary one at `alpha`.
+fn punctured_tree(
+    doubler: &[Aes128; 2],
+    alpha: usize,
+    keys: &[Block],
+    received: &[[Block; 2]],
+) -> Zeroizing<Vec<Block>> {
+    let (first, others) = keys.split_last().expect("a tree has at least one level");
+    let choice = bit_mask(alpha >> others.len());
+    let mut nodes = Zeroizing::new(vec![choice & *first, !choice & *first]);
+    let mut path = alpha >> others.len();
+    for (b, (key, received)) in (0..others.len())
+        .rev()
+        .zip(others.iter().rev().zip(received))
+    {
+        let mut children = Zeroizing::new(vec![Block::ZERO; 2 * nodes.len()]);
+        let [left, right] = double(doubler, &nodes, &mut children);
+        let choice = bit_mask(alpha >> b);
+        // The true sum of the brother's side, and by how much the sum with an arbitrary brother misses it.
+        let true_sum = *key ^ select(choice, received[0], received[1]);
+        let repair = true_sum ^ select(choice, right, left);
+        for (y, pair) in children.chunks_exact_mut(2).enumerate() {
+            let here = equal_mask(y, path) & repair;
+            pair[0] ^= here & choice;
+            pair[1] ^= here & !choice;
+        }
+        path = alpha >> b;
+        nodes = children;
+    }
+    nodes
+}
+
+/// Step 6 for one tree: the tag at `alpha` from `sum`, the sum of all of them.
+fn repair_tag(alpha: usize, tags: &mut [Tag], sum: &Tag) {
+    let mut repair = sum_of_tags(tags);
+    xor_into(&mut repair, sum);
+    for (x, tag) in tags.iter_mut().enumerate() {
+        let mask = equal_mask(x, alpha).to_bytes()[0];
+        for (tag, repair) in tag.iter_mut().zip(&repair) {
+            *tag ^= mask & repair;
+        }
+    }
+}
+
+fn sum_of_tags(tags: &[Tag]) -> Tag {
+    tags.iter().fold([0; 32], |mut sum, tag| {
+        xor_into(&mut sum, tag);
+        sum
+    })
+}
+
+fn hash_of_tags(tags: &[Tag]) -> Tag {
+    let mut oracle = RandomOracle::new("volery softspoken: tags of the leaves");
+    oracle.absorb(bytemuck::cast_slice(tags));
+    oracle.finish32()
+}
+
+/// The two permutations of `G`.
+fn doubler(session: SessionId) -> [Aes128; 2] {
+    let mut oracle = RandomOracle::new("volery softspoken: keys of the tree");
+    oracle.absorb(session.as_bytes());
+    let mut keys = [0; 32];
+    oracle.finish_into(&mut keys);
+    let [left, right] = bytemuck::cast::<[u8; 32], [[u8; 16]; 2]>(keys);
+    [
+        Aes128::new(Block::from_bytes(left)),
+        Aes128::new(Block::from_bytes(right)),
+    ]
+}
+
+/// `G'`, which makes a row seed and a tag of each leaf.
+struct Splitter(blake3::Hasher);
+
+impl Splitter {
+    fn new(session: SessionId, base_transcript: &[u8; 32]) -> Self {
+        let mut oracle = RandomOracle::new("volery softspoken: key of the leaves");
+        oracle.absorb(session.as_bytes());
+        oracle.absorb(base_transcript);
+        Self(blake3::Hasher::new_keyed(&oracle.finish32()))
+    }
+
+    /// Append the row seeds and the tags of the leaves of one tree.
+    fn split(&self, tree: usize, leaves: &[Block], seeds: &mut Vec<Block>, tags: &mut Vec<Tag>) {
+        for (x, leaf) in leaves.iter().enumerate() {
+            let mut input = Zeroizing::new([0; 32]);
+            input[..16].copy_from_slice(&leaf.to_bytes());
+            input[16..24].copy_from_slice(&(tree as u64).to_le_bytes());
+            input[24..].copy_from_slice(&(x as u64).to_le_bytes());
+            let mut output = Zeroizing::new([[0; 16]; 3]);
+            let bytes = output.as_flattened_mut();
+            self.0.clone().update(&*input).finalize_xof().fill(bytes);
+            seeds.push(Block::from_bytes(output[0]));
+            let mut tag = [0; 32];
+            tag.copy_from_slice(output[1..].as_flattened());
+            tags.push(tag);
+        }
+    }
+}
+
+/// `one` where the mask is set, else `zero`.
+fn select(mask: Block, zero: Block, one: Block) -> Block {
+    zero ^ (mask & (zero ^ one))
+}
+
+/// All ones if the lowest bit of `x` is set.
+fn bit_mask(x: usize) -> Block {
+    Block::from(0u128.wrapping_sub((x & 1) as u128))
+}
+
+/// All ones if `x` and `y` are equal.
+fn equal_mask(x: usize, y: usize) -> Block {
+    bit_mask(usize::from(x.ct_eq(&y).unwrap_u8()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(seed: u128) -> Vec<[Block; 2]> {
+        (0..128)
+            .map(|i| [Block::from(seed + i), Block::from(seed + 1000 + i)])
+            .collect()
+    }
+
+    fn chosen(keys: &[[Block; 2]], delta: Block) -> Vec<Block> {
+        keys.iter()
+            .enumerate()
+            .map(|(i, k)| k[(u128::from(delta) >> i) as usize & 1])
+            .collect()
+    }
+
+    const SESSION: [u8; 32] = [9; 32];
+
+    #[test]
+    fn all_leaves_but_the_punctured_ones() {
+        let session = SessionId::from_bytes(SESSION);
+        let delta = Block::from(0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978);
+        for field in SmallField::ALL {
+            let keys = keys(5);
+            let (all, message) = full(field, session, &[1; 32], &keys);
+            let known = punctured(
+                field,
+                session,
+                &[1; 32],
+                delta,
+                &chosen(&keys, delta),
+                &message,
+            )
+            .expect("honest");
+            assert_eq!(all.len(), known.len());
+            for (i, (a, b)) in all.iter().zip(known.iter()).enumerate() {
+                let tree = i / field.leaves();
+                let alpha = (u128::from(delta) >> (tree * field.bits())) as usize % field.leaves();
+                assert_eq!(a == b, i % field.leaves() != alpha, "{field:?}, leaf {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_wrong_block_is_caught_or_not_used() {
+        let session = SessionId::from_bytes(SESSION);
+        let delta = Block::from(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
+        for field in SmallField::ALL {
+            let keys = keys(77);
+            let chosen = chosen(&keys, delta);
+            let (all, honest) = full(field, session, &[1; 32], &keys);
+            let mut caught = 0;
+            let blocks = 2 * honest.levels.len();
+            for place in 0..blocks {
+                let mut message = Message {
+                    levels: honest.levels.clone(),
+                    tags: honest.tags.clone(),
+                };
+                message.levels[place / 2][place % 2] ^= Block::ONE;
+                match punctured(field, session, &[1; 32], delta, &chosen, &message) {
+                    None => caught += 1,
+                    // The wrong one of the two was not the one the sender opens.
+                    Some(known) => {
+                        let same = known.iter().zip(all.iter()).filter(|(a, b)| a == b).count();
+                        assert_eq!(same, all.len() - field.trees());
+                    }
+                }
+            }
+            assert_eq!(2 * caught, blocks, "one of each pair is used");
+            for place in 0..honest.tags.len() {
+                let mut message = Message {
+                    levels: honest.levels.clone(),
+                    tags: honest.tags.clone(),
+                };
+                message.tags[place][place % 32] ^= 0x80;
+                assert!(punctured(field, session, &[1; 32], delta, &chosen, &message).is_none());
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The rows of the small-field VOLEs: step 1 of the parent module, the same for both parties.
+
+use rayon::prelude::*;
+use volery_primitives::Block;
+use volery_primitives::aes::Aes128;
+
+use super::SmallField;
+
+/// Blocks of a row that are made at a time, so that the partial sums of one tree stay in the first-level cache.
+const CHUNK: usize = 64;
+
+/// Blocks of AES output below which a second thread is not worth waking.
+const PARALLEL: usize = 1 << 14;
+
+/// The leaves of all trees, each the key of its row of bits: AES in counter mode, by the number of the 128 columns.
+pub(super) struct Leaves {
+    field: SmallField,
+    ciphers: Vec<Aes128>,
+}
+
+impl Leaves {
+    /// Leaves with these seeds, tree after tree.
+    pub(super) fn new(field: SmallField, seeds: &[Block]) -> Self {
+        assert_eq!(seeds.len(), field.trees() * field.leaves());
+        Self {
+            field,
+            ciphers: seeds.iter().map(|&seed| Aes128::new(seed)).collect(),
+        }
+    }
+
+    /// Fill `rows` (128 of them, `rows.len()/128` blocks each) with `v_ij` and `sums` with `u_i`, for the columns that
+    /// start with block number `first`.
+    pub(super) fn expand(&self, first: u128, rows: &mut [Block], sums: &mut [Block]) {
+        let bits = self.field.bits();
+        let row_blocks = rows.len() / 128;
+        let trees = self.ciphers.chunks_exact(self.field.leaves());
+        if row_blocks * self.ciphers.len() < PARALLEL {
+            let rows = rows.chunks_exact_mut(bits * row_blocks);
+            let sums = sums.chunks_exact_mut(row_blocks);
+            for ((tree, rows), sum) in trees.zip(rows).zip(sums) {
+                expand_tree(tree, first, rows, sum);
+            }
+        } else {
+            self.ciphers
+                .par_chunks_exact(self.field.leaves())
+                .zip(rows.par_chunks_exact_mut(bits * row_blocks))
+                .zip(sums.par_chunks_exact_mut(row_blocks))
+                .for_each(|((tree, rows), sum)| expand_tree(tree, first, rows, sum));
+        }
+    }
+}
+
+/// The rows of one tree: `rows` becomes `sum of x_j*r_x`, row by row for `j = 0, 1, ..`, and `sum` the sum of `r_x`.
+fn expand_tree(leaves: &[Aes128], first: u128, rows: &mut [Block], sum: &mut [Block]) {
+    let row_blocks = sum.len();
+    let mut start = 0;
+    while start < row_blocks {
+        let blocks = CHUNK.min(row_blocks - start);
+        expand_chunk(
+            leaves,
+            first + start as u128,
+            rows,
+            row_blocks,
+            start,
+            &mut sum[start..start + blocks],
+        );
+        start += blocks;
+    }
+}
+
+/// [`expand_tree`] for the blocks of each row that start at `start`, as many as `sum` has.
+///
+/// The leaves are added up as in a binary counter: whenever two neighbours of one height are complete, the right one
+/// (all its leaves have the bit of that height set) goes into the row of that bit, and both become one.
+fn expand_chunk(
+    leaves: &[Aes128],
+    counter: u128,
+    rows: &mut [Block],
+    row_blocks: usize,
+    start: usize,
+    sum: &mut [Block],
+) {
+    let blocks = sum.len();
+    // The left neighbours that wait, by height; there are at most eight heights.
+    let mut waiting = [[Block::ZERO; CHUNK]; 8];
+    let mut current = [Block::ZERO; CHUNK];
+    for row in rows.chunks_exact_mut(row_blocks) {
+        row[start..start + blocks].fill(Block::ZERO);
+    }
+    for (x, leaf) in leaves.iter().enumerate() {
+        if x % 2 == 0 {
+            leaf.ctr(counter, &mut waiting[0][..blocks]);
+            continue;
+        }
+        leaf.ctr(counter, &mut current[..blocks]);
+        let height = x.trailing_ones() as usize;
+        for (j, left) in waiting[..height].iter().enumerate() {
+            let row = &mut rows[j * row_blocks + start..][..blocks];
+            for ((v, right), left) in row.iter_mut().zip(&mut current[..blocks]).zip(left) {
+                *v ^= *right;
+                *right ^= *left;
+            }
+        }
+        if x + 1 == leaves.len() {
+            sum.copy_from_slice(&current[..blocks]);
+        } else {
+            waiting[height][..blocks].copy_from_slice(&current[..blocks]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_the_defined_ones() {
+        for field in SmallField::ALL {
+            for row_blocks in [1, 2, 63, 64, 65, 130] {
+                let seeds: Vec<Block> = (0..field.trees() * field.leaves())
+                    .map(|i| Block::from(i as u128 + 1))
+                    .collect();
+                let mut rows = vec![Block::ALL_ONES; 128 * row_blocks];
+                let mut sums = vec![Block::ALL_ONES; field.trees() * row_blocks];
+                Leaves::new(field, &seeds).expand(7, &mut rows, &mut sums);
+                for tree in [0, field.trees() - 1] {
+                    let mut expected = vec![Block::ZERO; (field.bits() + 1) * row_blocks];
+                    for x in 0..field.leaves() {
+                        let mut r = vec![Block::ZERO; row_blocks];
+                        Aes128::new(seeds[tree * field.leaves() + x]).ctr(7, &mut r);
+                        for (j, row) in expected.chunks_exact_mut(row_blocks).enumerate() {
+                            // The last of the rows is the plain sum.
+                            if j == field.bits() || (x >> j) & 1 == 1 {
+                                crate::bits::xor_blocks(row, &r);
+                            }
+                        }
+                    }
+                    let (v, u) = expected.split_at(field.bits() * row_blocks);
+                    assert_eq!(
+                        &rows[tree * v.len()..][..v.len()],
+                        v,
+                        "{field:?} {row_blocks}"
+                    );
+                    assert_eq!(
+                        &sums[tree * row_blocks..][..row_blocks],
+                        u,
+                        "{field:?} {row_blocks}"
+                    );
+                }
+            }
+        }
+    }
+}
