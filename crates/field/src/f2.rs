@@ -15,7 +15,7 @@ use crate::boilerplate::element_boilerplate;
 use crate::ring::{NotCanonical, Ring, assert_same_length};
 
 /// An element of the field of two elements.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, NoUninit, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, NoUninit, Zeroable)]
 #[repr(transparent)]
 pub struct F2(u8);
 

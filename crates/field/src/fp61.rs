@@ -18,7 +18,7 @@ use crate::ring::{NotCanonical, Ring, assert_same_length};
 ///
 /// Every constructor gives a canonical value, in `0..2^61 - 1`. Memory that is reinterpreted as `Fp61` (the type is
 /// [`Pod`]) must hold canonical values too; otherwise results are wrong, though memory stays safe.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Fp61(u64);
 

@@ -12,9 +12,9 @@
 //!
 //! # Secrets
 //!
-//! No operation branches on a value or uses one as an index, and no operation takes a time that depends on a value,
-//! with three exceptions: `==`, which is for tests and public values ([`subtle::ConstantTimeEq`] is there for the
-//! others), [`Display`](core::fmt::Display), and [`Ring::random_noise`], which draws again after a zero.
+//! No operation branches on a value or uses one as an index, and none takes a time that depends on a value, except:
+//! `==`, [`Fp61::new`] and [`Display`](core::fmt::Display), which are for tests and public values
+//! ([`subtle::ConstantTimeEq`] is there for the others), and [`Ring::random_noise`], which draws again after a zero.
 //! [`Debug`](core::fmt::Debug) prints the name of the type and never the value; `Display` prints the value, for a
 //! caller who means it.
 //!

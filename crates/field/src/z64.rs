@@ -11,7 +11,7 @@ use crate::boilerplate::element_boilerplate;
 use crate::ring::{NotCanonical, Ring, assert_same_length};
 
 /// An integer modulo `2^64`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Z64(u64);
 
