@@ -1,15 +1,15 @@
 //! The algebraic attack on regular noise.
 //!
 //! Briaud and Øygarden, *A New Algebraic Approach to the Regular Syndrome Decoding Problem and
-//! Implications for PCG Constructions*, ePrint 2023/176, section 4.
+//! Implications for PCG Constructions*, ePrint 2023/176.
 //!
 //! The positions of a block are unknowns, of which at most one is not zero, so two of the same block
 //! multiply to zero: the monomials are counted by a product over the blocks. The attacker guesses
 //! `mu` zeros in each of `f` blocks, and solves by linearisation at the least degree at which the
 //! Hilbert series predicts no solution left over.
 
-use super::arithmetic::{first_where, minimise};
 use super::Blocks;
+use super::arithmetic::{first_where, minimise};
 
 /// Degrees tried; a higher one never paid in the paper's tables.
 const DEGREES: std::ops::RangeInclusive<usize> = 2..=4;

@@ -1,7 +1,7 @@
 //! Information-set decoding with representations in depth three (Becker, Joux, May and Meurer),
 //! over GF(2).
 //!
-//! Formulas of ePrint 2022/712, section 4, which follows the non-asymptotic analysis of Hamdaoui and
+//! Formulas of ePrint 2022/712, which follows the non-asymptotic analysis of Hamdaoui and
 //! Sendrier, ePrint 2013/162.
 
 use super::Code;

@@ -7,8 +7,8 @@
 //! guessed zeros leave no unknown, linear algebra ends it; otherwise the products of two positions of
 //! the same block, all zero, are linearised.
 
-use super::arithmetic::{first_where, log2_sum, minimise};
 use super::Blocks;
+use super::arithmetic::{first_where, log2_sum, minimise};
 
 /// Exponent of the elimination of the quadratic system over a large field.
 const ELIMINATION: f64 = 2.8;
@@ -174,4 +174,66 @@ pub(super) fn hybrid(blocks: Blocks, large: bool) -> f64 {
         whole += 1.0;
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCKS: Blocks = Blocks {
+        size: 64.0,
+        k: 4608.0,
+        t: 274.0,
+    };
+
+    #[test]
+    fn zeros_spread_evenly() {
+        let target = Target {
+            blocks: BLOCKS,
+            large: false,
+        };
+        let guess = Guess {
+            zeros: 1000.0,
+            whole: 4.0,
+        };
+        assert_eq!(target.spread(guess), (3.0, 190.0));
+        // 190 blocks lose four of 64 positions, 80 lose three.
+        let chance = 190.0 * (60.0_f64 / 64.0).log2() + 80.0 * (61.0_f64 / 64.0).log2();
+        assert!((target.guessing(guess) + chance).abs() < 1e-9);
+        // Each block gives one unknown for nothing, each guessed one all of its others.
+        assert_eq!(target.left(guess), 4608.0 - 274.0 - 1000.0 - 4.0 * 63.0);
+    }
+
+    #[test]
+    fn the_search_finds_the_least_of_all_guesses() {
+        let blocks = Blocks {
+            size: 16.0,
+            k: 300.0,
+            t: 64.0,
+        };
+        for large in [false, true] {
+            let target = Target { blocks, large };
+            let unknowns = target.unknowns();
+            let mut least = f64::INFINITY;
+            for zeros in 0..unknowns as i64 {
+                for whole in 0..64 {
+                    let guess = Guess {
+                        zeros: zeros as f64,
+                        whole: whole as f64,
+                    };
+                    let fits = guess.zeros < (blocks.t - guess.whole) * (blocks.size - 2.0);
+                    if fits && target.left(guess) >= 0.0 && target.solvable(guess) {
+                        least = least.min(target.quadratic(guess));
+                    }
+                }
+            }
+            let all_zeros = Guess {
+                zeros: unknowns,
+                whole: 0.0,
+            };
+            least = least.min(target.guessing(all_zeros) + target.linear(all_zeros));
+            let found = hybrid(blocks, large);
+            assert!((found - least).abs() < 0.1, "{large}: {found} {least}");
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! Pooled Gauss and statistical decoding.
 //!
 //! Formulas of Liu, Wang, Yang and Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG
-//! Applications*, ePrint 2022/712, sections 3 and 5.
+//! Applications*, ePrint 2022/712.
 
-use super::arithmetic::log2_binomial;
 use super::Code;
+use super::arithmetic::log2_binomial;
 
 /// Exponent of the matrix inversion.
 const INVERSION: f64 = 2.8;

@@ -3,8 +3,8 @@
 //!
 //! Esser and Santini, *Not Just Regular Decoding*, ePrint 2023/1568, section A.1.
 
-use super::arithmetic::log2_binomial;
 use super::Blocks;
+use super::arithmetic::log2_binomial;
 
 /// Largest weight tried in the information set by the enumeration.
 const ENUMERATED: i64 = 30;
@@ -36,8 +36,8 @@ struct Split {
 
 impl Split {
     fn new(t: f64, p: f64) -> Self {
-        let choices = log2_binomial((t / 2.0).floor(), p / 2.0)
-            + log2_binomial((t / 2.0).ceil(), p / 2.0);
+        let choices =
+            log2_binomial((t / 2.0).floor(), p / 2.0) + log2_binomial((t / 2.0).ceil(), p / 2.0);
         Self { t, p, choices }
     }
 
@@ -97,8 +97,8 @@ pub(super) fn representation(blocks: Blocks) -> f64 {
         for extra in (0..SUPERFLUOUS).step_by(2).map(|x| x as f64) {
             let weight = p / 2.0 + extra;
             let choose = log2_binomial(half, weight / 2.0);
-            let ways = 2.0
-                * (log2_binomial(p / 2.0, p / 4.0) + log2_binomial((t - p) / 2.0, extra / 2.0));
+            let ways =
+                2.0 * (log2_binomial(p / 2.0, p / 4.0) + log2_binomial((t - p) / 2.0, extra / 2.0));
             if t < p || !choose.is_finite() || !ways.is_finite() {
                 continue;
             }
@@ -119,10 +119,7 @@ pub(super) fn representation(blocks: Blocks) -> f64 {
                 let list = choose + width.log2() * weight / 2.0;
                 let merged = 2.0 * list - ways;
                 let found = 2.0 * merged - (l - ways);
-                let iteration = elimination
-                    .max(2.0 + list)
-                    .max(1.0 + merged)
-                    .max(found);
+                let iteration = elimination.max(2.0 + list).max(1.0 + merged).max(found);
                 best = best.min(n.log2() + iteration - split.log2_chance(width / blocks.size));
             }
         }

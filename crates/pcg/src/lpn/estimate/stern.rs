@@ -1,9 +1,9 @@
 //! Information-set decoding with one collision step ("SD-ISD", after Stern and Dumer).
 //!
-//! Formulas of ePrint 2022/712, section 4.
+//! Formulas of ePrint 2022/712.
 
-use super::arithmetic::{log2_binomial, log2_sum, minimise};
 use super::Code;
+use super::arithmetic::{log2_binomial, log2_sum, minimise};
 
 /// Longest collision window tried. A list that needs more is larger than any attack considered.
 const WINDOW: i64 = 1200;
@@ -57,8 +57,8 @@ fn one_choice(code: Code, log2_order: f64, p: f64, l: f64) -> f64 {
     let list = log2_binomial((k + l) / 2.0, p / 2.0) + p / 2.0 * values;
     let window = l * log2_order;
     let collisions = 2.0 * list - window;
-    let success = log2_binomial(n - k - l, t - p) - log2_binomial(n, t) + window - p * values
-        + collisions;
+    let success =
+        log2_binomial(n - k - l, t - p) - log2_binomial(n, t) + window - p * values + collisions;
     if success >= 0.0 || success.is_nan() {
         return f64::INFINITY;
     }
