@@ -1,3 +1,82 @@
 //! Time per block of the kernels, at every level of the processor.
 
-fn main() {}
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use volery_primitives::Block;
+use volery_primitives::aes::{Aes128, double, leaf_pairs};
+use volery_primitives::clmul::{gf128_axpy_on, gf128_inner_product_on, gf128_mul_slice_on};
+use volery_primitives::cpu::Cpu;
+use volery_primitives::cuckoo::{Hasher, Table, bins_for};
+use volery_primitives::prg::Prg;
+use volery_primitives::transpose::transpose_128_on;
+
+/// Blocks per call: in and out fit in a level-1 cache.
+const BLOCKS: usize = 1024;
+
+fn kernels(criterion: &mut Criterion) {
+    let mut prg = Prg::new(Block::ONE);
+    let mut x = vec![Block::ZERO; BLOCKS];
+    prg.fill_blocks(&mut x);
+    let s = prg.block();
+    let mut out = vec![Block::ZERO; BLOCKS];
+    let mut words = vec![0; 2 * BLOCKS];
+
+    let mut group = criterion.benchmark_group("blocks");
+    group
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400))
+        .throughput(Throughput::Elements(BLOCKS as u64));
+    for cpu in Cpu::available() {
+        let keys = [1, 2].map(|key| Aes128::with_cpu(Block::new(key), cpu));
+        group.bench_function(format!("ctr/{cpu}"), |b| {
+            b.iter(|| keys[0].ctr(7, black_box(&mut out)));
+        });
+        group.bench_function(format!("feed_forward/{cpu}"), |b| {
+            b.iter(|| keys[0].feed_forward(black_box(&x), black_box(&mut out)));
+        });
+        // Per child.
+        group.bench_function(format!("double/{cpu}"), |b| {
+            b.iter(|| double(&keys, black_box(&x[..BLOCKS / 2]), black_box(&mut out)));
+        });
+        // Per parent.
+        group.bench_function(format!("leaf_pairs/{cpu}"), |b| {
+            b.iter(|| leaf_pairs(&keys[0], black_box(&x), black_box(&mut words)));
+        });
+        group.bench_function(format!("transpose/{cpu}"), |b| {
+            b.iter(|| transpose_128_on(cpu, black_box(&x), black_box(&mut out)));
+        });
+        group.bench_function(format!("gf128_mul_slice/{cpu}"), |b| {
+            b.iter(|| gf128_mul_slice_on(cpu, black_box(&mut out), s));
+        });
+        group.bench_function(format!("gf128_axpy/{cpu}"), |b| {
+            b.iter(|| gf128_axpy_on(cpu, black_box(&mut out), s, black_box(&x)));
+        });
+        group.bench_function(format!("gf128_inner_product/{cpu}"), |b| {
+            b.iter(|| gf128_inner_product_on(cpu, black_box(&x), black_box(&out)));
+        });
+    }
+    group.finish();
+}
+
+fn cuckoo(criterion: &mut Criterion) {
+    const ITEMS: usize = 1 << 14;
+    let mut items = vec![Block::ZERO; ITEMS];
+    Prg::new(Block::ONE).fill_blocks(&mut items);
+    let hasher = Hasher::new(Block::ONE, bins_for(ITEMS, 40));
+    let mut group = criterion.benchmark_group("cuckoo");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400))
+        .throughput(Throughput::Elements(ITEMS as u64));
+    group.bench_function("build", |b| {
+        b.iter(|| Table::build(&hasher, black_box(&items)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, kernels, cuckoo);
+criterion_main!(benches);

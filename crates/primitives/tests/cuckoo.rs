@@ -1,0 +1,180 @@
+//! Cuckoo tables: the hash functions, the placement, and how often it fails.
+
+use proptest::prelude::*;
+use volery_primitives::Block;
+use volery_primitives::cuckoo::{Hasher, Table, bins_for};
+use volery_primitives::prg::Prg;
+
+fn items(seed: u128, n: usize) -> Vec<Block> {
+    let mut items = vec![Block::ZERO; n];
+    Prg::new(Block::new(seed)).fill_blocks(&mut items);
+    items
+}
+
+/// Every item that is not in `unplaced` is in exactly one bin, one of its own, by the function the table names.
+fn assert_placed(hasher: &Hasher, items: &[Block], table: &Table, unplaced: &[usize]) {
+    let mut times = vec![0; items.len()];
+    for bin in 0..table.bin_count() {
+        let Some(item) = table.bin(bin) else {
+            assert_eq!(table.function(bin), None);
+            continue;
+        };
+        let function = table.function(bin).expect("a full bin has a function");
+        assert_eq!(hasher.bins(items[item])[function] as usize, bin);
+        times[item] += 1;
+    }
+    for (item, times) in times.into_iter().enumerate() {
+        assert_eq!(times, usize::from(!unplaced.contains(&item)), "item {item}");
+    }
+}
+
+/// Size of a largest placement, by the textbook's depth-first augmenting paths.
+fn largest_placement(hasher: &Hasher, items: &[Block]) -> usize {
+    fn augment(
+        item: usize,
+        bins: &[[u32; 3]],
+        owner: &mut [Option<usize>],
+        seen: &mut [bool],
+    ) -> bool {
+        for bin in bins[item].map(|bin| bin as usize) {
+            if !std::mem::replace(&mut seen[bin], true)
+                && owner[bin].is_none_or(|other| augment(other, bins, owner, seen))
+            {
+                owner[bin] = Some(item);
+                return true;
+            }
+        }
+        false
+    }
+    let bins: Vec<[u32; 3]> = items.iter().map(|&item| hasher.bins(item)).collect();
+    let mut owner = vec![None; hasher.bin_count()];
+    (0..items.len())
+        .filter(|&item| {
+            augment(
+                item,
+                &bins,
+                &mut owner,
+                &mut vec![false; hasher.bin_count()],
+            )
+        })
+        .count()
+}
+
+#[test]
+fn bins_are_distinct_in_range_and_evenly_used() {
+    for bins in [3usize, 4, 5, 7, 64, 1 << 32] {
+        let hasher = Hasher::new(Block::new(3), bins);
+        for item in items(1, 500) {
+            let [a, b, c] = hasher.bins(item);
+            assert!(a != b && b != c && a != c);
+            assert!([a, b, c].iter().all(|&bin| (bin as usize) < bins));
+        }
+    }
+    // All 60 ordered triples of 5 bins, 500 expected in each; the standard deviation is 22.
+    let hasher = Hasher::new(Block::new(3), 5);
+    let mut counts = [0; 125];
+    let mut out = vec![[0; 3]; 30_000];
+    hasher.bins_slice(&items(2, 30_000), &mut out);
+    for [a, b, c] in out {
+        counts[(a + 5 * b + 25 * c) as usize] += 1;
+    }
+    let used: Vec<i32> = counts.into_iter().filter(|&count| count > 0).collect();
+    assert_eq!(used.len(), 60);
+    assert!(used.iter().all(|count| (380..620).contains(count)));
+}
+
+#[test]
+fn slices_of_bins_agree_with_single_items() {
+    let hasher = Hasher::new(Block::new(9), 1000);
+    for n in [0, 1, 31, 32, 33, 100] {
+        let items = items(5, n);
+        let mut out = vec![[0; 3]; n];
+        hasher.bins_slice(&items, &mut out);
+        assert!(
+            items
+                .iter()
+                .zip(&out)
+                .all(|(&item, &bins)| hasher.bins(item) == bins)
+        );
+    }
+}
+
+#[test]
+fn tables_at_the_recommended_size() {
+    for n in [0, 1, 2, 3, 4, 5, 16, 127, 128, 129, 1009, 1 << 14] {
+        let hasher = Hasher::new(Block::new(11), bins_for(n, 40));
+        let items = items(n as u128, n);
+        let table = Table::build(&hasher, &items).expect("a placement exists");
+        assert_placed(&hasher, &items, &table, &[]);
+    }
+}
+
+proptest! {
+    /// From nearly empty to hopelessly full.
+    #[test]
+    fn nothing_is_left_over_that_could_be_placed(seed: u128, n in 0usize..120, bins in 3usize..100) {
+        let hasher = Hasher::new(Block::new(seed), bins);
+        let items = items(!seed, n);
+        let placed = largest_placement(&hasher, &items);
+        match Table::build(&hasher, &items) {
+            Ok(table) => {
+                assert_placed(&hasher, &items, &table, &[]);
+                prop_assert_eq!(placed, n);
+            }
+            Err(full) => {
+                assert_placed(&hasher, &items, &full.table, &full.unplaced);
+                prop_assert_eq!(placed, n - full.unplaced.len());
+                prop_assert!(full.unplaced.is_sorted());
+            }
+        }
+    }
+}
+
+/// Far more items than bins: the searches that fail must not look at every bin again each time.
+#[test]
+fn an_overfull_table_is_refused_in_good_time() {
+    let hasher = Hasher::new(Block::new(1), 50_000);
+    let full = Table::build(&hasher, &items(1, 200_000)).expect_err("too many items");
+    assert_eq!(full.unplaced.len(), 150_000);
+}
+
+#[test]
+fn a_given_set_of_four_items_in_three_bins_fails() {
+    let hasher = Hasher::new(Block::new(1), 3);
+    let full = Table::build(&hasher, &items(1, 4)).expect_err("three bins hold three items");
+    assert_eq!(full.unplaced, [3]);
+    assert_eq!(
+        full.to_string(),
+        "cuckoo table: 1 items fit in none of their bins"
+    );
+}
+
+/// At rates that can be measured the tables fail no more often than `bins_for` says.
+#[test]
+fn failures_are_as_rare_as_claimed() {
+    for (n, eta, trials) in [
+        (4, 5, 20_000),
+        (8, 6, 20_000),
+        (30, 7, 20_000),
+        (100, 7, 10_000),
+        (300, 7, 4000),
+        (511, 6, 2000),
+        (512, 6, 2000),
+        (2000, 6, 600),
+    ] {
+        let bins = bins_for(n, eta);
+        let failures = (0..trials)
+            .filter(|&trial| {
+                let hasher = Hasher::new(Block::new(trial), bins);
+                Table::build(&hasher, &items(trial << 64 | 1, n)).is_err()
+            })
+            .count() as f64;
+        let claimed = trials as f64 * (-f64::from(eta)).exp2();
+        eprintln!("{n} {eta} {bins} {failures} {claimed}");
+        // Four standard deviations.
+        assert!(
+            failures <= claimed + 4.0 * claimed.sqrt(),
+            "{n} items in {bins} bins: {failures} failures of {trials}, {claimed} claimed"
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Transposition: every level against the definition, bit by bit.
+
+use volery_primitives::Block;
+use volery_primitives::cpu::Cpu;
+use volery_primitives::prg::Prg;
+use volery_primitives::transpose::transpose_128_on;
+
+fn slow_transpose(rows: &[Block]) -> Vec<Block> {
+    let width = rows.len() / 128;
+    (0..rows.len())
+        .map(|j| {
+            (0..128).fold(Block::ZERO, |column, r| {
+                let bit = rows[r * width + j / 128].bit(j % 128);
+                column | Block::select_mask(bit) & Block::new(1 << r)
+            })
+        })
+        .collect()
+}
+
+#[test]
+fn levels_agree_with_the_definition() {
+    let mut prg = Prg::new(Block::ONE);
+    for groups in [0, 1, 2, 3, 4, 5, 7, 8, 9, 13] {
+        let mut rows = vec![Block::ZERO; 128 * groups];
+        prg.fill_blocks(&mut rows);
+        let expected = slow_transpose(&rows);
+        for cpu in Cpu::available() {
+            let mut out = vec![Block::ALL_ONES; rows.len()];
+            transpose_128_on(cpu, &rows, &mut out);
+            assert!(out == expected, "{groups} groups, {cpu}");
+            // One block further on, the slices are not aligned for wide loads.
+            let shifted: Vec<Block> = std::iter::once(Block::ZERO).chain(rows.clone()).collect();
+            let mut out = vec![Block::ALL_ONES; shifted.len()];
+            transpose_128_on(cpu, &shifted[1..], &mut out[1..]);
+            assert!(out[1..] == expected, "{groups} groups, shifted, {cpu}");
+        }
+    }
+}
+
+#[test]
+fn every_single_bit_goes_to_its_place() {
+    for cpu in Cpu::available() {
+        for r in 0..128 {
+            for j in [0, 1, 7, 8, 63, 64, 127, 128, 200, 255] {
+                let mut rows = vec![Block::ZERO; 256];
+                rows[2 * r + j / 128] = Block::new(1 << (j % 128));
+                let mut out = vec![Block::ZERO; 256];
+                transpose_128_on(cpu, &rows, &mut out);
+                let mut expected = vec![Block::ZERO; 256];
+                expected[j] = Block::new(1 << r);
+                assert!(out == expected, "bit {j} of row {r}, {cpu}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "groups of 128")]
+fn other_lengths_are_refused() {
+    transpose_128_on(Cpu::detect(), &[Block::ZERO; 64], &mut [Block::ZERO; 64]);
+}
