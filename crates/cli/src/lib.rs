@@ -1,1 +1,57 @@
+//! Correlated randomness between two parties who do not trust each other, and what runs on it.
+//!
+//! This crate is the face of the library, one module a room, and the `volery` command ([`command::main`]). Two parties
+//! make vector-OLE correlations `w = u*x + v`: the sender ends with the vectors `u, v`, the receiver with one random `x`
+//! and the vector `w`, and neither learns the other's half.
+//!
+//! ```
+//! use volery::{channel::run_two_parties_tcp, channel::SessionId, field::{Fp61, Ring}, primitives::prg::Prg};
+//! use volery::pcg::{Error, Noise, Security, vole::{self, Receiver, Sender}};
+//!
+//! let plan = vole::plan::<Fp61>(Some(1000), Noise::Regular, Security::SemiHonest)?;
+//! let session = SessionId::from_bytes([7; 32]); // fresh for each session: two processes get it from `channel::handshake`
+//! let (sender, receiver) = run_two_parties_tcp(
+//!     |channel| {
+//!         let (mut u, mut v) = (vec![Fp61::ZERO; 1000], vec![Fp61::ZERO; 1000]);
+//!         Sender::setup(&plan, session, Prg::from_os()?, channel)?.extend(&mut u, &mut v, channel)?;
+//!         Ok::<_, Error>((u, v))
+//!     },
+//!     |channel| {
+//!         let mut w = vec![Fp61::ZERO; 1000];
+//!         let mut receiver = Receiver::setup(&plan, None, session, Prg::from_os()?, channel)?;
+//!         receiver.extend(&mut w, channel)?;
+//!         Ok::<_, Error>((receiver.x(), w))
+//!     },
+//! );
+//! let ((u, v), (x, w)) = (sender?, receiver?);
+//! assert!((0..1000).all(|i| w[i] == u[i] * x + v[i]));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Security is semi-honest so far, see [`pcg::Security`].
+
 #![forbid(unsafe_code)]
+
+mod calibration;
+pub mod command;
+mod exit;
+mod link;
+mod npy;
+mod output;
+mod party;
+mod report;
+
+/// Blocks, AES, hashes, generators, cuckoo hashing.
+pub use volery_primitives as primitives;
+
+/// Rings and whole-slice operations.
+pub use volery_field as field;
+
+/// The channel between the two parties.
+pub use volery_channel as channel;
+
+/// Oblivious transfer.
+pub use volery_ot as ot;
+
+/// From a few correlations to millions: trees, LPN, vector OLE.
+pub use volery_pcg as pcg;

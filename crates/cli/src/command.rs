@@ -1,0 +1,72 @@
+//! The command line: one verb a file.
+
+mod bench;
+mod demo;
+mod options;
+mod params;
+mod table;
+mod verify;
+mod vole;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::exit::{Failure, Status, usage_error};
+use crate::output::clean_up_on_signal;
+
+/// Correlated randomness between two parties who do not trust each other
+#[derive(Debug, clap::Parser)]
+#[command(name = "volery", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    Demo(demo::Arguments),
+    Vole(vole::Arguments),
+    Verify(verify::Arguments),
+    Params(params::Arguments),
+    Bench(bench::Arguments),
+}
+
+/// Runs the command that the process was started with, and gives its exit status.
+///
+/// Exit status: 0 done; 2 wrong usage; 3 the peer broke the protocol or a check failed; 4 the peer or the network went
+/// away or timed out; 5 the two sides' settings differ; 1 anything else. Errors go to standard error.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage_error(&error),
+    };
+    clean_up_on_signal();
+    // A panic has unwound through the guards that remove unfinished output by the time it is here.
+    let result = catch_unwind(AssertUnwindSafe(|| match &arguments.verb {
+        Verb::Demo(arguments) => demo::run(arguments),
+        Verb::Vole(arguments) => vole::run(arguments),
+        Verb::Verify(arguments) => verify::run(arguments),
+        Verb::Params(arguments) => params::run(arguments),
+        Verb::Bench(arguments) => bench::run(arguments),
+    }));
+    match result {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.tell(),
+        Err(_) => Failure::new(Status::Other, "a defect in volery, described above")
+            .hint("please report it with the command that led to it")
+            .tell(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_of_the_options_are_consistent() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+}

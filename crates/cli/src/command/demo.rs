@@ -1,0 +1,265 @@
+//! `volery demo`: both parties in one process, over TCP, everything checked.
+
+use std::io::Write as _;
+use std::time::Instant;
+
+use volery_channel::Stats;
+use volery_pcg::Security;
+use volery_pcg::vole::VoleRing;
+
+use super::options::{Common, Parameters, RingName, parse_count, plan_for, pool, with_ring};
+use super::table::table;
+use super::verify::Findings;
+use crate::exit::{Failure, Status};
+use crate::link::{self, Link};
+use crate::party::{self, Job, Outcome};
+use crate::report::{Report, peak_memory};
+
+/// Run both parties in this process, over TCP on the loopback interface, and check every correlation
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// How many correlations over each ring
+    #[arg(long, default_value = "1_048_576", value_parser = parse_count)]
+    n: u64,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The demo keeps both halves in memory to check them.
+const MAX_DEMO: u64 = 1 << 26;
+
+/// One line of the table.
+#[derive(Clone, Debug, serde::Serialize)]
+struct Row {
+    protocol: &'static str,
+    ring: &'static str,
+    n: u64,
+    security: String,
+    security_bits: u32,
+    parameters: String,
+    assumption: String,
+    seconds_setup: f64,
+    seconds_extend: f64,
+    seconds_total: f64,
+    nanoseconds_each: f64,
+    sender_bytes: u64,
+    receiver_bytes: u64,
+    bits_each: f64,
+    checked: u64,
+    wrong: u64,
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let (n, common) = (arguments.n, &arguments.common);
+    if n > MAX_DEMO {
+        return Err(
+            Failure::usage("--n", format_args!("the demo takes at most {MAX_DEMO}"))
+                .hint("'volery vole' streams any number to files"),
+        );
+    }
+    let place = common.prepare_report()?;
+    let voice = common.voice();
+    let mut rows = Vec::new();
+    for ring in [RingName::Fp61, RingName::Z64] {
+        voice.explain(format_args!("{n} correlations over {ring}"));
+        let (row, findings) = with_ring!(ring, R => run_over::<R>(n, common))?;
+        findings.verdict()?;
+        rows.push(row);
+    }
+    if !common.quiet {
+        print(&rows).map_err(|error| {
+            Failure::new(Status::Other, format_args!("standard output: {error}"))
+        })?;
+    }
+
+    let mut report = Report::new("demo");
+    report.n = Some(n);
+    report.security = Some(Security::SemiHonest.to_string());
+    report.noise = Some(volery_pcg::Noise::Regular.to_string());
+    report.seconds.total = Some(start.elapsed().as_secs_f64());
+    report.peak_rss_bytes = peak_memory();
+    let rows = serde_json::to_value(&rows).expect("strings and numbers");
+    report.result.insert("rows".to_owned(), rows);
+    place.write(&report)
+}
+
+fn run_over<R: VoleRing>(n: u64, common: &Common) -> Result<(Row, Findings), Failure> {
+    let security = Security::SemiHonest;
+    let plan = plan_for::<R>(n, None, security, Parameters::Default)?;
+    let job = Job {
+        n,
+        plan: &plan,
+        security,
+    };
+    // Both parties share this machine.
+    let threads = common
+        .threads
+        .map_or_else(link::half_the_cores, usize::from);
+    let pools = [pool(threads)?, pool(threads)?];
+    let progress = common.voice().progress(n);
+
+    let [mut u, mut v, mut w] = [(); 3].map(|()| Vec::<R>::new());
+    let mut x = R::ZERO;
+    let (sender, receiver) = link::run_both(
+        &Link::Loopback,
+        common.timeout(),
+        |channel| {
+            pools[0].install(|| {
+                let outcome = party::send::<R>(job, channel, &mut progress.clone(), |step| {
+                    u.extend_from_slice(&step[0]);
+                    v.extend_from_slice(&step[1]);
+                    Ok(step)
+                })?;
+                party::conclude(channel)?;
+                Ok((outcome, channel.stats()))
+            })
+        },
+        |channel| {
+            pools[1].install(|| {
+                let outcome = party::receive::<R>(job, channel, &mut (), |key, step| {
+                    x = key;
+                    w.extend_from_slice(&step[0]);
+                    Ok(step)
+                })?;
+                party::conclude(channel)?;
+                Ok((outcome, channel.stats()))
+            })
+        },
+    )?;
+    progress.finish_and_clear();
+
+    let mut findings = Findings::default();
+    findings.check(x, &u, &mut v, &w);
+    let row = row::<R>(job, [sender, receiver], &findings);
+    Ok((row, findings))
+}
+
+fn row<R: VoleRing>(job: Job<'_>, parties: [(Outcome, Stats); 2], findings: &Findings) -> Row {
+    // The run is over when the slower party is.
+    let slower = |of: fn(&Outcome) -> f64| of(&parties[0].0).max(of(&parties[1].0));
+    let each = |value: f64| {
+        if job.n == 0 {
+            0.0
+        } else {
+            value / job.n as f64
+        }
+    };
+    let seconds_total = slower(|outcome| outcome.total().as_secs_f64());
+    let [sender_bytes, receiver_bytes] = parties.map(|(_, stats)| stats.bytes_sent);
+    Row {
+        protocol: "vole",
+        ring: R::NAME,
+        n: job.n,
+        security: job.security.to_string(),
+        security_bits: job.plan.claimed_bits(),
+        parameters: job.plan.describe(),
+        assumption: job.plan.assumption(),
+        seconds_setup: slower(|outcome| outcome.setup.as_secs_f64()),
+        seconds_extend: slower(|outcome| outcome.extend.as_secs_f64()),
+        seconds_total,
+        nanoseconds_each: each(seconds_total * 1e9),
+        sender_bytes,
+        receiver_bytes,
+        bits_each: each(8.0 * (sender_bytes + receiver_bytes) as f64),
+        checked: findings.checked,
+        wrong: findings.wrong,
+    }
+}
+
+fn print(rows: &[Row]) -> std::io::Result<()> {
+    let headings = [
+        "what",
+        "ring",
+        ">n",
+        "security",
+        ">setup s",
+        ">extend s",
+        ">total s",
+        ">ns each",
+        ">bytes ->",
+        ">bytes <-",
+        ">bits each",
+        "checked",
+    ];
+    let cells = rows.iter().map(|row| {
+        [
+            row.protocol.to_owned(),
+            row.ring.to_owned(),
+            row.n.to_string(),
+            format!("{}, {} bits", row.security, row.security_bits),
+            format!("{:.3}", row.seconds_setup),
+            format!("{:.3}", row.seconds_extend),
+            format!("{:.3}", row.seconds_total),
+            format!("{:.1}", row.nanoseconds_each),
+            row.sender_bytes.to_string(),
+            row.receiver_bytes.to_string(),
+            format!("{:.2}", row.bits_each),
+            if row.wrong == 0 { "all hold" } else { "WRONG" }.to_owned(),
+        ]
+    });
+    let text = table(headings, cells);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    writeln!(
+        out,
+        "w = u*x + v: the sender has u and v, the receiver x and w. Times are the slower party's; bytes over TCP, \
+         -> from sender to receiver."
+    )?;
+    for row in rows {
+        writeln!(out, "{}: {}; {}", row.ring, row.parameters, row.assumption)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    fn common() -> Common {
+        Common {
+            report: None,
+            threads: Some(1),
+            timeout: 60,
+            quiet: true,
+            verbose: false,
+        }
+    }
+
+    #[test]
+    fn small_demos_hold() {
+        let place = tempfile::tempdir().unwrap();
+        for n in [0, 1, 1009] {
+            let path = place.path().join("demo.json");
+            let mut common = common();
+            common.report = Some(path.clone());
+            run(&Arguments { n, common }).unwrap();
+            let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let rows = report.result["rows"].as_array().unwrap();
+            let rings: Vec<_> = rows
+                .iter()
+                .map(|row| row["ring"].as_str().unwrap())
+                .collect();
+            assert_eq!(rings, ["fp61", "z64"]);
+            for row in rows {
+                assert_eq!(row["checked"], n);
+                assert_eq!(row["wrong"], 0);
+                assert_eq!(row["security"], "semi-honest");
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_in_memory_is_refused() {
+        let arguments = Arguments {
+            n: MAX_DEMO + 1,
+            common: common(),
+        };
+        let refused = run(&arguments).unwrap_err();
+        assert_eq!(refused.status(), Status::Usage);
+        assert!(refused.to_string().contains("--n"), "{refused}");
+    }
+}

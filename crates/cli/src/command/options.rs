@@ -1,0 +1,419 @@
+//! What several verbs take: the endpoint, the ring, and the options that are the same everywhere.
+
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _};
+use std::net::ToSocketAddrs as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use volery_channel::{Channel, tcp};
+use volery_pcg::vole::{self, VoleRing};
+use volery_pcg::{Noise, Plan, PlanError, Security};
+
+use crate::exit::{Failure, Status};
+use crate::output::SingleFile;
+use crate::report::Report;
+
+/// The most correlations one run makes.
+pub(crate) const MAX_COUNT: u64 = 1 << 40;
+
+/// A ring by its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RingName {
+    /// The integers modulo 2^61 - 1.
+    Fp61,
+    /// The integers modulo 2^64.
+    Z64,
+    /// Polynomials over two elements modulo X^128 + X^7 + X^2 + X + 1.
+    Gf128,
+}
+
+impl fmt::Display for RingName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Fp61 => "fp61",
+            Self::Z64 => "z64",
+            Self::Gf128 => "gf128",
+        })
+    }
+}
+
+/// Runs an expression with `$R` standing for the type that a [`RingName`] names.
+macro_rules! with_ring {
+    ($name:expr, $R:ident => $body:expr) => {
+        match $name {
+            $crate::command::options::RingName::Fp61 => {
+                type $R = volery_field::Fp61;
+                $body
+            }
+            $crate::command::options::RingName::Z64 => {
+                type $R = volery_field::Z64;
+                $body
+            }
+            $crate::command::options::RingName::Gf128 => {
+                type $R = volery_field::Gf128;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_ring;
+
+/// Where the sizes of the LPN instances come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Parameters {
+    /// 128 bits against every attack known today.
+    #[default]
+    Default,
+    /// The 2019 paper's own sets, 80 bits by its count: for reproduction only.
+    Paper80,
+}
+
+/// The options that every verb takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Common {
+    /// Write what the run was and what it cost to this file, as one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Threads for this party's computation [default: one a core]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Give up when the peer has not been heard for this long
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timeout: u32,
+
+    /// Say nothing but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Say on standard error what is being done
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+impl Common {
+    /// The timeout as a duration.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout.into())
+    }
+
+    /// A pool of the threads asked for; one party computes in it.
+    pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
+        pool(self.threads.map_or(0, usize::from))
+    }
+
+    /// How this run talks to its user.
+    pub(crate) fn voice(&self) -> Voice {
+        Voice {
+            quiet: self.quiet,
+            verbose: self.verbose,
+        }
+    }
+
+    /// Makes sure that the report can be written, before anything is done.
+    pub(crate) fn prepare_report(&self) -> Result<PreparedReport, Failure> {
+        let file = self
+            .report
+            .as_deref()
+            .map(|path| SingleFile::prepare("--report", path))
+            .transpose()?;
+        Ok(PreparedReport(file))
+    }
+}
+
+/// A pool of `threads` threads, 0 for one a core.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))
+}
+
+/// The place of a report that will be written when the run is done.
+pub(crate) struct PreparedReport(Option<SingleFile>);
+
+impl PreparedReport {
+    /// Writes it, if one was asked for.
+    pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
+        match self.0 {
+            Some(file) => file.commit(&report.to_json()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What goes to standard error beside errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Voice {
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Voice {
+    /// A line of the run's result, unless `-q`.
+    pub(crate) fn say(self, line: impl fmt::Display) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr().lock(), "{line}");
+        }
+    }
+
+    /// A line about a phase, with `-v` only.
+    pub(crate) fn explain(self, line: impl fmt::Display) {
+        if self.verbose {
+            let _ = writeln!(std::io::stderr().lock(), "volery: {line}");
+        }
+    }
+
+    /// A line with `-v`, or to somebody who watches, or when `needed`; never with `-q`.
+    pub(crate) fn announce(self, line: impl fmt::Display, needed: bool) {
+        if self.verbose || (!self.quiet && (needed || std::io::stderr().is_terminal())) {
+            let _ = writeln!(std::io::stderr().lock(), "volery: {line}");
+        }
+    }
+
+    /// A progress bar over `n` correlations; invisible when standard error is no terminal, and with `-q`.
+    pub(crate) fn progress(self, n: u64) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style =
+            ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} {per_sec} {eta}")
+                .expect("the template is a constant");
+        ProgressBar::with_draw_target(Some(n), ProgressDrawTarget::stderr()).with_style(style)
+    }
+}
+
+/// Where the peer is: exactly one of the two.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct EndpointArguments {
+    /// Wait for the peer at this address
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+
+    /// Connect to the peer at this address; waits for it to listen until the timeout
+    #[arg(long, value_name = "HOST:PORT")]
+    connect: Option<String>,
+}
+
+/// A checked endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// Wait for the peer.
+    Listen(String),
+    /// Go to the peer.
+    Connect(String),
+}
+
+impl EndpointArguments {
+    /// The one endpoint that was given.
+    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+        let refuse = |what| {
+            Failure::usage("--listen, --connect", what)
+                .hint("one side takes --listen HOST:PORT, the other --connect HOST:PORT")
+        };
+        let endpoint = match (&self.listen, &self.connect) {
+            (Some(address), None) => Endpoint::Listen(address.clone()),
+            (None, Some(address)) => Endpoint::Connect(address.clone()),
+            (None, None) => return Err(refuse("one of them is needed")),
+            (Some(_), Some(_)) => return Err(refuse("only one of them can be given")),
+        };
+        endpoint.check_address()?;
+        Ok(endpoint)
+    }
+}
+
+impl Endpoint {
+    /// The flag it was given by.
+    pub(crate) fn option(&self) -> &'static str {
+        match self {
+            Self::Listen(_) => "--listen",
+            Self::Connect(_) => "--connect",
+        }
+    }
+
+    /// The address as given.
+    pub(crate) fn address(&self) -> &str {
+        match self {
+            Self::Listen(address) | Self::Connect(address) => address,
+        }
+    }
+
+    fn check_address(&self) -> Result<(), Failure> {
+        let port = self
+            .address()
+            .rsplit_once(':')
+            .map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(_))) {
+            return Err(Failure::usage(
+                self.option(),
+                format_args!("'{}' is not HOST:PORT", self.address()),
+            )
+            .hint("for example 127.0.0.1:7000"));
+        }
+        let mut addresses = self.address().to_socket_addrs().map_err(|error| {
+            Failure::usage(self.option(), format_args!("{}: {error}", self.address()))
+        })?;
+        if let Some(outside) = addresses.find(|address| !address.ip().to_canonical().is_loopback())
+        {
+            return Err(Failure::usage(
+                self.option(),
+                format_args!(
+                    "{} is not on the loopback interface, and connections that authenticate and encrypt are not there yet",
+                    outside.ip()
+                ),
+            )
+            .hint("use 127.0.0.1 or ::1; between two machines, through an SSH tunnel to such a port"));
+        }
+        Ok(())
+    }
+}
+
+impl Endpoint {
+    /// Makes the connection.
+    ///
+    /// # Errors
+    /// If the address cannot be used, or nobody is there within `timeout`.
+    pub(crate) fn open(&self, timeout: Duration, voice: Voice) -> Result<Channel, Failure> {
+        match self {
+            Self::Connect(address) => {
+                voice.explain(format_args!("connecting to {address}"));
+                let channel =
+                    tcp::connect(&**address, timeout).map_err(|error| self.unusable(error))?;
+                voice.explain("connected");
+                Ok(channel)
+            }
+            Self::Listen(address) => {
+                let listener =
+                    tcp::Listener::bind(&**address).map_err(|error| self.unusable(error))?;
+                let here = listener.local_addr()?;
+                // With port 0 this line is the only way to learn the port.
+                voice.announce(format_args!("listening on {here}"), address.ends_with(":0"));
+                let stream = listener.accept(timeout)?;
+                voice.explain("connected");
+                Ok(Channel::with_timeout(stream, Some(timeout)))
+            }
+        }
+    }
+
+    /// An address of this machine that cannot be used is no fault of the peer or the network.
+    fn unusable(&self, error: volery_channel::Error) -> Failure {
+        match error {
+            volery_channel::Error::Io(error) => Failure::new(
+                Status::Other,
+                format_args!("{} {}: {error}", self.option(), self.address()),
+            ),
+            error => error.into(),
+        }
+    }
+}
+
+/// The parameters of a VOLE run.
+///
+/// # Errors
+/// A usage error that names the option at fault.
+pub(crate) fn plan_for<R: VoleRing>(
+    n: u64,
+    noise: Option<Noise>,
+    security: Security,
+    parameters: Parameters,
+) -> Result<Plan, Failure> {
+    if security == Security::Malicious {
+        return Err(Failure::usage(
+            "--security",
+            "vole has no protection against a malicious peer yet",
+        )
+        .hint("--security semi-honest, if the peer is trusted to follow the protocol"));
+    }
+    match parameters {
+        Parameters::Default => {
+            let noise = noise.unwrap_or(Noise::Regular);
+            vole::plan::<R>(Some(n), noise, security)
+                .map_err(|error| Failure::usage("--security", error))
+        }
+        Parameters::Paper80 if noise.unwrap_or(Noise::Uniform) != Noise::Uniform => Err(
+            Failure::usage("--noise", "the paper80 sets are made for uniform noise"),
+        ),
+        Parameters::Paper80 => Plan::paper80(R::FIELD, n).map_err(|error| match error {
+            PlanError::SetTooSmall(_) => Failure::usage("--n", error),
+            error => Failure::usage("--parameters", error),
+        }),
+    }
+}
+
+/// The security of a run in a few words.
+pub(crate) fn security_words(security: Security, plan: &Plan) -> String {
+    format!("{security}, {} bits", plan.claimed_bits())
+}
+
+/// Parses a count: decimal digits, with underscores between them if one likes.
+pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
+    let digits: String = text.chars().filter(|&character| character != '_').collect();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a count is written in digits, such as 1_000_000".to_owned());
+    }
+    match digits.parse() {
+        Ok(count) if count <= MAX_COUNT => Ok(count),
+        _ => Err(format!("more than {MAX_COUNT} (2^40) in one run")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        assert_eq!(parse_count("0"), Ok(0));
+        assert_eq!(parse_count("10_000_000"), Ok(10_000_000));
+        assert_eq!(parse_count("1099511627776"), Ok(MAX_COUNT));
+        for bad in [
+            "",
+            "_",
+            "-1",
+            "1e6",
+            "0x10",
+            " 5",
+            "1099511627777",
+            "99999999999999999999999",
+        ] {
+            assert!(parse_count(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn exactly_one_endpoint() {
+        let endpoint = |listen: Option<&str>, connect: Option<&str>| {
+            EndpointArguments {
+                listen: listen.map(str::to_owned),
+                connect: connect.map(str::to_owned),
+            }
+            .endpoint()
+        };
+        assert_eq!(
+            endpoint(Some("[::1]:70"), None).unwrap(),
+            Endpoint::Listen("[::1]:70".to_owned())
+        );
+        for (listen, connect, fragment) in [
+            (None, None, "one of them is needed"),
+            (Some("a:1"), Some("b:1"), "only one"),
+            (
+                Some("localhost"),
+                None,
+                "--listen: 'localhost' is not HOST:PORT",
+            ),
+            (
+                None,
+                Some("localhost:99999"),
+                "--connect: 'localhost:99999' is not HOST:PORT",
+            ),
+        ] {
+            let refused = endpoint(listen, connect).unwrap_err();
+            assert_eq!(refused.status(), Status::Usage);
+            assert!(refused.to_string().contains(fragment), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! NumPy `.npy` files of 64-bit words, as streams.
+//!
+//! An array of n ring elements is written as it comes, a slice at a time, and read the same way, so that memory does not
+//! grow with n. `npyz` writes and parses the header; the data is the ring's own encoding, little-endian canonical values
+//! one after the other, which is byte for byte what the header announces:
+//!
+//! | ring | dtype | shape |
+//! |---|---|---|
+//! | 8 bytes an element (`fp61`, `z64`) | `<u8` | `(n,)` |
+//! | 16 bytes an element (`gf128`) | `<u8` | `(n, 2)`, low word first |
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::marker::PhantomData;
+
+use npyz::{DType, NpyHeader, Order, WriteOptions, WriterBuilder as _};
+use volery_field::Ring;
+
+/// The longest header that is read; those NumPy writes for such arrays have 118 bytes.
+const HEADER_LIMIT: usize = 4096;
+
+/// The NumPy shape of `n` elements of `R`.
+pub(crate) fn shape<R: Ring>(n: u64) -> Vec<u64> {
+    match words::<R>() {
+        1 => vec![n],
+        words => vec![n, words],
+    }
+}
+
+/// 64-bit words an element of `R` has in a file.
+fn words<R: Ring>() -> u64 {
+    const { assert!(R::BYTES.is_multiple_of(8), "an element is whole words") };
+    R::BYTES as u64 / 8
+}
+
+/// Writes one array whose length is known beforehand.
+pub(crate) struct Writer<R> {
+    file: File,
+    left: u64,
+    encoded: Vec<u8>,
+    ring: PhantomData<R>,
+}
+
+impl<R: Ring> Writer<R> {
+    /// Starts an array of `n` elements: writes the header.
+    pub(crate) fn new(file: File, n: u64) -> io::Result<Self> {
+        let file = WriteOptions::new_header_only()
+            .dtype(word_type())
+            .shape(&shape::<R>(n))
+            .writer(file)
+            .write_header_only()?;
+        Ok(Self {
+            file,
+            left: n,
+            encoded: Vec::new(),
+            ring: PhantomData,
+        })
+    }
+
+    /// Writes the next elements.
+    ///
+    /// # Panics
+    /// If that is more than the header announced.
+    pub(crate) fn write(&mut self, elements: &[R]) -> io::Result<()> {
+        let count = elements.len() as u64;
+        assert!(count <= self.left, "more elements than announced");
+        self.left -= count;
+        self.encoded.clear();
+        R::write(elements, &mut self.encoded);
+        self.file.write_all(&self.encoded)
+    }
+
+    /// Ends the array and waits until it is on the disk.
+    ///
+    /// # Panics
+    /// If fewer elements were written than the header announced.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        assert_eq!(self.left, 0, "fewer elements than announced");
+        self.file.sync_all()
+    }
+}
+
+impl<R> Drop for Writer<R> {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.encoded);
+    }
+}
+
+/// What the header of a file says, checked to be an array of words in C order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Elements of the array.
+    pub(crate) n: u64,
+    /// 64-bit words an element: 1 or 2.
+    pub(crate) words: u64,
+}
+
+impl std::fmt::Display for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.words {
+            1 => write!(f, "({},)", self.n),
+            words => write!(f, "({}, {words})", self.n),
+        }
+    }
+}
+
+/// Reads one array from its start to its end.
+pub(crate) struct Reader {
+    file: File,
+    header: Header,
+    left: u64,
+    encoded: Vec<u8>,
+}
+
+impl Reader {
+    /// Reads and checks the header, and that the file is exactly as long as it says.
+    ///
+    /// # Errors
+    /// `InvalidData` with what is wrong for anything that is not a little-endian `uint64` array of shape `(n,)` or
+    /// `(n, 2)`.
+    pub(crate) fn new(mut file: File) -> io::Result<Self> {
+        let (header, bytes_of_header) = read_header(&mut file)?;
+        let expected = header
+            .n
+            .checked_mul(8 * header.words)
+            .and_then(|bytes| bytes.checked_add(bytes_of_header))
+            .ok_or_else(|| invalid("its shape is past any file"))?;
+        let actual = file.metadata()?.len();
+        if actual != expected {
+            return Err(invalid(format_args!(
+                "it has {actual} bytes where its header makes it {expected}"
+            )));
+        }
+        Ok(Self {
+            left: header.n,
+            file,
+            header,
+            encoded: Vec::new(),
+        })
+    }
+
+    /// What the header says.
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Reads the next `elements.len()` elements.
+    ///
+    /// # Errors
+    /// Those of the file; `InvalidData` with the element's number if a value is not canonical.
+    ///
+    /// # Panics
+    /// If fewer are left, or `R` does not have the file's number of words.
+    pub(crate) fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
+        assert_eq!(
+            words::<R>(),
+            self.header.words,
+            "the ring is not the file's"
+        );
+        let count = elements.len() as u64;
+        assert!(count <= self.left, "fewer elements are left");
+        self.encoded.resize(elements.len() * R::BYTES, 0);
+        self.file.read_exact(&mut self.encoded)?;
+        if R::read(&self.encoded, elements).is_err() {
+            let first = self.header.n - self.left;
+            let at = self
+                .encoded
+                .chunks_exact(R::BYTES)
+                .zip(elements)
+                .position(|(bytes, element)| R::read(bytes, std::slice::from_mut(element)).is_err())
+                .unwrap_or_default() as u64;
+            return Err(invalid(format_args!(
+                "element {} is not a canonical value of {}",
+                first + at,
+                R::NAME
+            )));
+        }
+        self.left -= count;
+        Ok(())
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.encoded);
+    }
+}
+
+/// Parses a header; gives it with its length in bytes.
+fn read_header(file: &mut File) -> io::Result<(Header, u64)> {
+    let mut bytes = vec![0; 10];
+    file.read_exact(&mut bytes)
+        .map_err(|_| invalid("it is too short for an .npy file"))?;
+    if &bytes[..6] != b"\x93NUMPY" {
+        return Err(invalid("it is not an .npy file"));
+    }
+    if bytes[6..8] != [1, 0] {
+        return Err(invalid("its .npy version is not 1.0"));
+    }
+    let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    if length > HEADER_LIMIT {
+        return Err(invalid("its header is too long"));
+    }
+    bytes.resize(10 + length, 0);
+    file.read_exact(&mut bytes[10..])
+        .map_err(|_| invalid("it ends inside its header"))?;
+    let total = bytes.len() as u64;
+    // The parser multiplies the shape out: with this few digits in the whole header the product fits in 64 bits.
+    if bytes[10..]
+        .iter()
+        .filter(|byte| byte.is_ascii_digit())
+        .count()
+        > 19
+    {
+        return Err(invalid("its shape is past any file"));
+    }
+    let parsed = NpyHeader::from_reader(&bytes[..])?;
+    let parsed = npyz::NpyFile::with_header(parsed, io::empty());
+    if parsed.dtype() != word_type() {
+        return Err(invalid(format_args!(
+            "its dtype is {}, not '<u8' (uint64)",
+            parsed.dtype().descr()
+        )));
+    }
+    let header = match *parsed.shape() {
+        [n] => Header { n, words: 1 },
+        [n, 2] if parsed.order() == Order::C => Header { n, words: 2 },
+        _ => {
+            return Err(invalid(format_args!(
+                "its shape is {:?}, not (n,) or (n, 2) in C order",
+                parsed.shape()
+            )));
+        }
+    };
+    Ok((header, total))
+}
+
+/// Little-endian `uint64`.
+fn word_type() -> DType {
+    DType::Plain("<u8".parse().expect("'<u8' is a type"))
+}
+
+fn invalid(what: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::io::{Seek as _, SeekFrom};
+
+    use volery_field::{Fp61, Gf128, Z64};
+    use volery_primitives::Block;
+    use volery_primitives::prg::Prg;
+
+    use super::*;
+
+    fn written<R: Ring>(elements: &[R], slice: usize) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut writer = Writer::new(file.try_clone().unwrap(), elements.len() as u64).unwrap();
+        for part in elements.chunks(slice) {
+            writer.write(part).unwrap();
+        }
+        writer.finish().unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file
+    }
+
+    fn there_and_back<R: Ring + std::fmt::Debug>() {
+        for n in [0, 1, 2, 127, 128, 1009] {
+            let mut elements = vec![R::ZERO; n];
+            R::random_slice(&mut Prg::new(Block::from_words(n as u64, 7)), &mut elements);
+            let mut reader = Reader::new(written(&elements, 100)).unwrap();
+            assert_eq!(reader.header().n, n as u64);
+            let mut back = vec![R::ZERO; n];
+            for part in back.chunks_mut(33) {
+                reader.read(part).unwrap();
+            }
+            assert_eq!(back, elements);
+        }
+    }
+
+    #[test]
+    fn every_ring_there_and_back() {
+        there_and_back::<Fp61>();
+        there_and_back::<Z64>();
+        there_and_back::<Gf128>();
+    }
+
+    #[test]
+    fn the_bytes_are_those_numpy_writes() {
+        let elements = [Gf128::from_block(Block::from_words(0x0102, 0x0304))];
+        let mut bytes = Vec::new();
+        written(&elements, 1).read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes.len() % 16, 0);
+        assert!(bytes.starts_with(b"\x93NUMPY\x01\x00"));
+        let header = String::from_utf8_lossy(&bytes[10..bytes.len() - 16]).into_owned();
+        assert!(header.contains("'descr': '<u8'"), "{header}");
+        assert!(header.contains("'fortran_order': False"), "{header}");
+        assert!(header.contains("(1, 2"), "{header}");
+        assert_eq!(
+            bytes[bytes.len() - 16..],
+            [2, 1, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0]
+        );
+    }
+
+    fn complaint(bytes: &[u8]) -> String {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        Reader::new(file).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn files_that_are_not_ours_are_refused() {
+        let mut good = Vec::new();
+        written(&[Z64::ONE; 3], 3).read_to_end(&mut good).unwrap();
+        assert!(complaint(b"").contains("too short"));
+        assert!(complaint(b"a,b,c\n1,2,3\n").contains("not an .npy file"));
+        assert!(complaint(&good[..good.len() - 1]).contains("bytes where its header"));
+        assert!(complaint(&good[..40]).contains("inside its header"));
+        let mut other = good.clone();
+        other[6] = 9;
+        assert!(complaint(&other).contains("version"));
+        let text = String::from_utf8_lossy(&good[10..good.len() - 24]).into_owned();
+        let replace = |from: &str, to: &str| {
+            let changed = text.replace(from, to);
+            assert_eq!(changed.len(), text.len());
+            [&good[..10], changed.as_bytes(), &good[good.len() - 24..]].concat()
+        };
+        assert!(complaint(&replace("<u8", "<f8")).contains("dtype"));
+        assert!(complaint(&replace("(3,)", "(9,)")).contains("bytes where its header"));
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_named() {
+        let mut elements = vec![Z64::ZERO; 11];
+        elements[7] = -Z64::ONE; // 2^64 - 1 is no residue modulo 2^61 - 1
+        let mut reader = Reader::new(written(&elements, 4)).unwrap();
+        let mut out = vec![Fp61::ZERO; 5];
+        reader.read(&mut out).unwrap();
+        let error = reader.read(&mut out).unwrap_err();
+        assert!(error.to_string().contains("element 7 is not"), "{error}");
+    }
+}

@@ -1,0 +1,247 @@
+//! Wrong calls: each ends at once, with the exit status that says so and a message that names the option.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::{names, run, text};
+
+#[test]
+fn wrong_calls_are_refused_by_name() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    let (out, full, file) = (path("out"), path("full"), path("file"));
+    std::fs::create_dir(&full).unwrap();
+    std::fs::write(full.join("thesis.tex"), "years of work").unwrap();
+    std::fs::write(&file, "not a folder").unwrap();
+    let (out, full, file) = (text(&out), text(&full), text(&file));
+    let before = names(place.path());
+
+    // `OUT` stands for a folder that could be made, the rest of a good call for `GOOD`.
+    let table: &[(&str, i32, &str)] = &[
+        ("", 2, "USAGE"),
+        ("nonsense", 2, "nonsense"),
+        ("vole", 2, "--role"),
+        (
+            "vole --role sender --n 5 --out OUT",
+            2,
+            "--listen, --connect: one of them is needed",
+        ),
+        (
+            "vole --role sender --n 5 --out OUT --listen 127.0.0.1:0 --connect 127.0.0.1:1",
+            2,
+            "only one of them",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --out OUT",
+            2,
+            "--n",
+        ),
+        ("vole --role sender --listen 127.0.0.1:0 --n 5", 2, "--out"),
+        (
+            "vole --role both --n 5 --out OUT --listen 127.0.0.1:0",
+            2,
+            "--role",
+        ),
+        ("vole GOOD --ring fp62", 2, "--ring"),
+        ("vole GOOD --ring FP61", 2, "--ring"),
+        ("vole GOOD --noise gaussian", 2, "--noise"),
+        ("vole GOOD --security none", 2, "--security"),
+        ("vole GOOD --security malicious", 2, "--security"),
+        ("vole GOOD --parameters tiny", 2, "--parameters"),
+        (
+            "vole GOOD --parameters paper80 --noise regular",
+            2,
+            "--noise",
+        ),
+        ("vole GOOD --timeout 0", 2, "--timeout"),
+        ("vole GOOD --threads 0", 2, "--threads"),
+        ("vole GOOD -q -v", 2, "--quiet"),
+        ("vole GOOD --n 6", 2, "--n"),
+        ("vole GOOD --report /proc/volery-report", 2, "--report"),
+        ("vole GOOD --identity x", 2, "--identity"),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --out OUT --n -1",
+            2,
+            "--n",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1e6",
+            2,
+            "--n",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 18446744073709551616",
+            2,
+            "--n",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627777",
+            2,
+            "--n",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776",
+            2,
+            "--n: the output takes",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 16777217 --parameters paper80 --out OUT",
+            2,
+            "--n",
+        ),
+        (
+            "vole --role sender --listen 0.0.0.0:0 --n 5 --out OUT",
+            2,
+            "--listen: 0.0.0.0 is not on the loopback",
+        ),
+        (
+            "vole --role sender --listen [::]:7000 --n 5 --out OUT",
+            2,
+            "--listen: :: is not on the loopback",
+        ),
+        (
+            "vole --role sender --connect 192.0.2.1:7000 --n 5 --out OUT",
+            2,
+            "--connect: 192.0.2.1 is not",
+        ),
+        (
+            "vole --role sender --connect 127.0.0.1 --n 5 --out OUT",
+            2,
+            "--connect: '127.0.0.1' is not HOST:PORT",
+        ),
+        (
+            "vole --role sender --connect 127.0.0.1:http --n 5 --out OUT",
+            2,
+            "--connect",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FULL",
+            2,
+            "--out",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force",
+            2,
+            "did not write",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FILE",
+            2,
+            "--out",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FILE/out",
+            2,
+            "--out",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 5 --out OUT/deeper",
+            2,
+            "--out",
+        ),
+        (
+            "vole --role sender --listen 127.0.0.1:0 --n 5 --out /proc/volery-out",
+            2,
+            "--out",
+        ),
+        ("demo --n 67108865", 2, "--n"),
+        ("demo --n many", 2, "--n"),
+        ("verify", 2, "SENDER"),
+        ("verify OUT OUT", 1, "u.npy"),
+        ("verify FULL FULL", 1, "u.npy"),
+        ("params", 2, "USAGE"),
+        ("bench run", 2, "NAME"),
+        ("bench run nothing", 2, "vole-fp61"),
+        ("bench run vole-fp61 --link wet-string", 2, "--link"),
+        ("bench run vole-fp61 --json /proc/volery-json", 2, "--json"),
+    ];
+    for &(call, status, fragment) in table {
+        let arguments: Vec<_> = call
+            .split_whitespace()
+            .flat_map(|word| match word {
+                "GOOD" => "--role sender --n 5 --listen 127.0.0.1:0 --out OUT"
+                    .split(' ')
+                    .collect(),
+                word => vec![word],
+            })
+            .map(|word| {
+                word.replace("OUT", out)
+                    .replace("FULL", full)
+                    .replace("FILE", file)
+            })
+            .collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let finished = run(&arguments);
+        if fragment == "USAGE" {
+            // Asked for nothing: the help is the answer.
+            assert_eq!(finished.status, Some(status), "{call}");
+            assert!(finished.stderr.contains("Usage:"), "{call}: {finished:?}");
+        } else {
+            finished.assert_refused(status, &[fragment]);
+        }
+        assert_eq!(names(place.path()), before, "{call} left something behind");
+    }
+}
+
+#[test]
+fn help_and_version_are_answers_not_errors() {
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["vole", "--help"],
+        &["bench", "run", "--help"],
+    ] {
+        let finished = run(arguments);
+        assert_eq!(finished.status, Some(0));
+        assert!(
+            !finished.stdout.is_empty() && finished.stderr.is_empty(),
+            "{finished:?}"
+        );
+    }
+}
+
+#[test]
+fn an_address_in_use_is_said_to_be() {
+    let place = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let out = place.path().join("out");
+    run(&[
+        "vole",
+        "--role",
+        "sender",
+        "--n",
+        "5",
+        "--listen",
+        &address,
+        "--out",
+        text(&out),
+    ])
+    .assert_refused(1, &["--listen", &address, "in use"]);
+    assert!(names(place.path()).is_empty());
+}
+
+#[test]
+fn lists_go_to_standard_output() {
+    let sets = run(&["params", "list"]);
+    assert_eq!(sets.status, Some(0));
+    assert!(
+        sets.stdout.contains("128 bits") && sets.stdout.contains("paper80"),
+        "{sets:?}"
+    );
+    let benches = run(&["bench", "list"]);
+    assert_eq!(benches.status, Some(0));
+    for name in ["vole-fp61", "vole-z64", "vole-gf128"] {
+        assert!(benches.stdout.contains(name), "{benches:?}");
+    }
+}
+
+#[test]
+fn the_demo_prints_one_table() {
+    let demo = run(&["demo", "--n", "5000"]);
+    assert_eq!(demo.status, Some(0), "{demo:?}");
+    for fragment in ["fp61", "z64", "5000", "semi-honest, 128 bits", "all hold"] {
+        assert!(demo.stdout.contains(fragment), "{demo:?}");
+    }
+    assert!(demo.stderr.is_empty(), "{demo:?}");
+}

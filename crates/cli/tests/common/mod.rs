@@ -1,0 +1,201 @@
+//! Starting the command, and reading its files independently of it.
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A command of this build.
+pub(crate) fn volery(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_volery"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(arguments: &[&str]) -> Finished {
+    let output = volery(arguments).output().unwrap();
+    Finished::from(output)
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Finished {
+    /// Fails unless it ended with `status`, with one `error:` line that has every one of the fragments.
+    pub(crate) fn assert_refused(&self, status: i32, fragments: &[&str]) {
+        assert_eq!(self.status, Some(status), "{self:?}");
+        assert!(self.stdout.is_empty(), "{self:?}");
+        assert!(!self.stderr.contains("panicked"), "{self:?}");
+        let errors: Vec<_> = self
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .collect();
+        assert_eq!(errors.len(), 1, "{self:?}");
+        for fragment in fragments {
+            assert!(
+                errors[0].contains(fragment),
+                "{fragment:?} is not in {self:?}"
+            );
+        }
+        for line in self.stderr.lines() {
+            let known = ["error: ", "hint: ", "volery: "];
+            assert!(
+                known.iter().any(|start| line.starts_with(start)),
+                "{line:?}"
+            );
+        }
+    }
+}
+
+/// A process that runs beside the test.
+pub(crate) struct Running {
+    child: Child,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+    /// The port it listens on, once it said so.
+    port: mpsc::Receiver<u16>,
+    started: Instant,
+}
+
+impl Running {
+    /// Starts the command; `-v` is added, so that it says where it listens.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        let mut child = volery(arguments)
+            .arg("-v")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (said, port) = mpsc::channel();
+        Self {
+            child,
+            stdout: thread::spawn(move || {
+                let mut text = String::new();
+                stdout.read_to_string(&mut text).unwrap();
+                text
+            }),
+            stderr: thread::spawn(move || {
+                let mut text = String::new();
+                for line in stderr.lines() {
+                    let line = line.unwrap();
+                    if let Some(address) = line.strip_prefix("volery: listening on ") {
+                        let (_, port) = address.rsplit_once(':').unwrap();
+                        said.send(port.parse().unwrap()).unwrap();
+                    }
+                    text += &line;
+                    text.push('\n');
+                }
+                text
+            }),
+            port,
+            started: Instant::now(),
+        }
+    }
+
+    /// The port it listens on.
+    pub(crate) fn port(&self) -> u16 {
+        self.port.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// Sends it a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for its end, at most for `limit` from its start.
+    pub(crate) fn finish_within(mut self, limit: Duration) -> Finished {
+        while self.child.try_wait().unwrap().is_none() {
+            if self.started.elapsed() > limit {
+                self.child.kill().unwrap();
+                panic!(
+                    "still running after {limit:?}: {}",
+                    self.stderr.join().unwrap()
+                );
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Finished {
+            status: self.child.wait().unwrap().code(),
+            stdout: self.stdout.join().unwrap(),
+            stderr: self.stderr.join().unwrap(),
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Finished {
+        self.finish_within(Duration::from_secs(300))
+    }
+}
+
+/// The text of a path.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Names in a folder, hidden ones too.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// An array as NumPy would see it: its shape, and its words in file order. Written for the tests alone, from the
+/// description of the format.
+pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert_eq!(data % 16, 0, "the data is aligned");
+    let header = std::str::from_utf8(&bytes[10..data]).unwrap();
+    assert!(header.ends_with('\n'));
+    let value_of = |key: &str| {
+        let (_, rest) = header.split_once(&format!("'{key}':")).unwrap();
+        rest.trim_start().to_owned()
+    };
+    assert!(value_of("descr").starts_with("'<u8'"), "{header}");
+    assert!(value_of("fortran_order").starts_with("False"), "{header}");
+    let shape = value_of("shape");
+    let shape = &shape[1..shape.find(')').unwrap()];
+    let shape: Vec<u64> = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().unwrap())
+        .collect();
+    let words: Vec<u64> = bytes[data..]
+        .chunks(8)
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+        .collect();
+    assert_eq!(shape.iter().product::<u64>(), words.len() as u64);
+    (shape, words)
+}
