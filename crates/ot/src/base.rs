@@ -272,3 +272,68 @@ fn random_scalar(rng: &mut Prg) -> Scalar {
     rng.fill_bytes(&mut *wide);
     Scalar::from_bytes_mod_order_wide(&wide)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use volery_channel::Channel;
+
+    use super::*;
+
+    const SESSION: SessionId = SessionId::from_bytes([7; 32]);
+
+    /// What `send` says to a receiver that sends `pairs`.
+    fn answer_to(pairs: &[Pair]) -> Result<()> {
+        let (mut channel, mut peer) = Channel::memory_pair();
+        peer.send(bytemuck::cast_slice(pairs)).unwrap();
+        peer.flush().unwrap();
+        send(
+            pairs.len(),
+            SESSION,
+            &mut Prg::new(Block::ONE),
+            &mut channel,
+        )
+        .map(|_| ())
+    }
+
+    #[test]
+    fn an_element_that_cancels_its_hash_is_refused() {
+        let honest = blind(&[0], 2, SESSION, &mut Prg::new(Block::from(4))).1;
+        assert!(answer_to(&honest).is_ok());
+        for i in 0..2 {
+            for side in 0..2 {
+                let mut pairs = honest.clone();
+                let half = half_hash(SESSION, i, side as u8, &pairs[i][1 - side]);
+                pairs[i][side] = (-(half + half)).compress().to_bytes();
+                assert!(matches!(answer_to(&pairs), Err(Error::PeerMisbehaved(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn messages_are_random_elements_whatever_the_choice() {
+        // A distinguisher that sees only the messages: every one decodes, none repeats.
+        let mut seen = std::collections::HashSet::new();
+        for choices in [[0x00], [0xff], [0x5a]] {
+            let seed = Prg::new(Block::from(u128::from(choices[0])));
+            let (_, pairs) = blind(&choices, 8, SESSION, &mut { seed });
+            for encoding in pairs.as_flattened() {
+                assert!(decode(encoding).is_ok());
+                assert!(seen.insert(*encoding));
+            }
+        }
+    }
+
+    #[test]
+    fn both_branches_of_the_receiver_agree() {
+        let mut rng = Prg::new(Block::from(11));
+        let (halves, _) = blind(&[0xa5, 0x0f], 16, SESSION, &mut rng);
+        let public = RistrettoPoint::mul_base(&random_scalar(&mut rng))
+            .compress()
+            .to_bytes();
+        let table = receiver_keys(&[0xa5, 0x0f], &halves, &[1; 32], &public).unwrap();
+        let single = receiver_keys(&[0xa5], &halves[..8], &[1; 32], &public).unwrap();
+        assert!(table[..8] == single[..]);
+    }
+}

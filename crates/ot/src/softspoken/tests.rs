@@ -1,1 +1,195 @@
+//! Receivers that cheat in the extension, with everything else as an honest one has it.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use volery_channel::run_two_parties;
+
+use super::*;
+
+const SESSION: SessionId = SessionId::from_bytes([3; 32]);
+const N: usize = 300;
+
+/// One batch in which `cheat` may change the corrections before they are sent, and `lie` the response. Gives `u` and
+/// `w` as an honest receiver would compute them.
+fn cheating_batch(
+    receiver: &mut Receiver,
+    channel: &mut Channel,
+    cheat: impl FnOnce(&mut [Block], usize),
+    lie: impl FnOnce(&mut [Block], &mut [Block]),
+) -> (Vec<u8>, Vec<Block>) {
+    let state = &mut receiver.state;
+    state.expand(N);
+    differences(&state.sums, &mut state.corrections);
+    let row_blocks = state.rows.len() / 128;
+    cheat(&mut state.corrections, row_blocks);
+    channel.send_blocks(&state.corrections).unwrap();
+    let challenge = state.challenge();
+    let mut u = state.sums[..row_blocks].to_vec();
+    let mut rows = state.rows.clone();
+    lie(&mut u, &mut rows);
+    let response = challenge.respond(&u, &rows);
+    channel.send(response.as_bytes()).unwrap();
+    channel.flush().unwrap();
+    state.transcript.absorb(response.as_bytes());
+    let mut w = vec![Block::ZERO; N];
+    state.write_columns(&mut w);
+    let mut u: Vec<u8> = cast_slice(&state.sums)[..bytes_for(N)].to_vec();
+    clear_from(&mut u, N);
+    (u, w)
+}
+
+/// The sender's result against a receiver that cheats, and whether the relation then holds for the honest `u` and `w`.
+fn against(
+    field: SmallField,
+    delta: Block,
+    cheat: impl FnOnce(&mut [Block], usize) + Send,
+    lie: impl FnOnce(&mut [Block], &mut [Block]) + Send,
+) -> (Result<()>, bool) {
+    let ((result, v), (u, w)) = run_two_parties(
+        |channel| {
+            let mut sender = Sender::setup(
+                Some(delta),
+                field,
+                SESSION,
+                Prg::new(Block::from(1)),
+                channel,
+            )
+            .unwrap();
+            let mut v = vec![Block::ZERO; N];
+            let result = sender.extend(&mut v, channel);
+            if result.is_err() {
+                assert!(matches!(
+                    sender.extend(&mut v, channel),
+                    Err(Error::PeerMisbehaved(_))
+                ));
+                assert!(v.iter().all(|&v| v == Block::ZERO), "nothing is given out");
+            }
+            (result, v)
+        },
+        |channel| {
+            let mut receiver =
+                Receiver::setup(field, SESSION, Prg::new(Block::from(2)), channel).unwrap();
+            cheating_batch(&mut receiver, channel, cheat, lie)
+        },
+    );
+    let holds = (0..N).all(|j| w[j] == v[j] ^ (crate::bits::mask(&u, j) & delta));
+    (result, holds)
+}
+
+fn caught(outcome: &(Result<()>, bool)) -> bool {
+    matches!(outcome.0, Err(Error::PeerMisbehaved(_)))
+}
+
+#[test]
+fn this_receiver_without_a_lie_is_honest() {
+    for field in SmallField::ALL {
+        let outcome = against(field, Block::ALL_ONES, |_, _| (), |_, _| ());
+        assert!(outcome.0.is_ok() && outcome.1);
+    }
+}
+
+#[test]
+fn another_u_for_one_tree_is_caught() {
+    for field in SmallField::ALL {
+        let last = field.trees() - 2;
+        for (tree, bit) in [(0, 0), (last, 127), (last / 2, N - 1), (0, 3 * 128 + 127)] {
+            let cheat = |d: &mut [Block], row_blocks: usize| {
+                d[tree * row_blocks + bit / 128] ^= Block::from(1 << (bit % 128));
+            };
+            // The last of these bits is one of the mask block, which is not given out and checked all the same.
+            assert!(
+                caught(&against(field, Block::ALL_ONES, cheat, |_, _| ())),
+                "{field:?} {tree} {bit}"
+            );
+        }
+    }
+}
+
+#[test]
+fn another_u_for_every_tree_but_the_first_is_caught() {
+    for field in SmallField::ALL {
+        let cheat = |d: &mut [Block], row_blocks: usize| {
+            for row in d.chunks_exact_mut(row_blocks) {
+                row[0] ^= Block::ONE;
+            }
+        };
+        // Consistent with the other trees, if the response says so; then the first tree is the odd one.
+        let lie = |u: &mut [Block], _: &mut [Block]| u[0] ^= Block::ONE;
+        assert!(caught(&against(field, Block::ALL_ONES, cheat, |_, _| ())));
+        assert!(caught(&against(field, Block::ALL_ONES, cheat, lie)));
+    }
+}
+
+#[test]
+fn a_wrong_response_is_caught() {
+    for field in SmallField::ALL {
+        let wrong_u = |u: &mut [Block], _: &mut [Block]| u[1] ^= Block::from(4);
+        assert!(caught(&against(field, Block::ALL_ONES, |_, _| (), wrong_u)));
+        for place in [0, 5, 4 * 127, 4 * 127 + 3] {
+            let wrong_v = |_: &mut [Block], rows: &mut [Block]| rows[place] ^= Block::ONE;
+            assert!(caught(&against(field, Block::ALL_ONES, |_, _| (), wrong_v)));
+        }
+    }
+}
+
+/// What the functionality grants: whoever guesses a tree's part of `delta` may use another `u` there.
+#[test]
+fn a_guess_passes_exactly_if_it_is_right() {
+    for field in SmallField::ALL {
+        let bits = field.bits();
+        let all = (1u128 << bits) - 1;
+        // Guess that the second tree's part of delta is `guess`: a change of u there moves the rows with these bits.
+        for guess in [0, all, 1] {
+            for truth in [0, all, 1] {
+                let delta = Block::from((u128::MAX & !(all << bits)) | (truth << bits));
+                let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
+                let lie = move |_: &mut [Block], rows: &mut [Block]| {
+                    let row_blocks = rows.len() / 128;
+                    for j in (0..bits).filter(|j| (guess >> j) & 1 == 1) {
+                        rows[(bits + j) * row_blocks] ^= Block::from(2);
+                    }
+                };
+                let outcome = against(field, delta, cheat, lie);
+                assert_eq!(
+                    outcome.0.is_ok(),
+                    guess == truth,
+                    "{field:?} {guess} {truth}"
+                );
+                // With a right guess of zero not even the outputs are touched.
+                assert_eq!(
+                    outcome.1,
+                    guess == truth && guess == 0,
+                    "{field:?} {guess} {truth}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_sender_sees_of_the_check_is_masked() {
+    // Two receivers whose u differ in nothing but the mask block answer with unrelated x.
+    let transcript = |seed: u8| {
+        Transcript::new(
+            SmallField::Bits8,
+            SESSION,
+            &[seed; 32],
+            &pprf::Message::empty(SmallField::Bits8),
+        )
+    };
+    let challenge = transcript(1).challenge(3);
+    let (rows, mut u) = (vec![Block::ZERO; 3 * 128], vec![Block::ONE; 3]);
+    let first = challenge.respond(&u, &rows);
+    u[2] = Block::from(0xffff);
+    let second = challenge.respond(&u, &rows);
+    let x = |response: &Response| {
+        let mut x = [0; 16];
+        x.copy_from_slice(&response.as_bytes()[..16]);
+        u128::from_le_bytes(x)
+    };
+    assert_eq!(x(&first) ^ x(&second), 0xfffe);
+    // Another transcript, another hash.
+    assert_ne!(
+        x(&transcript(2).challenge(3).respond(&u, &rows)),
+        x(&second)
+    );
+}

@@ -7,40 +7,40 @@ use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 
 /// Lengths around every rounding: bytes, blocks of 128, batches of 2^15, and primes.
-pub const LENGTHS: [usize; 17] = [
+pub(crate) const LENGTHS: [usize; 17] = [
     0, 1, 2, 7, 8, 9, 127, 128, 129, 251, 1023, 1024, 1025, 4099, 32767, 32768, 32769,
 ];
 
-pub const SESSION: SessionId = SessionId::from_bytes([0x5a; 32]);
+pub(crate) const SESSION: SessionId = SessionId::from_bytes([0x5a; 32]);
 
-pub fn rng(seed: u128) -> Prg {
+pub(crate) fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
 }
 
-pub fn bit(bits: &[u8], i: usize) -> bool {
+pub(crate) fn bit(bits: &[u8], i: usize) -> bool {
     (bits[i / 8] >> (i % 8)) & 1 == 1
 }
 
-pub fn random_bits(n: usize, seed: u128) -> Vec<u8> {
+pub(crate) fn random_bits(n: usize, seed: u128) -> Vec<u8> {
     let mut bits = vec![0; n.div_ceil(8)];
     rng(seed).fill_bytes(&mut bits);
     bits
 }
 
 /// What the sender has after some calls of `extend`.
-pub struct Sent {
-    pub delta: Block,
-    pub v: Vec<Vec<Block>>,
+pub(crate) struct Sent {
+    pub(crate) delta: Block,
+    pub(crate) v: Vec<Vec<Block>>,
 }
 
 /// What the receiver has after some calls of `extend`.
-pub struct Received {
-    pub u: Vec<Vec<u8>>,
-    pub w: Vec<Vec<Block>>,
+pub(crate) struct Received {
+    pub(crate) u: Vec<Vec<u8>>,
+    pub(crate) w: Vec<Vec<Block>>,
 }
 
 /// One call for each of the lengths.
-pub fn extend_sender(
+pub(crate) fn extend_sender(
     cot: &mut impl CotSender,
     lengths: &[usize],
     channel: &mut volery_channel::Channel,
@@ -58,7 +58,7 @@ pub fn extend_sender(
 }
 
 /// One call for each of the lengths.
-pub fn extend_receiver(
+pub(crate) fn extend_receiver(
     cot: &mut impl CotReceiver,
     lengths: &[usize],
     channel: &mut volery_channel::Channel,
@@ -75,12 +75,12 @@ pub fn extend_receiver(
 }
 
 /// `w = v + u*delta` everywhere.
-pub fn is_cot(delta: Block, v: &[Block], u: &[u8], w: &[Block]) -> bool {
+pub(crate) fn is_cot(delta: Block, v: &[Block], u: &[u8], w: &[Block]) -> bool {
     v.len() == w.len() && (0..v.len()).all(|i| w[i] == if bit(u, i) { v[i] ^ delta } else { v[i] })
 }
 
 /// `w = v + u*delta` everywhere, no value is there twice, unused bits are zero, and `u` looks random.
-pub fn assert_cot(sent: &Sent, received: &Received) {
+pub(crate) fn assert_cot(sent: &Sent, received: &Received) {
     assert_ne!(sent.delta, Block::ZERO);
     assert_eq!(sent.v.len(), received.w.len());
     let mut seen = std::collections::HashSet::new();

@@ -1,0 +1,173 @@
+//! Peers that do not follow the protocol: the honest party ends with an error and its object is dead.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::*;
+use volery_channel::tamper::Tampered;
+use volery_channel::{Channel, Error, memory, run_two_channels};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{CotReceiver, CotSender, base};
+use volery_primitives::Block;
+
+const N: usize = 200;
+
+/// What became of the two parties.
+struct Ends {
+    sender: Result<Vec<Block>, Error>,
+    receiver: Result<(), Error>,
+}
+
+/// Setup and one extension; a failed `extend` is tried again, to see that the object is dead.
+fn softspoken_run(sender: Channel, receiver: Channel, field: SmallField) -> Ends {
+    let ((sender, _), (receiver, _)) = run_two_channels(
+        sender,
+        receiver,
+        |channel| {
+            let mut cot =
+                softspoken::Sender::setup(Some(Block::ALL_ONES), field, SESSION, rng(1), channel)?;
+            let mut v = vec![Block::ZERO; N];
+            let result = cot.extend(&mut v, channel);
+            if result.is_err() {
+                assert!(v.iter().all(|&v| v == Block::ZERO), "nothing is given out");
+                assert!(matches!(
+                    cot.extend(&mut v, channel),
+                    Err(Error::PeerMisbehaved(_))
+                ));
+                assert!(matches!(
+                    cot.extend(&mut [], channel),
+                    Err(Error::PeerMisbehaved(_))
+                ));
+            }
+            result.map(|()| v)
+        },
+        |channel| {
+            let mut cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel)?;
+            cot.extend(
+                &mut vec![0; N.div_ceil(8)],
+                &mut vec![Block::ZERO; N],
+                channel,
+            )
+        },
+    );
+    Ends { sender, receiver }
+}
+
+/// Bytes of the receiver's messages: `A`, trees, tags, corrections, response.
+fn parts(field: SmallField) -> [u64; 5] {
+    let trees = field.trees() as u64;
+    let columns = (N.div_ceil(128) * 128 + 128) as u64;
+    [
+        32,
+        trees * (field.bits() as u64 - 1) * 32,
+        (trees + 1) * 32,
+        (trees - 1) * columns / 8,
+        48,
+    ]
+}
+
+#[test]
+fn a_flipped_bit_from_the_receiver_is_caught() {
+    for field in SmallField::ALL {
+        let mut start = 0;
+        for (part, len) in parts(field).into_iter().enumerate() {
+            let places = [
+                0,
+                1,
+                len / 3,
+                len / 2,
+                len.saturating_sub(17),
+                len.saturating_sub(1),
+            ];
+            for (i, place) in places.into_iter().filter(|&place| place < len).enumerate() {
+                let (sender, receiver) = memory::pair();
+                let receiver = Tampered::flip(receiver, start + place, 1 << (i + part) % 8);
+                let ends = softspoken_run(Channel::new(sender), Channel::new(receiver), field);
+                assert!(
+                    matches!(ends.sender, Err(Error::PeerMisbehaved(_))),
+                    "{field:?}, part {part}, byte {place}: {:?}",
+                    ends.sender.err()
+                );
+            }
+            start += len;
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_from_the_sender_is_caught() {
+    let field = SmallField::Bits8;
+    for place in [0, 31, 32, 63, 64, 1000, 5555, 64 * 127, 64 * 128 - 1] {
+        let (sender, receiver) = memory::pair();
+        let sender = Tampered::flip(sender, place, 1 << (place % 7));
+        let ends = softspoken_run(Channel::new(sender), Channel::new(receiver), field);
+        // The receiver refuses the element, or the sender finds that its keys are not the receiver's.
+        assert!(ends.sender.is_err(), "byte {place}");
+        if ends.receiver.is_ok() {
+            assert!(matches!(ends.sender, Err(Error::PeerMisbehaved(_))));
+        }
+    }
+}
+
+#[test]
+fn a_cut_connection_is_an_error_and_kills_the_object() {
+    let field = SmallField::Bits2;
+    let total: u64 = parts(field).iter().sum();
+    for end in [0, 31, 32, 100, total - 49, total - 48, total - 1] {
+        let (sender, receiver) = memory::pair();
+        let receiver = Tampered::truncated(receiver, end);
+        let ends = softspoken_run(Channel::new(sender), Channel::new(receiver), field);
+        assert!(
+            matches!(ends.sender, Err(Error::Disconnected)),
+            "after {end} bytes"
+        );
+        assert!(ends.receiver.is_err(), "after {end} bytes");
+    }
+}
+
+/// A peer that only sends `bytes`.
+fn against(
+    bytes: &[u8],
+    honest: impl FnOnce(&mut Channel) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut channel, mut peer) = Channel::memory_pair();
+    peer.send(bytes).unwrap();
+    peer.flush().unwrap();
+    honest(&mut channel)
+}
+
+#[test]
+fn bad_encodings_are_refused() {
+    let identity = [0; 32];
+    let all_ones = [0xff; 32];
+    // p, which is zero written another way; and a negative field element.
+    let mut prime = [0xff; 32];
+    (prime[0], prime[31]) = (0xed, 0x7f);
+    let mut negative = [0; 32];
+    negative[0] = 1;
+    let valid = curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.to_bytes();
+    for bad in [identity, all_ones, prime, negative] {
+        let receive = |channel: &mut Channel| {
+            base::receive(&[5], 3, SESSION, &mut rng(1), channel).map(|_| ())
+        };
+        assert!(matches!(
+            against(&bad, receive),
+            Err(Error::PeerMisbehaved(_))
+        ));
+        for place in [0, 1, 4, 5] {
+            let mut pairs = [valid; 6];
+            pairs[place] = bad;
+            let send =
+                |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());
+            assert!(matches!(
+                against(pairs.as_flattened(), send),
+                Err(Error::PeerMisbehaved(_))
+            ));
+        }
+    }
+    let send = |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());
+    assert!(
+        against([valid; 6].as_flattened(), send).is_ok(),
+        "what the test changes is what is refused"
+    );
+}

@@ -1,0 +1,111 @@
+//! What seeded runs put on the wire: a change of any byte shows here, and the row says which protocol made it.
+//!
+//! The hashes are BLAKE3 over all bytes that one party sent.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use common::*;
+use volery_channel::{Channel, run_two_parties};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{base, flavour, ideal, iknp};
+use volery_primitives::Block;
+
+/// Protocol, first 16 bytes of the hash of what the sender sent, and of what the receiver sent.
+const TABLE: [(&str, &str, &str); 7] = [
+    ("base", "", ""),
+    ("softspoken 1", "", ""),
+    ("softspoken 2", "", ""),
+    ("softspoken 4", "", ""),
+    ("softspoken 8", "", ""),
+    ("iknp", "", ""),
+    ("chosen", "", ""),
+];
+
+fn hashes(
+    sender: impl FnOnce(&mut Channel) + Send,
+    receiver: impl FnOnce(&mut Channel) + Send,
+) -> (String, String) {
+    run_two_parties(
+        |channel| recorded(channel, sender),
+        |channel| recorded(channel, receiver),
+    )
+}
+
+fn recorded(channel: &mut Channel, party: impl FnOnce(&mut Channel)) -> String {
+    channel.record_transcript();
+    party(channel);
+    let hash = channel.transcript().unwrap().sent;
+    hash[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn softspoken_hashes(field: SmallField) -> (String, String) {
+    hashes(
+        |channel| {
+            let mut cot = softspoken::Sender::setup(None, field, SESSION, rng(1), channel).unwrap();
+            extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
+        },
+        |channel| {
+            let mut cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel).unwrap();
+            extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
+        },
+    )
+}
+
+fn run(protocol: &str) -> (String, String) {
+    match protocol {
+        "base" => hashes(
+            |channel| {
+                base::send(131, SESSION, &mut rng(1), channel).unwrap();
+            },
+            |channel| {
+                base::receive(&random_bits(131, 3), 131, SESSION, &mut rng(2), channel).unwrap();
+            },
+        ),
+        "softspoken 1" => softspoken_hashes(SmallField::Bits1),
+        "softspoken 2" => softspoken_hashes(SmallField::Bits2),
+        "softspoken 4" => softspoken_hashes(SmallField::Bits4),
+        "softspoken 8" => softspoken_hashes(SmallField::Bits8),
+        "iknp" => hashes(
+            |channel| {
+                let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel).unwrap();
+                extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
+            },
+            |channel| {
+                let mut cot = iknp::Receiver::setup(SESSION, rng(2), channel).unwrap();
+                extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
+            },
+        ),
+        "chosen" => {
+            let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
+            hashes(
+                |channel| {
+                    let mut ot = flavour::Sender::new(sender, SESSION);
+                    ot.chosen(&[[Block::ZERO, Block::ONE]; 100], channel)
+                        .unwrap();
+                    ot.chosen_bytes(&[1; 300], &[2; 300], 3, channel).unwrap();
+                },
+                |channel| {
+                    let mut ot = flavour::Receiver::new(receiver, SESSION);
+                    let x = random_bits(100, 1);
+                    ot.chosen(&x, &mut [Block::ZERO; 100], channel).unwrap();
+                    ot.chosen_bytes(&x, &mut [0; 300], 3, channel).unwrap();
+                },
+            )
+        }
+        _ => unreachable!("a row without a protocol"),
+    }
+}
+
+#[test]
+fn the_wire_is_as_it_was() {
+    let found: Vec<_> = TABLE.map(|(protocol, ..)| (protocol, run(protocol))).into();
+    let found: Vec<_> = found
+        .iter()
+        .map(|(p, (s, r))| (*p, s.as_str(), r.as_str()))
+        .collect();
+    assert!(found == TABLE, "this run sends {found:#?}");
+}
