@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use volery_primitives::Block;
 
-use crate::pipe::deadline_after;
 use crate::{Error, Result, Transport, memory};
 
 /// Size of the buffers for short messages, in bytes. Longer ones pass by the buffers.
@@ -295,10 +294,12 @@ impl Channel {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.transport.write(bytes, self.timeout).map_err(|error| {
-            self.broken = true;
-            Error::from_io(error, "sending: the peer does not read", self.timeout)
-        })
+        self.transport
+            .write(bytes, self.timeout.map(positive))
+            .map_err(|error| {
+                self.broken = true;
+                Error::from_io(error, "sending: the peer does not read", self.timeout)
+            })
     }
 
     /// Counts the start of a message, if `direction` is new.
@@ -357,27 +358,26 @@ fn read(
     timeout: Option<Duration>,
     deadline: Option<Instant>,
 ) -> Result<usize> {
-    let doing = "waiting for the peer's next message";
-    let mut patience = deadline_after(timeout);
-    if let Some(deadline) = deadline {
-        patience = Some(patience.map_or(deadline, |patience| patience.min(deadline)));
-    }
+    let failed = |error| Error::from_io(error, "waiting for the peer's next message", timeout);
     loop {
-        let left = patience.map(|patience| patience.saturating_duration_since(Instant::now()));
+        // Without a deadline the transport gets the same timeout each time, which it may have set already.
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Error::from_io(
-                io::ErrorKind::TimedOut.into(),
-                doing,
-                timeout,
-            ));
+            return Err(failed(io::ErrorKind::TimedOut.into()));
         }
-        match transport.read(bytes, left) {
+        let patience = left.into_iter().chain(timeout).min().map(positive);
+        match transport.read(bytes, patience) {
             Ok(0) => return Err(Error::Disconnected),
             Ok(count) => return Ok(count),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::from_io(error, doing, timeout)),
+            Err(error) => return Err(failed(error)),
         }
     }
+}
+
+/// Systems take a timeout of zero for none, or refuse it.
+fn positive(timeout: Duration) -> Duration {
+    timeout.max(Duration::from_nanos(1))
 }
 
 impl fmt::Debug for Channel {

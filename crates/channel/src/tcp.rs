@@ -148,16 +148,22 @@ impl Stream {
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {
+            let mut refused = None;
+            let mut is_hopeless = true;
             for address in &addresses {
                 let left = timeout
                     .saturating_sub(start.elapsed())
                     .max(Duration::from_millis(1));
                 match TcpStream::connect_timeout(address, left) {
-                    Ok(stream) if is_connected_to_itself(&stream) => {}
+                    Ok(stream) if is_connected_to_itself(&stream) => is_hopeless = false,
                     Ok(stream) => return Self::new(stream, timeout).map_err(Error::Io),
-                    Err(error) if may_come_up(error.kind()) => {}
-                    Err(error) => return Err(Error::Io(error)),
+                    Err(error) if may_come_up(error.kind()) => is_hopeless = false,
+                    // A name may stand for an address of a kind that this machine does not have.
+                    Err(error) => refused = Some(error),
                 }
+            }
+            if let Some(error) = refused.filter(|_| is_hopeless) {
+                return Err(Error::Io(error));
             }
             let Some(left) = timeout.checked_sub(start.elapsed()) else {
                 let list = addresses

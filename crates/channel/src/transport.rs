@@ -8,9 +8,9 @@ use std::time::Duration;
 /// The methods take `&self` because one thread may read while another writes (a [shaped link](mod@crate::shaped) does
 /// that). Two threads never read, and never write, at the same time.
 ///
-/// `timeout` is the longest time the call may go without moving a byte; `None` is for ever. A call that reaches it fails
-/// with [`io::ErrorKind::TimedOut`] or [`io::ErrorKind::WouldBlock`]. Dropping a transport tells the peer that no more
-/// comes, after what was written has been handed over.
+/// `timeout` is the longest time the call may go without moving a byte, never zero; `None` is for ever. A call that
+/// reaches it fails with [`io::ErrorKind::TimedOut`] or [`io::ErrorKind::WouldBlock`]. Dropping a transport tells the
+/// peer that no more comes, after what was written has been handed over.
 pub trait Transport: Send + Sync {
     /// Sends all of `bytes`.
     ///

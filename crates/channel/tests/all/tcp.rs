@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use volery_channel::tcp::{self, Listener, Stream};
-use volery_channel::{Channel, Error};
+use volery_channel::{Channel, Error, run_two_channels};
 
 use crate::{LONG, SHORT, pattern, tcp_pair};
 
@@ -85,6 +85,33 @@ fn a_port_in_use_is_an_error_at_once() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let error = tcp::listen(taken.local_addr().unwrap(), LONG).unwrap_err();
     assert!(matches!(error, Error::Io(_)), "{error:?}");
+}
+
+#[test]
+fn short_messages_do_not_overtake_queued_ones() {
+    const LARGE: usize = 16 << 20;
+    const SHORT_ONES: usize = 20_000;
+    let (left, right) = tcp_pair();
+    let all = pattern(LARGE + SHORT_ONES, 0);
+    let (sent, received) = (&all, &all);
+    run_two_channels(
+        left,
+        right,
+        |channel| {
+            channel.send(&sent[..LARGE]).unwrap();
+            for byte in sent[LARGE..].chunks(1) {
+                channel.send(byte).unwrap();
+                channel.flush().unwrap();
+            }
+        },
+        |channel| {
+            for expected in received.chunks(100_000) {
+                let mut bytes = vec![0; expected.len()];
+                channel.recv(&mut bytes).unwrap();
+                assert!(bytes == expected);
+            }
+        },
+    );
 }
 
 #[test]
