@@ -8,6 +8,9 @@ use crate::Block;
 /// Marks an empty bin, an unplaced item.
 const NONE: u32 = u32::MAX;
 
+/// Marks a bin from which no empty bin can be reached.
+const CLOSED: u32 = u32::MAX - 1;
+
 /// A cuckoo table: at most one item in each bin, each item in one of its three bins.
 #[derive(Clone)]
 pub struct Table {
@@ -48,19 +51,23 @@ impl Table {
         assert!(items.len() < CLOSED as usize, "too many items for a table");
         let mut bins = vec![[0; FUNCTIONS]; items.len()];
         hasher.bins_slice(items, &mut bins);
+        let empty = Slot {
+            item: NONE,
+            seen: NONE,
+        };
         let mut builder = Builder {
             bins: &bins,
-            table: Self {
-                items: vec![NONE; hasher.bin_count()],
-                functions: vec![0; hasher.bin_count()],
-            },
-            seen: vec![NONE; hasher.bin_count()],
+            slots: vec![empty; hasher.bin_count()],
+            functions: vec![0; hasher.bin_count()],
             queue: Vec::new(),
         };
         let unplaced: Vec<usize> = (0..items.len())
             .filter(|&item| !builder.place(item as u32))
             .collect();
-        let table = builder.table;
+        let table = Self {
+            items: builder.slots.iter().map(|slot| slot.item).collect(),
+            functions: builder.functions,
+        };
         if unplaced.is_empty() {
             Ok(table)
         } else {
@@ -131,67 +138,81 @@ struct Step {
     from: u32,
 }
 
+/// What a search looks at in a bin, side by side in memory.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// The item in the bin, or `NONE`.
+    item: u32,
+    /// The item whose search saw the bin last, or `CLOSED` after a failed search.
+    seen: u32,
+}
+
 struct Builder<'a> {
     bins: &'a [[u32; FUNCTIONS]],
-    table: Table,
-    /// The item whose search saw a bin last. `CLOSED` after a failed search.
-    seen: Vec<u32>,
+    slots: Vec<Slot>,
+    functions: Vec<u8>,
+    /// The bins a search has reached and not yet looked behind, and all it came through.
     queue: Vec<Step>,
 }
 
 impl Builder<'_> {
+    /// Finds a bin for an item; false if there is none.
     fn place(&mut self, item: u32) -> bool {
         self.queue.clear();
-        if let Some(step) = self.push_bins(item, item, NONE) {
-            self.shift(step);
-            return true;
-        }
         let mut next = 0;
-        while let Some(&step) = self.queue.get(next) {
-            let bin = self.bins[step.item as usize][usize::from(step.function)];
-            let occupant = self.table.items[bin as usize];
-            if let Some(step) = self.push_bins(item, occupant, next as u32) {
-                self.shift(step);
-                return true;
-            }
+        let mut found = self.reach(item, item, NONE);
+        while found.is_none() {
+            let Some(step) = self.queue.get(next) else {
+                break;
+            };
+            let occupant = self.slots[self.bin(*step)].item;
+            found = self.reach(item, occupant, next as u32);
             next += 1;
         }
-        // A failed search leaves its mark for good: no later item has this number.
-        for step in &self.queue {
-            let bin = self.bins[step.item as usize][usize::from(step.function)];
-            self.seen[bin as usize] = CLOSED;
+        if let Some(last) = found {
+            self.shift(last);
+            return true;
+        }
+        for i in 0..self.queue.len() {
+            let bin = self.bin(self.queue[i]);
+            self.slots[bin].seen = CLOSED;
         }
         false
     }
 
     /// Queues the bins of `occupant` that the search for `item` has not seen; an empty one ends the search.
-    fn push_bins(&mut self, item: u32, occupant: u32, from: u32) -> Option<Step> {
-        for (function, &bin) in self.bins[occupant as usize].iter().enumerate() {
-            let seen = &mut self.seen[bin as usize];
-            if *seen == item || *seen == CLOSED {
-                continue;
+    fn reach(&mut self, item: u32, occupant: u32, from: u32) -> Option<Step> {
+        let bins = self.bins[occupant as usize].map(|bin| bin as usize);
+        let slots = bins.map(|bin| self.slots[bin]);
+        let step = |function: usize| Step {
+            item: occupant,
+            function: function as u8,
+            from,
+        };
+        if let Some(function) = slots.iter().position(|slot| slot.item == NONE) {
+            return Some(step(function));
+        }
+        for (function, slot) in slots.iter().enumerate() {
+            if slot.seen != item && slot.seen != CLOSED {
+                self.slots[bins[function]].seen = item;
+                self.queue.push(step(function));
             }
-            *seen = item;
-            let step = Step {
-                item: occupant,
-                function: function as u8,
-                from,
-            };
-            if self.table.items[bin as usize] == NONE {
-                return Some(step);
-            }
-            self.queue.push(step);
         }
         None
+    }
+
+    /// The bin a step leads to.
+    fn bin(&self, step: Step) -> usize {
+        self.bins[step.item as usize][usize::from(step.function)] as usize
     }
 
     /// Moves every item on the way to an empty bin one bin on.
     fn shift(&mut self, last: Step) {
         let mut step = last;
         loop {
-            let bin = self.bins[step.item as usize][usize::from(step.function)] as usize;
-            self.table.items[bin] = step.item;
-            self.table.functions[bin] = step.function;
+            let bin = self.bin(step);
+            self.slots[bin].item = step.item;
+            self.functions[bin] = step.function;
             if step.from == NONE {
                 return;
             }
@@ -199,6 +220,3 @@ impl Builder<'_> {
         }
     }
 }
-
-/// Marks a bin from which no empty bin can be reached.
-const CLOSED: u32 = u32::MAX - 1;

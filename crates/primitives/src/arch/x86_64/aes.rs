@@ -195,8 +195,14 @@ pub(crate) fn double(
 pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     let keys = keys.keys();
     let parents: &[__m128i] = bytemuck::cast_slice(parents);
-    for (parents, out) in parents.chunks(LANES).zip(out.chunks_mut(2 * LANES)) {
-        let words: [u64; 2 * LANES] = bytemuck::cast(hash_lanes(keys, padded(parents)));
-        out.copy_from_slice(&words[..out.len()]);
+    let (chunks, out_rest) = out.as_chunks_mut::<{ 2 * LANES }>();
+    let (parents, parents_rest) = parents.split_at(chunks.len() * LANES);
+    for (parents, out) in parents.as_chunks().0.iter().zip(chunks) {
+        *out = bytemuck::cast(hash_lanes::<LANES>(keys, *parents));
+    }
+    // Up to eight parents, of which the last may want one word only.
+    if !out_rest.is_empty() {
+        let words: [u64; 2 * LANES] = bytemuck::cast(hash_lanes(keys, padded(parents_rest)));
+        out_rest.copy_from_slice(&words[..out_rest.len()]);
     }
 }
