@@ -44,14 +44,14 @@ pub fn send<B: Ring, R: ExtensionOf<B>>(
 ///
 /// # Errors
 /// If the channel fails, or the sender sent what is no element of the ring. `w` is then not to be used.
-pub fn receive<B: Ring, R: ExtensionOf<B>>(
-    x: R,
-    w: &mut [R],
-    channel: &mut Channel,
-) -> Result<()> {
+pub fn receive<B: Ring, R: ExtensionOf<B>>(x: R, w: &mut [R], channel: &mut Channel) -> Result<()> {
     receive_input::<B, R>(x, w, channel)?;
     let mut e = vec![R::ZERO; w.len()];
-    wire::recv(&mut e, "the correction of v is not in canonical form", channel)?;
+    wire::recv(
+        &mut e,
+        "the correction of v is not in canonical form",
+        channel,
+    )?;
     R::add_slice(w, &e);
     Ok(())
 }
@@ -78,7 +78,11 @@ pub fn receive_input<B: Ring, R: ExtensionOf<B>>(
     channel: &mut Channel,
 ) -> Result<()> {
     let mut d = vec![B::ZERO; w.len()];
-    wire::recv(&mut d, "the correction of u is not in canonical form", channel)?; // step 2
+    wire::recv(
+        &mut d,
+        "the correction of u is not in canonical form",
+        channel,
+    )?; // step 2
     R::axpy_base(w, x, &d); // step 3
     Ok(())
 }

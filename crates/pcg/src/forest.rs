@@ -119,7 +119,10 @@ mod tests {
     #[test]
     fn parts_cover_everything_once() {
         let forest = Forest::new([5, 1, 8, 3]);
-        assert_eq!((forest.trees(), forest.leaves(), forest.levels()), (4, 17, 3 + 1 + 3 + 2));
+        assert_eq!(
+            (forest.trees(), forest.leaves(), forest.levels()),
+            (4, 17, 3 + 1 + 3 + 2)
+        );
         let (mut leaves, mut levels) = (vec![0; 17], vec![0; 9]);
         for part in forest.split(&mut leaves, &mut levels) {
             assert_eq!(part.shape, forest.shape(part.tree));

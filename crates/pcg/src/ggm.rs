@@ -149,10 +149,7 @@ impl TreePrg {
         let mut sums = [R::ZERO; 2];
         if R::WORDS == 1 {
             let mut words = [0u64; 2 * PARENTS];
-            for (parents, leaves) in parents
-                .chunks(PARENTS)
-                .zip(leaves.chunks_mut(2 * PARENTS))
-            {
+            for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
                 let words = &mut words[..leaves.len()];
                 aes::leaf_pairs(&self.keys[0], parents, words);
                 R::from_words_slice(words, leaves);
@@ -160,10 +157,7 @@ impl TreePrg {
             }
         } else {
             let mut children = [Block::ZERO; 2 * PARENTS];
-            for (parents, leaves) in parents
-                .chunks(PARENTS)
-                .zip(leaves.chunks_mut(2 * PARENTS))
-            {
+            for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
                 let children = &mut children[..leaves.len()];
                 aes::double(&self.keys, parents, children);
                 for (leaf, child) in leaves.iter_mut().zip(children) {
@@ -373,7 +367,10 @@ mod tests {
         let mut leaves = vec![R::ZERO; n];
         let sums = expand(&prg, shape, root, &mut leaves, &mut scratch);
         for (j, leaf) in leaves.iter().enumerate() {
-            assert!(*leaf == leaf_by_path(&prg, shape, root, j), "leaf {j} of {n}");
+            assert!(
+                *leaf == leaf_by_path(&prg, shape, root, j),
+                "leaf {j} of {n}"
+            );
         }
         for alpha in [0, n / 3, n / 2, n - 1] {
             let mut rebuilt = vec![R::ONE; n];
@@ -441,7 +438,11 @@ mod tests {
             for missing in [leaves[alpha], Fp61::random(&mut random)] {
                 let mut leaves = leaves.clone();
                 leaves[alpha] = missing;
-                let side: Vec<_> = leaves.into_iter().skip(1 - (alpha & 1)).step_by(2).collect();
+                let side: Vec<_> = leaves
+                    .into_iter()
+                    .skip(1 - (alpha & 1))
+                    .step_by(2)
+                    .collect();
                 assert!(Fp61::sum(&side) == view.leaf, "leaf level");
             }
         }

@@ -46,7 +46,11 @@ impl Sender {
     ///
     /// # Errors
     /// If the channel fails, or the receiver's messages are no valid points.
-    pub fn setup<R: Ring>(session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Self> {
+    pub fn setup<R: Ring>(
+        session: SessionId,
+        rng: &mut Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
         let keys = base::send(R::BITS as usize, session, rng, channel)?;
         Ok(Self {
             seeds: keys.into_iter().map(|keys| keys.map(Prg::new)).collect(),
@@ -105,7 +109,11 @@ impl<R: Ring> Receiver<R> {
             w.fill(R::ZERO);
             let (mut q, mut tau) = (vec![R::ZERO; w.len()], vec![R::ZERO; w.len()]);
             for (i, seed) in (0..).zip(&mut self.seeds) {
-                wire::recv(&mut tau, "a product's correction is not in canonical form", channel)?;
+                wire::recv(
+                    &mut tau,
+                    "a product's correction is not in canonical form",
+                    channel,
+                )?;
                 R::random_slice(seed, &mut q);
                 add_if(&mut q, &tau, self.x.bit(i)); // step 3
                 R::axpy(w, R::power_of_two(i), &q); // step 4
@@ -149,7 +157,11 @@ mod tests {
                     .collect();
                 let n: usize = sizes.iter().sum();
                 let cost = n as u64 * u64::from(R::BITS) * R::BYTES as u64;
-                assert_eq!(channel.stats().bytes_sent - before, cost, "the cost of the doc");
+                assert_eq!(
+                    channel.stats().bytes_sent - before,
+                    cost,
+                    "the cost of the doc"
+                );
                 lines
             },
             |channel| {

@@ -78,7 +78,13 @@ impl<R: Ring> Key<R> {
     /// # Panics
     /// If `out.len()` is not the size of the domain.
     pub fn expand(&self, out: &mut [R]) {
-        ggm::expand(&self.prg, self.shape, self.root, out, &mut Scratch::default());
+        ggm::expand(
+            &self.prg,
+            self.shape,
+            self.root,
+            out,
+            &mut Scratch::default(),
+        );
     }
 
     /// The key punctured at `alpha`.
@@ -147,7 +153,8 @@ impl<R: Ring> PuncturedKey<R> {
         assert!(point < self.shape.leaves(), "a point of the domain");
         let depth = self.shape.depth();
         // The first level on which the ways to `point` and to `alpha` part: there the copath has the seed.
-        let fork = (1..=depth).find(|level| point >> (depth - level) != self.alpha >> (depth - level))?;
+        let fork =
+            (1..=depth).find(|level| point >> (depth - level) != self.alpha >> (depth - level))?;
         if fork == depth {
             return Some(self.copath.leaf);
         }
@@ -192,11 +199,19 @@ mod tests {
         key.expand(&mut all);
         let punctured = key.puncture(alpha);
         let shape = Shape::new(n);
-        let sums = ggm::expand(&prg, shape, Block::from(seed), &mut all.clone(), &mut Scratch::default());
+        let sums = ggm::expand(
+            &prg,
+            shape,
+            Block::from(seed),
+            &mut all.clone(),
+            &mut Scratch::default(),
+        );
         let side = |level| 1 - shape.path_bit(alpha, level);
         let opened = PuncturedSums {
             alpha,
-            inner: (1..shape.depth()).map(|l| sums.inner[l as usize - 1][side(l)]).collect(),
+            inner: (1..shape.depth())
+                .map(|l| sums.inner[l as usize - 1][side(l)])
+                .collect(),
             leaf: sums.leaf[side(shape.depth())],
         };
         let from_sums = PuncturedKey::from_sums(prg, &opened, n);

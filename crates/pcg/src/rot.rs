@@ -213,7 +213,13 @@ mod tests {
 
     #[test]
     fn p2_gets_all_leaves_but_alpha() {
-        for sizes in [&[][..], &[1], &[2], &[16; 5], &[1, 2, 3, 5, 64, 65, 1000, 7]] {
+        for sizes in [
+            &[][..],
+            &[1],
+            &[2],
+            &[16; 5],
+            &[1, 2, 3, 5, 64, 65, 1000, 7],
+        ] {
             check::<Fp61>(sizes);
             check::<Z64>(sizes);
             check::<Gf128>(sizes);

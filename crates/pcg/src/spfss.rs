@@ -21,11 +21,7 @@ use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::prg::Prg;
 
-use crate::{
-    forest::Forest,
-    ggm::TreePrgs,
-    pprf, rot, wire,
-};
+use crate::{forest::Forest, ggm::TreePrgs, pprf, rot, wire};
 
 /// P1, steps 1 to 3, with the trees already grown: `beta[tree]` is P1's share of the value of each tree.
 ///
@@ -73,7 +69,11 @@ pub fn receive<R: Ring, C: CotReceiver>(
     assert_eq!(beta.len(), forest.trees(), "one share for each tree");
     let punctured = rot::receive(forest, prgs, alphas, negated, ot, channel)?; // steps 1, 2
     let mut masked = vec![R::ZERO; forest.trees()];
-    wire::recv(&mut masked, "the masked sum of a tree is not in canonical form", channel)?; // step 3
+    wire::recv(
+        &mut masked,
+        "the masked sum of a tree is not in canonical form",
+        channel,
+    )?; // step 3
     for tree in 0..forest.trees() {
         // step 4
         let place = forest.leaves_of(tree).start + alphas[tree];
@@ -217,8 +217,15 @@ mod tests {
         key2.expand(&mut v2);
         for point in 0..n {
             assert!(v1[point] == key1.evaluate(point) && v2[point] == key2.evaluate(point));
-            let expected = if point == alpha { beta[0] + beta[1] } else { R::ZERO };
-            assert!(v1[point] + v2[point] == expected, "point {point} of {n}, alpha {alpha}");
+            let expected = if point == alpha {
+                beta[0] + beta[1]
+            } else {
+                R::ZERO
+            };
+            assert!(
+                v1[point] + v2[point] == expected,
+                "point {point} of {n}, alpha {alpha}"
+            );
         }
     }
 

@@ -110,7 +110,12 @@ impl<R: VoleRing> Sender<R> {
     ///
     /// # Errors
     /// If the channel fails or the peer misbehaves.
-    pub fn setup(plan: &Plan, session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+    pub fn setup(
+        plan: &Plan,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
         let seed = rng.fork("softspoken");
         let cot = softspoken::Receiver::setup(OT_FIELD, sub(session, "ot"), seed, channel)?; // step 1
         let mut gilboa =
@@ -251,7 +256,9 @@ mod tests {
                 let mut at = 0;
                 for piece in pieces {
                     let range = at..at + piece;
-                    sender.extend(&mut u[range.clone()], &mut v[range], channel).unwrap();
+                    sender
+                        .extend(&mut u[range.clone()], &mut v[range], channel)
+                        .unwrap();
                     at += piece;
                 }
                 (u, v)
@@ -269,13 +276,17 @@ mod tests {
             },
         );
         for i in 0..n {
-            assert!(w[i] == u[i] * x + v[i], "correlation {i} of {n} over {}", R::NAME);
+            assert!(
+                w[i] == u[i] * x + v[i],
+                "correlation {i} of {n} over {}",
+                R::NAME
+            );
         }
     }
 
     fn check_ring<R: VoleRing>() {
         for noise in [Noise::Regular, Noise::Uniform] {
-            for n in [0, 1, 4096, 4097, 17_601, 140_801] {
+            for n in [0, 1, 4000, 4001, 4609, 17_537, 134_145] {
                 let plan = plan::<R>(Some(n), noise, Security::SemiHonest).unwrap();
                 check::<R>(&plan, &[n as usize]);
             }

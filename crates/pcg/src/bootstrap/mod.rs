@@ -97,7 +97,10 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
     /// # Panics
     /// If the base is smaller than the plan's.
     pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, base: (Vec<B>, Vec<R>)) -> Self {
-        assert!(base.0.len() >= plan.base() && base.1.len() >= plan.base(), "a base for the plan");
+        assert!(
+            base.0.len() >= plan.base() && base.1.len() >= plan.base(),
+            "a base for the plan"
+        );
         Self {
             rounds: Rounds::new(plan, session),
             rng,
@@ -142,10 +145,18 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
     ) -> Result<()> {
         self.expansion = None;
         let (mut a, mut b) = self.base.take().ok_or(Error::Broken)?;
-        let Round { step, layout, code, prgs } = self.rounds.next();
+        let Round {
+            step,
+            layout,
+            code,
+            prgs,
+        } = self.rounds.next();
         // Setup, step 1
         let positions = sample_positions(step.set.noise, &layout, step.set.t, &mut self.rng);
-        let values: Vec<_> = positions.iter().map(|_| B::random_noise(&mut self.rng)).collect();
+        let values: Vec<_> = positions
+            .iter()
+            .map(|_| B::random_noise(&mut self.rng))
+            .collect();
         // Setup, step 2
         let assignment = layout.assign(&positions);
         let k = step.set.k;
@@ -164,7 +175,12 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
             noise[dropped].1 = B::ZERO;
         }
         noise.sort_unstable_by_key(|(place, _)| *place);
-        let table = a.iter().zip(&b).take(k).map(|(u, v)| Pair { u: *u, v: *v }).collect();
+        let table = a
+            .iter()
+            .zip(&b)
+            .take(k)
+            .map(|(u, v)| Pair { u: *u, v: *v })
+            .collect();
         (a.zeroize(), b.zeroize());
         let mut expansion = SenderExpansion {
             code,
@@ -232,19 +248,17 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
     ) -> Result<()> {
         self.expansion = None;
         let mut c = self.base.take().ok_or(Error::Broken)?;
-        let Round { step, layout, code, prgs } = self.rounds.next();
+        let Round {
+            step,
+            layout,
+            code,
+            prgs,
+        } = self.rounds.next();
         // Setup, step 2
         let k = step.set.k;
         let spent = c[k..k + step.trees].to_vec();
-        let shares = mpfss::send::<B, R, _>(
-            &layout,
-            self.x,
-            spent,
-            &prgs,
-            &mut self.rng,
-            ot,
-            channel,
-        )?;
+        let shares =
+            mpfss::send::<B, R, _>(&layout, self.x, spent, &prgs, &mut self.rng, ot, channel)?;
         let table = c[..k].to_vec();
         c.zeroize();
         let mut expansion = ReceiverExpansion {
@@ -294,13 +308,17 @@ impl<B: Ring, R: ExtensionOf<B>> SenderExpansion<B, R> {
             .enumerate()
             .for_each(|(task, ((u, v), shares))| {
                 let first = first + task * TASK;
-                self.code.encode(&self.table, first, u.len(), |i, (sum_u, sum_v)| {
-                    u[i] = B::lazy_finish(sum_u);
-                    v[i] = R::lazy_finish(R::lazy_add(sum_v, shares[i]));
-                });
+                self.code
+                    .encode(&self.table, first, u.len(), |i, (sum_u, sum_v)| {
+                        u[i] = B::lazy_finish(sum_u);
+                        v[i] = R::lazy_finish(R::lazy_add(sum_v, shares[i]));
+                    });
             });
         let from = self.noise.partition_point(|(place, _)| *place < first);
-        for (place, value) in self.noise[from..].iter().take_while(|(place, _)| *place < self.next) {
+        for (place, value) in self.noise[from..]
+            .iter()
+            .take_while(|(place, _)| *place < self.next)
+        {
             u[place - first] += *value;
         }
     }

@@ -51,7 +51,10 @@ impl Rounds {
         let round = Round {
             step,
             layout: self.layout(step),
-            code: LocalCode::new(self.public("volery lpn code", self.number as u64), step.set.k),
+            code: LocalCode::new(
+                self.public("volery lpn code", self.number as u64),
+                step.set.k,
+            ),
             prgs: TreePrgs::new(self.session, self.number as u64),
         };
         self.number += 1;

@@ -185,9 +185,14 @@ impl Indices for ScaledIndices {
     fn cut(blocks: &[Block], k: usize, indices: &mut [u32]) {
         let (indices, _) = indices.as_chunks_mut::<4>();
         for (block, indices) in blocks.iter().zip(indices) {
-            for (j, word) in [block.low(), block.low() >> 32, block.high(), block.high() >> 32]
-                .into_iter()
-                .enumerate()
+            for (j, word) in [
+                block.low(),
+                block.low() >> 32,
+                block.high(),
+                block.high() >> 32,
+            ]
+            .into_iter()
+            .enumerate()
             {
                 indices[j] = ((u64::from(word as u32) * k as u64) >> 32) as u32;
             }
@@ -230,7 +235,10 @@ mod tests {
         let mut table = vec![R::ZERO; k];
         R::random_slice(&mut random, &mut table);
         // The largest values, so that a sum that is folded too late overflows.
-        table.iter_mut().step_by(2).for_each(|entry| *entry = R::ZERO - R::ONE);
+        table
+            .iter_mut()
+            .step_by(2)
+            .for_each(|entry| *entry = R::ZERO - R::ONE);
         let expected: Vec<R> = (0..count)
             .map(|i| {
                 let column = column(seed, k, first + i);
@@ -252,7 +260,15 @@ mod tests {
     #[test]
     fn columns_are_the_definition() {
         for k in [1, 2, 1000, 1024, 4096, 7391] {
-            for (first, count) in [(0, 0), (0, 1), (47, 1), (47, 2), (48, 48), (5, 200), (1 << 33, 50)] {
+            for (first, count) in [
+                (0, 0),
+                (0, 1),
+                (47, 1),
+                (47, 2),
+                (48, 48),
+                (5, 200),
+                (1 << 33, 50),
+            ] {
                 check::<Fp61>(k, first, count);
                 check::<Z64>(k, first, count);
                 check::<Gf128>(k, first, count);
@@ -263,7 +279,9 @@ mod tests {
     #[test]
     fn rows_are_hit_evenly() {
         for k in [64usize, 100] {
-            let table: Vec<_> = (0..k).map(|j| Gf128::from_block(Block::from(1 << j.min(127)))).collect();
+            let table: Vec<_> = (0..k)
+                .map(|j| Gf128::from_block(Block::from(1 << j.min(127))))
+                .collect();
             let mut hits = vec![0u32; k];
             let columns = 20_000;
             LocalCode::new(Block::from(5), k).encode(&table, 0, columns, |i, _| {
@@ -272,10 +290,16 @@ mod tests {
                 }
             });
             let mean = (columns * WEIGHT) as f64 / k as f64;
-            let chi: f64 = hits.iter().map(|h| (f64::from(*h) - mean).powi(2) / mean).sum();
+            let chi: f64 = hits
+                .iter()
+                .map(|h| (f64::from(*h) - mean).powi(2) / mean)
+                .sum();
             // Mean k - 1, standard deviation sqrt(2k): six of them up or down.
             let (expected, spread) = (k as f64 - 1.0, 6.0 * (2.0 * k as f64).sqrt());
-            assert!((chi - expected).abs() < spread, "chi-square {chi} for k = {k}");
+            assert!(
+                (chi - expected).abs() < spread,
+                "chi-square {chi} for k = {k}"
+            );
         }
     }
 }

@@ -75,7 +75,9 @@ impl Layout {
         // A bin that no point of the domain falls into is covered by a tree of one leaf that stands for nothing.
         let forest = Forest::new(sizes.iter().map(|size| *size.max(&1)));
         // The canonical order within a bin, `pos_l`, is that of the points; from here on `places` names leaves.
-        let mut next: Vec<_> = (0..bin_count).map(|bin| forest.leaves_of(bin).start as u32).collect();
+        let mut next: Vec<_> = (0..bin_count)
+            .map(|bin| forest.leaves_of(bin).start as u32)
+            .collect();
         for bins in &mut places {
             for bin in bins {
                 let place = &mut next[*bin as usize];
@@ -165,13 +167,21 @@ impl Layout {
     /// If `leaves.len()` is not that of the forest.
     #[must_use]
     pub fn combine<R: Ring>(&self, leaves: Vec<R>) -> Vec<R> {
-        assert_eq!(leaves.len(), self.forest.leaves(), "one place for each leaf");
+        assert_eq!(
+            leaves.len(),
+            self.forest.leaves(),
+            "one place for each leaf"
+        );
         match &self.kind {
             Kind::Regular { .. } => leaves,
             Kind::Cuckoo { places, .. } => places
                 .par_iter()
                 .with_min_len(1 << 12)
-                .map(|place| place.iter().fold(R::ZERO, |sum, leaf| sum + leaves[*leaf as usize]))
+                .map(|place| {
+                    place
+                        .iter()
+                        .fold(R::ZERO, |sum, leaf| sum + leaves[*leaf as usize])
+                })
                 .collect(),
         }
     }
@@ -196,12 +206,17 @@ mod tests {
             let mut leaves = vec![Z64::ZERO; layout.forest().leaves()];
             for (tree, point) in assignment.points.iter().enumerate() {
                 if point.is_some() {
-                    leaves[layout.forest().leaves_of(tree).start + assignment.alphas[tree]] = Z64::ONE;
+                    leaves[layout.forest().leaves_of(tree).start + assignment.alphas[tree]] =
+                        Z64::ONE;
                 }
             }
             let table = layout.combine(leaves);
             for (x, value) in table.into_iter().enumerate() {
-                let expected = if wanted.contains(&x) { Z64::ONE } else { Z64::ZERO };
+                let expected = if wanted.contains(&x) {
+                    Z64::ONE
+                } else {
+                    Z64::ZERO
+                };
                 assert!(value == expected, "point {x} of {n}");
             }
         }

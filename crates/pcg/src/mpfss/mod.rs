@@ -50,7 +50,11 @@ pub fn send<B: Ring, R: ExtensionOf<B>, C: CotSender>(
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Vec<R>> {
-    assert_eq!(base.len(), layout.forest().trees(), "one base correlation for each tree");
+    assert_eq!(
+        base.len(),
+        layout.forest().trees(),
+        "one base correlation for each tree"
+    );
     let mut leaves = vec![R::ZERO; layout.forest().leaves()];
     // Before anything is received: P2 may still be at work on its previous round.
     let trees = rot::Trees::grow(layout.forest(), prgs, rng, &mut leaves);
@@ -119,7 +123,10 @@ mod tests {
         R::random_slice(&mut dealer, &mut v);
         let mut w = v.clone();
         R::axpy_base(&mut w, x, &u);
-        let values: Vec<B> = points.iter().map(|_| B::random_noise(&mut dealer)).collect();
+        let values: Vec<B> = points
+            .iter()
+            .map(|_| B::random_noise(&mut dealer))
+            .collect();
         let assignment = layout.assign(points);
         assert!(assignment.dropped.is_empty());
         let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
@@ -131,7 +138,16 @@ mod tests {
             },
             |channel| {
                 let mut ot = flavour::Receiver::new(cot_receiver, session);
-                receive(layout, &assignment, &values, (&u, &v), &prgs, &mut ot, channel).unwrap()
+                receive(
+                    layout,
+                    &assignment,
+                    &values,
+                    (&u, &v),
+                    &prgs,
+                    &mut ot,
+                    channel,
+                )
+                .unwrap()
             },
         );
         let mut table = vec![R::ZERO; layout.n()];
