@@ -28,7 +28,7 @@
 //! enter every key. Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice bits
 //! take part in masked selections only.
 //!
-//! Cost: 2 messages that may cross, so one half round trip each: 32 bytes from the sender, `64*n` from the receiver.
+//! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the receiver.
 
 use curve25519_dalek::constants::RISTRETTO_BASEPOINT_TABLE;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable};
@@ -186,7 +186,7 @@ fn sender_keys(
         })
         .collect::<Result<Vec<_>>>()?;
     let mut shared = shared.into_flattened();
-    let encoded = RistrettoPoint::double_and_compress_batch(&shared);
+    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(&shared));
     shared.zeroize();
     Ok(encoded
         .chunks_exact(2)
@@ -210,7 +210,7 @@ fn receiver_keys(
     } else {
         halves.iter().map(|half| half * public).collect()
     };
-    let encoded = RistrettoPoint::double_and_compress_batch(&shared);
+    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(&shared));
     shared.zeroize();
     Ok(encoded
         .iter()

@@ -17,6 +17,9 @@
 //! of the OT within this object, so no tweak is ever used twice: a peer who can make two rows equal or related (a
 //! malicious receiver can, through `d` and the extension's messages) still gets unrelated hashes.
 //!
+//! Functionality: a corrupt party may choose its own part of the random forms (the sender its `v` and both messages,
+//! the receiver its `u`, `w` and the message it gets), as it may in the source. What it does not get is random to it.
+//!
 //! Security: that of the source. Over a malicious-secure source (`softspoken`) all forms are secure against malicious
 //! parties in the ideal cipher model; over the semi-honest one (`iknp`) all forms are semi-honest only. Two objects
 //! made for the same parties must have different sessions, and each must have its own source.

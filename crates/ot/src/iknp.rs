@@ -1,7 +1,7 @@
 //! IKNP: the semi-honest baseline of OT extension.
 //!
 //! Ishai, Kilian, Nissim, Petrank, *Extending Oblivious Transfers Efficiently*, CRYPTO 2003, in the correlated form of
-//! Asharov, Lindell, Schneider, Zohner, ePrint 2016/602, Protocol 4. With the keys `K_i0`, `K_i1` of 128 base OTs:
+//! Asharov, Lindell, Schneider, Zohner, ePrint 2013/552. With the keys `K_i0`, `K_i1` of 128 base OTs:
 //!
 //! ```text
 //! Sender: delta, base OT keys K_i for its bits     Receiver: u
@@ -16,8 +16,8 @@
 //!
 //! Security: semi-honest.
 //!
-//! Cost: that of 128 base OTs once; then for each batch of at most 2^15 correlations 1 message from the receiver, 16
-//! bytes for each correlation (their number rounded up to a multiple of 128).
+//! Cost: that of 128 base OTs once; then for each extension 1 message from the receiver, 16 bytes for each correlation,
+//! their number in each batch of at most 2^15 rounded up to a multiple of 128.
 
 use bytemuck::cast_slice;
 use volery_channel::Channel;
@@ -127,6 +127,7 @@ impl Receiver {
         self.choices.fill_blocks(&mut choices);
         let (t, d) = rows_of_receiver(&self.rows, first, &choices); // step 1
         channel.send_blocks(&d)?; // step 2
+        channel.flush()?;
         u.copy_from_slice(&cast_slice(&choices)[..u.len()]);
         clear_from(u, w.len());
         write_columns(&t, w); // step 4
@@ -145,7 +146,6 @@ impl CotReceiver for Receiver {
         for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
             self.batch(u, w, channel)?;
         }
-        channel.flush()?;
         self.progress.leave();
         Ok(())
     }

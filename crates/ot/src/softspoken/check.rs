@@ -1,7 +1,9 @@
 //! The consistency check of a batch: the receiver used one and the same `u` for all trees.
 //!
-//! Roy, ePrint 2022/192, Fig. 8 (subspace VOLE), for the repetition code, with a universal hash to GF(2^128) and the
-//! hashed values of the rows behind a random oracle.
+//! Roy, ePrint 2022/192, the check of the subspace VOLE, for the repetition code, with a universal hash to GF(2^128).
+//! We differ from the paper in one thing: the receiver sends a random oracle's image of the hashed rows instead of the
+//! 2048 bytes themselves. The sender can compute what they must be, so it loses nothing, and a simulator reads them
+//! off the oracle's queries.
 //!
 //! A row of a batch is `L` blocks of 128 bits and one more, the mask block. With `chi_1 .. chi_L` in GF(2^128) taken
 //! from the challenge, and the blocks of a row read as elements of GF(2^128), the hash of a row `r` is

@@ -1,8 +1,8 @@
 //! `SoftSpokenOT`: many correlated OTs from 128 base OTs, secure against malicious parties.
 //!
-//! Roy, *SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model*, ePrint 2022/192:
-//! the small-field VOLE of Fig. 6 over the punctured PRF of Fig. 13 with the check of Fig. 14, made a subspace VOLE
-//! with the repetition code and checked as in Fig. 8.
+//! Roy, *SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model*, ePrint 2022/192: the
+//! small-field VOLE of section 3.1 from punctured PRFs with their check, made a subspace VOLE with the repetition code
+//! as in section 3.2, and its consistency check.
 //!
 //! For `k` in {1, 2, 4, 8}, the 128 bits of `delta` are read as `m = 128/k` numbers `alpha_i` of `k` bits. For each of
 //! them the receiver owns a tree with `2^k` leaves, of which the sender knows all but the one at `alpha_i`
@@ -40,10 +40,10 @@
 //! numbers. An object whose call failed, for whatever reason, is poisoned: every later call fails. The peer is told
 //! nothing but that the connection ends.
 //!
-//! Cost of the setup, after the base OTs (2 messages, `64*128` and 32 bytes): 1 message from the receiver of
-//! `m*(k-1)*32 + (m+1)*32` bytes. Cost of a batch with `c` correlations, of which `n` were asked for: 2 messages from
-//! the receiver, none from the sender: `(m-1)*c/8` bytes with `c = n` rounded up to a multiple of 128, plus 128; and
-//! 48 bytes. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
+//! Cost of the setup: the base OTs (`64*128` bytes from the sender, 32 from the receiver, crossing), then 1 message of
+//! `m*(k-1)*32 + (m+1)*32` bytes from the receiver. Cost of an extension: 1 message from the receiver, none from the
+//! sender. Each batch of it is `(m-1)*c/8 + 48` bytes, where `c` is the number of its correlations rounded up to a
+//! multiple of 128, plus 128. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
 
 mod check;
 mod pprf;
@@ -59,7 +59,7 @@ use volery_primitives::Block;
 use volery_primitives::bits::clear_from;
 use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_128;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::bits::{bytes_for, delta_or_random, xor_blocks};
 use crate::{CotReceiver, CotSender, Error, Result, base};
@@ -142,6 +142,7 @@ impl Sender {
         let delta = delta_or_random(delta, &mut rng);
         let (keys, base_transcript) =
             base::receive_bound(&delta.to_bytes(), 128, session, &mut rng, channel)?;
+        let keys = Zeroizing::new(keys);
         let mut message = pprf::Message::empty(field);
         message.recv(channel)?;
         let seeds = pprf::punctured(field, session, &base_transcript, delta, &keys, &message)
@@ -215,6 +216,7 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<Self> {
         let (keys, base_transcript) = base::send_bound(128, session, &mut rng, channel)?;
+        let keys = Zeroizing::new(keys);
         let (seeds, message) = pprf::full(field, session, &base_transcript, &keys);
         message.send(channel)?;
         let transcript = Transcript::new(field, session, &base_transcript, &message);
@@ -233,6 +235,7 @@ impl Receiver {
         let row_blocks = state.sums.len() / state.field.trees();
         let response = challenge.respond(&state.sums[..row_blocks], &state.rows);
         channel.send(response.as_bytes())?; // step 4
+        channel.flush()?; // the peer works on this batch while we make the next
         state.transcript.absorb(response.as_bytes());
         u.copy_from_slice(&cast_slice(&state.sums)[..u.len()]); // step 5
         clear_from(u, w.len());
@@ -252,7 +255,6 @@ impl CotReceiver for Receiver {
         for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
             self.batch(u, w, channel)?;
         }
-        channel.flush()?;
         self.state.leave();
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Punctured trees from base OTs: the setup of the parent module.
 //!
-//! Roy, ePrint 2022/192, Fig. 13 (the trees, after Goldreich, Goldwasser, Micali and Boyle et al., ePrint 2017/1271)
-//! and Fig. 14 (the check). For one tree of height `k`, with the `k` base OT keys `K_b0`, `K_b1` of its bits `b`; the
-//! sender has `K_bc` for `c` = bit `b` of `alpha`. Bit `k-1` is that of the first level below the root.
+//! Roy, ePrint 2022/192, for the trees with their check; the trees themselves are those of Goldreich, Goldwasser,
+//! Micali, opened by OTs as in Boyle et al., ePrint 2019/1159. For one tree of height `k`, with the `k` base OT keys
+//! `K_b0`, `K_b1` of its bits `b`; the sender has `K_bc` for `c` = bit `b` of `alpha`. Bit `k-1` is that of the first
+//! level below the root.
 //!
 //! ```text
 //! Sender: alpha                                   Receiver

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
+use zeroize::Zeroizing;
 
 use super::SmallField;
 
@@ -53,58 +54,73 @@ impl Leaves {
 /// The rows of one tree: `rows` becomes `sum of x_j*r_x`, row by row for `j = 0, 1, ..`, and `sum` the sum of `r_x`.
 fn expand_tree(leaves: &[Aes128], first: u128, rows: &mut [Block], sum: &mut [Block]) {
     let row_blocks = sum.len();
-    let mut start = 0;
-    while start < row_blocks {
-        let blocks = CHUNK.min(row_blocks - start);
-        expand_chunk(
-            leaves,
-            first + start as u128,
+    let heights = rows.len() / row_blocks;
+    let chunk = CHUNK.min(row_blocks);
+    let mut scratch = Zeroizing::new(vec![Block::ZERO; (heights + 1) * chunk]);
+    rows.fill(Block::ZERO);
+    for (i, sum) in sum.chunks_mut(chunk).enumerate() {
+        let start = i * chunk;
+        let rows = Rows {
             rows,
             row_blocks,
             start,
-            &mut sum[start..start + blocks],
+        };
+        add_up(
+            leaves,
+            first + start as u128,
+            rows,
+            sum,
+            &mut scratch,
+            chunk,
         );
-        start += blocks;
     }
 }
 
-/// [`expand_tree`] for the blocks of each row that start at `start`, as many as `sum` has.
+/// The blocks of some rows from `start` on.
+struct Rows<'a> {
+    rows: &'a mut [Block],
+    row_blocks: usize,
+    start: usize,
+}
+
+/// [`expand_tree`] for some blocks of each row, as many as `sum` has.
 ///
 /// The leaves are added up as in a binary counter: whenever two neighbours of one height are complete, the right one
 /// (all its leaves have the bit of that height set) goes into the row of that bit, and both become one.
-fn expand_chunk(
+fn add_up(
     leaves: &[Aes128],
     counter: u128,
-    rows: &mut [Block],
-    row_blocks: usize,
-    start: usize,
+    Rows {
+        rows,
+        row_blocks,
+        start,
+    }: Rows<'_>,
     sum: &mut [Block],
+    scratch: &mut [Block],
+    chunk: usize,
 ) {
     let blocks = sum.len();
-    // The left neighbours that wait, by height; there are at most eight heights.
-    let mut waiting = [[Block::ZERO; CHUNK]; 8];
-    let mut current = [Block::ZERO; CHUNK];
-    for row in rows.chunks_exact_mut(row_blocks) {
-        row[start..start + blocks].fill(Block::ZERO);
-    }
+    // The left neighbours that wait, by height.
+    let (current, waiting) = scratch.split_at_mut(chunk);
+    let current = &mut current[..blocks];
     for (x, leaf) in leaves.iter().enumerate() {
         if x % 2 == 0 {
-            leaf.ctr(counter, &mut waiting[0][..blocks]);
+            leaf.ctr(counter, &mut waiting[..blocks]);
             continue;
         }
-        leaf.ctr(counter, &mut current[..blocks]);
+        leaf.ctr(counter, current);
         let height = x.trailing_ones() as usize;
-        for (j, left) in waiting[..height].iter().enumerate() {
+        for (j, left) in waiting.chunks_exact(chunk).take(height).enumerate() {
             let row = &mut rows[j * row_blocks + start..][..blocks];
-            for ((v, right), left) in row.iter_mut().zip(&mut current[..blocks]).zip(left) {
+            for ((v, right), left) in row.iter_mut().zip(&mut *current).zip(left) {
                 *v ^= *right;
                 *right ^= *left;
             }
         }
         if x + 1 == leaves.len() {
-            sum.copy_from_slice(&current[..blocks]);
+            sum.copy_from_slice(current);
         } else {
-            waiting[height][..blocks].copy_from_slice(&current[..blocks]);
+            waiting[height * chunk..][..blocks].copy_from_slice(current);
         }
     }
 }
