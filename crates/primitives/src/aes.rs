@@ -33,8 +33,8 @@ macro_rules! dispatch {
             // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
             Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above, and `Cpu::Vaes` includes `Cpu::AesNi`.
-            Schedule::Vaes($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
+            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
+            Schedule::Vaes($keys) => unsafe { x86_64::vaes::$kernel($keys $(, $argument)*) },
         }
     };
 }
@@ -109,7 +109,7 @@ impl fmt::Debug for Aes128 {
 ///
 /// # Panics
 ///
-/// If `children` has another length.
+/// If `children` has another length, or the keys were made for different levels of the processor.
 pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> [Block; 2] {
     assert_eq!(
         parents.len(),
@@ -118,10 +118,14 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
     );
     match (&keys[0].0, &keys[1].0) {
         #[cfg(target_arch = "x86_64")]
-        (Schedule::AesNi(even), Schedule::AesNi(odd))
-        | (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
-            // SAFETY: these variants exist only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
+        (Schedule::AesNi(even), Schedule::AesNi(odd)) => {
+            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
             unsafe { x86_64::aes::double([even, odd], parents, children) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
+            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
+            unsafe { x86_64::vaes::double([even, odd], parents, children) }
         }
         (Schedule::Portable(even), Schedule::Portable(odd)) => {
             portable::aes::double([even, odd], parents, children)

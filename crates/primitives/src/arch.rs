@@ -19,4 +19,5 @@ pub(crate) mod x86_64 {
     pub(crate) mod aes;
     pub(crate) mod clmul;
     pub(crate) mod transpose;
+    pub(crate) mod vaes;
 }

@@ -100,7 +100,7 @@ mod tests {
             let packed = pack(&bits);
             assert_eq!(packed.len(), bytes_for(n));
             assert_eq!(unpack(&packed, n), bits);
-            let mut dirty: Vec<u8> = packed.iter().map(|b| b ^ 0).collect();
+            let mut dirty = packed.clone();
             if n % 8 != 0 {
                 dirty[n / 8] |= !last_byte_mask(n);
             }

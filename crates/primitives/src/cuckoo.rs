@@ -95,7 +95,7 @@ fn distinct(hash: u128, bins: u64) -> [u32; FUNCTIONS] {
     const BITS: u32 = 42;
     let scaled = |piece: u32, range: u64| {
         let bits = (hash >> (BITS * piece)) & ((1 << BITS) - 1);
-        (bits * u128::from(range) >> BITS) as u64
+        ((bits * u128::from(range)) >> BITS) as u64
     };
     let first = scaled(0, bins);
     let mut second = scaled(1, bins - 1);

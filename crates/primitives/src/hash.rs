@@ -17,7 +17,7 @@ use crate::aes::Aes128;
 /// Blocks hashed at a time in place.
 const CHUNK: usize = 32;
 
-/// `H(x) = pi(x) ^ x`: correlation robust (ePrint 2019/074, section 7.2), not circular.
+/// `H(x) = pi(x) ^ x`: correlation robust (ePrint 2019/074), not circular.
 pub struct CorrelationRobust(Aes128);
 
 impl CorrelationRobust {
@@ -49,7 +49,7 @@ impl CorrelationRobust {
 }
 
 /// `H(x) = pi(s(x)) ^ s(x)` with the orthomorphism `s(l || r) = (l ^ r) || l`, `l` the high half: circular correlation
-/// robust (ePrint 2019/074, section 7.3).
+/// robust (ePrint 2019/074).
 pub struct Circular(Aes128);
 
 impl Circular {
@@ -92,8 +92,7 @@ impl Circular {
     }
 }
 
-/// `H(i, x) = pi(pi(x) ^ i) ^ pi(x)` with a tweak `i`: tweakable circular correlation robust (ePrint 2019/074,
-/// section 7.4), the hash to use where a malicious party has a say in `x`.
+/// `H(i, x) = pi(pi(x) ^ i) ^ pi(x)` with a tweak `i`: tweakable circular correlation robust (ePrint 2019/074), the hash to use where a malicious party has a say in `x`.
 ///
 /// The proof wants each tweak used a bounded number of times; ours are running numbers, each used once per value of
 /// the other party's choice.

@@ -4,7 +4,7 @@ use crate::Block;
 
 /// A hash of a sequence of byte strings, modelled as a random oracle: Fiat-Shamir transcripts, commitments, keys.
 ///
-/// The domain string is the context of BLAKE3's key derivation mode (BLAKE3 paper, section 2.3), so oracles of
+/// The domain string is the context of BLAKE3's key derivation mode, so oracles of
 /// different domains are unrelated. Each absorbed string is preceded by its length as eight little-endian bytes, so
 /// sequences that differ in how they are cut differ in their hash.
 #[derive(Clone)]

@@ -170,7 +170,6 @@ fn failures_are_as_rare_as_claimed() {
             })
             .count() as f64;
         let claimed = trials as f64 * (-f64::from(eta)).exp2();
-        eprintln!("{n} {eta} {bins} {failures} {claimed}");
         // Four standard deviations.
         assert!(
             failures <= claimed + 4.0 * claimed.sqrt(),

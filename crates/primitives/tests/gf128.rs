@@ -16,7 +16,7 @@ fn slow_mul(a: Block, b: Block) -> Block {
             sum ^= power;
         }
         let carry = power >> 127;
-        power = power << 1 ^ carry * 0x87;
+        power = (power << 1) ^ (carry * 0x87);
     }
     Block::new(sum)
 }
@@ -113,7 +113,7 @@ fn slices_at_awkward_lengths() {
     let s = Block::new(0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978);
     for n in [0usize, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 1009] {
         let a: Vec<Block> = (1..=n as u128)
-            .map(|i| Block::new(i * i << 100 ^ i))
+            .map(|i| Block::new(((i * i) << 100) ^ i))
             .collect();
         let expected: Vec<Block> = a.iter().map(|&a| slow_mul(a, s)).collect();
         let product = a.iter().fold(Block::ZERO, |sum, &a| sum ^ slow_mul(a, a));

@@ -22,9 +22,9 @@ fn mul_64(a: u64, b: u64) -> u128 {
     let mut product = 0;
     for place in 0..5 {
         let mut sum = 0;
-        for i in 0..5 {
-            let j = (place + 5 - i) % 5;
-            sum ^= u128::from(a & FIFTHS[i]) * u128::from(b & FIFTHS[j]);
+        for (i, mask) in FIFTHS.iter().enumerate() {
+            let other = FIFTHS[(place + 5 - i) % 5];
+            sum ^= u128::from(a & mask) * u128::from(b & other);
         }
         // The places of a 128-bit product: those of the mask, continued.
         product ^= sum & places(place);

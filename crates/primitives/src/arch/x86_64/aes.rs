@@ -33,7 +33,7 @@ impl Schedule {
     }
 
     #[inline]
-    fn keys(&self) -> &[__m128i; 11] {
+    pub(super) fn keys(&self) -> &[__m128i; 11] {
         bytemuck::cast_ref(&self.0)
     }
 }
@@ -144,18 +144,23 @@ pub(crate) fn feed_forward(keys: &Schedule, x: &[Block], out: &mut [Block]) {
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn double_lanes(keys: [&[__m128i; 11]; 2], parents: [__m128i; LANES / 2]) -> [__m128i; LANES] {
+    let [even, odd] = keys;
     let mut x: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
-    for i in 0..LANES {
-        x[i] = _mm_xor_si128(parents[i / 2], keys[i % 2][0]);
+    for (pair, parent) in x.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
+        *pair = [
+            _mm_xor_si128(parent, even[0]),
+            _mm_xor_si128(parent, odd[0]),
+        ];
     }
-    for round in 1..10 {
-        for i in 0..LANES {
-            x[i] = _mm_aesenc_si128(x[i], keys[i % 2][round]);
+    for (even, odd) in even[1..10].iter().zip(&odd[1..10]) {
+        for [left, right] in x.as_chunks_mut::<2>().0 {
+            *left = _mm_aesenc_si128(*left, *even);
+            *right = _mm_aesenc_si128(*right, *odd);
         }
     }
-    for i in 0..LANES {
-        x[i] = _mm_aesenclast_si128(x[i], keys[i % 2][10]);
-        x[i] = _mm_xor_si128(x[i], parents[i / 2]);
+    for ([left, right], parent) in x.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
+        *left = _mm_xor_si128(_mm_aesenclast_si128(*left, even[10]), parent);
+        *right = _mm_xor_si128(_mm_aesenclast_si128(*right, odd[10]), parent);
     }
     x
 }

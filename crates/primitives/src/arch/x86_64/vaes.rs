@@ -1,0 +1,250 @@
+//! AES-128 with VAES on AVX-512, four vectors of four blocks in flight. What is left over goes to AES-NI.
+//!
+//! Only the two instructions for a round are new with VAES, so the kernels are a macro over them. The tests make a
+//! second set from AES-NI rounds, which runs on every processor with AVX-512.
+
+use std::arch::x86_64::*;
+
+use crate::Block;
+
+use super::aes::{self, Schedule};
+
+/// Blocks in a vector.
+const WIDTH: usize = 4;
+/// Vectors in flight: enough to hide the latency of a round.
+const VECTORS: usize = 4;
+/// Blocks in flight.
+const LANES: usize = WIDTH * VECTORS;
+
+/// The eleven round keys, each vector with the same keys for its four lanes.
+type Keys = [__m512i; 11];
+type Vectors = [__m512i; VECTORS];
+
+/// Round keys with `even` in lanes 0 and 2 and `odd` in lanes 1 and 3.
+#[inline]
+#[target_feature(enable = "aes,avx2,avx512f")]
+fn interleaved(even: &Schedule, odd: &Schedule) -> Keys {
+    let mut keys: Keys = [_mm512_setzero_si512(); 11];
+    for (key, (&even, &odd)) in keys.iter_mut().zip(even.keys().iter().zip(odd.keys())) {
+        *key = bytemuck::cast([even, odd, even, odd]);
+    }
+    keys
+}
+
+macro_rules! kernels {
+    ($module:ident, $features:literal, $round:path, $last_round:path) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn encrypt_lanes(keys: &Keys, mut x: Vectors) -> Vectors {
+                for lanes in &mut x {
+                    *lanes = _mm512_xor_si512(*lanes, keys[0]);
+                }
+                for key in &keys[1..10] {
+                    for lanes in &mut x {
+                        *lanes = $round(*lanes, *key);
+                    }
+                }
+                for lanes in &mut x {
+                    *lanes = $last_round(*lanes, keys[10]);
+                }
+                x
+            }
+
+            /// `AES(x) ^ x` in each lane.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn hash_lanes(keys: &Keys, x: Vectors) -> Vectors {
+                let mut y = encrypt_lanes(keys, x);
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = _mm512_xor_si512(*y, x);
+                }
+                y
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn encrypt_blocks(schedule: &Schedule, x: &mut [Block]) {
+                let (chunks, rest) = x.as_chunks_mut::<LANES>();
+                if !chunks.is_empty() {
+                    let keys = interleaved(schedule, schedule);
+                    for chunk in chunks {
+                        *chunk = bytemuck::cast(encrypt_lanes(&keys, bytemuck::cast(*chunk)));
+                    }
+                }
+                aes::encrypt_blocks(schedule, rest);
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn ctr(schedule: &Schedule, counter: u128, out: &mut [Block]) {
+                // The counters are kept as words, without a carry between them.
+                let carries = (counter as u64).checked_add(out.len() as u64).is_none();
+                if carries || out.len() < LANES {
+                    return aes::ctr(schedule, counter, out);
+                }
+                let keys = interleaved(schedule, schedule);
+                let (chunks, rest) = out.as_chunks_mut::<LANES>();
+                let first: [Block; LANES] =
+                    std::array::from_fn(|i| Block::new(counter.wrapping_add(i as u128)));
+                let mut counters: Vectors = bytemuck::cast(first);
+                let step = bytemuck::cast([Block::new(LANES as u128); WIDTH]);
+                let done = chunks.len() * LANES;
+                for chunk in chunks {
+                    *chunk = bytemuck::cast(encrypt_lanes(&keys, counters));
+                    for counters in &mut counters {
+                        *counters = _mm512_add_epi64(*counters, step);
+                    }
+                }
+                aes::ctr(schedule, counter.wrapping_add(done as u128), rest);
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn feed_forward(schedule: &Schedule, x: &[Block], out: &mut [Block]) {
+                let (x, x_rest) = x.as_chunks::<LANES>();
+                let (out, out_rest) = out.as_chunks_mut::<LANES>();
+                if !x.is_empty() {
+                    let keys = interleaved(schedule, schedule);
+                    for (x, out) in x.iter().zip(out) {
+                        *out = bytemuck::cast(hash_lanes(&keys, bytemuck::cast(*x)));
+                    }
+                }
+                aes::feed_forward(schedule, x_rest, out_rest);
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn double(
+                schedules: [&Schedule; 2],
+                parents: &[Block],
+                children: &mut [Block],
+            ) -> [Block; 2] {
+                let (children, children_rest) = children.as_chunks_mut::<LANES>();
+                let (parents, parents_rest) = parents.split_at(children.len() * (LANES / 2));
+                let mut sums = aes::double(schedules, parents_rest, children_rest);
+                if children.is_empty() {
+                    return sums;
+                }
+                let keys = interleaved(schedules[0], schedules[1]);
+                let mut sum = _mm512_setzero_si512();
+                for (parents, children) in
+                    parents.as_chunks::<{ LANES / 2 }>().0.iter().zip(children)
+                {
+                    let [low, high]: [__m512i; 2] = bytemuck::cast(*parents);
+                    // Each parent twice: lanes 0 0 1 1, then 2 2 3 3.
+                    let twice = [
+                        _mm512_shuffle_i64x2::<0b01_01_00_00>(low, low),
+                        _mm512_shuffle_i64x2::<0b11_11_10_10>(low, low),
+                        _mm512_shuffle_i64x2::<0b01_01_00_00>(high, high),
+                        _mm512_shuffle_i64x2::<0b11_11_10_10>(high, high),
+                    ];
+                    let hashes = hash_lanes(&keys, twice);
+                    for hashes in hashes {
+                        sum = _mm512_xor_si512(sum, hashes);
+                    }
+                    *children = bytemuck::cast(hashes);
+                }
+                let lanes: [Block; WIDTH] = bytemuck::cast(sum);
+                sums[0] ^= lanes[0] ^ lanes[2];
+                sums[1] ^= lanes[1] ^ lanes[3];
+                sums
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn leaf_pairs(schedule: &Schedule, parents: &[Block], out: &mut [u64]) {
+                let (chunks, out_rest) = out.as_chunks_mut::<{ 2 * LANES }>();
+                let (parents, parents_rest) = parents.split_at(chunks.len() * LANES);
+                if !chunks.is_empty() {
+                    let keys = interleaved(schedule, schedule);
+                    for (parents, out) in parents.as_chunks::<LANES>().0.iter().zip(chunks) {
+                        *out = bytemuck::cast(hash_lanes(&keys, bytemuck::cast(*parents)));
+                    }
+                }
+                aes::leaf_pairs(schedule, parents_rest, out_rest);
+            }
+        }
+    };
+}
+
+kernels!(
+    real,
+    "vaes,aes,avx2,avx512f",
+    _mm512_aesenc_epi128,
+    _mm512_aesenclast_epi128
+);
+
+pub(crate) use real::{ctr, double, encrypt_blocks, feed_forward, leaf_pairs};
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::arch::portable;
+
+    #[target_feature(enable = "aes,avx2,avx512f")]
+    fn round(x: __m512i, key: __m512i) -> __m512i {
+        let (mut x, key): ([__m128i; 4], [__m128i; 4]) = (bytemuck::cast(x), bytemuck::cast(key));
+        for (x, key) in x.iter_mut().zip(key) {
+            *x = _mm_aesenc_si128(*x, key);
+        }
+        bytemuck::cast(x)
+    }
+
+    #[target_feature(enable = "aes,avx2,avx512f")]
+    fn last_round(x: __m512i, key: __m512i) -> __m512i {
+        let (mut x, key): ([__m128i; 4], [__m128i; 4]) = (bytemuck::cast(x), bytemuck::cast(key));
+        for (x, key) in x.iter_mut().zip(key) {
+            *x = _mm_aesenclast_si128(*x, key);
+        }
+        bytemuck::cast(x)
+    }
+
+    kernels!(twin, "aes,avx2,avx512f", round, last_round);
+
+    /// All kernels on slices of `n` blocks.
+    macro_rules! outputs {
+        ($kernels:path, $even:expr, $odd:expr, $n:expr) => {{
+            use $kernels as kernels;
+            let n: usize = $n;
+            let x: Vec<Block> = (1..=n as u128)
+                .map(|i| Block::new(i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)))
+                .collect();
+            let mut encrypted = x.clone();
+            kernels::encrypt_blocks(&$even, &mut encrypted);
+            let streams = [3, u128::from(u64::MAX) - 40, u128::MAX - 5].map(|counter| {
+                let mut stream = x.clone();
+                kernels::ctr(&$even, counter, &mut stream);
+                stream
+            });
+            let mut hashes = x.clone();
+            kernels::feed_forward(&$odd, &x, &mut hashes);
+            let trees = [0, usize::from(n > 0)].map(|missing| {
+                let mut children = vec![Block::ONE; 2 * n - missing];
+                let sums = kernels::double([&$even, &$odd], &x, &mut children);
+                let mut words = vec![1; 2 * n - missing];
+                kernels::leaf_pairs(&$odd, &x, &mut words);
+                (children, sums, words)
+            });
+            (encrypted, streams, hashes, trees)
+        }};
+    }
+
+    #[target_feature(enable = "aes,avx2,avx512f")]
+    fn compare(n: usize) {
+        let keys = [Block::new(0x1234_5678 << 50), Block::new(0x8765_4321)];
+        let [even, odd] = keys.map(portable::aes::Schedule::new);
+        let expected = outputs!(portable::aes, even, odd, n);
+        let (even, odd) = (Schedule::new(keys[0]), Schedule::new(keys[1]));
+        assert!(outputs!(twin, even, odd, n) == expected, "{n} blocks");
+    }
+
+    /// Runs where there is AVX-512, with VAES or without.
+    #[test]
+    fn the_kernels_around_the_rounds_agree_with_portable() {
+        if !is_x86_feature_detected!("aes") || !is_x86_feature_detected!("avx512f") {
+            return;
+        }
+        for n in [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 64, 1001] {
+            // SAFETY: the processor has AES-NI and AVX-512F, which includes AVX2.
+            unsafe { compare(n) };
+        }
+    }
+}
