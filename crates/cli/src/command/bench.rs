@@ -39,7 +39,7 @@ struct RunArguments {
     names: Vec<&'static Bench>,
 
     /// How many correlations
-    #[arg(long, default_value = "1_048_576", value_parser = parse_count)]
+    #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
     /// What lies between the parties: loopback, or RATE,RTT such as 100Mbit,20ms
@@ -198,6 +198,9 @@ fn measure_all(arguments: &RunArguments) -> Result<(), Failure> {
         json.commit(&report.to_json())?;
     }
     place.write(&report)?;
+    if common.quiet {
+        return Ok(());
+    }
     print(&machine, &rows).map_err(standard_output)
 }
 

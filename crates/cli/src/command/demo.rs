@@ -19,7 +19,7 @@ use crate::report::{Report, peak_memory};
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// How many correlations over each ring
-    #[arg(long, default_value = "1_048_576", value_parser = parse_count)]
+    #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
     #[command(flatten)]
@@ -208,10 +208,17 @@ fn print(rows: &[Row]) -> std::io::Result<()> {
         "w = u*x + v: the sender has u and v, the receiver x and w. Times are the slower party's; bytes over TCP, \
          -> from sender to receiver."
     )?;
-    for row in rows {
-        writeln!(out, "{}: {}; {}", row.ring, row.parameters, row.assumption)?;
-    }
-    Ok(())
+    let distinct = |of: fn(&Row) -> &str| {
+        let mut texts: Vec<_> = rows.iter().map(of).collect();
+        texts.dedup();
+        texts.join("; ")
+    };
+    writeln!(out, "Parameters: {}", distinct(|row| &row.parameters))?;
+    writeln!(
+        out,
+        "Security rests on: {}",
+        distinct(|row| &row.assumption)
+    )
 }
 
 #[cfg(test)]

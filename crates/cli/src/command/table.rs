@@ -16,6 +16,7 @@ pub(crate) fn table<const K: usize>(
         .set_header(headings.map(|heading| heading.trim_start_matches('>')))
         .add_rows(rows);
     for (column, heading) in table.column_iter_mut().zip(headings) {
+        column.set_padding((0, 2));
         if heading.starts_with('>') {
             column.set_cell_alignment(CellAlignment::Right);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     endpoint: EndpointArguments,
 
     /// How many correlations
-    #[arg(long, value_parser = parse_count)]
+    #[arg(long, value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
     /// The ring of the values
