@@ -92,7 +92,8 @@ impl Circular {
     }
 }
 
-/// `H(i, x) = pi(pi(x) ^ i) ^ pi(x)` with a tweak `i`: tweakable circular correlation robust (ePrint 2019/074), the hash to use where a malicious party has a say in `x`.
+/// `H(i, x) = pi(pi(x) ^ i) ^ pi(x)` with a tweak `i`: tweakable circular correlation robust (ePrint
+/// 2019/074), the hash to use where a malicious party has a say in `x`.
 ///
 /// The proof wants each tweak used a bounded number of times; ours are running numbers, each used once per value of
 /// the other party's choice.
