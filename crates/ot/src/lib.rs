@@ -16,6 +16,40 @@
 //! * [`ideal`]: a trusted dealer, for the tests of upper layers.
 //!
 //! Roles: the *sender* of a COT holds `delta`, whoever else sends or receives messages on the way.
+//!
+//! # Examples
+//!
+//! OT of chosen blocks, with choices that the receiver picks. A real run takes its session from the handshake and its
+//! seeds from [`Prg::from_os`](volery_primitives::prg::Prg::from_os).
+//!
+//! ```
+//! use volery_channel::{SessionId, run_two_parties};
+//! use volery_ot::softspoken::{self, SmallField};
+//! use volery_ot::{Result, flavour};
+//! use volery_primitives::{Block, prg::Prg};
+//!
+//! let session = SessionId::from_bytes([7; 32]);
+//! let field = SmallField::Bits4;
+//! let messages = [[Block::from(10), Block::from(11)], [Block::from(20), Block::from(21)]];
+//! let (sent, received) = run_two_parties(
+//!     |channel| -> Result<()> {
+//!         let rng = Prg::new(Block::from(1));
+//!         let cot = softspoken::Sender::setup(None, field, session, rng, channel)?;
+//!         flavour::Sender::new(cot, session).chosen(&messages, channel)
+//!     },
+//!     |channel| -> Result<[Block; 2]> {
+//!         let rng = Prg::new(Block::from(2));
+//!         let cot = softspoken::Receiver::setup(field, session, rng, channel)?;
+//!         let mut chosen = [Block::ZERO; 2];
+//!         // Message 1 of the first OT, message 0 of the second.
+//!         flavour::Receiver::new(cot, session).chosen(&[0b01], &mut chosen, channel)?;
+//!         Ok(chosen)
+//!     },
+//! );
+//! sent?;
+//! assert_eq!(received?, [messages[0][1], messages[1][0]]);
+//! # Ok::<_, volery_ot::Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -81,7 +81,7 @@ fn a_flipped_bit_from_the_receiver_is_caught() {
             ];
             for (i, place) in places.into_iter().filter(|&place| place < len).enumerate() {
                 let (sender, receiver) = memory::pair();
-                let receiver = Tampered::flip(receiver, start + place, 1 << (i + part) % 8);
+                let receiver = Tampered::flip(receiver, start + place, 1 << ((i + part) % 8));
                 let ends = softspoken_run(Channel::new(sender), Channel::new(receiver), field);
                 assert!(
                     matches!(ends.sender, Err(Error::PeerMisbehaved(_))),

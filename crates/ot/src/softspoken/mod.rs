@@ -36,7 +36,7 @@
 //! guess some bits of `delta` at the risk of being caught: it learns whether the guess is right, and if it is not the
 //! sender aborts for good. A corrupt sender may choose its `v`, and `delta`.
 //!
-//! Security: malicious, in the random oracle model, from the base OT of [`base`](crate::base); see `check` for the
+//! Security: malicious, in the random oracle model, from the base OT of [`base`]; see `check` for the
 //! numbers. An object whose call failed, for whatever reason, is poisoned: every later call fails. The peer is told
 //! nothing but that the connection ends.
 //!

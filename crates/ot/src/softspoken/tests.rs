@@ -140,7 +140,7 @@ fn a_guess_passes_exactly_if_it_is_right() {
         // Guess that the second tree's part of delta is `guess`: a change of u there moves the rows with these bits.
         for guess in [0, all, 1] {
             for truth in [0, all, 1] {
-                let delta = Block::from((u128::MAX & !(all << bits)) | (truth << bits));
+                let delta = Block::from(!(all << bits) | (truth << bits));
                 let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
                 let lie = move |_: &mut [Block], rows: &mut [Block]| {
                     let row_blocks = rows.len() / 128;
