@@ -35,13 +35,13 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{ExtensionOf, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_primitives::prg::Prg;
+use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::Zeroize;
 
 use crate::{
     Noise,
     lpn::{LocalCode, Pair},
-    mpfss::{self, Layout},
+    mpfss::{self, Layout, Public},
 };
 use rounds::{Round, Rounds};
 
@@ -71,22 +71,25 @@ pub struct Receiver<B: Ring, R: ExtensionOf<B>> {
 struct SenderExpansion<B: Ring, R: Ring> {
     code: LocalCode,
     /// `a` and `b`.
-    table: Vec<Pair<B, R>>,
+    table: Buffer<Pair<B, R>>,
     /// `m`.
-    shares: Vec<R>,
+    shares: Buffer<R>,
     /// `mu`: the places in ascending order, with their values.
-    noise: Vec<(usize, B)>,
+    noise: Noises<B>,
     next: usize,
     end: usize,
 }
+
+/// The noise of a round, wiped when dropped.
+struct Noises<B: Ring>(Vec<(usize, B)>);
 
 /// A receiver's round that has been set up.
 struct ReceiverExpansion<R: Ring> {
     code: LocalCode,
     /// `c`.
-    table: Vec<R>,
+    table: Buffer<R>,
     /// `r`.
-    shares: Vec<R>,
+    shares: Buffer<R>,
     next: usize,
     end: usize,
 }
@@ -143,7 +146,7 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
         ot: &mut flavour::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
-        self.expansion = None;
+        let old = self.expansion.take().map(|expansion| expansion.shares);
         let (mut a, mut b) = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -161,12 +164,15 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
         let assignment = layout.assign(&positions);
         let k = step.set.k;
         let spent = k..k + step.trees;
+        let public = Public {
+            layout: &layout,
+            prgs: &prgs,
+        };
         let shares = mpfss::receive(
-            &layout,
-            &assignment,
-            &values,
+            public,
+            (&assignment, &values),
             (&a[spent.clone()], &b[spent]),
-            &prgs,
+            layout.leaves(old),
             ot,
             channel,
         )?;
@@ -175,18 +181,16 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
             noise[dropped].1 = B::ZERO;
         }
         noise.sort_unstable_by_key(|(place, _)| *place);
-        let table = a
-            .iter()
-            .zip(&b)
-            .take(k)
-            .map(|(u, v)| Pair { u: *u, v: *v })
-            .collect();
+        let mut table = Buffer::zeroed(k);
+        for (entry, (u, v)) in table.iter_mut().zip(a.iter().zip(&b)) {
+            *entry = Pair { u: *u, v: *v };
+        }
         (a.zeroize(), b.zeroize());
         let mut expansion = SenderExpansion {
             code,
             table,
             shares,
-            noise,
+            noise: Noises(noise),
             next: 0,
             end: step.keep + step.deliver,
         };
@@ -246,7 +250,7 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
         ot: &mut flavour::Sender<C>,
         channel: &mut Channel,
     ) -> Result<()> {
-        self.expansion = None;
+        let old = self.expansion.take().map(|expansion| expansion.shares);
         let mut c = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -257,9 +261,21 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
         // Setup, step 2
         let k = step.set.k;
         let spent = c[k..k + step.trees].to_vec();
-        let shares =
-            mpfss::send::<B, R, _>(&layout, self.x, spent, &prgs, &mut self.rng, ot, channel)?;
-        let table = c[..k].to_vec();
+        let public = Public {
+            layout: &layout,
+            prgs: &prgs,
+        };
+        let shares = mpfss::send::<B, R, _>(
+            public,
+            self.x,
+            spent,
+            layout.leaves(old),
+            &mut self.rng,
+            ot,
+            channel,
+        )?;
+        let mut table = Buffer::zeroed(k);
+        table.copy_from_slice(&c[..k]);
         c.zeroize();
         let mut expansion = ReceiverExpansion {
             code,
@@ -314,8 +330,9 @@ impl<B: Ring, R: ExtensionOf<B>> SenderExpansion<B, R> {
                         v[i] = R::lazy_finish(R::lazy_add(sum_v, shares[i]));
                     });
             });
-        let from = self.noise.partition_point(|(place, _)| *place < first);
-        for (place, value) in self.noise[from..]
+        let noise = &self.noise.0;
+        let from = noise.partition_point(|(place, _)| *place < first);
+        for (place, value) in noise[from..]
             .iter()
             .take_while(|(place, _)| *place < self.next)
         {
@@ -342,24 +359,12 @@ impl<R: Ring> ReceiverExpansion<R> {
     }
 }
 
-impl<B: Ring, R: Ring> Drop for SenderExpansion<B, R> {
+impl<B: Ring> Drop for Noises<B> {
     fn drop(&mut self) {
-        for pair in &mut self.table {
-            pair.u.zeroize();
-            pair.v.zeroize();
-        }
-        self.shares.zeroize();
-        for (place, value) in &mut self.noise {
+        for (place, value) in &mut self.0 {
             place.zeroize();
             value.zeroize();
         }
-    }
-}
-
-impl<R: Ring> Drop for ReceiverExpansion<R> {
-    fn drop(&mut self) {
-        self.table.zeroize();
-        self.shares.zeroize();
     }
 }
 

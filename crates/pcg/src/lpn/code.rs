@@ -8,6 +8,7 @@
 //! The code computes `a * C` for the columns of a range: each output is the sum of ten entries of `a`. That is ten
 //! reads from random places of a table of `k` entries, which is the time it takes.
 
+use bytemuck::Zeroable;
 use volery_field::Ring;
 use volery_primitives::{Block, aes::Aes128};
 
@@ -44,7 +45,7 @@ impl<R: Ring> Entry for R {
 }
 
 /// Entries of the sender's two vectors, `a` and `b` of Protocol 6, side by side: one read serves both.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Zeroable)]
 #[repr(C, align(16))]
 pub struct Pair<B, R> {
     /// An entry of `a`.

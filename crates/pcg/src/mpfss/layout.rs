@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use volery_field::Ring;
-use volery_primitives::{Block, cuckoo};
+use volery_primitives::{Block, cuckoo, pages::Buffer};
 
 use crate::forest::Forest;
 
@@ -160,30 +160,39 @@ impl Layout {
         }
     }
 
-    /// Expansion of all points: `out[x]` becomes the sum of the leaves that stand for `x`. With regular noise that is
-    /// the leaf itself, and `out` is the leaves.
+    /// Memory for the leaves: `old`, if it has their number.
+    #[must_use]
+    pub fn leaves<R: Ring>(&self, old: Option<Buffer<R>>) -> Buffer<R> {
+        old.filter(|old| old.len() == self.forest.leaves())
+            .unwrap_or_else(|| Buffer::zeroed(self.forest.leaves()))
+    }
+
+    /// Expansion of all points: at place `x`, the sum of the leaves that stand for `x`. With regular noise that is the
+    /// leaf itself, and the result is `leaves`.
     ///
     /// # Panics
     /// If `leaves.len()` is not that of the forest.
     #[must_use]
-    pub fn combine<R: Ring>(&self, leaves: Vec<R>) -> Vec<R> {
+    pub fn combine<R: Ring>(&self, leaves: Buffer<R>) -> Buffer<R> {
         assert_eq!(
             leaves.len(),
             self.forest.leaves(),
             "one place for each leaf"
         );
-        match &self.kind {
-            Kind::Regular { .. } => leaves,
-            Kind::Cuckoo { places, .. } => places
-                .par_iter()
-                .with_min_len(1 << 12)
-                .map(|place| {
-                    place
+        let Kind::Cuckoo { places, .. } = &self.kind else {
+            return leaves;
+        };
+        let mut sums = Buffer::zeroed(self.n);
+        sums.par_chunks_mut(1 << 12)
+            .zip(places.par_chunks(1 << 12))
+            .for_each(|(sums, places)| {
+                for (sum, place) in sums.iter_mut().zip(places) {
+                    *sum = place
                         .iter()
-                        .fold(R::ZERO, |sum, leaf| sum + leaves[*leaf as usize])
-                })
-                .collect(),
-        }
+                        .fold(R::ZERO, |sum, leaf| sum + leaves[*leaf as usize]);
+                }
+            });
+        sums
     }
 }
 
@@ -203,7 +212,7 @@ mod tests {
             let assignment = layout.assign(&wanted);
             assert_eq!(assignment.dropped, Vec::<usize>::new());
             // A one in the leaf of each assigned point, expanded, is a one at each wanted point, and nothing else.
-            let mut leaves = vec![Z64::ZERO; layout.forest().leaves()];
+            let mut leaves = layout.leaves::<Z64>(None);
             for (tree, point) in assignment.points.iter().enumerate() {
                 if point.is_some() {
                     leaves[layout.forest().leaves_of(tree).start + assignment.alphas[tree]] =
@@ -211,13 +220,13 @@ mod tests {
                 }
             }
             let table = layout.combine(leaves);
-            for (x, value) in table.into_iter().enumerate() {
+            for (x, value) in table.iter().enumerate() {
                 let expected = if wanted.contains(&x) {
                     Z64::ONE
                 } else {
                     Z64::ZERO
                 };
-                assert!(value == expected, "point {x} of {n}");
+                assert!(*value == expected, "point {x} of {n}");
             }
         }
     }

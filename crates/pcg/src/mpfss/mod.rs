@@ -30,32 +30,41 @@ pub use layout::{Assignment, Layout};
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_primitives::prg::Prg;
+use volery_primitives::{pages::Buffer, prg::Prg};
 
 use crate::{chosen, ggm::TreePrgs, rot, spfss};
 
-/// P1: its share of the function, one value for each point of the domain. `base` holds the `w_l`.
+/// What both parties know of one instance.
+#[derive(Clone, Copy)]
+pub struct Public<'a> {
+    /// The domain in trees.
+    pub layout: &'a Layout,
+    /// The trees' PRGs.
+    pub prgs: &'a TreePrgs,
+}
+
+/// P1: its share of the function, one value for each point of the domain. `base` holds the `w_l`, `leaves` is memory from
+/// [`Layout::leaves`].
 ///
 /// # Panics
-/// If `base` has not a value for each tree.
+/// If `base` has not a value for each tree, or `leaves` not one for each leaf.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails, or P2 sent what is no element of the ring.
 pub fn send<B: Ring, R: ExtensionOf<B>, C: CotSender>(
-    layout: &Layout,
+    Public { layout, prgs }: Public<'_>,
     x: R,
     mut base: Vec<R>,
-    prgs: &TreePrgs,
+    mut leaves: Buffer<R>,
     rng: &mut Prg,
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>> {
+) -> Result<Buffer<R>> {
     assert_eq!(
         base.len(),
         layout.forest().trees(),
         "one base correlation for each tree"
     );
-    let mut leaves = vec![R::ZERO; layout.forest().leaves()];
     // Before anything is received: P2 may still be at work on its previous round.
     let trees = rot::Trees::grow(layout.forest(), prgs, rng, &mut leaves);
     chosen::receive_input::<B, R>(x, &mut base, channel)?; // step 3b: beta_1
@@ -65,22 +74,22 @@ pub fn send<B: Ring, R: ExtensionOf<B>, C: CotSender>(
 
 /// P2: the negative of its share of the function, one value for each point of the domain.
 ///
-/// `values[j]` belongs to point `j` of the assignment, `base` holds the `(u_l, v_l)`.
+/// The value of point `j` of the assignment is `values[j]`; the base holds the `(u_l, v_l)`, `leaves` is memory from
+/// [`Layout::leaves`].
 ///
 /// # Panics
-/// If `base` has not a pair for each tree, or the assignment is of another layout.
+/// If the base has not a pair for each tree, `leaves` not a place for each leaf, or the assignment is of another layout.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
 pub fn receive<B: Ring, R: ExtensionOf<B>, C: CotReceiver>(
-    layout: &Layout,
-    assignment: &Assignment,
-    values: &[B],
+    Public { layout, prgs }: Public<'_>,
+    (assignment, values): (&Assignment, &[B]),
     (u, v): (&[B], &[R]),
-    prgs: &TreePrgs,
+    mut leaves: Buffer<R>,
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>> {
+) -> Result<Buffer<R>> {
     let z: Vec<_> = assignment
         .points
         .iter()
@@ -88,7 +97,6 @@ pub fn receive<B: Ring, R: ExtensionOf<B>, C: CotReceiver>(
         .collect(); // step 3a
     chosen::send_input(&z, u, channel)?; // step 3b
     let beta: Vec<_> = v.iter().map(|v| -*v).collect();
-    let mut leaves = vec![R::ZERO; layout.forest().leaves()];
     spfss::receive(
         layout.forest(),
         prgs,
@@ -115,6 +123,7 @@ mod tests {
     fn check<B: Ring, R: ExtensionOf<B>>(layout: &Layout, points: &[usize]) {
         let session = SessionId::from_bytes([2; 32]);
         let prgs = TreePrgs::new(session, 0);
+        let public = Public { layout, prgs: &prgs };
         let trees = layout.forest().trees();
         let mut dealer = Prg::new(Block::from(31));
         let x = R::random(&mut dealer);
@@ -134,19 +143,11 @@ mod tests {
             |channel| {
                 let mut ot = flavour::Sender::new(cot_sender, session);
                 let mut rng = Prg::new(Block::from(2));
-                send::<B, R, _>(layout, x, w, &prgs, &mut rng, &mut ot, channel).unwrap()
+                send::<B, R, _>(public, x, w, layout.leaves(None), &mut rng, &mut ot, channel).unwrap()
             },
             |channel| {
                 let mut ot = flavour::Receiver::new(cot_receiver, session);
-                receive(
-                    layout,
-                    &assignment,
-                    &values,
-                    (&u, &v),
-                    &prgs,
-                    &mut ot,
-                    channel,
-                )
+                receive(public, (&assignment, &values), (&u, &v), layout.leaves(None), &mut ot, channel)
                 .unwrap()
             },
         );
