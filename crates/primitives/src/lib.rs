@@ -29,6 +29,7 @@ pub mod clmul;
 pub mod cpu;
 pub mod cuckoo;
 pub mod hash;
+pub mod pages;
 pub mod prg;
 pub mod ro;
 pub mod transpose;

@@ -1,0 +1,138 @@
+//! Memory for large tables that are read in random order.
+//!
+//! A read from a random place of a table of some megabytes waits for the page tables as long as for the cache line, unless
+//! the table lies in huge pages. [`Buffer`] asks the operating system for them, and works without.
+
+use std::alloc::{self, Layout};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use bytemuck::Zeroable;
+
+/// Size and alignment of a huge page.
+const HUGE: usize = 2 << 20;
+
+/// A slice on the heap, wiped when dropped; in huge pages if it is large enough and the system has them.
+///
+/// The elements need no drop of their own: they are `Copy`.
+pub struct Buffer<T: Copy + Zeroable> {
+    start: NonNull<T>,
+    len: usize,
+}
+
+// SAFETY: the buffer owns its memory alone, as a boxed slice does.
+unsafe impl<T: Copy + Zeroable + Send> Send for Buffer<T> {}
+// SAFETY: as above; a shared buffer gives shared access only.
+unsafe impl<T: Copy + Zeroable + Sync> Sync for Buffer<T> {}
+
+impl<T: Copy + Zeroable> Buffer<T> {
+    /// `len` elements, all zero.
+    ///
+    /// # Panics
+    /// If `len` elements are more than the address space holds. Aborts if there is no memory, as `Vec` does.
+    #[must_use]
+    pub fn zeroed(len: usize) -> Self {
+        let layout = Self::layout(len);
+        if layout.size() == 0 {
+            return Self {
+                start: NonNull::dangling(),
+                len,
+            };
+        }
+        // SAFETY: the layout has a size above zero.
+        let bytes = unsafe { alloc::alloc(layout) };
+        let Some(start) = NonNull::new(bytes.cast::<T>()) else {
+            alloc::handle_alloc_error(layout)
+        };
+        advise(bytes, layout);
+        // SAFETY: `bytes` is the start of `layout.size()` bytes of our own.
+        unsafe { bytes.write_bytes(0, layout.size()) };
+        Self { start, len }
+    }
+
+    fn layout(len: usize) -> Layout {
+        let layout = Layout::array::<T>(len).expect("a buffer fits into the address space");
+        if layout.size() < HUGE {
+            return layout;
+        }
+        layout
+            .align_to(HUGE)
+            .expect("a buffer fits into the address space")
+    }
+}
+
+/// Asks for huge pages; a refusal costs speed, nothing else.
+#[cfg(target_os = "linux")]
+fn advise(bytes: *mut u8, layout: Layout) {
+    if layout.align() >= HUGE {
+        // SAFETY: the range is the one just allocated, and the advice changes nothing that can be observed but time.
+        unsafe { libc::madvise(bytes.cast(), layout.size(), libc::MADV_HUGEPAGE) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_bytes: *mut u8, _layout: Layout) {}
+
+impl<T: Copy + Zeroable> Default for Buffer<T> {
+    fn default() -> Self {
+        Self::zeroed(0)
+    }
+}
+
+impl<T: Copy + Zeroable> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` elements from `start` are allocated, aligned and initialised (all zero is valid), and `start` is
+        // not null even where `len` is 0.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Copy + Zeroable> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Copy + Zeroable> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        let layout = Self::layout(self.len);
+        if layout.size() == 0 {
+            return;
+        }
+        let bytes = self.start.as_ptr().cast::<u8>();
+        // SAFETY: the memory is our own and was allocated with this layout; nothing can refer to it any more.
+        unsafe {
+            bytes.write_bytes(0, layout.size());
+            // Keeps the compiler from dropping a store into memory that is about to be freed.
+            std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+            std::hint::black_box(bytes);
+            alloc::dealloc(bytes, layout);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Block;
+
+    #[test]
+    fn buffers_are_zero_aligned_and_writable() {
+        for len in [0, 1, 1000, (HUGE / 16) - 1, HUGE / 16, (HUGE / 16) + 1, HUGE / 4] {
+            let mut buffer = Buffer::<Block>::zeroed(len);
+            assert_eq!(buffer.len(), len);
+            assert!(buffer.iter().all(|block| *block == Block::ZERO));
+            for (block, i) in buffer.iter_mut().zip(0u128..) {
+                *block = Block::from(i);
+            }
+            assert!(buffer.iter().zip(0u128..).all(|(block, i)| *block == Block::from(i)));
+            if len * 16 >= HUGE {
+                assert_eq!(buffer.as_ptr().addr() % HUGE, 0);
+            }
+        }
+        assert!(Buffer::<u64>::default().is_empty());
+    }
+}
