@@ -113,14 +113,33 @@ pub(crate) fn encrypt_blocks(keys: &Schedule, x: &mut [Block]) {
 pub(crate) fn ctr(keys: &Schedule, counter: u128, out: &mut [Block]) {
     let keys = keys.keys();
     let out: &mut [__m128i] = bytemuck::cast_slice_mut(out);
+    // Words can be added side by side; a carry from the low one to the high one cannot.
+    let carries = (counter as u64).checked_add(out.len() as u64).is_none();
+    let step = _mm_set_epi64x(0, LANES as i64);
     let mut counter = counter;
-    for chunk in out.chunks_mut(LANES) {
-        let blocks: [Block; LANES] =
-            std::array::from_fn(|i| Block::new(counter.wrapping_add(i as u128)));
-        let blocks: [__m128i; LANES] = encrypt_lanes(keys, bytemuck::cast(blocks));
-        chunk.copy_from_slice(&blocks[..chunk.len()]);
-        counter = counter.wrapping_add(LANES as u128);
+    let mut counters = counters_from(counter);
+    let (chunks, rest) = out.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        *chunk = encrypt_lanes(keys, counters);
+        if carries {
+            counter = counter.wrapping_add(LANES as u128);
+            counters = counters_from(counter);
+        } else {
+            for counter in &mut counters {
+                *counter = _mm_add_epi64(*counter, step);
+            }
+        }
     }
+    if !rest.is_empty() {
+        rest.copy_from_slice(&encrypt_lanes(keys, counters)[..rest.len()]);
+    }
+}
+
+/// `counter`, `counter + 1`, ...
+#[inline]
+fn counters_from(counter: u128) -> [__m128i; LANES] {
+    let counters: [u128; LANES] = std::array::from_fn(|i| counter.wrapping_add(i as u128));
+    bytemuck::cast(counters)
 }
 
 #[target_feature(enable = "aes,avx2")]
