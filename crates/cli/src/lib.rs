@@ -5,20 +5,23 @@
 //! and the vector `w`, and neither learns the other's half.
 //!
 //! ```
-//! use volery::{channel::run_two_parties_tcp, channel::SessionId, field::{Fp61, Ring}, primitives::prg::Prg};
-//! use volery::pcg::{Error, Noise, Security, vole::{self, Receiver, Sender}};
+//! use volery::channel::{SessionId, run_two_parties};
+//! use volery::field::{Fp61, Ring};
+//! use volery::pcg::{Error, Noise, Security, vole};
+//! use volery::primitives::prg::Prg;
 //!
 //! let plan = vole::plan::<Fp61>(Some(1000), Noise::Regular, Security::SemiHonest)?;
-//! let session = SessionId::from_bytes([7; 32]); // fresh for each session: two processes get it from `channel::handshake`
-//! let (sender, receiver) = run_two_parties_tcp(
+//! let session = SessionId::from_bytes([7; 32]); // between two processes, from `channel::handshake`
+//! let (sender, receiver) = run_two_parties(
 //!     |channel| {
 //!         let (mut u, mut v) = (vec![Fp61::ZERO; 1000], vec![Fp61::ZERO; 1000]);
-//!         Sender::setup(&plan, session, Prg::from_os()?, channel)?.extend(&mut u, &mut v, channel)?;
+//!         let mut sender = vole::Sender::setup(&plan, session, Prg::from_os()?, channel)?;
+//!         sender.extend(&mut u, &mut v, channel)?;
 //!         Ok::<_, Error>((u, v))
 //!     },
 //!     |channel| {
 //!         let mut w = vec![Fp61::ZERO; 1000];
-//!         let mut receiver = Receiver::setup(&plan, None, session, Prg::from_os()?, channel)?;
+//!         let mut receiver = vole::Receiver::setup(&plan, None, session, Prg::from_os()?, channel)?;
 //!         receiver.extend(&mut w, channel)?;
 //!         Ok::<_, Error>((receiver.x(), w))
 //!     },

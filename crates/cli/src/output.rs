@@ -128,6 +128,13 @@ impl Folder {
     pub(crate) fn prepare(option: &str, target: &Path, force: bool) -> Result<Self, Failure> {
         let target = resolve(option, target)?;
         check_replaceable(option, &target, force)?;
+        check_movable(&target).map_err(|error| {
+            Failure::usage(
+                option,
+                format_args!("{} cannot be replaced: {error}", target.display()),
+            )
+            .hint("if it is a mount point, name a new folder inside it")
+        })?;
         let temporary = Unfinished::new(sibling(&target, ""), |path| {
             fs::create_dir(path)?;
             fs::set_permissions(path, Permissions::from_mode(0o700))
@@ -210,6 +217,18 @@ fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
         return Err(error);
     }
     fs::remove_dir_all(&old)
+}
+
+/// Finds out before the work, by moving it and back, whether an existing folder can make place for a new one: a mount
+/// point, or a folder of somebody else, cannot.
+fn check_movable(target: &Path) -> io::Result<()> {
+    if !target.exists() {
+        return Ok(());
+    }
+    let aside = sibling(target, "probe-");
+    let _no_signal = unfinished();
+    fs::rename(target, &aside)?;
+    fs::rename(&aside, target)
 }
 
 fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Failure> {

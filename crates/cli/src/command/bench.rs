@@ -322,8 +322,6 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         "name",
         ">n",
         "link",
-        ">threads",
-        "security",
         ">setup s",
         ">extend s",
         ">total s",
@@ -331,8 +329,8 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         ">bytes ->",
         ">bytes <-",
         ">bits each",
-        ">in AES blocks",
-        ">in random reads",
+        ">AES blocks",
+        ">random reads",
     ];
     let cells = rows.iter().map(|row| {
         let slower = |of: fn(&Party) -> f64| of(&row.sender).max(of(&row.receiver));
@@ -340,8 +338,6 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
             row.name.to_owned(),
             row.n.to_string(),
             row.link.clone(),
-            row.threads.to_string(),
-            format!("{}, {} bits", row.security, row.security_bits),
             format!("{:.3}", slower(|party| party.seconds_setup)),
             format!("{:.3}", slower(|party| party.seconds_extend)),
             format!("{:.3}", slower(|party| party.seconds_total)),
@@ -356,11 +352,17 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
     let text = table(headings, cells);
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;
+    if let Some(row) = rows.first() {
+        writeln!(
+            out,
+            "{}, {} bits; {} thread(s) a party; times are the slower party's, the last two columns are ns each in those units",
+            row.security, row.security_bits, row.threads
+        )?;
+    }
     writeln!(
         out,
-        "times of the slower party, each in {} thread(s) of its own; this machine in the same run, one thread ({}): \
-         {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, {:.1} GB/s copied",
-        rows.first().map_or(1, |row| row.threads),
+        "this machine in the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, \
+         {:.1} GB/s copied",
         machine.cpu,
         machine.nanoseconds_aes_block,
         machine.nanoseconds_random_read,

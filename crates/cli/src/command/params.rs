@@ -4,8 +4,10 @@ use std::io::Write as _;
 
 use volery_pcg::lpn;
 
+use super::options::Common;
 use super::table::table;
 use crate::exit::{Failure, Status};
+use crate::report::Report;
 
 /// The parameter sets
 #[derive(Clone, Debug, clap::Args)]
@@ -14,18 +16,30 @@ pub(crate) struct Arguments {
     action: Action,
 }
 
-#[derive(Clone, Copy, Debug, clap::Subcommand)]
+#[derive(Clone, Debug, clap::Subcommand)]
 enum Action {
     /// List the LPN sets: n samples, dimension k, noise weight t, the bits claimed against all known attacks
-    List,
+    List(Common),
 }
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    match arguments.action {
-        Action::List => writeln!(std::io::stdout(), "{}", list()),
-    }
-    .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
+    let Action::List(common) = &arguments.action;
+    let place = common.prepare_report()?;
+    writeln!(std::io::stdout(), "{}", list())
+        .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))?;
+    let sets: Vec<_> = lpn::sets()
+        .iter()
+        .map(|set| {
+            serde_json::json!({
+                "name": set.name, "n": set.n, "k": set.k, "t": set.t, "noise": set.noise.to_string(),
+                "claimed_bits": set.claim, "source": set.source, "date": set.date,
+            })
+        })
+        .collect();
+    let mut report = Report::new("params");
+    report.result.insert("sets".to_owned(), sets.into());
+    place.write(&report)
 }
 
 fn list() -> String {
