@@ -180,7 +180,7 @@ impl Voice {
             return ProgressBar::hidden();
         }
         let style =
-            ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} {per_sec} {eta}")
+            ProgressStyle::with_template("{bar:40} {human_pos}/{human_len}, {eta} left")
                 .expect("the template is a constant");
         ProgressBar::with_draw_target(Some(n), ProgressDrawTarget::stderr()).with_style(style)
     }
