@@ -3,10 +3,13 @@
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_field::{Fp61, Gf128, Ring, Z64};
-use volery_pcg::{Error, Noise, Plan, Security, vole};
+use volery_pcg::{
+    Error, Noise, Plan, Security,
+    vole::{self, Receiver, Sender, VoleRing},
+};
 use volery_primitives::{Block, cuckoo, prg::Prg};
 
-fn plan<R: vole::VoleRing>(n: usize, noise: Noise) -> Plan {
+fn plan<R: VoleRing>(n: usize, noise: Noise) -> Plan {
     vole::plan::<R>(Some(n as u64), noise, Security::SemiHonest).unwrap()
 }
 
@@ -61,7 +64,7 @@ fn assert_vole<R: VoleRing>(outputs: &Outputs<R>) {
 
 #[test]
 fn over_tcp() {
-    fn check<R: vole::VoleRing>(n: usize) {
+    fn check<R: VoleRing>(n: usize) {
         let plan = plan::<R>(n, Noise::Regular);
         assert_vole(&outputs(run_two_parties_tcp(
             |channel| sender::<R>(&plan, n, 1, channel),
@@ -78,7 +81,7 @@ fn over_tcp() {
 /// The 80-bit instances of the 2019 paper, one round on a base that Gilboa's multiplication made.
 #[test]
 fn the_papers_instances() {
-    fn check<R: vole::VoleRing>(n: usize) {
+    fn check<R: VoleRing>(n: usize) {
         let plan = Plan::paper80(R::FIELD, n as u64).unwrap();
         assert_vole(&outputs(run_two_parties(
             |channel| sender::<R>(&plan, n, 1, channel),
@@ -97,7 +100,7 @@ fn a_long_stream() {
     run_two_parties(
         |channel| {
             let rng = Prg::new(Block::from(1));
-            let mut sender = vole::Sender::<Fp61>::setup(&plan, session(), rng, channel).unwrap();
+            let mut sender = Sender::<Fp61>::setup(&plan, session(), rng, channel).unwrap();
             let (mut u, mut v) = (vec![Fp61::ZERO; piece], vec![Fp61::ZERO; piece]);
             for _ in 0..pieces {
                 sender.extend(&mut u, &mut v, channel).unwrap();
@@ -112,7 +115,7 @@ fn a_long_stream() {
         |channel| {
             let rng = Prg::new(Block::from(2));
             let mut receiver =
-                vole::Receiver::<Fp61>::setup(&plan, None, session(), rng, channel).unwrap();
+                Receiver::<Fp61>::setup(&plan, None, session(), rng, channel).unwrap();
             let mut w = vec![Fp61::ZERO; piece];
             let (mut u, mut v) = (w.clone(), w.clone());
             for number in 0..pieces {
@@ -167,7 +170,7 @@ fn outputs_look_random() {
 /// The bytes of a run follow from its plan: what the docs of the parts say each costs, added up.
 #[test]
 fn the_cost_is_that_of_the_parts() {
-    fn check<R: vole::VoleRing>(n: usize, noise: Noise) {
+    fn check<R: VoleRing>(n: usize, noise: Noise) {
         let plan = plan::<R>(n, noise);
         let (stats, _) = run_two_parties(
             |channel| {
@@ -247,7 +250,7 @@ fn an_object_whose_call_failed_stays_failed() {
     run_two_parties(
         |channel| {
             let rng = Prg::new(Block::from(1));
-            let mut sender = vole::Sender::<Fp61>::setup(&plan, session(), rng, channel).unwrap();
+            let mut sender = Sender::<Fp61>::setup(&plan, session(), rng, channel).unwrap();
             let (mut u, mut v) = (vec![Fp61::ZERO; 10], vec![Fp61::ZERO; 10]);
             // A channel whose peer is gone.
             let (mut lonely, peer) = Channel::memory_pair();
@@ -264,7 +267,7 @@ fn an_object_whose_call_failed_stays_failed() {
         |channel| {
             let rng = Prg::new(Block::from(2));
             let mut receiver =
-                vole::Receiver::<Fp61>::setup(&plan, None, session(), rng, channel).unwrap();
+                Receiver::<Fp61>::setup(&plan, None, session(), rng, channel).unwrap();
             let mut w = vec![Fp61::ZERO; 10];
             let (mut lonely, peer) = Channel::memory_pair();
             drop(peer);
@@ -327,7 +330,7 @@ const TRANSCRIPTS: [(&str, &str, &str); 8] = [
 
 #[test]
 fn transcripts() {
-    fn hashes<R: vole::VoleRing>(n: usize, noise: Noise) -> (String, String) {
+    fn hashes<R: VoleRing>(n: usize, noise: Noise) -> (String, String) {
         let plan = plan::<R>(n, noise);
         let hex = |channel: &Channel| {
             channel.transcript().unwrap().sent[..16]

@@ -185,7 +185,8 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
         for (entry, (u, v)) in table.iter_mut().zip(a.iter().zip(&b)) {
             *entry = Pair { u: *u, v: *v };
         }
-        (a.zeroize(), b.zeroize());
+        a.zeroize();
+        b.zeroize();
         let mut expansion = SenderExpansion {
             code,
             table,

@@ -18,7 +18,7 @@ enum Kind {
     Regular { size: usize },
     /// Tree `l` covers bin `l`: all points that one of the three hash functions sends there.
     Cuckoo {
-        hasher: cuckoo::Hasher,
+        hasher: Box<cuckoo::Hasher>,
         /// The three leaves that stand for each point of the domain.
         places: Vec<[u32; 3]>,
     },
@@ -88,7 +88,10 @@ impl Layout {
         Self {
             n,
             forest,
-            kind: Kind::Cuckoo { hasher, places },
+            kind: Kind::Cuckoo {
+                hasher: Box::new(hasher),
+                places,
+            },
         }
     }
 

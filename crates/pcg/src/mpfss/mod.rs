@@ -123,7 +123,10 @@ mod tests {
     fn check<B: Ring, R: ExtensionOf<B>>(layout: &Layout, points: &[usize]) {
         let session = SessionId::from_bytes([2; 32]);
         let prgs = TreePrgs::new(session, 0);
-        let public = Public { layout, prgs: &prgs };
+        let public = Public {
+            layout,
+            prgs: &prgs,
+        };
         let trees = layout.forest().trees();
         let mut dealer = Prg::new(Block::from(31));
         let x = R::random(&mut dealer);
@@ -143,11 +146,27 @@ mod tests {
             |channel| {
                 let mut ot = flavour::Sender::new(cot_sender, session);
                 let mut rng = Prg::new(Block::from(2));
-                send::<B, R, _>(public, x, w, layout.leaves(None), &mut rng, &mut ot, channel).unwrap()
+                send::<B, R, _>(
+                    public,
+                    x,
+                    w,
+                    layout.leaves(None),
+                    &mut rng,
+                    &mut ot,
+                    channel,
+                )
+                .unwrap()
             },
             |channel| {
                 let mut ot = flavour::Receiver::new(cot_receiver, session);
-                receive(public, (&assignment, &values), (&u, &v), layout.leaves(None), &mut ot, channel)
+                receive(
+                    public,
+                    (&assignment, &values),
+                    (&u, &v),
+                    layout.leaves(None),
+                    &mut ot,
+                    channel,
+                )
                 .unwrap()
             },
         );

@@ -1,0 +1,79 @@
+//! The kernels of a vector-OLE, each alone: what a leaf of a tree costs, and what the sum of a column costs for tables of
+//! the sizes in use. `cargo bench -p volery-pcg`.
+#![allow(missing_docs, reason = "criterion's macros make undocumented items")]
+
+use criterion::{Criterion, Throughput, black_box, criterion_group, criterion_main};
+use volery_channel::SessionId;
+use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_pcg::{
+    forest::Forest,
+    ggm::TreePrgs,
+    lpn::{LocalCode, Pair},
+    rot::Trees,
+};
+use volery_primitives::{Block, pages::Buffer, prg::Prg};
+
+fn trees<R: Ring>(criterion: &mut Criterion) {
+    let forest = Forest::regular(16, 1 << 12);
+    let prgs = TreePrgs::new(SessionId::from_bytes([1; 32]), 0);
+    let mut rng = Prg::new(Block::from(1));
+    let mut leaves = vec![R::ZERO; forest.leaves()];
+    let mut group = criterion.benchmark_group("tree leaf");
+    group.throughput(Throughput::Elements(forest.leaves() as u64));
+    group.bench_function(R::NAME, |bencher| {
+        bencher.iter(|| {
+            let trees = Trees::grow(&forest, &prgs, &mut rng, &mut leaves);
+            black_box((trees.totals[0], &leaves));
+        });
+    });
+}
+
+fn columns<R: Ring>(criterion: &mut Criterion) {
+    let n = 1 << 16;
+    let mut rng = Prg::new(Block::from(2));
+    let mut group = criterion.benchmark_group(format!("column of {}", R::NAME));
+    group.throughput(Throughput::Elements(n as u64));
+    for log_k in [16, 17, 18] {
+        let k = 1 << log_k;
+        let code = LocalCode::new(Block::from(3), k);
+        let mut single = Buffer::zeroed(k);
+        R::random_slice(&mut rng, &mut single);
+        let mut pairs = Buffer::zeroed(k);
+        for (pair, entry) in pairs.iter_mut().zip(single.iter()) {
+            *pair = Pair {
+                u: *entry,
+                v: *entry,
+            };
+        }
+        let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
+        let mut first = 0;
+        group.bench_function(format!("receiver, k = 2^{log_k}"), |bencher| {
+            bencher.iter(|| {
+                code.encode(&single, first, n, |i, sum| v[i] = R::lazy_finish(sum));
+                first += n;
+                black_box(&v);
+            });
+        });
+        group.bench_function(format!("sender, k = 2^{log_k}"), |bencher| {
+            bencher.iter(|| {
+                code.encode(&pairs, first, n, |i, (sum_u, sum_v)| {
+                    u[i] = R::lazy_finish(sum_u);
+                    v[i] = R::lazy_finish(sum_v);
+                });
+                first += n;
+                black_box((&u, &v));
+            });
+        });
+    }
+}
+
+fn kernels(criterion: &mut Criterion) {
+    trees::<Fp61>(criterion);
+    trees::<Z64>(criterion);
+    trees::<Gf128>(criterion);
+    columns::<Fp61>(criterion);
+    columns::<Gf128>(criterion);
+}
+
+criterion_group!(benches, kernels);
+criterion_main!(benches);
