@@ -179,9 +179,8 @@ impl Voice {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        let style =
-            ProgressStyle::with_template("{bar:40} {human_pos}/{human_len}, {eta} left")
-                .expect("the template is a constant");
+        let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len}, {eta} left")
+            .expect("the template is a constant");
         ProgressBar::with_draw_target(Some(n), ProgressDrawTarget::stderr()).with_style(style)
     }
 }
