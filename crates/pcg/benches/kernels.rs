@@ -2,7 +2,9 @@
 //! the sizes in use. `cargo bench -p volery-pcg`.
 #![allow(missing_docs, reason = "criterion's macros make undocumented items")]
 
-use criterion::{Criterion, Throughput, black_box, criterion_group, criterion_main};
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use volery_channel::SessionId;
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::{

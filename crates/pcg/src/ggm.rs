@@ -13,7 +13,8 @@
 //! ```
 //!
 //! The two AES keys are public and differ for every tree of every session ([`TreePrg`]): work spent on guessing
-//! the seeds of one tree does not help with the next (multi-instance security in the ideal-cipher model).
+//! the seeds of one tree does not help with the next (multi-instance security in the ideal-cipher model). Within a tree
+//! the at most `h` unknown seeds of a punctured path share the keys, which costs `log2 h` of the 128 bits.
 //!
 //! The *level sums* of a tree are, for each level, the sum of its left children and the sum of its right children:
 //! XOR on the seed levels, addition in the ring on the leaves. Whoever knows, for each level, the sum of the side
@@ -26,8 +27,10 @@ use volery_field::Ring;
 use volery_primitives::{
     Block,
     aes::{self, Aes128},
+    pages::Buffer,
     ro::RandomOracle,
 };
+use zeroize::Zeroize;
 
 /// The shape of one tree: its number of leaves, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,34 +187,26 @@ fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
     *sums = [left, right];
 }
 
-/// Memory that an expansion works in, to be reused from tree to tree.
+/// Memory that an expansion works in, to be reused from tree to tree; wiped when dropped.
 #[derive(Default)]
 pub struct Scratch {
-    nodes: Vec<Block>,
-    next: Vec<Block>,
+    nodes: Buffer<Block>,
+    next: Buffer<Block>,
 }
 
 impl Scratch {
     fn resize(&mut self, shape: Shape) {
         let width = shape.width(shape.depth - 1);
         if self.nodes.len() < width {
-            self.nodes.resize(width, Block::ZERO);
-            self.next.resize(width, Block::ZERO);
+            self.nodes = Buffer::zeroed(width);
+            self.next = Buffer::zeroed(width);
         }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.nodes.zeroize();
-        self.next.zeroize();
     }
 }
 
 /// The level sums of a tree: `inner[l - 1]` for the seed levels `l = 1..h`, then `leaf`; each `[left, right]`.
 #[derive(Clone)]
-pub struct LevelSums<R> {
+pub struct LevelSums<R: Ring> {
     /// Levels `1..h`.
     pub inner: Vec<[Block; 2]>,
     /// Level `h`.
@@ -249,7 +244,7 @@ pub fn expand<R: Ring>(
 
 /// What P2 learned in step 4 of Protocol 2: on each level, the sum of the side that the path to `alpha` does not take.
 #[derive(Clone)]
-pub struct PuncturedSums<R> {
+pub struct PuncturedSums<R: Ring> {
     /// The leaf whose value stays unknown.
     pub alpha: usize,
     /// `q_l` for the seed levels `l = 1..h`.
@@ -260,18 +255,36 @@ pub struct PuncturedSums<R> {
 
 /// The seeds beside the path to the punctured leaf: with them any other leaf can be computed alone.
 #[derive(Clone)]
-pub struct Copath<R> {
+pub struct Copath<R: Ring> {
     /// The sibling of the path's node on the levels `1..h`; zero where the tree has no such node.
     pub inner: Vec<Block>,
     /// The sibling of the leaf `alpha`; zero where there is none.
     pub leaf: R,
 }
 
+impl<R: Ring> Drop for LevelSums<R> {
+    fn drop(&mut self) {
+        self.inner.as_flattened_mut().zeroize();
+        self.leaf.zeroize();
+    }
+}
+
+impl<R: Ring> Drop for PuncturedSums<R> {
+    fn drop(&mut self) {
+        self.alpha.zeroize();
+        self.inner.zeroize();
+        self.leaf.zeroize();
+    }
+}
+
+impl<R: Ring> Drop for Copath<R> {
+    fn drop(&mut self) {
+        self.inner.zeroize();
+        self.leaf.zeroize();
+    }
+}
+
 /// `ROT.Expand` for P2: every leaf but `alpha`, which is set to zero. Returns the sum of the leaves and the copath.
-///
-/// The path's nodes are unknown; the expansion runs over them with a zero in their place, so that its course does
-/// not depend on `alpha`, and what came of the zero is taken out of the level sums again. `alpha` indexes the memory
-/// of the party that chose it.
 ///
 /// # Panics
 /// If `leaves.len()` differs from the shape's, `alpha` is no leaf, or `sums` has not a value for each level.
@@ -282,50 +295,91 @@ pub fn expand_punctured<R: Ring>(
     leaves: &mut [R],
     scratch: &mut Scratch,
 ) -> (R, Copath<R>) {
-    assert_eq!(leaves.len(), shape.leaves, "one place for each leaf");
-    assert!(sums.alpha < shape.leaves, "alpha is a leaf");
     assert_eq!(
         sums.inner.len() + 1,
         shape.depth as usize,
         "a sum for each level"
     );
+    let mut copath = Copath {
+        inner: vec![Block::ZERO; sums.inner.len()],
+        leaf: R::ZERO,
+    };
+    let seeds = |level: usize, known: Block| {
+        copath.inner[level] = sums.inner[level] ^ known;
+        copath.inner[level]
+    };
+    let total = walk(prg, shape, sums.alpha, seeds, leaves, scratch, |known| {
+        copath.leaf = sums.leaf - known;
+        copath.leaf
+    });
+    (total, copath)
+}
+
+/// As [`expand_punctured`], from the copath.
+///
+/// # Panics
+/// If `leaves.len()` differs from the shape's, `alpha` is no leaf, or `copath` has not a seed for each level.
+pub fn expand_copath<R: Ring>(
+    prg: &TreePrg,
+    shape: Shape,
+    alpha: usize,
+    copath: &Copath<R>,
+    leaves: &mut [R],
+    scratch: &mut Scratch,
+) {
+    assert_eq!(
+        copath.inner.len() + 1,
+        shape.depth as usize,
+        "a seed for each level"
+    );
+    let seeds = |level: usize, _| copath.inner[level];
+    walk(prg, shape, alpha, seeds, leaves, scratch, |_| copath.leaf);
+}
+
+/// Expands a tree of which the nodes on the way to `alpha` are unknown.
+///
+/// `seed(l - 1, known)` gives the sibling of the path's node on level `l`, `known` being the XOR of the other nodes on that
+/// side; `leaf(known)` gives the sibling of leaf `alpha` likewise. Neither is called where the tree has no such
+/// node. Returns the sum of all leaves but `alpha`.
+///
+/// The expansion runs over the path's nodes with a zero in their place, so that its course does not depend on `alpha`, and
+/// what came of the zero is taken out of the sums again. `alpha` indexes the memory of the party that chose it.
+fn walk<R: Ring>(
+    prg: &TreePrg,
+    shape: Shape,
+    alpha: usize,
+    mut seed: impl FnMut(usize, Block) -> Block,
+    leaves: &mut [R],
+    scratch: &mut Scratch,
+    leaf: impl FnOnce(R) -> R,
+) -> R {
+    assert_eq!(leaves.len(), shape.leaves, "one place for each leaf");
+    assert!(alpha < shape.leaves, "alpha is a leaf");
     scratch.resize(shape);
     scratch.nodes[0] = Block::ZERO;
-    let mut copath = Vec::with_capacity(sums.inner.len());
     for level in 1..shape.depth {
         let (parents, width) = (shape.width(level - 1), shape.width(level));
         let children = &mut scratch.next[..width];
-        let known = aes::double(&prg.keys, &scratch.nodes[..parents], children);
-        let path = sums.alpha >> (shape.depth - level);
+        let sums = aes::double(&prg.keys, &scratch.nodes[..parents], children);
+        let path = alpha >> (shape.depth - level);
         let sibling = path ^ 1;
         children[path] = Block::ZERO;
-        let mut seed = Block::ZERO;
         if let Some(child) = children.get_mut(sibling) {
-            // `known` counts the child of the zero that stood for the unknown parent: `child`, at this place.
-            seed = sums.inner[level as usize - 1] ^ known[sibling & 1] ^ *child;
-            *child = seed;
+            *child = seed(level as usize - 1, sums[sibling & 1] ^ *child);
         }
-        copath.push(seed);
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
-    let known = prg.last_level(&scratch.nodes[..parents], leaves);
-    let sibling = sums.alpha ^ 1;
-    let mut total = known[0] + known[1] - leaves[sums.alpha];
-    leaves[sums.alpha] = R::ZERO;
-    let mut last = R::ZERO;
-    if let Some(leaf) = leaves.get_mut(sibling) {
-        last = sums.leaf - (known[sibling & 1] - *leaf);
-        total += last - *leaf;
-        *leaf = last;
+    let sums = prg.last_level(&scratch.nodes[..parents], leaves);
+    let sibling = alpha ^ 1;
+    let mut total = sums[0] + sums[1] - leaves[alpha];
+    leaves[alpha] = R::ZERO;
+    if let Some(place) = leaves.get_mut(sibling) {
+        let value = leaf(sums[sibling & 1] - *place);
+        total += value - *place;
+        *place = value;
     }
-    (
-        total,
-        Copath {
-            inner: copath,
-            leaf: last,
-        },
-    )
+    total
 }
 
 #[cfg(test)]

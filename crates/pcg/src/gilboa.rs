@@ -23,7 +23,8 @@ use subtle::Choice;
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
 use volery_ot::base;
-use volery_primitives::{bits, prg::Prg};
+use volery_primitives::{bits, pages::Buffer, prg::Prg};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::wire;
 
@@ -36,7 +37,7 @@ pub struct Sender {
 }
 
 /// The holder of the scalar `x`.
-pub struct Receiver<R> {
+pub struct Receiver<R: Ring> {
     x: R,
     seeds: Vec<Prg>,
 }
@@ -51,9 +52,9 @@ impl Sender {
         rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let keys = base::send(R::BITS as usize, session, rng, channel)?;
+        let keys = Zeroizing::new(base::send(R::BITS as usize, session, rng, channel)?);
         Ok(Self {
-            seeds: keys.into_iter().map(|keys| keys.map(Prg::new)).collect(),
+            seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect(),
         })
     }
 
@@ -68,7 +69,7 @@ impl Sender {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         for (u, v) in u.chunks(CHUNK).zip(v.chunks_mut(CHUNK)) {
             v.fill(R::ZERO);
-            let (mut left, mut right) = (vec![R::ZERO; u.len()], vec![R::ZERO; u.len()]);
+            let (mut left, mut right) = (Buffer::zeroed(u.len()), Buffer::zeroed(u.len()));
             for (i, [seed_0, seed_1]) in (0..).zip(&mut self.seeds) {
                 R::random_slice(seed_0, &mut left);
                 R::random_slice(seed_1, &mut right);
@@ -89,14 +90,14 @@ impl<R: Ring> Receiver<R> {
     /// If the channel fails, or the sender's message is no valid point.
     pub fn setup(x: R, session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Self> {
         let n = R::BITS as usize;
-        let mut choices = vec![0; bits::bytes_for(n)];
+        let mut choices = Zeroizing::new(vec![0; bits::bytes_for(n)]);
         for i in 0..R::BITS {
             choices[i as usize / 8] |= x.bit(i).unwrap_u8() << (i % 8);
         }
-        let keys = base::receive(&choices, n, session, rng, channel)?;
+        let keys = Zeroizing::new(base::receive(&choices, n, session, rng, channel)?);
         Ok(Self {
             x,
-            seeds: keys.into_iter().map(Prg::new).collect(),
+            seeds: keys.iter().copied().map(Prg::new).collect(),
         })
     }
 
@@ -107,7 +108,7 @@ impl<R: Ring> Receiver<R> {
     pub fn multiply(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         for w in w.chunks_mut(CHUNK) {
             w.fill(R::ZERO);
-            let (mut q, mut tau) = (vec![R::ZERO; w.len()], vec![R::ZERO; w.len()]);
+            let (mut q, mut tau) = (Buffer::zeroed(w.len()), Buffer::zeroed(w.len()));
             for (i, seed) in (0..).zip(&mut self.seeds) {
                 wire::recv(
                     &mut tau,
@@ -120,6 +121,12 @@ impl<R: Ring> Receiver<R> {
             }
         }
         Ok(())
+    }
+}
+
+impl<R: Ring> Drop for Receiver<R> {
+    fn drop(&mut self) {
+        self.x.zeroize();
     }
 }
 

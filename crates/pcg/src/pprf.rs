@@ -37,7 +37,7 @@ pub struct Key<R> {
 }
 
 /// A key punctured at `alpha`: evaluates the PRF at every other point.
-pub struct PuncturedKey<R> {
+pub struct PuncturedKey<R: Ring> {
     prg: TreePrg,
     shape: Shape,
     alpha: usize,
@@ -170,10 +170,20 @@ impl<R: Ring> PuncturedKey<R> {
     /// # Panics
     /// If `out.len()` is not the size of the domain.
     pub fn expand(&self, out: &mut [R]) {
-        assert_eq!(out.len(), self.shape.leaves(), "one place for each point");
-        for (point, value) in out.iter_mut().enumerate() {
-            *value = self.evaluate(point).unwrap_or(R::ZERO);
-        }
+        ggm::expand_copath(
+            &self.prg,
+            self.shape,
+            self.alpha,
+            &self.copath,
+            out,
+            &mut Scratch::default(),
+        );
+    }
+}
+
+impl<R: Ring> Drop for PuncturedKey<R> {
+    fn drop(&mut self) {
+        self.alpha.zeroize();
     }
 }
 
@@ -215,9 +225,9 @@ mod tests {
             leaf: sums.leaf[side(shape.depth())],
         };
         let from_sums = PuncturedKey::from_sums(prg, &opened, n);
-        for point in 0..n {
-            assert!(key.evaluate(point) == all[point]);
-            let expected = (point != alpha).then_some(all[point]);
+        for (point, value) in all.iter().enumerate() {
+            assert!(key.evaluate(point) == *value);
+            let expected = (point != alpha).then_some(*value);
             assert!(punctured.evaluate(point) == expected);
             assert!(from_sums.evaluate(point) == expected);
         }

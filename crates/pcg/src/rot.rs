@@ -16,26 +16,27 @@
 //!
 //! Security: that of the OT and of `G` (Theorem A.3); P1 learns nothing of alpha, P2 nothing of leaf alpha. The
 //! opened sums are not checked here: a P1 who sends wrong ones gets leaves that do not agree. In a malicious
-//! protocol the check of the layer above covers that.
+//! protocol the check of the layer above covers that. P2 takes any block for a sum of leaves ([`Ring::from_block`]): if
+//! it refused some, P1 could learn from the refusal which of the two it had opened.
 //!
 //! Cost: one chosen OT of 16-byte messages a level, `h = max(1, ceil(log2 n))` levels a tree: 32 bytes from P1 and
-//! 1 bit from P2 each, beside what the source of OTs costs. 2 messages. Computation as in [`crate::ggm`].
+//! 1 bit from P2 each, beside what the source of OTs costs. 2 messages for each 2^16 levels. Computation as in [`crate::ggm`].
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::{Block, bits, prg::Prg};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     forest::Forest,
-    ggm::{self, Copath, LevelSums, PuncturedSums, Scratch, TreePrgs},
+    ggm::{self, Copath, PuncturedSums, Scratch, TreePrgs},
     wire,
 };
 
 /// P1's trees after step 2, ready for the OTs of step 4.
-pub struct Trees<R> {
+pub struct Trees<R: Ring> {
     /// `s_0` of each tree: the key K_1.
     pub roots: Vec<Block>,
     /// The sum of all leaves of each tree.
@@ -45,7 +46,7 @@ pub struct Trees<R> {
 }
 
 /// What P2 has after step 4.
-pub struct Punctured<R> {
+pub struct Punctured<R: Ring> {
     /// The seeds beside the path of each tree: the key K_2.
     pub copaths: Vec<Copath<R>>,
     /// The sum of all leaves of each tree but the missing one.
@@ -68,7 +69,7 @@ impl<R: Ring> Trees<R> {
             .into_par_iter()
             .zip(&mut totals)
             .for_each_init(Scratch::default, |scratch, (part, total)| {
-                let LevelSums { inner, leaf } = ggm::expand(
+                let sums = ggm::expand(
                     &prgs.tree(part.tree),
                     part.shape,
                     roots[part.tree],
@@ -76,9 +77,9 @@ impl<R: Ring> Trees<R> {
                     scratch,
                 );
                 let (last, levels) = part.levels.split_last_mut().expect("a tree has a level");
-                levels.copy_from_slice(&inner);
-                *last = leaf.map(wire::pack);
-                *total = leaf[0] + leaf[1];
+                levels.copy_from_slice(&sums.inner);
+                *last = sums.leaf.map(wire::pack);
+                *total = sums.leaf[0] + sums.leaf[1];
             });
         Self {
             roots,
@@ -100,8 +101,9 @@ impl<R: Ring> Trees<R> {
     }
 }
 
-impl<R> Drop for Trees<R> {
+impl<R: Ring> Drop for Trees<R> {
     fn drop(&mut self) {
+        self.totals.zeroize();
         self.roots.zeroize();
         self.messages.as_flattened_mut().zeroize();
     }
@@ -113,7 +115,7 @@ impl<R> Drop for Trees<R> {
 /// If `alphas.len()` or `leaves.len()` is not that of the forest, or an alpha is no leaf of its tree.
 ///
 /// # Errors
-/// If the channel or the source of OTs fails, or a sum on the leaf level is no element of the ring.
+/// If the channel or the source of OTs fails.
 pub fn receive<R: Ring, C: CotReceiver>(
     forest: &Forest,
     prgs: &TreePrgs,
@@ -122,10 +124,10 @@ pub fn receive<R: Ring, C: CotReceiver>(
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Punctured<R>> {
-    let choices = choices(forest, alphas); // step 3
-    let mut opened = vec![Block::ZERO; forest.levels()];
+    let choices = Zeroizing::new(choices(forest, alphas)); // step 3
+    let mut opened = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
     ot.chosen(&choices, &mut opened, channel)?; // step 4
-    rebuild(forest, prgs, alphas, &mut opened, leaves)
+    Ok(rebuild(forest, prgs, alphas, &mut opened, leaves))
 }
 
 /// P2, step 3: for each level the side that the path to alpha does not take.
@@ -148,7 +150,7 @@ fn rebuild<R: Ring>(
     alphas: &[usize],
     opened: &mut [Block],
     leaves: &mut [R],
-) -> Result<Punctured<R>> {
+) -> Punctured<R> {
     let (copaths, totals) = forest
         .split(leaves, opened)
         .into_par_iter()
@@ -157,7 +159,7 @@ fn rebuild<R: Ring>(
             let sums = PuncturedSums {
                 alpha: alphas[part.tree],
                 inner: inner.to_vec(),
-                leaf: wire::unpack(*last, "a sum of leaves is not in canonical form")?,
+                leaf: wire::unpack(*last),
             };
             let (total, copath) = ggm::expand_punctured(
                 &prgs.tree(part.tree),
@@ -166,10 +168,10 @@ fn rebuild<R: Ring>(
                 part.leaves,
                 scratch,
             );
-            Ok((copath, total))
+            (copath, total)
         })
-        .collect::<Result<(Vec<_>, Vec<_>)>>()?;
-    Ok(Punctured { copaths, totals })
+        .unzip();
+    Punctured { copaths, totals }
 }
 
 #[cfg(test)]

@@ -88,10 +88,16 @@ pub struct SenderKey<R> {
 }
 
 /// P2's key of one instance, K_2.
-pub struct ReceiverKey<R> {
+pub struct ReceiverKey<R: Ring> {
     key: pprf::PuncturedKey<R>,
     /// `r~`, P2's share at alpha.
     value: R,
+}
+
+impl<R: Ring> Drop for ReceiverKey<R> {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.value);
+    }
 }
 
 impl<R: Ring> SenderKey<R> {

@@ -47,7 +47,7 @@
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{flavour, softspoken};
-use volery_primitives::{prg::Prg, ro::RandomOracle};
+use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 
 use crate::{Noise, Plan, PlanError, Security, bootstrap, gilboa, lpn::estimate::Field};
 
@@ -86,6 +86,7 @@ pub struct Sender<R: VoleRing> {
     ot: flavour::Receiver<softspoken::Receiver>,
     source: Source<gilboa::Sender, bootstrap::Sender<R, R>>,
     rng: Prg,
+    left: Left,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
@@ -93,6 +94,20 @@ pub struct Receiver<R: VoleRing> {
     ot: flavour::Sender<softspoken::Sender>,
     source: Source<gilboa::Receiver<R>, bootstrap::Receiver<R, R>>,
     x: R,
+    left: Left,
+}
+
+/// Correlations that may still be drawn; none: without end.
+struct Left(Option<u64>);
+
+impl Left {
+    fn take(&mut self, n: usize) {
+        if let Some(left) = &mut self.0 {
+            *left = left
+                .checked_sub(n as u64)
+                .expect("no more correlations than the plan was made for");
+        }
+    }
 }
 
 /// Where the outputs come from.
@@ -108,8 +123,11 @@ enum Source<G, S> {
 impl<R: VoleRing> Sender<R> {
     /// Steps 1 to 3. `session` is the one of the handshake, `rng` this party's own randomness.
     ///
+    /// # Panics
+    /// If the plan was made for another ring.
+    ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves.
+    /// If the channel fails or the peer misbehaves; a peer with another plan is one.
     pub fn setup(
         plan: &Plan,
         session: SessionId,
@@ -117,22 +135,32 @@ impl<R: VoleRing> Sender<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let seed = rng.fork("softspoken");
-        let cot = softspoken::Receiver::setup(OT_FIELD, sub(session, "ot"), seed, channel)?; // step 1
-        let mut gilboa =
-            gilboa::Sender::setup::<R>(sub(session, "gilboa"), &mut rng.fork("gilboa"), channel)?; // step 2
+        let cot =
+            softspoken::Receiver::setup(OT_FIELD, sub::<R>(session, plan, "ot"), seed, channel)?; // step 1
+        let mut gilboa = gilboa::Sender::setup::<R>(
+            sub::<R>(session, plan, "gilboa"),
+            &mut rng.fork("gilboa"),
+            channel,
+        )?; // step 2
         let source = if plan.ladder().is_empty() {
             Source::Base(gilboa)
         } else {
-            let (mut u, mut v) = (vec![R::ZERO; plan.base()], vec![R::ZERO; plan.base()]);
+            let (mut u, mut v) = (Buffer::zeroed(plan.base()), Buffer::zeroed(plan.base()));
             R::random_slice(&mut rng, &mut u);
             gilboa.multiply(&u, &mut v, channel)?; // step 3
             let rng = rng.fork("rounds");
-            Source::Stream(bootstrap::Sender::new(plan.clone(), session, rng, (u, v)))
+            Source::Stream(bootstrap::Sender::new(
+                plan.clone(),
+                sub::<R>(session, plan, "rounds"),
+                rng,
+                (u, v),
+            ))
         };
         Ok(Self {
-            ot: flavour::Receiver::new(cot, sub(session, "ot hash")),
+            ot: flavour::Receiver::new(cot, sub::<R>(session, plan, "ot hash")),
             source,
             rng,
+            left: Left(plan.total()),
         })
     }
 
@@ -145,6 +173,7 @@ impl<R: VoleRing> Sender<R> {
     /// If the channel fails or the peer misbehaves, now or before. `u` and `v` are then not to be used.
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
+        self.left.take(u.len());
         // A call that fails on its way leaves the source poisoned.
         let mut source = std::mem::replace(&mut self.source, Source::Poisoned);
         match &mut source {
@@ -164,8 +193,11 @@ impl<R: VoleRing> Receiver<R> {
     /// Steps 1 to 3, for the given `x` or a random one. `session` is the one of the handshake, `rng` this party's own
     /// randomness.
     ///
+    /// # Panics
+    /// If the plan was made for another ring.
+    ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves.
+    /// If the channel fails or the peer misbehaves; a peer with another plan is one.
     pub fn setup(
         plan: &Plan,
         x: Option<R>,
@@ -175,21 +207,38 @@ impl<R: VoleRing> Receiver<R> {
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
         let seed = rng.fork("softspoken");
-        let cot = softspoken::Sender::setup(None, OT_FIELD, sub(session, "ot"), seed, channel)?; // step 1
-        let mut gilboa =
-            gilboa::Receiver::setup(x, sub(session, "gilboa"), &mut rng.fork("gilboa"), channel)?; // step 2
+        let cot = softspoken::Sender::setup(
+            None,
+            OT_FIELD,
+            sub::<R>(session, plan, "ot"),
+            seed,
+            channel,
+        )?; // step 1
+        let mut gilboa = gilboa::Receiver::setup(
+            x,
+            sub::<R>(session, plan, "gilboa"),
+            &mut rng.fork("gilboa"),
+            channel,
+        )?; // step 2
         let source = if plan.ladder().is_empty() {
             Source::Base(gilboa)
         } else {
-            let mut w = vec![R::ZERO; plan.base()];
+            let mut w = Buffer::zeroed(plan.base());
             gilboa.multiply(&mut w, channel)?; // step 3
             let rng = rng.fork("rounds");
-            Source::Stream(bootstrap::Receiver::new(plan.clone(), session, rng, x, w))
+            Source::Stream(bootstrap::Receiver::new(
+                plan.clone(),
+                sub::<R>(session, plan, "rounds"),
+                rng,
+                x,
+                w,
+            ))
         };
         Ok(Self {
-            ot: flavour::Sender::new(cot, sub(session, "ot hash")),
+            ot: flavour::Sender::new(cot, sub::<R>(session, plan, "ot hash")),
             source,
             x,
+            left: Left(plan.total()),
         })
     }
 
@@ -207,6 +256,7 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// If the channel fails or the peer misbehaves, now or before. `w` is then not to be used.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
+        self.left.take(w.len());
         // A call that fails on its way leaves the source poisoned.
         let mut source = std::mem::replace(&mut self.source, Source::Poisoned);
         match &mut source {
@@ -228,18 +278,29 @@ impl<R: VoleRing> Drop for Receiver<R> {
 /// The OT extension under the trees: the one with the fewest bytes, as its computation is a small part here.
 const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
 
-/// A session of its own for a part of the protocol.
-fn sub(session: SessionId, part: &str) -> SessionId {
+/// A session of its own for a part of the protocol, bound to the ring and the plan.
+///
+/// # Panics
+/// If the plan was made for another ring.
+fn sub<R: VoleRing>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
+    assert_eq!(plan.field(), R::FIELD, "a plan for {}", R::NAME);
     let mut oracle = RandomOracle::new("volery vole part");
     oracle.absorb(session.as_bytes());
-    oracle.absorb(part.as_bytes());
+    for bound in [
+        R::NAME,
+        &plan.describe(),
+        &format!("{:?}", plan.total()),
+        part,
+    ] {
+        oracle.absorb(bound.as_bytes());
+    }
     SessionId::from_bytes(oracle.finish32())
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::run_two_parties;
+    use volery_channel::{run_two_channels, run_two_parties};
     use volery_primitives::Block;
 
     use super::*;
@@ -293,6 +354,43 @@ mod tests {
         }
         let plan = plan::<R>(Some(30_011), Noise::Regular, Security::SemiHonest).unwrap();
         check::<R>(&plan, &[0, 1, 2, 47, 48, 49, 10_007, 1, 10_000, 9856]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no more correlations than the plan was made for")]
+    fn no_more_than_planned() {
+        let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
+        check::<Fp61>(&plan, &[3, 3]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a plan for z64")]
+    fn a_plan_is_for_one_ring() {
+        let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
+        check::<Z64>(&plan, &[3]);
+    }
+
+    /// Plans that differ end the setup, though the first messages have the same lengths.
+    #[test]
+    fn another_plan_is_noticed_in_the_setup() {
+        let session = SessionId::from_bytes([5; 32]);
+        let plans = [6_300_000, 9_000_000]
+            .map(|n| plan::<Z64>(Some(n), Noise::Regular, Security::SemiHonest).unwrap());
+        let (left, right) = Channel::memory_pair();
+        let ((sender, _), (receiver, _)) = run_two_channels(
+            left,
+            right,
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                Sender::<Z64>::setup(&plans[0], session, rng, channel).map(|_| ())
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                Receiver::<Z64>::setup(&plans[1], None, session, rng, channel).map(|_| ())
+            },
+        );
+        assert!(matches!(receiver, Err(Error::PeerMisbehaved(_))));
+        assert!(matches!(sender, Err(Error::Disconnected)));
     }
 
     #[test]

@@ -48,7 +48,10 @@ fn receiver<R: VoleRing>(plan: &Plan, n: usize, seed: u128, channel: &mut Channe
     (receiver.x(), w)
 }
 
-fn outputs<R>(((u, v), (x, w)): ((Vec<R>, Vec<R>), (R, Vec<R>))) -> Outputs<R> {
+type Sent<R> = (Vec<R>, Vec<R>);
+type Received<R> = (R, Vec<R>);
+
+fn outputs<R>(((u, v), (x, w)): (Sent<R>, Received<R>)) -> Outputs<R> {
     Outputs { u, v, x, w }
 }
 

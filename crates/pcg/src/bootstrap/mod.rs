@@ -1,5 +1,5 @@
 //! Protocol 6 of the 2019 paper, round after round: a few correlations become many, and some of those the base of the
-//! next round (Ferret, CCS 2020, section 5, for the bootstrapping).
+//! next round (Ferret, CCS 2020, section 6, for the bootstrapping).
 //!
 //! One pipeline for every ring: `u` in the base ring `B`; `x`, `v`, `w` in its extension `R`.
 //!
@@ -17,14 +17,15 @@
 //! earlier round kept back, or for the first round what [`crate::gilboa`] made.
 //!
 //! A round is set up as a whole: both parties hold one value for each of its `n` outputs (`m`, `r`), and the sums of
-//! `C` are formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn.
+//! `C` are formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise
+//! `3n` elements while the round is set up, and 12 bytes a point for the arrangement.
 //!
 //! Security: semi-honest. The place of the malicious check is after step 2 and before anything is expanded: a
 //! round that has been set up but not checked hands out nothing.
 //!
 //! In a correlated OT the parties are called the other way round: the holder of `x` is its sender.
 //!
-//! Cost: that of [`crate::mpfss`] for each round, 2 messages and what the source of OTs takes.
+//! Cost: that of [`crate::mpfss`] for each round.
 
 mod plan;
 mod rounds;
@@ -36,7 +37,7 @@ use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{ExtensionOf, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::{pages::Buffer, prg::Prg};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     Noise,
@@ -53,7 +54,7 @@ pub struct Sender<B: Ring, R: Ring> {
     rounds: Rounds,
     rng: Prg,
     /// The base of the next round; emptied while a round is under way, so that a failed one leaves nothing.
-    base: Option<(Vec<B>, Vec<R>)>,
+    base: Option<Base<B, R>>,
     expansion: Option<SenderExpansion<B, R>>,
 }
 
@@ -62,10 +63,13 @@ pub struct Receiver<B: Ring, R: ExtensionOf<B>> {
     rounds: Rounds,
     rng: Prg,
     x: R,
-    base: Option<Vec<R>>,
+    base: Option<Buffer<R>>,
     expansion: Option<ReceiverExpansion<R>>,
     ring: std::marker::PhantomData<B>,
 }
+
+/// A sender's base correlations: `u` and `v`.
+pub(crate) type Base<B, R> = (Buffer<B>, Buffer<R>);
 
 /// A sender's round that has been set up.
 struct SenderExpansion<B: Ring, R: Ring> {
@@ -99,7 +103,7 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
     ///
     /// # Panics
     /// If the base is smaller than the plan's.
-    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, base: (Vec<B>, Vec<R>)) -> Self {
+    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, base: Base<B, R>) -> Self {
         assert!(
             base.0.len() >= plan.base() && base.1.len() >= plan.base(),
             "a base for the plan"
@@ -147,7 +151,7 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
         channel: &mut Channel,
     ) -> Result<()> {
         let old = self.expansion.take().map(|expansion| expansion.shares);
-        let (mut a, mut b) = self.base.take().ok_or(Error::Broken)?;
+        let (a, b) = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
             layout,
@@ -155,11 +159,18 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
             prgs,
         } = self.rounds.next();
         // Setup, step 1
-        let positions = sample_positions(step.set.noise, &layout, step.set.t, &mut self.rng);
-        let values: Vec<_> = positions
-            .iter()
-            .map(|_| B::random_noise(&mut self.rng))
-            .collect();
+        let positions = Zeroizing::new(sample_positions(
+            step.set.noise,
+            &layout,
+            step.set.t,
+            &mut self.rng,
+        ));
+        let values = Zeroizing::new(
+            positions
+                .iter()
+                .map(|_| B::random_noise(&mut self.rng))
+                .collect::<Vec<_>>(),
+        );
         // Setup, step 2
         let assignment = layout.assign(&positions);
         let k = step.set.k;
@@ -176,27 +187,27 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
             ot,
             channel,
         )?;
-        let mut noise: Vec<_> = positions.into_iter().zip(values).collect();
-        for dropped in assignment.dropped {
-            noise[dropped].1 = B::ZERO;
+        let places = positions.iter().copied();
+        let mut noise = Noises(places.zip(values.iter().copied()).collect());
+        for dropped in &assignment.dropped {
+            noise.0[*dropped].1 = B::ZERO;
         }
-        noise.sort_unstable_by_key(|(place, _)| *place);
+        noise.0.sort_unstable_by_key(|(place, _)| *place);
         let mut table = Buffer::zeroed(k);
-        for (entry, (u, v)) in table.iter_mut().zip(a.iter().zip(&b)) {
+        for (entry, (u, v)) in table.iter_mut().zip(a.iter().zip(b.iter())) {
             *entry = Pair { u: *u, v: *v };
         }
-        a.zeroize();
-        b.zeroize();
+        drop((a, b));
         let mut expansion = SenderExpansion {
             code,
             table,
             shares,
-            noise: Noises(noise),
+            noise,
             next: 0,
             end: step.keep + step.deliver,
         };
         // The base of the next round
-        let (mut u, mut v) = (vec![B::ZERO; step.keep], vec![R::ZERO; step.keep]);
+        let (mut u, mut v) = (Buffer::zeroed(step.keep), Buffer::zeroed(step.keep));
         expansion.expand(&mut u, &mut v);
         self.base = Some((u, v));
         self.expansion = Some(expansion);
@@ -209,7 +220,7 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
     ///
     /// # Panics
     /// If the base is smaller than the plan's.
-    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, x: R, base: Vec<R>) -> Self {
+    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, x: R, base: Buffer<R>) -> Self {
         assert!(base.len() >= plan.base(), "a base for the plan");
         Self {
             rounds: Rounds::new(plan, session),
@@ -252,7 +263,7 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
         channel: &mut Channel,
     ) -> Result<()> {
         let old = self.expansion.take().map(|expansion| expansion.shares);
-        let mut c = self.base.take().ok_or(Error::Broken)?;
+        let c = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
             layout,
@@ -261,7 +272,7 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
         } = self.rounds.next();
         // Setup, step 2
         let k = step.set.k;
-        let spent = c[k..k + step.trees].to_vec();
+        let spent = Zeroizing::new(c[k..k + step.trees].to_vec());
         let public = Public {
             layout: &layout,
             prgs: &prgs,
@@ -277,7 +288,7 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
         )?;
         let mut table = Buffer::zeroed(k);
         table.copy_from_slice(&c[..k]);
-        c.zeroize();
+        drop(c);
         let mut expansion = ReceiverExpansion {
             code,
             table,
@@ -286,7 +297,7 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
             end: step.keep + step.deliver,
         };
         // The base of the next round
-        let mut w = vec![R::ZERO; step.keep];
+        let mut w = Buffer::zeroed(step.keep);
         expansion.expand(&mut w);
         self.base = Some(w);
         self.expansion = Some(expansion);
@@ -369,20 +380,8 @@ impl<B: Ring> Drop for Noises<B> {
     }
 }
 
-impl<B: Ring, R: Ring> Drop for Sender<B, R> {
-    fn drop(&mut self) {
-        if let Some((u, v)) = &mut self.base {
-            u.zeroize();
-            v.zeroize();
-        }
-    }
-}
-
 impl<B: Ring, R: ExtensionOf<B>> Drop for Receiver<B, R> {
     fn drop(&mut self) {
         self.x.zeroize();
-        if let Some(w) = &mut self.base {
-            w.zeroize();
-        }
     }
 }

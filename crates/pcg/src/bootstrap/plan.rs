@@ -15,7 +15,8 @@ pub const ETA: u32 = 40;
 /// The rounds that both parties will run: a ladder of LPN instances, the last of which repeats.
 ///
 /// Each round spends base correlations and makes more of them; what the next round needs is kept back. The
-/// parties must use equal plans: [`describe`](Self::describe) belongs into the handshake.
+/// parties must use equal plans: the setup of a stream binds the ring, [`total`](Self::total) and
+/// [`describe`](Self::describe) to the session, so that unequal ones fail there; a handshake that holds them says so first.
 ///
 /// An instance with regular noise may be used for its first blocks only: an adversary against the shorter instance is
 /// one against the longer that ignores the other samples.
@@ -137,6 +138,12 @@ impl Plan {
         })
     }
 
+    /// The ring the plan was made for.
+    #[must_use]
+    pub fn field(&self) -> Field {
+        self.field
+    }
+
     /// The noise of all instances.
     #[must_use]
     pub fn noise(&self) -> Noise {
@@ -155,7 +162,7 @@ impl Plan {
         &self.ladder
     }
 
-    /// The plan in one word, equal for equal plans: the instances with their trees in the first round of each.
+    /// The plan in one word: the instances with their trees in the first round of each.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = String::from("gilboa");
@@ -191,7 +198,7 @@ impl Plan {
             (false, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
         };
         format!(
-            "computational Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}"
+            "gap Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}"
         )
     }
 

@@ -1,6 +1,6 @@
 //! What both parties know of a round: its instance, code, trees and hash functions, all public.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use volery_channel::SessionId;
 use volery_primitives::{Block, ro::RandomOracle};
@@ -16,13 +16,13 @@ pub(crate) struct Rounds {
     /// Outputs handed out by the rounds so far.
     delivered: u64,
     /// The arrangement of the last round, which most often serves the next one too.
-    layout: Option<(Step, Rc<Layout>)>,
+    layout: Option<(Step, Arc<Layout>)>,
 }
 
 /// The public side of one round.
 pub(crate) struct Round {
     pub(crate) step: Step,
-    pub(crate) layout: Rc<Layout>,
+    pub(crate) layout: Arc<Layout>,
     pub(crate) code: LocalCode,
     pub(crate) prgs: TreePrgs,
 }
@@ -62,20 +62,20 @@ impl Rounds {
         round
     }
 
-    fn layout(&mut self, step: Step) -> Rc<Layout> {
+    fn layout(&mut self, step: Step) -> Arc<Layout> {
         if let Some((of, layout)) = &self.layout
             && (of.set, of.trees) == (step.set, step.trees)
         {
-            return Rc::clone(layout);
+            return Arc::clone(layout);
         }
-        let layout = Rc::new(match step.set.noise {
+        let layout = Arc::new(match step.set.noise {
             Noise::Regular => Layout::regular(step.trees, step.set.block()),
             Noise::Uniform => {
                 let key = self.public("volery cuckoo hashing of the noise", self.number as u64);
                 Layout::cuckoo(step.n, step.set.t, ETA, key)
             }
         });
-        self.layout = Some((step, Rc::clone(&layout)));
+        self.layout = Some((step, Arc::clone(&layout)));
         layout
     }
 

@@ -1,6 +1,6 @@
 //! The local linear code of primal LPN: the matrix `C` of Protocol 6, ten ones in each column.
 //!
-//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 6. Column `i` of `C` holds ones at ten rows chosen
+//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 7. Column `i` of `C` holds ones at ten rows chosen
 //! independently and uniformly by AES in counter mode under a public seed, fresh for every round of every session.
 //! Two of the ten coincide in about one column out of `k/45`; like the implementations of both papers we
 //! leave that as it is.

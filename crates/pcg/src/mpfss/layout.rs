@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use volery_field::Ring;
 use volery_primitives::{Block, cuckoo, pages::Buffer};
+use zeroize::Zeroize;
 
 use crate::forest::Forest;
 
@@ -34,6 +35,16 @@ pub struct Assignment {
     pub dropped: Vec<usize>,
 }
 
+impl Drop for Assignment {
+    fn drop(&mut self) {
+        self.alphas.zeroize();
+        for point in &mut self.points {
+            *point = None;
+        }
+        self.dropped.zeroize();
+    }
+}
+
 impl Layout {
     /// Regular noise: `blocks` blocks of `size` points, one point in each.
     ///
@@ -42,7 +53,9 @@ impl Layout {
     #[must_use]
     pub fn regular(blocks: usize, size: usize) -> Self {
         Self {
-            n: blocks * size,
+            n: blocks
+                .checked_mul(size)
+                .expect("the domain fits into the address space"),
             forest: Forest::regular(blocks, size),
             kind: Kind::Regular { size },
         }
@@ -57,7 +70,6 @@ impl Layout {
     /// If `3 * n` reaches 2^32.
     #[must_use]
     pub fn cuckoo(n: usize, points: usize, eta: u32, key: Block) -> Self {
-        assert!(n < (1 << 32) / 3, "the leaves are numbered with 32 bits");
         let bin_count = cuckoo::bins_for(points, eta);
         let hasher = cuckoo::Hasher::new(key, bin_count);
         let items: Vec<_> = (0..n).map(|x| Block::from(x as u128)).collect();
@@ -74,6 +86,10 @@ impl Layout {
         }
         // A bin that no point of the domain falls into is covered by a tree of one leaf that stands for nothing.
         let forest = Forest::new(sizes.iter().map(|size| *size.max(&1)));
+        assert!(
+            u32::try_from(forest.leaves()).is_ok(),
+            "the leaves are numbered with 32 bits"
+        );
         // The canonical order within a bin, `pos_l`, is that of the points; from here on `places` names leaves.
         let mut next: Vec<_> = (0..bin_count)
             .map(|bin| forest.leaves_of(bin).start as u32)

@@ -19,7 +19,8 @@
 //! functions and `m` bins, from `ParamGen(n, t, eta)`: [`volery_primitives::cuckoo::bins_for`]. The hash key is public
 //! and comes from the session.
 //!
-//! Security: semi-honest (Theorem A.9). P1 sees only `d`, masked by `u`.
+//! Security: semi-honest. P1 sees `d`, which is uniform because each `u_l` is and is used once, and then only what Protocol 3
+//! shows it; P2 sees what Protocol 3 shows it (Theorem A.6 for each tree; Theorem A.9 is the same for Protocol 4).
 //! Cost: for `m` trees with `L` levels together: `m` base correlations of the base ring from P2, the OTs of Protocol 2
 //! (`L` of them), `m` ring elements from P1.
 
@@ -31,6 +32,7 @@ use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::{pages::Buffer, prg::Prg};
+use zeroize::Zeroizing;
 
 use crate::{chosen, ggm::TreePrgs, rot, spfss};
 
@@ -54,7 +56,7 @@ pub struct Public<'a> {
 pub fn send<B: Ring, R: ExtensionOf<B>, C: CotSender>(
     Public { layout, prgs }: Public<'_>,
     x: R,
-    mut base: Vec<R>,
+    mut base: Zeroizing<Vec<R>>,
     mut leaves: Buffer<R>,
     rng: &mut Prg,
     ot: &mut flavour::Sender<C>,
@@ -90,13 +92,15 @@ pub fn receive<B: Ring, R: ExtensionOf<B>, C: CotReceiver>(
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Buffer<R>> {
-    let z: Vec<_> = assignment
-        .points
-        .iter()
-        .map(|point| point.map_or(B::ZERO, |point| values[point]))
-        .collect(); // step 3a
+    let z: Zeroizing<Vec<_>> = Zeroizing::new(
+        assignment
+            .points
+            .iter()
+            .map(|point| point.map_or(B::ZERO, |point| values[point]))
+            .collect(),
+    ); // step 3a
     chosen::send_input(&z, u, channel)?; // step 3b
-    let beta: Vec<_> = v.iter().map(|v| -*v).collect();
+    let beta: Zeroizing<Vec<_>> = Zeroizing::new(v.iter().map(|v| -*v).collect());
     spfss::receive(
         layout.forest(),
         prgs,
@@ -149,7 +153,7 @@ mod tests {
                 send::<B, R, _>(
                     public,
                     x,
-                    w,
+                    w.into(),
                     layout.leaves(None),
                     &mut rng,
                     &mut ot,
