@@ -58,3 +58,8 @@ pub use volery_ot as ot;
 
 /// From a few correlations to millions: trees, LPN, vector OLE.
 pub use volery_pcg as pcg;
+
+/// The example of the README, compiled and run by the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -52,7 +52,7 @@ impl Sender {
         rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let keys = Zeroizing::new(base::send(R::BITS as usize, session, rng, channel)?);
+        let keys = base::send(R::BITS as usize, session, rng, channel)?;
         Ok(Self {
             seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect(),
         })
@@ -94,7 +94,7 @@ impl<R: Ring> Receiver<R> {
         for i in 0..R::BITS {
             choices[i as usize / 8] |= x.bit(i).unwrap_u8() << (i % 8);
         }
-        let keys = Zeroizing::new(base::receive(&choices, n, session, rng, channel)?);
+        let keys = base::receive(&choices, n, session, rng, channel)?;
         Ok(Self {
             x,
             seeds: keys.iter().copied().map(Prg::new).collect(),

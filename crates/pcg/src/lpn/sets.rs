@@ -78,7 +78,7 @@ const fn paper80(name: &'static str, log_n: u32, k: usize, t: usize) -> LpnSet {
     }
 }
 
-static SETS: [LpnSet; 16] = [
+static SETS: [LpnSet; 15] = [
     set("r14", 17_536, 4_608, 274, Noise::Regular),
     set("r17", 134_144, 11_008, 1_048, Noise::Regular),
     set("b10", 870_400, 1 << 16, 850, Noise::Regular),
@@ -88,7 +88,6 @@ static SETS: [LpnSet; 16] = [
     set("u17", 134_000, 12_288, 751, Noise::Uniform),
     set("u20", 1_048_576, 1 << 16, 1_008, Noise::Uniform),
     set("u21", 2_396_160, 1 << 17, 1_100, Noise::Uniform),
-    set("u22", 6_225_920, 1 << 18, 1_358, Noise::Uniform),
     paper80("paper80-14", 14, 3_482, 192),
     paper80("paper80-16", 16, 7_391, 382),
     paper80("paper80-18", 18, 15_336, 741),

@@ -7,6 +7,9 @@ use zeroize::Zeroize;
 
 use crate::forest::Forest;
 
+/// Points that one task of the thread pool works on.
+const TASK: usize = 1 << 12;
+
 /// The public arrangement of the domain `0..n` in trees, at most one point a tree.
 pub struct Layout {
     n: usize,
@@ -72,12 +75,17 @@ impl Layout {
     pub fn cuckoo(n: usize, points: usize, eta: u32, key: Block) -> Self {
         let bin_count = cuckoo::bins_for(points, eta);
         let hasher = cuckoo::Hasher::new(key, bin_count);
-        let items: Vec<_> = (0..n).map(|x| Block::from(x as u128)).collect();
         let mut places = vec![[0; 3]; n];
-        items
-            .par_chunks(1 << 12)
-            .zip(places.par_chunks_mut(1 << 12))
-            .for_each(|(items, bins)| hasher.bins_slice(items, bins));
+        places
+            .par_chunks_mut(TASK)
+            .enumerate()
+            .for_each(|(task, bins)| {
+                let first = task * TASK;
+                let items: Vec<_> = (first..first + bins.len())
+                    .map(|x| Block::from(x as u128))
+                    .collect();
+                hasher.bins_slice(&items, bins);
+            });
         let mut sizes = vec![0usize; bin_count];
         for bins in &places {
             for bin in bins {
@@ -202,8 +210,8 @@ impl Layout {
             return leaves;
         };
         let mut sums = Buffer::zeroed(self.n);
-        sums.par_chunks_mut(1 << 12)
-            .zip(places.par_chunks(1 << 12))
+        sums.par_chunks_mut(TASK)
+            .zip(places.par_chunks(TASK))
             .for_each(|(sums, places)| {
                 for (sum, place) in sums.iter_mut().zip(places) {
                     *sum = place
