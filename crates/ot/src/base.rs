@@ -23,10 +23,24 @@
 //! corrupt receiver may choose the one that it gets; an honest party's other keys are uniform to the peer. That is
 //! enough for seeds of an OT extension, and not for giving the keys to an application as uniform messages.
 //!
-//! Security: malicious, universally composable in the random oracle model under the computational (gap)
-//! Diffie-Hellman assumption. One `A` serves a whole batch because the session, both messages, the number and the side
-//! enter every key. Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice bits
-//! take part in masked selections only.
+//! Security: malicious, universally composable, with `H` and `RO` random oracles.
+//!
+//! * *Corrupt sender*: nothing is assumed. `R_0` and `R_1` are both uniform whatever `c` is, so the choice bits are
+//!   hidden from any sender; a simulator that answers `H` knows the logarithms of both `P_j` and so both keys.
+//! * *Corrupt receiver*: gap Diffie-Hellman with a fixed element. Given `A = s*G` and a uniform `B`, nobody finds
+//!   `s*B`, even with an oracle that says of any `P`, `Z` whether `Z = s*P`. To tell a key `k_{1-c}` from random, the
+//!   receiver must ask `RO` for `s*P_{1-c}`. A reduction embeds `B` in the answer of `H` that completes `P_{1-c}` and
+//!   reads `s*B` off that question. It does not know `s`, while `P_c` is of the receiver's making: it needs the oracle
+//!   to give the receiver, for all OTs of the batch, the `k_c` that agree with its questions to `RO`. Without the
+//!   oracle (plain computational Diffie-Hellman) it would have to guess them, all at once as they share `A`. The
+//!   reduction is not tight: it guesses which two questions to `H` make the pair of an OT.
+//! * *One `A` for the batch*: equal or related `P_j` in several OTs have equal or related `s*P_j`, so these must not
+//!   be used but through a hash that tells the OTs apart. The number and the side enter `H`, and with `tau` (the
+//!   session, `A` and all `R_0`, `R_1`) they enter every key. Keys of different OTs, sides, batches or sessions are
+//!   then answers to different questions. A key that was a function of `s*P_j` alone would not do (ePrint 2021/682).
+//!
+//! Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice bits take part in
+//! masked selections only.
 //!
 //! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the receiver.
 
@@ -41,7 +55,7 @@ use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::{Error, Result};
 
@@ -54,7 +68,10 @@ const TABLE_FROM: usize = 64;
 /// The two encodings `R_0`, `R_1` that the receiver sends for one OT.
 type Pair = [[u8; POINT]; 2];
 
-/// Sender: the two keys of each of `n` OTs.
+/// The keys of all OTs.
+type Keys<T> = Zeroizing<Vec<T>>;
+
+/// Sender: the two keys of each of `n` OTs, wiped when dropped.
 ///
 /// # Errors
 /// If the channel fails, or if the peer sent something that is not a valid group element.
@@ -63,11 +80,12 @@ pub fn send(
     session: SessionId,
     rng: &mut Prg,
     channel: &mut Channel,
-) -> Result<Vec<[Block; 2]>> {
+) -> Result<Zeroizing<Vec<[Block; 2]>>> {
     Ok(send_bound(n, session, rng, channel)?.0)
 }
 
-/// Receiver: the key of each of `n` OTs that its choice bit in `choices` (packed, low bit first) asks for.
+/// Receiver: the key of each of `n` OTs that its choice bit in `choices` (packed, low bit first) asks for, wiped when
+/// dropped.
 ///
 /// # Panics
 /// If `choices.len()` is not `n.div_ceil(8)`.
@@ -80,7 +98,7 @@ pub fn receive(
     session: SessionId,
     rng: &mut Prg,
     channel: &mut Channel,
-) -> Result<Vec<Block>> {
+) -> Result<Zeroizing<Vec<Block>>> {
     Ok(receive_bound(choices, n, session, rng, channel)?.0)
 }
 
@@ -90,16 +108,15 @@ pub(crate) fn send_bound(
     session: SessionId,
     rng: &mut Prg,
     channel: &mut Channel,
-) -> Result<(Vec<[Block; 2]>, [u8; 32])> {
-    let mut secret = random_scalar(rng); // step 1
-    let public = (&secret * RISTRETTO_BASEPOINT_TABLE).compress().to_bytes();
+) -> Result<(Keys<[Block; 2]>, [u8; 32])> {
+    let secret = random_scalar(rng); // step 1
+    let public = (&*secret * RISTRETTO_BASEPOINT_TABLE).compress().to_bytes();
     channel.send(&public)?; // step 2
     let mut pairs = vec![Pair::default(); n];
     channel.recv(bytemuck::cast_slice_mut(&mut pairs))?;
     let tau = transcript(session, &public, &pairs);
-    let keys = sender_keys(&secret, session, &tau, &pairs); // step 3
-    secret.zeroize();
-    Ok((keys?, tau))
+    let keys = sender_keys(&secret, session, &tau, &pairs)?; // step 3
+    Ok((keys, tau))
 }
 
 /// [`receive`], with a hash of both messages for the transcript of an enclosing protocol.
@@ -109,45 +126,52 @@ pub(crate) fn receive_bound(
     session: SessionId,
     rng: &mut Prg,
     channel: &mut Channel,
-) -> Result<(Vec<Block>, [u8; 32])> {
+) -> Result<(Keys<Block>, [u8; 32])> {
     assert_eq!(choices.len(), n.div_ceil(8), "one packed bit per OT");
-    let (mut halves, pairs) = blind(choices, n, session, rng); // step 1
+    let (halves, pairs) = blind(choices, n, session, rng); // step 1
     channel.send(bytemuck::cast_slice(&pairs))?; // step 2
     let mut public = [0; POINT];
     channel.recv(&mut public)?;
     let tau = transcript(session, &public, &pairs);
-    let keys = receiver_keys(choices, &halves, &tau, &public); // step 3
-    halves.zeroize();
-    Ok((keys?, tau))
+    let keys = receiver_keys(choices, &halves, &tau, &public)?; // step 3
+    Ok((keys, tau))
 }
 
 /// Step 1 of the receiver: `a/2` and the message of each OT.
 ///
 /// Halves, because the encoder that shares one inversion among many points encodes the doubles of its arguments.
-fn blind(choices: &[u8], n: usize, session: SessionId, rng: &mut Prg) -> (Vec<Scalar>, Vec<Pair>) {
-    let mut random = vec![[0; 64]; n];
-    rng.fill_bytes(bytemuck::cast_slice_mut(&mut random));
-    let halves: Vec<Scalar> = (0..n).map(|_| random_scalar(rng)).collect();
+///
+/// Whoever sees which of the two messages was made without a logarithm knows the choice: both lists are wiped.
+fn blind(
+    choices: &[u8],
+    n: usize,
+    session: SessionId,
+    rng: &mut Prg,
+) -> (Zeroizing<Vec<Scalar>>, Vec<Pair>) {
+    let mut random = Zeroizing::new(vec![[0; 64]; n]);
+    rng.fill_bytes(random.as_flattened_mut());
+    let halves: Zeroizing<Vec<Scalar>> =
+        Zeroizing::new((0..n).map(|_| *random_scalar(rng)).collect());
 
     // R_{1-c} = 2*X with X uniform is uniform too, as the order of the group is odd.
-    let free: Vec<RistrettoPoint> = random
-        .par_iter()
-        .map(RistrettoPoint::from_uniform_bytes)
-        .collect();
-    let free = RistrettoPoint::double_and_compress_batch(&free);
+    let free: Zeroizing<Vec<RistrettoPoint>> = Zeroizing::new(
+        random
+            .par_iter()
+            .map(RistrettoPoint::from_uniform_bytes)
+            .collect(),
+    );
+    let free = Zeroizing::new(RistrettoPoint::double_and_compress_batch(free.iter()));
 
-    let bound: Vec<RistrettoPoint> = (0..n)
-        .into_par_iter()
-        .map(|i| {
-            let side = choice(choices, i).unwrap_u8();
-            &halves[i] * RISTRETTO_BASEPOINT_TABLE - half_hash(session, i, side, free[i].as_bytes())
-        })
-        .collect();
-    let bound = RistrettoPoint::double_and_compress_batch(&bound);
+    let bound = (0..n).into_par_iter().map(|i| {
+        let side = choice(choices, i).unwrap_u8();
+        &halves[i] * RISTRETTO_BASEPOINT_TABLE - half_hash(session, i, side, free[i].as_bytes())
+    });
+    let bound: Zeroizing<Vec<RistrettoPoint>> = Zeroizing::new(bound.collect());
+    let bound = Zeroizing::new(RistrettoPoint::double_and_compress_batch(bound.iter()));
 
     let pairs = free
         .iter()
-        .zip(&bound)
+        .zip(bound.iter())
         .enumerate()
         .map(|(i, (free, bound))| {
             let mut pair = [bound.to_bytes(), free.to_bytes()];
@@ -159,7 +183,6 @@ fn blind(choices: &[u8], n: usize, session: SessionId, rng: &mut Prg) -> (Vec<Sc
             pair
         })
         .collect();
-    random.zeroize();
     (halves, pairs)
 }
 
@@ -169,13 +192,15 @@ fn sender_keys(
     session: SessionId,
     tau: &[u8; 32],
     pairs: &[Pair],
-) -> Result<Vec<[Block; 2]>> {
+) -> Result<Zeroizing<Vec<[Block; 2]>>> {
     let half = Zeroizing::new(secret.div_by_2());
-    let shared = pairs
-        .par_iter()
+    // Filled in place: a list that is collected until the first error leaves copies behind.
+    let mut shared = Zeroizing::new(vec![[RistrettoPoint::identity(); 2]; pairs.len()]);
+    shared
+        .par_iter_mut()
+        .zip(pairs)
         .enumerate()
-        .map(|(i, pair)| {
-            let mut shared = [RistrettoPoint::identity(); 2];
+        .try_for_each(|(i, (shared, pair))| {
             for (side, shared) in shared.iter_mut().enumerate() {
                 let own = decode(&pair[side])?;
                 let other = half_hash(session, i, side as u8, &pair[1 - side]);
@@ -185,17 +210,16 @@ fn sender_keys(
                 }
                 *shared = point * *half;
             }
-            Ok(shared)
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let mut shared = shared.into_flattened();
-    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(&shared));
-    shared.zeroize();
-    Ok(encoded
+            Ok(())
+        })?;
+    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(
+        shared.as_flattened(),
+    ));
+    let keys = encoded
         .chunks_exact(2)
         .enumerate()
-        .map(|(i, shared)| [0, 1].map(|side| key(tau, i, side, &shared[usize::from(side)])))
-        .collect())
+        .map(|(i, shared)| [0, 1].map(|side| key(tau, i, side, &shared[usize::from(side)])));
+    Ok(Zeroizing::new(keys.collect()))
 }
 
 /// Step 3 of the receiver, for the sender's message `public`.
@@ -204,22 +228,21 @@ fn receiver_keys(
     halves: &[Scalar],
     tau: &[u8; 32],
     public: &[u8; POINT],
-) -> Result<Vec<Block>> {
+) -> Result<Zeroizing<Vec<Block>>> {
     let public = decode(public)?;
     // A table costs as much as some thirty multiplications, and halves the cost of each.
-    let mut shared: Vec<RistrettoPoint> = if halves.len() >= TABLE_FROM {
+    let shared: Zeroizing<Vec<RistrettoPoint>> = Zeroizing::new(if halves.len() >= TABLE_FROM {
         let table = RistrettoBasepointTable::create(&public);
         halves.par_iter().map(|half| half * &table).collect()
     } else {
         halves.iter().map(|half| half * public).collect()
-    };
-    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(&shared));
-    shared.zeroize();
-    Ok(encoded
+    });
+    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(shared.iter()));
+    let keys = encoded
         .iter()
         .enumerate()
-        .map(|(i, shared)| key(tau, i, choice(choices, i).unwrap_u8(), shared))
-        .collect())
+        .map(|(i, shared)| key(tau, i, choice(choices, i).unwrap_u8(), shared));
+    Ok(Zeroizing::new(keys.collect()))
 }
 
 /// Half of `H(sid, i, side, other)`: a uniform element whose double is the hash of the figure.
@@ -270,10 +293,10 @@ fn choice(choices: &[u8], i: usize) -> Choice {
 }
 
 /// A uniform scalar, by reduction of 512 bits.
-fn random_scalar(rng: &mut Prg) -> Scalar {
+fn random_scalar(rng: &mut Prg) -> Zeroizing<Scalar> {
     let mut wide = Zeroizing::new([0; 64]);
     rng.fill_bytes(&mut *wide);
-    Scalar::from_bytes_mod_order_wide(&wide)
+    Zeroizing::new(Scalar::from_bytes_mod_order_wide(&wide))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
+use zeroize::Zeroizing;
 
 /// Bytes that hold `n` packed bits.
 pub(crate) fn bytes_for(n: usize) -> usize {
@@ -32,14 +33,14 @@ pub(crate) fn xor_blocks(acc: &mut [Block], x: &[Block]) {
 ///
 /// # Panics
 /// If the caller's `delta` is zero.
-pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Block {
+pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Zeroizing<Block> {
     if let Some(delta) = delta {
         assert!(delta != Block::ZERO, "delta must not be zero");
-        return delta;
+        return Zeroizing::new(delta);
     }
     loop {
-        let delta = rng.block();
-        if delta != Block::ZERO {
+        let delta = Zeroizing::new(rng.block());
+        if *delta != Block::ZERO {
             return delta;
         }
     }

@@ -24,7 +24,8 @@
 //! parties in the ideal cipher model; over the semi-honest one (`iknp`) all forms are semi-honest only. Two objects
 //! made for the same parties must have different sessions, and each must have its own source.
 //!
-//! `u` hides `x`; a wrong `d` only changes the receiver's own choice.
+//! `u` hides `x`; a wrong `d` only changes the receiver's own choice. A `d` whose unused bits are not zero is refused:
+//! it has one encoding. A call that failed deletes the source on the sender's side.
 //!
 //! Cost beyond the source's, per batch of at most 2^16 OTs:
 //!
@@ -45,14 +46,15 @@ use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
 use crate::bits::{bytes_for, correct, mask};
-use crate::{CotReceiver, CotSender, Result};
+use crate::until_failure::UntilFailure;
+use crate::{CotReceiver, CotSender, Error, Result};
 
 /// The most OTs that are made at a time; whole bytes of choice bits.
 const BATCH: usize = 1 << 16;
 
 /// The party that holds `delta` and gives the messages.
 pub struct Sender<C> {
-    cot: C,
+    cot: UntilFailure<C>,
     hash: RunningHash,
 }
 
@@ -60,14 +62,17 @@ impl<C: CotSender> Sender<C> {
     /// OTs from the source `cot`, with hashes keyed by `session`.
     pub fn new(cot: C, session: SessionId) -> Self {
         Self {
-            cot,
+            cot: UntilFailure::new(cot),
             hash: RunningHash::new(session),
         }
     }
 
     /// The global difference of the source.
+    ///
+    /// # Panics
+    /// If a call failed: nothing is left of the source.
     pub fn delta(&self) -> Block {
-        self.cot.delta()
+        self.cot.get().delta()
     }
 
     /// Correlated OT with random choice bits: fill `v` so that the receiver's `w = v + u*delta`.
@@ -75,24 +80,23 @@ impl<C: CotSender> Sender<C> {
     /// # Errors
     /// Those of the source.
     pub fn correlated(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        for v in v.chunks_mut(BATCH) {
-            self.cot.extend(v, channel)?;
-        }
-        Ok(())
+        self.cot
+            .call(|cot| v.chunks_mut(BATCH).try_for_each(|v| cot.extend(v, channel)))
     }
 
     /// Correlated OT whose choice bits the receiver picks: fill `v` so that the receiver's `w = v + x*delta`.
     ///
     /// # Errors
-    /// Those of the source; if the channel fails.
+    /// Those of the source; if the channel fails; if the receiver's message is no bit string of this length.
     pub fn correlated_chosen(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        for v in v.chunks_mut(BATCH) {
-            self.cot.extend(v, channel)?;
-            let mut difference = vec![0; bytes_for(v.len())];
-            channel.recv(&mut difference)?;
-            correct(self.cot.delta(), v, &difference);
-        }
-        Ok(())
+        self.cot.call(|cot| {
+            v.chunks_mut(BATCH).try_for_each(|v| {
+                cot.extend(v, channel)?;
+                let difference = recv_difference(v.len(), channel)?;
+                correct(cot.delta(), v, &difference);
+                Ok(())
+            })
+        })
     }
 
     /// Random OT with random choice bits: fill every `m[i]` with two random messages.
@@ -103,7 +107,7 @@ impl<C: CotSender> Sender<C> {
         for m in m.chunks_mut(BATCH) {
             let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
             self.correlated(&mut v, channel)?;
-            self.hash.pairs(self.cot.delta(), &v, m);
+            self.hash.pairs(self.delta(), &v, m);
         }
         Ok(())
     }
@@ -116,7 +120,7 @@ impl<C: CotSender> Sender<C> {
         for m in m.chunks_mut(BATCH) {
             let mut v = Zeroizing::new(vec![Block::ZERO; m.len()]);
             self.correlated_chosen(&mut v, channel)?;
-            self.hash.pairs(self.cot.delta(), &v, m);
+            self.hash.pairs(self.delta(), &v, m);
         }
         Ok(())
     }
@@ -316,6 +320,20 @@ impl<C: CotReceiver> Receiver<C> {
         }
         Ok(())
     }
+}
+
+/// The receiver's `d` for `n` OTs.
+fn recv_difference(n: usize, channel: &mut Channel) -> Result<Vec<u8>> {
+    let mut difference = vec![0; bytes_for(n)];
+    channel.recv(&mut difference)?;
+    let mut used = difference.clone();
+    clear_from(&mut used, n);
+    if used != difference {
+        return Err(Error::PeerMisbehaved(
+            "unused bits of the corrected choices are not zero",
+        ));
+    }
+    Ok(difference)
 }
 
 /// The hash that breaks correlations, with the number of the next OT.

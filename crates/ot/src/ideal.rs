@@ -2,6 +2,8 @@
 //!
 //! Both ends expand the same seed, so they agree without a message; each of them could compute the other's values.
 //!
+//! Compiled only with the Cargo feature `ideal`, which no normal dependency may turn on.
+//!
 //! Cost: no message.
 
 use volery_channel::Channel;

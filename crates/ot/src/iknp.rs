@@ -30,14 +30,20 @@ use volery_primitives::transpose::transpose_128;
 use zeroize::Zeroizing;
 
 use crate::bits::{bytes_for, delta_or_random, mask, xor_blocks};
-use crate::{CotReceiver, CotSender, Error, Result, base};
+use crate::until_failure::UntilFailure;
+use crate::{CotReceiver, CotSender, Result, base};
 
 /// The most correlations of one batch; a multiple of 128.
 const BATCH: usize = 1 << 15;
 
 /// The party that holds `delta`.
-pub struct Sender {
-    delta: Block,
+///
+/// Dropping it, or a failed call, wipes `delta` and the keys.
+pub struct Sender(UntilFailure<LiveSender>);
+
+/// What the sender holds.
+struct LiveSender {
+    delta: Zeroizing<Block>,
     rows: Vec<Aes128>,
     progress: Progress,
 }
@@ -59,26 +65,23 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Self> {
         let delta = delta_or_random(delta, &mut rng);
-        let keys = Zeroizing::new(base::receive(
-            &delta.to_bytes(),
-            128,
-            session,
-            &mut rng,
-            channel,
-        )?);
-        Ok(Self {
+        let choices = Zeroizing::new(delta.to_bytes());
+        let keys = base::receive(&choices[..], 128, session, &mut rng, channel)?;
+        Ok(Self(UntilFailure::new(LiveSender {
             delta,
             rows: keys.iter().map(|&key| Aes128::new(key)).collect(),
             progress: Progress::default(),
-        })
+        })))
     }
+}
 
+impl LiveSender {
     fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         let row_blocks = v.len().div_ceil(128);
         let first = self.progress.take(row_blocks);
         let mut d = vec![Block::ZERO; 128 * row_blocks];
         channel.recv_blocks(&mut d)?; // step 2
-        let q = rows_of_sender(&self.rows, first, self.delta, &d); // step 3
+        let q = rows_of_sender(&self.rows, first, *self.delta, &d); // step 3
         write_columns(&q, v); // step 4
         Ok(())
     }
@@ -86,21 +89,22 @@ impl Sender {
 
 impl CotSender for Sender {
     fn delta(&self) -> Block {
-        self.delta
+        *self.0.get().delta
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.progress.enter()?;
-        for v in v.chunks_mut(BATCH) {
-            self.batch(v, channel)?;
-        }
-        self.progress.leave();
-        Ok(())
+        self.0
+            .call(|live| v.chunks_mut(BATCH).try_for_each(|v| live.batch(v, channel)))
     }
 }
 
 /// The party that holds the choice bits.
-pub struct Receiver {
+///
+/// Dropping it, or a failed call, wipes the keys.
+pub struct Receiver(UntilFailure<LiveReceiver>);
+
+/// What the receiver holds.
+struct LiveReceiver {
     rows: Vec<[Aes128; 2]>,
     choices: Prg,
     progress: Progress,
@@ -112,14 +116,16 @@ impl Receiver {
     /// # Errors
     /// If the channel fails, or if the peer sent an invalid group element.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let keys = Zeroizing::new(base::send(128, session, &mut rng, channel)?);
-        Ok(Self {
+        let keys = base::send(128, session, &mut rng, channel)?;
+        Ok(Self(UntilFailure::new(LiveReceiver {
             rows: keys.iter().map(|pair| pair.map(Aes128::new)).collect(),
             choices: rng,
             progress: Progress::default(),
-        })
+        })))
     }
+}
 
+impl LiveReceiver {
     fn batch(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
         let row_blocks = w.len().div_ceil(128);
         let first = self.progress.take(row_blocks);
@@ -142,37 +148,21 @@ impl CotReceiver for Receiver {
             bytes_for(w.len()),
             "one packed bit per correlation"
         );
-        self.progress.enter()?;
-        for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
-            self.batch(u, w, channel)?;
-        }
-        self.progress.leave();
-        Ok(())
+        self.0.call(|live| {
+            u.chunks_mut(BATCH / 8)
+                .zip(w.chunks_mut(BATCH))
+                .try_for_each(|(u, w)| live.batch(u, w, channel))
+        })
     }
 }
 
-/// The number of the next 128 columns, and whether a call failed.
+/// The number of the next 128 columns.
 #[derive(Default)]
 struct Progress {
     next: u128,
-    poisoned: bool,
 }
 
 impl Progress {
-    fn enter(&mut self) -> Result<()> {
-        if self.poisoned {
-            return Err(Error::PeerMisbehaved(
-                "an earlier call of this OT extension failed",
-            ));
-        }
-        self.poisoned = true;
-        Ok(())
-    }
-
-    fn leave(&mut self) {
-        self.poisoned = false;
-    }
-
     fn take(&mut self, row_blocks: usize) -> u128 {
         let first = self.next;
         self.next += row_blocks as u128;
@@ -205,7 +195,7 @@ fn rows_of_sender(
     delta: Block,
     d: &[Block],
 ) -> Zeroizing<Vec<Block>> {
-    let bits = delta.to_bytes();
+    let bits = Zeroizing::new(delta.to_bytes());
     let row_blocks = d.len() / 128;
     let mut q = Zeroizing::new(vec![Block::ZERO; d.len()]);
     let rows = q
@@ -213,7 +203,7 @@ fn rows_of_sender(
         .zip(d.chunks_exact(row_blocks));
     for (i, (key, (q, d))) in keys.iter().zip(rows).enumerate() {
         key.ctr(first, q);
-        let mask = mask(&bits, i);
+        let mask = mask(&bits[..], i);
         for (q, d) in q.iter_mut().zip(d) {
             *q ^= mask & *d;
         }

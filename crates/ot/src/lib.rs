@@ -13,7 +13,8 @@
 //! * [`softspoken`]: many COTs from 128 base OTs, secure against malicious parties;
 //! * [`iknp`]: the semi-honest baseline, for comparison only;
 //! * [`flavour`]: every other form of OT (chosen choice bits, random or chosen messages) from any source of COTs;
-//! * [`ideal`]: a trusted dealer, for the tests of upper layers.
+//! * `ideal`: a trusted dealer without any security, for the tests of upper layers; there only with the Cargo feature
+//!   `ideal`.
 //!
 //! Roles: the *sender* of a COT holds `delta`, whoever else sends or receives messages on the way.
 //!
@@ -56,9 +57,11 @@
 pub mod base;
 mod bits;
 pub mod flavour;
+#[cfg(any(test, feature = "ideal"))]
 pub mod ideal;
 pub mod iknp;
 pub mod softspoken;
+mod until_failure;
 
 use volery_channel::Channel;
 use volery_primitives::Block;
@@ -68,17 +71,20 @@ pub use volery_channel::{Error, Result};
 /// The holder of `delta` in a source of correlated OTs, `w = v + u*delta` in GF(2)^128.
 ///
 /// `extend` may be called any number of times, with any lengths; the receiver must make the same calls with the same
-/// lengths. An implementation must not write an output that has not passed its checks, and must refuse every call
-/// after a failed one.
+/// lengths. An implementation must not write an output that has not passed its checks. After a failed call it must
+/// refuse every other one with [`Error::Broken`], and should have deleted what it held.
 pub trait CotSender {
     /// The global difference `delta`, the same for all correlations of this source.
+    ///
+    /// # Panics
+    /// If a call failed: `delta` is deleted with everything else, as the peer may know some of it.
     fn delta(&self) -> Block;
 
     /// Fill `v` with `v.len()` fresh values.
     ///
     /// # Errors
-    /// If the channel fails, or if the peer was caught cheating, now or before. The content of `v` is then unspecified
-    /// and must not be used.
+    /// If the channel fails, or if the peer is caught cheating. The content of `v` is then unspecified and must not be
+    /// used. [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()>;
 }
 
@@ -91,7 +97,8 @@ pub trait CotReceiver {
     /// If `u.len()` is not `w.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// If the channel fails, now or before. The content of `u` and `w` is then unspecified and must not be used.
+    /// If the channel fails. The content of `u` and `w` is then unspecified and must not be used. [`Error::Broken`] if
+    /// an earlier call failed.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()>;
 }
 

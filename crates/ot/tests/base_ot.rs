@@ -17,7 +17,7 @@ fn the_receiver_gets_the_key_it_asks_for_and_no_other() {
         );
         assert_eq!((pairs.len(), keys.len()), (n, n));
         let mut seen = std::collections::HashSet::new();
-        for (i, (pair, &key)) in pairs.iter().zip(&keys).enumerate() {
+        for (i, (pair, &key)) in pairs.iter().zip(keys.iter()).enumerate() {
             assert_eq!(pair[usize::from(bit(&choices, i))], key, "OT {i} of {n}");
             assert!(
                 pair.iter().all(|&key| seen.insert(u128::from(key))),

@@ -3,11 +3,13 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use common::*;
 use volery_channel::tamper::Tampered;
 use volery_channel::{Channel, Error, memory, run_two_channels};
 use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{CotReceiver, CotSender, base};
+use volery_ot::{CotReceiver, CotSender, base, flavour, ideal, iknp};
 use volery_primitives::Block;
 
 const N: usize = 200;
@@ -30,27 +32,34 @@ fn softspoken_run(sender: Channel, receiver: Channel, field: SmallField) -> Ends
             let result = cot.extend(&mut v, channel);
             if result.is_err() {
                 assert!(v.iter().all(|&v| v == Block::ZERO), "nothing is given out");
-                assert!(matches!(
-                    cot.extend(&mut v, channel),
-                    Err(Error::PeerMisbehaved(_))
-                ));
-                assert!(matches!(
-                    cot.extend(&mut [], channel),
-                    Err(Error::PeerMisbehaved(_))
-                ));
+                assert!(matches!(cot.extend(&mut v, channel), Err(Error::Broken)));
+                assert!(matches!(cot.extend(&mut [], channel), Err(Error::Broken)));
+                let delta = AssertUnwindSafe(|| cot.delta());
+                assert!(catch_unwind(delta).is_err(), "delta is deleted");
             }
             result.map(|()| v)
         },
         |channel| {
             let mut cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel)?;
-            cot.extend(
-                &mut vec![0; N.div_ceil(8)],
-                &mut vec![Block::ZERO; N],
-                channel,
-            )
+            extend_or_broken(&mut cot, channel)
         },
     );
     Ends { sender, receiver }
+}
+
+/// One extension of a receiver; if it fails, the object is dead.
+fn extend_or_broken(cot: &mut impl CotReceiver, channel: &mut Channel) -> Result<(), Error> {
+    let (mut u, mut w) = (vec![0; N.div_ceil(8)], vec![Block::ZERO; N]);
+    let result = cot.extend(&mut u, &mut w, channel);
+    if result.is_err() {
+        let again = cot.extend(&mut u, &mut w, channel);
+        assert!(matches!(again, Err(Error::Broken)));
+        assert!(matches!(
+            cot.extend(&mut [], &mut [], channel),
+            Err(Error::Broken)
+        ));
+    }
+    result
 }
 
 /// Bytes of the receiver's messages: `A`, trees, tags, corrections, response.
@@ -122,6 +131,74 @@ fn a_cut_connection_is_an_error_and_kills_the_object() {
             "after {end} bytes"
         );
         assert!(ends.receiver.is_err(), "after {end} bytes");
+    }
+}
+
+#[test]
+fn an_iknp_object_is_dead_after_an_error_on_a_living_channel() {
+    for end in [32, 1000, 32 + 16 * 256 - 1] {
+        let (sender, receiver) = memory::pair();
+        let receiver = Tampered::truncated(receiver, end);
+        let ((sender, _), _) = run_two_channels(
+            Channel::new(sender),
+            Channel::new(receiver),
+            |channel| {
+                let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel)?;
+                let result = cot.extend(&mut [Block::ZERO; N], channel);
+                // Not for want of a channel: another one does not help.
+                let (mut other, _peer) = Channel::memory_pair();
+                assert!(matches!(
+                    cot.extend(&mut [], &mut other),
+                    Err(Error::Broken)
+                ));
+                let delta = AssertUnwindSafe(|| cot.delta());
+                assert!(catch_unwind(delta).is_err(), "delta is deleted");
+                result
+            },
+            |channel| {
+                let mut cot = iknp::Receiver::setup(SESSION, rng(2), channel)?;
+                extend_or_broken(&mut cot, channel)
+            },
+        );
+        assert!(matches!(sender, Err(Error::Disconnected)), "after {end}");
+    }
+}
+
+#[test]
+fn unused_bits_of_the_corrected_choices_must_be_zero() {
+    // 200 leaves no bit of the last byte unused; the others do.
+    for (n, used) in [(1, 1), (7, 7), (N, 8), (65_535, 7), (65_537, 1)] {
+        let bytes = u64::try_from(usize::div_ceil(n, 8)).unwrap();
+        for bit in 0..8 {
+            let (sender, receiver) = memory::pair();
+            let receiver = Tampered::flip(receiver, bytes - 1, 1 << bit);
+            let (cot_sender, cot_receiver) = ideal::pair(Block::from(7), Block::from(8));
+            let ((result, _), _) = run_two_channels(
+                Channel::new(sender),
+                Channel::new(receiver),
+                |channel| {
+                    let mut ot = flavour::Sender::new(cot_sender, SESSION);
+                    let result = ot.correlated_chosen(&mut vec![Block::ZERO; n], channel);
+                    if result.is_err() {
+                        let again = ot.random(&mut [[Block::ZERO; 2]], channel);
+                        assert!(matches!(again, Err(Error::Broken)));
+                    }
+                    result
+                },
+                |channel| {
+                    let mut ot = flavour::Receiver::new(cot_receiver, SESSION);
+                    ot.correlated_chosen(&random_bits(n, 3), &mut vec![Block::ZERO; n], channel)
+                },
+            );
+            if bit < used {
+                assert!(result.is_ok(), "{n}: bit {bit} is the receiver's choice");
+            } else {
+                assert!(
+                    matches!(result, Err(Error::PeerMisbehaved(_))),
+                    "{n}: bit {bit}"
+                );
+            }
+        }
     }
 }
 

@@ -28,25 +28,43 @@
 //! known. `z` fixes the values `y_r` that are hashed (or it does not match but with probability 2^-256), and equality
 //! means `delta_r*(h(u_i) + x) = h(v_r) + y_r` for all rows `r` of all trees `i`. So for each tree either `h(u_i) = x`,
 //! or the receiver has guessed all `k` bits of that tree's part of `delta`, which it may always try: the sender aborts
-//! unless the guess is right, and `t` trees are guessed with probability at most 2^(-k*t). Among the trees that are
-//! not guessed, all `h(u_i)` are equal. For two different rows `u_i`, `u_j` that happens with probability at most
-//! 2^-128: if they differ in a block with a `chi`, this `chi` is determined by all the rest; if they differ only in
-//! the mask block, never. With fewer than `m*m/2` pairs of trees, all unguessed trees have one common `u` but with
-//! probability 2^-115 (`k` = 1), 2^-117, 2^-119, 2^-121 (`k` = 8). The receiver can compute challenges without the
-//! sender and try again with other `d_i`, so these are its chances for each evaluation of the random oracle, a
-//! computational and not a statistical statement. For the guessed trees the receiver knows `alpha_i` and so its own
-//! `w` for the common `u`: all outputs satisfy the relation for a `u` that is fixed.
+//! unless the guess is right, and `t` trees are guessed with probability at most 2^(-k*t), whether in one batch or
+//! in several. If the trees that are not guessed have one common `u`, all is well: for the guessed ones the receiver
+//! knows `alpha_i` and so its own `w` for that `u`. All outputs then satisfy the relation for a `u` that is fixed.
+//!
+//! What is left is that the sender accepts while two trees that are not guessed have different rows. Their hashes
+//! are `x`, so they are equal, and two given different rows have equal hashes with probability at most 2^-128: if they
+//! differ in a block with a `chi`, this `chi` is determined by all the rest; if they differ only in the mask block,
+//! never. But not every such pair is of use: all trees whose hash is another one must be guessed. Call trees with equal
+//! `u_i` a class, and let `J` be the least number of trees that are outside of a set of trees of one hash and at least
+//! two classes. Given `chi`, the sender accepts with probability at most 2^(-k*J). A set that misses at most `j` trees
+//! misses at most `j` classes, so among any `j+2` classes (or all, if there are fewer) two are in it and have
+//! equal hashes. Hence `J <= j` with probability at most `(j+2)*(j+1)/2 * 2^-128`, and
+//!
+//! ```text
+//! E[2^(-k*J)] = sum of Pr[J <= j] * (2^(-k*j) - 2^(-k*(j+1)))   over j = 0, 1, ..
+//!            <= 2^-128 * (1 - 2^-k) * (sum of (j+2)*(j+1)/2 * 2^(-k*j))  =  2^-128 / (1 - 2^-k)^2
+//! ```
+//!
+//! which is 2^-126 for `k` = 1, 2^-127.1 for `k` = 2, and 2^-127.8 and 2^-127.9 for `k` = 4, 8. The receiver can
+//! compute challenges without the sender and try again with other `d_i`, so this is its chance for each evaluation of
+//! the random oracle, a computational and not a statistical statement: after `Q` evaluations at most `Q` times as much,
+//! and `Q^2 * 2^-256` for two transcripts with one hash.
+//!
+//! All `chi` are the oracle's own output. Were they expanded from a seed of 128 bits, the receiver could choose two
+//! rows whose hashes are equal for the `chi` of 256 seeds at once, and each evaluation would succeed with 2^-120.
 //!
 //! *Privacy.* The mask block of `u_0` is uniform to the sender and used for nothing else, so `x` is uniform. The
 //! hashed rows are a function of `x`, `delta` and the sender's own rows.
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use subtle::ConstantTimeEq;
 use volery_channel::Channel;
 use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
 use volery_primitives::clmul::gf128_inner_product;
-use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
+use zeroize::Zeroizing;
 
 use super::SmallField;
 use super::pprf::Message;
@@ -79,12 +97,21 @@ impl Transcript {
         self.0 = oracle.finish32();
     }
 
+    /// The first counter of each tree's rows.
+    pub(super) fn starts(&self, field: SmallField) -> Vec<Block> {
+        let mut oracle = RandomOracle::new("volery softspoken: first counters of the rows");
+        oracle.absorb(&self.0);
+        let mut starts = vec![Block::ZERO; field.trees()];
+        oracle.finish_into(cast_slice_mut(&mut starts));
+        starts
+    }
+
     /// The challenge for rows of `row_blocks` blocks, the last of them the mask block.
     pub(super) fn challenge(&self, row_blocks: usize) -> Challenge {
         let mut oracle = RandomOracle::new("volery softspoken: challenge");
         oracle.absorb(&self.0);
         let mut chi = vec![Block::ZERO; row_blocks - 1];
-        Prg::new(oracle.finish_block()).fill_blocks(&mut chi);
+        oracle.finish_into(cast_slice_mut(&mut chi));
         Challenge { chi, seed: self.0 }
     }
 }
@@ -107,11 +134,11 @@ impl Challenge {
     #[must_use]
     pub(super) fn accepts(&self, response: &Response, rows: &[Block], delta: Block) -> bool {
         let x = response.x();
-        let bits = delta.to_bytes();
+        let bits = Zeroizing::new(delta.to_bytes());
         let hashed = rows
             .chunks_exact(self.chi.len() + 1)
             .enumerate()
-            .map(|(r, row)| self.hash(row) ^ (crate::bits::mask(&bits, r) & x));
+            .map(|(r, row)| self.hash(row) ^ (crate::bits::mask(&bits[..], r) & x));
         let expected = Response::new(x, &self.digest(hashed));
         response.as_bytes().ct_eq(expected.as_bytes()).into()
     }
@@ -124,10 +151,10 @@ impl Challenge {
 
     /// `RO(chi, hashed rows)`.
     fn digest(&self, hashed: impl Iterator<Item = Block>) -> [u8; 32] {
-        let hashed: Vec<Block> = hashed.collect();
+        let hashed: Zeroizing<Vec<Block>> = Zeroizing::new(hashed.collect());
         let mut oracle = RandomOracle::new("volery softspoken: response");
         oracle.absorb(&self.seed);
-        oracle.absorb(bytemuck::cast_slice(&hashed));
+        oracle.absorb(cast_slice(&hashed[..]));
         oracle.finish32()
     }
 }
@@ -164,5 +191,37 @@ impl Response {
     /// Receive into this one.
     pub(super) fn recv(&mut self, channel: &mut Channel) -> Result<()> {
         channel.recv(&mut self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each block of a challenge is 128 bits of the oracle: nothing shorter stands between.
+    #[test]
+    fn challenges_are_the_oracles_own_output() {
+        let transcript = Transcript([5; 32]);
+        let mut oracle = RandomOracle::new("volery softspoken: challenge");
+        oracle.absorb(&[5; 32]);
+        let mut expected = vec![Block::ZERO; 256];
+        oracle.finish_into(cast_slice_mut(&mut expected));
+        for row_blocks in [2, 3, 257] {
+            assert_eq!(
+                transcript.challenge(row_blocks).chi,
+                expected[..row_blocks - 1]
+            );
+        }
+    }
+
+    #[test]
+    fn counters_start_apart() {
+        let mut seen = std::collections::HashSet::new();
+        for seed in [1, 2] {
+            for start in Transcript([seed; 32]).starts(SmallField::Bits1) {
+                assert!(seen.insert(u128::from(start)));
+            }
+        }
+        assert_eq!(seen.len(), 2 * 128);
     }
 }

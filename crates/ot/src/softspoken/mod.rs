@@ -37,8 +37,8 @@
 //! sender aborts for good. A corrupt sender may choose its `v`, and `delta`.
 //!
 //! Security: malicious, in the random oracle model, from the base OT of [`base`]; see `check` for the
-//! numbers. An object whose call failed, for whatever reason, is poisoned: every later call fails. The peer is told
-//! nothing but that the connection ends.
+//! numbers. A call that failed, for whatever reason, deletes the setup: seeds, matrices and `delta` are wiped, and
+//! every later call is [`Error::Broken`]. The peer is told nothing but that the connection ends.
 //!
 //! Cost of the setup: the base OTs (`64*128` bytes from the sender, 32 from the receiver, crossing), then 1 message of
 //! `m*(k-1)*32 + (m+1)*32` bytes from the receiver. Cost of an extension: 1 message from the receiver, none from the
@@ -59,9 +59,10 @@ use volery_primitives::Block;
 use volery_primitives::bits::clear_from;
 use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_128;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::bits::{bytes_for, delta_or_random, xor_blocks};
+use crate::until_failure::UntilFailure;
 use crate::{CotReceiver, CotSender, Error, Result, base};
 use check::{Challenge, Response, Transcript};
 use small_vole::Leaves;
@@ -115,9 +116,12 @@ impl SmallField {
 
 /// The party that holds `delta`.
 ///
-/// Dropping it wipes the seeds.
-pub struct Sender {
-    delta: Block,
+/// Dropping it, or a failed call, wipes `delta` and the seeds.
+pub struct Sender(UntilFailure<Live>);
+
+/// What the sender holds.
+struct Live {
+    delta: Zeroizing<Block>,
     state: State,
 }
 
@@ -140,22 +144,24 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Self> {
         let delta = delta_or_random(delta, &mut rng);
+        let choices = Zeroizing::new(delta.to_bytes());
         let (keys, base_transcript) =
-            base::receive_bound(&delta.to_bytes(), 128, session, &mut rng, channel)?;
-        let keys = Zeroizing::new(keys);
+            base::receive_bound(&choices[..], 128, session, &mut rng, channel)?;
         let mut message = pprf::Message::empty(field);
         message.recv(channel)?;
-        let seeds = pprf::punctured(field, session, &base_transcript, delta, &keys, &message)
+        let seeds = pprf::punctured(field, session, &base_transcript, *delta, &keys, &message)
             .ok_or(Error::PeerMisbehaved(
                 "the trees of the OT extension are inconsistent",
             ))?;
         let transcript = Transcript::new(field, session, &base_transcript, &message);
-        Ok(Self {
+        Ok(Self(UntilFailure::new(Live {
             delta,
             state: State::new(field, &seeds, transcript),
-        })
+        })))
     }
+}
 
+impl Live {
     /// Steps 1 to 5 of one batch.
     fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         let state = &mut self.state;
@@ -163,7 +169,7 @@ impl Sender {
         channel.recv_blocks(&mut state.corrections)?; // step 2
         correct_rows(
             state.field,
-            self.delta,
+            *self.delta,
             &mut state.rows,
             &mut state.sums,
             &state.corrections,
@@ -172,7 +178,7 @@ impl Sender {
         let mut response = Response::default();
         response.recv(channel)?; // step 4
         state.transcript.absorb(response.as_bytes());
-        if !challenge.accepts(&response, &state.rows, self.delta) {
+        if !challenge.accepts(&response, &state.rows, *self.delta) {
             return Err(Error::PeerMisbehaved(
                 "the consistency check of the OT extension failed",
             ));
@@ -184,25 +190,19 @@ impl Sender {
 
 impl CotSender for Sender {
     fn delta(&self) -> Block {
-        self.delta
+        *self.0.get().delta
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.state.enter()?;
-        for v in v.chunks_mut(BATCH) {
-            self.batch(v, channel)?;
-        }
-        self.state.leave();
-        Ok(())
+        self.0
+            .call(|live| v.chunks_mut(BATCH).try_for_each(|v| live.batch(v, channel)))
     }
 }
 
 /// The party that holds the choice bits.
 ///
-/// Dropping it wipes the seeds.
-pub struct Receiver {
-    state: State,
-}
+/// Dropping it, or a failed call, wipes the seeds.
+pub struct Receiver(UntilFailure<State>);
 
 impl Receiver {
     /// Run the base OTs and the setup, as the peer of [`Sender::setup`].
@@ -216,32 +216,35 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<Self> {
         let (keys, base_transcript) = base::send_bound(128, session, &mut rng, channel)?;
-        let keys = Zeroizing::new(keys);
         let (seeds, message) = pprf::full(field, session, &base_transcript, &keys);
         message.send(channel)?;
         let transcript = Transcript::new(field, session, &base_transcript, &message);
-        Ok(Self {
-            state: State::new(field, &seeds, transcript),
-        })
+        Ok(Self(UntilFailure::new(State::new(
+            field, &seeds, transcript,
+        ))))
     }
+}
 
-    /// Steps 1 to 5 of one batch.
-    fn batch(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        let state = &mut self.state;
-        state.expand(w.len()); // step 1
-        differences(&state.sums, &mut state.corrections);
-        channel.send_blocks(&state.corrections)?; // step 2
-        let challenge = state.challenge();
-        let row_blocks = state.sums.len() / state.field.trees();
-        let response = challenge.respond(&state.sums[..row_blocks], &state.rows);
-        channel.send(response.as_bytes())?; // step 4
-        channel.flush()?; // the peer works on this batch while we make the next
-        state.transcript.absorb(response.as_bytes());
-        u.copy_from_slice(&cast_slice(&state.sums)[..u.len()]); // step 5
-        clear_from(u, w.len());
-        state.write_columns(w);
-        Ok(())
-    }
+/// Steps 1 to 5 of one batch, for the receiver.
+fn receiver_batch(
+    state: &mut State,
+    u: &mut [u8],
+    w: &mut [Block],
+    channel: &mut Channel,
+) -> Result<()> {
+    state.expand(w.len()); // step 1
+    differences(&state.sums, &mut state.corrections);
+    channel.send_blocks(&state.corrections)?; // step 2
+    let challenge = state.challenge();
+    let row_blocks = state.sums.len() / state.field.trees();
+    let response = challenge.respond(&state.sums[..row_blocks], &state.rows);
+    channel.send(response.as_bytes())?; // step 4
+    channel.flush()?; // the peer works on this batch while we make the next
+    state.transcript.absorb(response.as_bytes());
+    u.copy_from_slice(&cast_slice(&state.sums[..])[..u.len()]); // step 5
+    clear_from(u, w.len());
+    state.write_columns(w);
+    Ok(())
 }
 
 impl CotReceiver for Receiver {
@@ -251,12 +254,11 @@ impl CotReceiver for Receiver {
             bytes_for(w.len()),
             "one packed bit per correlation"
         );
-        self.state.enter()?;
-        for (u, w) in u.chunks_mut(BATCH / 8).zip(w.chunks_mut(BATCH)) {
-            self.batch(u, w, channel)?;
-        }
-        self.state.leave();
-        Ok(())
+        self.0.call(|state| {
+            u.chunks_mut(BATCH / 8)
+                .zip(w.chunks_mut(BATCH))
+                .try_for_each(|(u, w)| receiver_batch(state, u, w, channel))
+        })
     }
 }
 
@@ -267,53 +269,35 @@ struct State {
     /// The number of the next 128 columns; a column is never made twice.
     next: u128,
     transcript: Transcript,
-    /// Set while a call runs, so that a call that failed leaves it set.
-    poisoned: bool,
     /// 128 rows: `v_ij`, or `b_ij` and then `q_ij`, in row `i*k + j`.
-    rows: Vec<Block>,
+    rows: Zeroizing<Vec<Block>>,
     /// One row for each tree: `u_i`, or `a_i`.
-    sums: Vec<Block>,
-    /// One row for each tree but the first: `d_i`.
+    sums: Zeroizing<Vec<Block>>,
+    /// One row for each tree but the first: `d_i`; public.
     corrections: Vec<Block>,
     /// The transpose of `rows`.
-    columns: Vec<Block>,
+    columns: Zeroizing<Vec<Block>>,
 }
 
 impl State {
     fn new(field: SmallField, seeds: &[Block], transcript: Transcript) -> Self {
         Self {
             field,
-            leaves: Leaves::new(field, seeds),
+            leaves: Leaves::new(field, seeds, transcript.starts(field)),
             next: 0,
             transcript,
-            poisoned: false,
-            rows: Vec::new(),
-            sums: Vec::new(),
+            rows: Zeroizing::default(),
+            sums: Zeroizing::default(),
             corrections: Vec::new(),
-            columns: Vec::new(),
+            columns: Zeroizing::default(),
         }
-    }
-
-    fn enter(&mut self) -> Result<()> {
-        if self.poisoned {
-            return Err(Error::PeerMisbehaved(
-                "an earlier call of this OT extension failed",
-            ));
-        }
-        self.poisoned = true;
-        Ok(())
-    }
-
-    fn leave(&mut self) {
-        self.poisoned = false;
     }
 
     /// Step 1, for `n` correlations and 128 more for the check.
     fn expand(&mut self, n: usize) {
         let row_blocks = n.div_ceil(128) + 1;
-        self.rows.resize(128 * row_blocks, Block::ZERO);
-        self.sums
-            .resize(self.field.trees() * row_blocks, Block::ZERO);
+        resize(&mut self.rows, 128 * row_blocks);
+        resize(&mut self.sums, self.field.trees() * row_blocks);
         self.corrections
             .resize((self.field.trees() - 1) * row_blocks, Block::ZERO);
         self.leaves
@@ -329,18 +313,18 @@ impl State {
 
     /// Step 5: the first columns of the matrix of `rows`.
     fn write_columns(&mut self, out: &mut [Block]) {
-        self.columns.resize(self.rows.len(), Block::ZERO);
+        resize(&mut self.columns, self.rows.len());
         transpose_128(&self.rows, &mut self.columns);
         out.copy_from_slice(&self.columns[..out.len()]);
     }
 }
 
-impl Drop for State {
-    fn drop(&mut self) {
-        self.rows.zeroize();
-        self.sums.zeroize();
-        self.columns.zeroize();
+/// Make a matrix `blocks` long, with arbitrary content. Where it must move, the old place is wiped.
+fn resize(matrix: &mut Zeroizing<Vec<Block>>, blocks: usize) {
+    if blocks > matrix.capacity() {
+        *matrix = Zeroizing::new(Vec::with_capacity(blocks));
     }
+    matrix.resize(blocks, Block::ZERO);
 }
 
 /// Step 2: `d_i = u_0 + u_i` for all trees but the first.
@@ -363,9 +347,9 @@ fn correct_rows(
 ) {
     let row_blocks = rows.len() / 128;
     xor_blocks(&mut sums[row_blocks..], corrections);
-    let bits = delta.to_bytes();
+    let bits = Zeroizing::new(delta.to_bytes());
     for (r, row) in rows.chunks_exact_mut(row_blocks).enumerate() {
-        let mask = crate::bits::mask(&bits, r);
+        let mask = crate::bits::mask(&bits[..], r);
         let tree = r / field.bits();
         for (q, sum) in row.iter_mut().zip(&sums[tree * row_blocks..]) {
             *q ^= mask & *sum;

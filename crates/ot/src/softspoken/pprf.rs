@@ -20,11 +20,15 @@
 //! The sender holds every level in full, with arbitrary values on the path, and repairs the brother of the path by a
 //! masked scan of the level: no index or branch depends on `alpha`.
 //!
-//! `G` is two AES permutations under keys that depend on the session, each with feed-forward; `G'` is keyed BLAKE3
-//! with tree and leaf number. The `s_x` are 256 bits so that they pin the leaves down: a receiver that sent wrong
-//! `t_bc` passes step 6 only for those `alpha` for which the sender's leaves are those of one fixed full tree. What it
-//! learns is whether `alpha` is such a one, at the risk of an abort. The `r_x` used from then on are independent of
-//! the `s_x` that were shown.
+//! `G` is two AES permutations, each with feed-forward, under public keys that differ for every tree of every session:
+//! work spent on guessing the seeds of one tree does not help with another (multi-instance security in the
+//! ideal-cipher model). What remains is that the unknown seeds of one tree, the `k-1` inner nodes on the path to
+//! `alpha`, share their two keys, so one guess is good for all of them: `128 - log2(k-1)` bits, 125.2 for `k` = 8. `G'`
+//! is keyed BLAKE3 with tree and leaf number.
+//!
+//! The `s_x` are 256 bits so that they pin the leaves down: a receiver that sent wrong `t_bc` passes step 6 only for
+//! those `alpha` for which the sender's leaves are those of one fixed full tree. What it learns is whether `alpha` is
+//! such a one, at the risk of an abort. The `r_x` used from then on are independent of the `s_x` that were shown.
 
 use subtle::ConstantTimeEq;
 use volery_channel::Channel;
@@ -92,7 +96,6 @@ pub(super) fn full(
     base_transcript: &[u8; 32],
     keys: &[[Block; 2]],
 ) -> (Zeroizing<Vec<Block>>, Message) {
-    let doubler = doubler(session);
     let splitter = Splitter::new(session, base_transcript);
     let levels = field.bits() - 1;
     let mut message = Message::empty(field);
@@ -100,7 +103,7 @@ pub(super) fn full(
     let mut tags = Vec::with_capacity(field.trees() * field.leaves());
     for (tree, keys) in keys.chunks_exact(field.bits()).enumerate() {
         let sent = &mut message.levels[tree * levels..][..levels];
-        let leaves = full_tree(&doubler, keys, sent);
+        let leaves = full_tree(&doubler(session, tree), keys, sent);
         splitter.split(tree, &leaves, &mut seeds, &mut tags);
         message.tags[tree] = sum_of_tags(&tags[tree * field.leaves()..]);
     }
@@ -118,7 +121,6 @@ pub(super) fn punctured(
     keys: &[Block],
     message: &Message,
 ) -> Option<Zeroizing<Vec<Block>>> {
-    let doubler = doubler(session);
     let splitter = Splitter::new(session, base_transcript);
     let bits = field.bits();
     let levels = bits - 1;
@@ -127,7 +129,7 @@ pub(super) fn punctured(
     for (tree, keys) in keys.chunks_exact(bits).enumerate() {
         let alpha = (u128::from(delta) >> (tree * bits)) as usize & (field.leaves() - 1);
         let leaves = punctured_tree(
-            &doubler,
+            &doubler(session, tree),
             alpha,
             keys,
             &message.levels[tree * levels..][..levels],
@@ -217,10 +219,11 @@ fn hash_of_tags(tags: &[Tag]) -> Tag {
     oracle.finish32()
 }
 
-/// The two permutations of `G`.
-fn doubler(session: SessionId) -> [Aes128; 2] {
+/// The two permutations of `G`, public, for one tree alone.
+fn doubler(session: SessionId, tree: usize) -> [Aes128; 2] {
     let mut oracle = RandomOracle::new("volery softspoken: keys of the tree");
     oracle.absorb(session.as_bytes());
+    oracle.absorb_u64(tree as u64);
     let mut keys = [0; 32];
     oracle.finish_into(&mut keys);
     let [left, right] = bytemuck::cast::<[u8; 32], [[u8; 16]; 2]>(keys);
@@ -316,6 +319,33 @@ mod tests {
                 assert_eq!(a == b, i % field.leaves() != alpha, "{field:?}, leaf {i}");
             }
         }
+    }
+
+    #[test]
+    fn trees_and_sessions_have_their_own_keys() {
+        let session = SessionId::from_bytes(SESSION);
+        let other = SessionId::from_bytes([10; 32]);
+        let mut seen = std::collections::HashSet::new();
+        for keys in [
+            doubler(session, 0),
+            doubler(session, 1),
+            doubler(session, 15),
+            doubler(other, 0),
+        ] {
+            for key in keys {
+                assert!(seen.insert(u128::from(key.encrypt(Block::ZERO))));
+            }
+        }
+        // Trees with equal keys from the base OTs have unequal messages.
+        let equal = [[Block::from(1), Block::from(2)]; 128];
+        let (_, message) = full(SmallField::Bits8, session, &[1; 32], &equal);
+        let mut seen = std::collections::HashSet::new();
+        assert!(
+            message
+                .levels
+                .iter()
+                .all(|sent| seen.insert(sent.map(u128::from)))
+        );
     }
 
     #[test]

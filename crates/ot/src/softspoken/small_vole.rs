@@ -14,18 +14,25 @@ const CHUNK: usize = 64;
 const PARALLEL: usize = 1 << 14;
 
 /// The leaves of all trees, each the key of its row of bits: AES in counter mode, by the number of the 128 columns.
+///
+/// The counters of a tree start at a public random place. If all started at 0, one guess of a key could be compared
+/// with the rows of all trees of all sessions.
 pub(super) struct Leaves {
     field: SmallField,
     ciphers: Vec<Aes128>,
+    /// The first counter of each tree.
+    starts: Vec<Block>,
 }
 
 impl Leaves {
-    /// Leaves with these seeds, tree after tree.
-    pub(super) fn new(field: SmallField, seeds: &[Block]) -> Self {
+    /// Leaves with these seeds, tree after tree, and the first counter of each tree.
+    pub(super) fn new(field: SmallField, seeds: &[Block], starts: Vec<Block>) -> Self {
         assert_eq!(seeds.len(), field.trees() * field.leaves());
+        assert_eq!(starts.len(), field.trees());
         Self {
             field,
             ciphers: seeds.iter().map(|&seed| Aes128::new(seed)).collect(),
+            starts,
         }
     }
 
@@ -34,19 +41,23 @@ impl Leaves {
     pub(super) fn expand(&self, first: u128, rows: &mut [Block], sums: &mut [Block]) {
         let bits = self.field.bits();
         let row_blocks = rows.len() / 128;
-        let trees = self.ciphers.chunks_exact(self.field.leaves());
+        let counter = |start: &Block| u128::from(*start).wrapping_add(first);
         if row_blocks * self.ciphers.len() < PARALLEL {
             let rows = rows.chunks_exact_mut(bits * row_blocks);
             let sums = sums.chunks_exact_mut(row_blocks);
-            for ((tree, rows), sum) in trees.zip(rows).zip(sums) {
-                expand_tree(tree, first, rows, sum);
+            let trees = self.ciphers.chunks_exact(self.field.leaves());
+            for (((tree, start), rows), sum) in trees.zip(&self.starts).zip(rows).zip(sums) {
+                expand_tree(tree, counter(start), rows, sum);
             }
         } else {
             self.ciphers
                 .par_chunks_exact(self.field.leaves())
+                .zip(&self.starts)
                 .zip(rows.par_chunks_exact_mut(bits * row_blocks))
                 .zip(sums.par_chunks_exact_mut(row_blocks))
-                .for_each(|((tree, rows), sum)| expand_tree(tree, first, rows, sum));
+                .for_each(|(((tree, start), rows), sum)| {
+                    expand_tree(tree, counter(start), rows, sum);
+                });
         }
     }
 }
@@ -67,7 +78,7 @@ fn expand_tree(leaves: &[Aes128], first: u128, rows: &mut [Block], sum: &mut [Bl
         };
         add_up(
             leaves,
-            first + start as u128,
+            first.wrapping_add(start as u128),
             rows,
             sum,
             &mut scratch,
@@ -138,12 +149,23 @@ mod tests {
                     .collect();
                 let mut rows = vec![Block::ALL_ONES; 128 * row_blocks];
                 let mut sums = vec![Block::ALL_ONES; field.trees() * row_blocks];
-                Leaves::new(field, &seeds).expand(7, &mut rows, &mut sums);
+                // The counters of the second half of the trees wrap.
+                let starts: Vec<Block> = (0..field.trees())
+                    .map(|tree| {
+                        Block::from(if 2 * tree < field.trees() {
+                            tree as u128
+                        } else {
+                            u128::MAX - 8
+                        })
+                    })
+                    .collect();
+                Leaves::new(field, &seeds, starts.clone()).expand(7, &mut rows, &mut sums);
                 for tree in [0, field.trees() - 1] {
                     let mut expected = vec![Block::ZERO; (field.bits() + 1) * row_blocks];
                     for x in 0..field.leaves() {
                         let mut r = vec![Block::ZERO; row_blocks];
-                        Aes128::new(seeds[tree * field.leaves() + x]).ctr(7, &mut r);
+                        let first = u128::from(starts[tree]).wrapping_add(7);
+                        Aes128::new(seeds[tree * field.leaves() + x]).ctr(first, &mut r);
                         for (j, row) in expected.chunks_exact_mut(row_blocks).enumerate() {
                             // The last of the rows is the plain sum.
                             if j == field.bits() || (x >> j) & 1 == 1 {
