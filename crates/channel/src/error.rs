@@ -51,9 +51,10 @@ pub enum Error {
     )]
     NotLoopback(SocketAddr),
 
-    /// An earlier call on this channel failed, so that the two parties no longer agree on where they are.
+    /// An earlier call on this channel, or on this object of a protocol, failed: the two parties no longer agree on where they
+    /// are, and what the object held has been given up.
     #[error(
-        "the channel is unusable because an earlier call on it failed; the first error says why"
+        "nothing more can be done here because an earlier call failed; the first error says why"
     )]
     Broken,
 }

@@ -121,14 +121,27 @@ mod tests {
 
     #[test]
     fn buffers_are_zero_aligned_and_writable() {
-        for len in [0, 1, 1000, (HUGE / 16) - 1, HUGE / 16, (HUGE / 16) + 1, HUGE / 4] {
+        for len in [
+            0,
+            1,
+            1000,
+            (HUGE / 16) - 1,
+            HUGE / 16,
+            (HUGE / 16) + 1,
+            HUGE / 4,
+        ] {
             let mut buffer = Buffer::<Block>::zeroed(len);
             assert_eq!(buffer.len(), len);
             assert!(buffer.iter().all(|block| *block == Block::ZERO));
             for (block, i) in buffer.iter_mut().zip(0u128..) {
                 *block = Block::from(i);
             }
-            assert!(buffer.iter().zip(0u128..).all(|(block, i)| *block == Block::from(i)));
+            assert!(
+                buffer
+                    .iter()
+                    .zip(0u128..)
+                    .all(|(block, i)| *block == Block::from(i))
+            );
             if len * 16 >= HUGE {
                 assert_eq!(buffer.as_ptr().addr() % HUGE, 0);
             }

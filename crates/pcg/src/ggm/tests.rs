@@ -1,0 +1,126 @@
+use volery_field::{Fp61, Gf128, Z64};
+use volery_primitives::prg::Prg;
+
+use super::*;
+
+fn prg() -> TreePrg {
+    TreePrgs::new(SessionId::from_bytes([7; 32]), 3).tree(5)
+}
+
+/// What P2 may know of `sums`.
+fn punctured<R: Ring>(shape: Shape, sums: &LevelSums<R>, alpha: usize) -> PuncturedSums<R> {
+    let side = |level| 1 - shape.path_bit(alpha, level);
+    PuncturedSums {
+        alpha,
+        inner: (1..shape.depth())
+            .map(|level| sums.inner[level as usize - 1][side(level)])
+            .collect(),
+        leaf: sums.leaf[side(shape.depth())],
+    }
+}
+
+/// A plain reading of the recursive definition in Protocol 2, step 2.
+fn leaf_by_path<R: Ring>(prg: &TreePrg, shape: Shape, root: Block, leaf: usize) -> R {
+    let mut seed = root;
+    for level in 1..shape.depth() {
+        seed = prg.children(seed)[shape.path_bit(leaf, level)];
+    }
+    prg.leaf_pair(seed)[leaf & 1]
+}
+
+fn check<R: Ring>(n: usize) {
+    let (prg, shape) = (prg(), Shape::new(n));
+    let mut scratch = Scratch::default();
+    let root = Prg::new(Block::from(n as u128)).block();
+    let mut leaves = vec![R::ZERO; n];
+    let sums = expand(&prg, shape, root, &mut leaves, &mut scratch);
+    for (j, leaf) in leaves.iter().enumerate() {
+        assert!(
+            *leaf == leaf_by_path(&prg, shape, root, j),
+            "leaf {j} of {n}"
+        );
+    }
+    for alpha in [0, n / 3, n / 2, n - 1] {
+        let mut rebuilt = vec![R::ONE; n];
+        let sums = punctured(shape, &sums, alpha);
+        let (total, _) = expand_punctured(&prg, shape, &sums, &mut rebuilt, &mut scratch);
+        let mut expected = leaves.clone();
+        expected[alpha] = R::ZERO;
+        assert!(rebuilt == expected, "all but {alpha} of {n}");
+        assert!(total == R::sum(&expected), "the sum without {alpha} of {n}");
+    }
+}
+
+#[test]
+fn every_leaf_follows_its_path_and_all_but_one_are_rebuilt() {
+    for n in [1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 255, 256, 257, 1009] {
+        check::<Fp61>(n);
+        check::<Z64>(n);
+        check::<Gf128>(n);
+    }
+}
+
+#[test]
+fn widths_cover_the_leaves() {
+    let shape = Shape::new(11);
+    assert_eq!(shape.depth(), 4);
+    assert_eq!(
+        (0..=4).map(|l| shape.width(l)).collect::<Vec<_>>(),
+        [1, 2, 3, 6, 11]
+    );
+    assert_eq!(Shape::new(1).depth(), 1);
+}
+
+/// The simulator's view of Protocol 2 (Theorem A.2): what P2 is sent determines nothing about the missing leaf.
+///
+/// The sums P2 may open are computed a second time from the nodes off the path alone, with fresh random values
+/// in place of the path's: they must not notice. With a sum over all children, say, the path's node is in each
+/// sum and this fails.
+#[test]
+fn what_p2_is_sent_does_not_depend_on_the_path() {
+    let (prg, shape) = (prg(), Shape::new(64));
+    let mut random = Prg::new(Block::from(1234));
+    for alpha in [0, 17, 42, 63] {
+        let root = random.block();
+        let mut leaves = vec![Fp61::ZERO; 64];
+        let sums = expand(&prg, shape, root, &mut leaves, &mut Scratch::default());
+        let view = punctured(shape, &sums, alpha);
+        let mut level_nodes = vec![root];
+        for level in 1..shape.depth() {
+            level_nodes = level_nodes
+                .iter()
+                .flat_map(|seed| prg.children(*seed))
+                .collect();
+            let path = alpha >> (shape.depth() - level);
+            let mut other = level_nodes.clone();
+            other[path] = random.block();
+            for nodes in [&level_nodes, &other] {
+                let sum = nodes
+                    .iter()
+                    .skip(1 - (path & 1))
+                    .step_by(2)
+                    .fold(Block::ZERO, |sum, node| sum ^ *node);
+                assert!(sum == view.inner[level as usize - 1], "level {level}");
+            }
+        }
+        for missing in [leaves[alpha], Fp61::random(&mut random)] {
+            let mut leaves = leaves.clone();
+            leaves[alpha] = missing;
+            let side: Vec<_> = leaves
+                .into_iter()
+                .skip(1 - (alpha & 1))
+                .step_by(2)
+                .collect();
+            assert!(Fp61::sum(&side) == view.leaf, "leaf level");
+        }
+    }
+}
+
+#[test]
+fn trees_of_a_session_differ() {
+    let prgs = TreePrgs::new(SessionId::from_bytes([1; 32]), 0);
+    let other = TreePrgs::new(SessionId::from_bytes([1; 32]), 1);
+    let seed = Block::from(5);
+    let all = [prgs.tree(0), prgs.tree(1), other.tree(0)].map(|prg| prg.children(seed));
+    assert!(all[0] != all[1] && all[0] != all[2] && all[1] != all[2]);
+}
