@@ -11,6 +11,8 @@
 //! 4. ---------------- bootstrap: as many rounds as the outputs take ----------------
 //! ```
 //!
+//! The messages of a round can be exchanged apart from its expansion, which is local: [`Sender::prepare`].
+//!
 //! ```
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_field::{Fp61, Ring};
@@ -120,6 +122,16 @@ enum Source<G, S> {
     Poisoned,
 }
 
+impl<G, S> Source<G, S> {
+    /// Runs a call, and leaves the source poisoned if it fails on its way.
+    fn guarded<T>(&mut self, call: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let mut source = std::mem::replace(self, Self::Poisoned);
+        let result = call(&mut source)?;
+        *self = source;
+        Ok(result)
+    }
+}
+
 impl<R: VoleRing> Sender<R> {
     /// Steps 1 to 3. `session` is the one of the handshake, `rng` this party's own randomness.
     ///
@@ -174,18 +186,32 @@ impl<R: VoleRing> Sender<R> {
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         self.left.take(u.len());
-        // A call that fails on its way leaves the source poisoned.
-        let mut source = std::mem::replace(&mut self.source, Source::Poisoned);
-        match &mut source {
+        let (ot, rng) = (&mut self.ot, &mut self.rng);
+        self.source.guarded(|source| match source {
             Source::Base(gilboa) => {
-                R::random_slice(&mut self.rng, u);
-                gilboa.multiply(u, v, channel)?;
+                R::random_slice(rng, u);
+                gilboa.multiply(u, v, channel)
             }
-            Source::Stream(stream) => stream.extend(u, v, &mut self.ot, channel)?,
-            Source::Poisoned => return Err(Error::Broken),
-        }
-        self.source = source;
-        Ok(())
+            Source::Stream(stream) => stream.extend(u, v, ot, channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
+    }
+
+    /// `VOLE.Setup` of Protocol 6 apart from `VOLE.Expand`: exchanges all messages of the next round now, if none is under
+    /// way. Both parties call it at the same point.
+    ///
+    /// Returns how many correlations [`extend`](Self::extend) will then hand out without a message; zero where a plan
+    /// uses no LPN, or all of it has been drawn.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
+        let ot = &mut self.ot;
+        self.source.guarded(|source| match source {
+            Source::Base(_) => Ok(0),
+            Source::Stream(stream) => stream.prepare(ot, channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
     }
 }
 
@@ -257,15 +283,25 @@ impl<R: VoleRing> Receiver<R> {
     /// If the channel fails or the peer misbehaves, now or before. `w` is then not to be used.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         self.left.take(w.len());
-        // A call that fails on its way leaves the source poisoned.
-        let mut source = std::mem::replace(&mut self.source, Source::Poisoned);
-        match &mut source {
-            Source::Base(gilboa) => gilboa.multiply(w, channel)?,
-            Source::Stream(stream) => stream.extend(w, &mut self.ot, channel)?,
-            Source::Poisoned => return Err(Error::Broken),
-        }
-        self.source = source;
-        Ok(())
+        let ot = &mut self.ot;
+        self.source.guarded(|source| match source {
+            Source::Base(gilboa) => gilboa.multiply(w, channel),
+            Source::Stream(stream) => stream.extend(w, ot, channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
+    }
+
+    /// As [`Sender::prepare`].
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
+        let ot = &mut self.ot;
+        self.source.guarded(|source| match source {
+            Source::Base(_) => Ok(0),
+            Source::Stream(stream) => stream.prepare(ot, channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
     }
 }
 
@@ -368,6 +404,40 @@ mod tests {
     fn a_plan_is_for_one_ring() {
         let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
         check::<Z64>(&plan, &[3]);
+    }
+
+    /// Setup and expansion apart: once a round is prepared, it is drawn from without a peer.
+    #[test]
+    fn a_prepared_round_needs_no_peer() {
+        let plan = plan::<Fp61>(Some(10_000), Noise::Regular, Security::SemiHonest).unwrap();
+        let session = SessionId::from_bytes([5; 32]);
+        let lonely = || Channel::memory_pair().0;
+        let ((u, v), (x, w)) = run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let mut sender = Sender::<Fp61>::setup(&plan, session, rng, channel).unwrap();
+                assert_eq!(sender.prepare(channel).unwrap(), 10_000);
+                let (mut u, mut v) = (vec![Fp61::ZERO; 10_000], vec![Fp61::ZERO; 10_000]);
+                sender
+                    .extend(&mut u[..3000], &mut v[..3000], &mut lonely())
+                    .unwrap();
+                sender
+                    .extend(&mut u[3000..], &mut v[3000..], &mut lonely())
+                    .unwrap();
+                assert_eq!(sender.prepare(channel).unwrap(), 0);
+                (u, v)
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let mut receiver =
+                    Receiver::<Fp61>::setup(&plan, None, session, rng, channel).unwrap();
+                assert_eq!(receiver.prepare(channel).unwrap(), 10_000);
+                let mut w = vec![Fp61::ZERO; 10_000];
+                receiver.extend(&mut w, &mut lonely()).unwrap();
+                (receiver.x(), w)
+            },
+        );
+        assert!((0..10_000).all(|i| w[i] == u[i] * x + v[i]));
     }
 
     /// Plans that differ end the setup, though the first messages have the same lengths.

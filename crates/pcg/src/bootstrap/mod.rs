@@ -132,17 +132,33 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
     ) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         while !u.is_empty() {
-            let Some(expansion) = self.expansion.as_mut().filter(|e| e.next < e.end) else {
-                self.next_round(ot, channel)?;
-                continue;
-            };
-            let n = u.len().min(expansion.end - expansion.next);
+            let n = u.len().min(self.prepare(ot, channel)?);
             let (u_now, v_now);
             (u_now, u) = u.split_at_mut(n);
             (v_now, v) = v.split_at_mut(n);
-            expansion.expand(u_now, v_now);
+            let round = self.expansion.as_mut().expect("a prepared round");
+            round.expand(u_now, v_now);
         }
         Ok(())
+    }
+
+    /// Sets up the next round, if none is under way; returns how many correlations can be drawn without a message. That is
+    /// zero only when the plan's total has been drawn.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub(crate) fn prepare<C: CotReceiver>(
+        &mut self,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<usize> {
+        loop {
+            let ready = self.expansion.as_ref().map_or(0, |e| e.end - e.next);
+            if ready > 0 || self.rounds.finished() {
+                return Ok(ready);
+            }
+            self.next_round(ot, channel)?;
+        }
     }
 
     fn next_round<C: CotReceiver>(
@@ -246,15 +262,31 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
         channel: &mut Channel,
     ) -> Result<()> {
         while !w.is_empty() {
-            let Some(expansion) = self.expansion.as_mut().filter(|e| e.next < e.end) else {
-                self.next_round(ot, channel)?;
-                continue;
-            };
+            let n = w.len().min(self.prepare(ot, channel)?);
             let w_now;
-            (w_now, w) = w.split_at_mut(w.len().min(expansion.end - expansion.next));
-            expansion.expand(w_now);
+            (w_now, w) = w.split_at_mut(n);
+            let round = self.expansion.as_mut().expect("a prepared round");
+            round.expand(w_now);
         }
         Ok(())
+    }
+
+    /// As [`Sender::prepare`].
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub(crate) fn prepare<C: CotSender>(
+        &mut self,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> Result<usize> {
+        loop {
+            let ready = self.expansion.as_ref().map_or(0, |e| e.end - e.next);
+            if ready > 0 || self.rounds.finished() {
+                return Ok(ready);
+            }
+            self.next_round(ot, channel)?;
+        }
     }
 
     fn next_round<C: CotSender>(

@@ -38,13 +38,18 @@ impl Rounds {
         }
     }
 
+    /// Whether the plan's total has been handed out.
+    pub(crate) fn finished(&self) -> bool {
+        self.plan.total() == Some(self.delivered)
+    }
+
     /// The next round.
     ///
     /// # Panics
     /// If the plan's total has been handed out.
     pub(crate) fn next(&mut self) -> Round {
         assert!(
-            self.plan.total() != Some(self.delivered),
+            !self.finished(),
             "no more correlations than the plan was made for"
         );
         let step = self.plan.step(self.number, self.delivered);
