@@ -186,8 +186,9 @@ fn changed_messages_never_panic() {
         };
         harmful += u32::from(!harmless);
     }
-    // Harmless are only corrections of Gilboa's multiplication that belong to a zero bit of x.
-    assert!(harmful >= 40, "{harmful} of 60 changes did any harm");
+    // Harmless are corrections of Gilboa's multiplication that belong to a zero bit of x, and messages of an OT that the
+    // receiver did not choose: about half of each.
+    assert!(harmful >= 15, "{harmful} of 60 changes did any harm");
 }
 
 /// The 80-bit instances of the 2019 paper, one round on a base that Gilboa's multiplication made.
