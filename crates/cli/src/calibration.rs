@@ -39,7 +39,7 @@ impl Machine {
 
 /// Nanoseconds of one of the `units` that `work` does each time, from the fastest of many times: what else runs on the
 /// machine only ever adds.
-fn fastest(units: usize, mut work: impl FnMut()) -> f64 {
+pub(crate) fn fastest(units: usize, mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut best = Duration::MAX;
     while start.elapsed() < LONG_ENOUGH {

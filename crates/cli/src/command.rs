@@ -4,6 +4,7 @@ mod bench;
 mod demo;
 mod options;
 mod params;
+mod parts;
 mod table;
 mod verify;
 mod vole;

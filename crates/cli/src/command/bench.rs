@@ -1,4 +1,5 @@
-//! `volery bench`: what things cost on this machine, with what the machine can do measured in the same run.
+//! `volery bench`: what things cost on this machine and where the time goes, with what the machine can do measured in the
+//! same run.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use volery_pcg::Security;
 use volery_pcg::vole::VoleRing;
 
 use super::options::{Common, Parameters, parse_count, plan_for, pool};
+use super::parts::{self, Parts};
 use super::table::table;
 use super::verify::Findings;
 use crate::calibration::Machine;
@@ -112,6 +114,8 @@ struct Row {
     bits_each: f64,
     /// The time of one correlation, setup included, in units of what the machine did in the same run.
     ratios: Ratios,
+    /// Where the time of the extension goes; none where the plan uses no LPN.
+    parts: Option<Parts>,
 }
 
 /// One party's part.
@@ -208,7 +212,8 @@ fn to_value(value: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(value).expect("strings and numbers")
 }
 
-/// A VOLE stream from nothing. The correlations are thrown away as they come, but the last step's are checked.
+/// A VOLE stream from nothing, then its parts alone. The correlations are thrown away as they come, but the last step's
+/// are checked.
 fn vole<R: VoleRing>(setting: &Setting) -> Result<Row, Failure> {
     let security = Security::SemiHonest;
     let plan = plan_for::<R>(setting.n, None, security, Parameters::Default)?;
@@ -258,7 +263,17 @@ fn vole<R: VoleRing>(setting: &Setting) -> Result<Row, Failure> {
     let [u, v] = &mut last.u_v;
     findings.check(last.x, u, v, &last.w[0]);
     findings.verdict()?;
-    Ok(row(setting, job, [sender, receiver]))
+    let outcomes = [sender, receiver];
+    setting.common.voice().explain("measuring the parts");
+    let parts = parts::measure::<R>(&parts::Run {
+        plan: &plan,
+        n: setting.n,
+        link: &setting.link,
+        timeout: setting.common.timeout(),
+        machine: &setting.machine,
+        outcomes,
+    })?;
+    Ok(row(setting, job, outcomes, parts))
 }
 
 /// The last step of both parties.
@@ -278,7 +293,7 @@ impl<R: volery_field::Ring> Default for Last<R> {
     }
 }
 
-fn row(setting: &Setting, job: Job<'_>, parties: [Outcome; 2]) -> Row {
+fn row(setting: &Setting, job: Job<'_>, parties: [Outcome; 2], parts: Option<Parts>) -> Row {
     let each = |value: f64| {
         if job.n == 0 {
             0.0
@@ -314,6 +329,7 @@ fn row(setting: &Setting, job: Job<'_>, parties: [Outcome; 2]) -> Row {
             random_reads: nanoseconds_each / setting.machine.nanoseconds_random_read,
             copied_bytes: nanoseconds_each / setting.machine.nanoseconds_copied_byte,
         },
+        parts,
     }
 }
 
@@ -367,7 +383,10 @@ fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         machine.nanoseconds_aes_block,
         machine.nanoseconds_random_read,
         1.0 / machine.nanoseconds_copied_byte,
-    )
+    )?;
+    rows.iter()
+        .filter_map(|row| Some((row.name, row.parts.as_ref()?)))
+        .try_for_each(|(name, parts)| parts::print(&mut out, name, parts))
 }
 
 #[cfg(test)]
