@@ -175,16 +175,23 @@ impl TreePrg {
 
 /// Adds the leaves on even places to `sums[0]`, those on odd places to `sums[1]`.
 fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
-    let mut pairs = leaves.chunks_exact(2);
-    let [mut left, mut right] = *sums;
-    for pair in &mut pairs {
-        left += pair[0];
-        right += pair[1];
+    // As many pairs as a lazy sum takes between two folds, in every ring.
+    const PAIRS: usize = 6;
+    let (groups, rest) = leaves.as_chunks::<{ 2 * PAIRS }>();
+    let mut sides = [R::Lazy::default(); 2];
+    for group in groups {
+        for pair in group.as_chunks::<2>().0 {
+            sides[0] = R::lazy_add(sides[0], pair[0]);
+            sides[1] = R::lazy_add(sides[1], pair[1]);
+        }
+        sides = sides.map(R::lazy_fold);
     }
-    if let [last] = pairs.remainder() {
-        left += *last;
+    for (i, leaf) in rest.iter().enumerate() {
+        sides[i % 2] = R::lazy_add(sides[i % 2], *leaf);
     }
-    *sums = [left, right];
+    for (sum, side) in sums.iter_mut().zip(sides) {
+        *sum += R::lazy_finish(side);
+    }
 }
 
 /// Memory that an expansion works in, to be reused from tree to tree; wiped when dropped.
