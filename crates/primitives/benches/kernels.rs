@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use volery_primitives::Block;
-use volery_primitives::aes::{Aes128, double, leaf_pairs};
+use volery_primitives::aes::{Aes128, double, hash_pairs, hash_words, leaf_pairs, split};
 use volery_primitives::clmul::{gf128_axpy_on, gf128_inner_product_on, gf128_mul_slice_on};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::cuckoo::{Hasher, Table, bins_for};
@@ -44,6 +44,26 @@ fn kernels(criterion: &mut Criterion) {
         // Per parent.
         group.bench_function(format!("leaf_pairs/{cpu}"), |b| {
             b.iter(|| leaf_pairs(&keys[0], black_box(&x), black_box(&mut words)));
+        });
+        // Per child.
+        group.bench_function(format!("split/{cpu}"), |b| {
+            let parents = &x[..BLOCKS / 2];
+            b.iter(|| {
+                split(
+                    &keys[0],
+                    black_box(parents),
+                    black_box(&mut out),
+                    Block::ALL_ONES,
+                )
+            });
+        });
+        // Per parent.
+        group.bench_function(format!("hash_words/{cpu}"), |b| {
+            b.iter(|| hash_words(&keys[0], black_box(&x), black_box(&mut words)));
+        });
+        // Per child.
+        group.bench_function(format!("hash_pairs/{cpu}"), |b| {
+            b.iter(|| hash_pairs(&keys[0], black_box(&x[..BLOCKS / 2]), black_box(&mut out)));
         });
         group.bench_function(format!("transpose/{cpu}"), |b| {
             b.iter(|| transpose_128_on(cpu, black_box(&x), black_box(&mut out)));

@@ -151,3 +151,57 @@ pub fn leaf_pairs(key: &Aes128, parents: &[Block], out: &mut [u64]) {
     );
     dispatch!(&key.0, leaf_pairs(keys, parents, out));
 }
+
+/// One level of a correlated GGM tree: the left child of a parent `p` is `H(p)`, the right one `p ^ H(p)`, with the
+/// hash `H` of [`Circular`](crate::hash::Circular). One AES call for two children.
+///
+/// Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, ePrint 2022/1431. `children[2j]` is the left child of
+/// `parents[j]` and `children[2j + 1]` the right one, each `& mask`. Returns the XOR of all left children and the XOR of
+/// all right ones, both without the mask; together they are the XOR of the parents.
+///
+/// # Panics
+///
+/// If there are not two children for each parent.
+pub fn split(key: &Aes128, parents: &[Block], children: &mut [Block], mask: Block) -> [Block; 2] {
+    assert_eq!(
+        2 * parents.len(),
+        children.len(),
+        "a parent has two children"
+    );
+    dispatch!(&key.0, split(keys, parents, children, mask))
+}
+
+/// The hash `H` of [`Circular`](crate::hash::Circular) in words: `H(parents[j])` gives `out[2j]`, its low word, and
+/// `out[2j + 1]`, its high word.
+///
+/// `out.len()` is twice `parents.len()` or one less.
+///
+/// # Panics
+///
+/// If `out` has another length.
+pub fn hash_words(key: &Aes128, parents: &[Block], out: &mut [u64]) {
+    assert_eq!(
+        parents.len(),
+        out.len().div_ceil(2),
+        "a parent has two words, the last may have one"
+    );
+    dispatch!(&key.0, hash_words(keys, parents, out));
+}
+
+/// The level at which a correlated GGM tree loses its correlation: `out[2j + b] = H(parents[j] ^ b)`, `b` added to the
+/// lowest bit, with the hash `H` of [`Circular`](crate::hash::Circular).
+///
+/// Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, ePrint 2022/1431. `out.len()` is twice `parents.len()` or one
+/// less. Returns the XOR of the outputs with even numbers and the XOR of those with odd numbers.
+///
+/// # Panics
+///
+/// If `out` has another length.
+pub fn hash_pairs(key: &Aes128, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
+    assert_eq!(
+        parents.len(),
+        out.len().div_ceil(2),
+        "a parent has two children, the last may have one"
+    );
+    dispatch!(&key.0, hash_pairs(keys, parents, out))
+}

@@ -12,7 +12,8 @@
 //! | [`Tweaked`] | `pi(pi(x) ^ i) ^ pi(x)` | the same with tweaks `i`, and for inputs the adversary chooses |
 
 use crate::Block;
-use crate::aes::Aes128;
+use crate::aes::{self, Aes128};
+use crate::arch::portable::aes::orthomorphism;
 
 /// Blocks hashed at a time in place.
 const CHUNK: usize = 32;
@@ -73,14 +74,7 @@ impl Circular {
     /// If the lengths differ.
     pub fn hash_into(&self, x: &[Block], out: &mut [Block]) {
         assert_eq!(x.len(), out.len(), "hashes and inputs differ in number");
-        let mut inputs = [Block::ZERO; CHUNK];
-        for (x, out) in x.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            let inputs = &mut inputs[..x.len()];
-            for (input, &x) in inputs.iter_mut().zip(x) {
-                *input = orthomorphism(x);
-            }
-            self.0.feed_forward(inputs, out);
-        }
+        aes::hash_words(&self.0, x, bytemuck::cast_slice_mut(out));
     }
 
     /// Each block replaced by its hash.
@@ -125,12 +119,6 @@ impl Tweaked {
             tweak = tweak.wrapping_add(CHUNK as u128);
         }
     }
-}
-
-/// `s(l || r) = (l ^ r) || l`: linear, and so is `x -> s(x) ^ x`, and both are invertible.
-#[inline]
-fn orthomorphism(x: Block) -> Block {
-    Block::from_words(x.high(), x.high() ^ x.low())
 }
 
 /// `x[j] ^= first + j`.

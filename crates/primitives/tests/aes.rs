@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use volery_primitives::Block;
-use volery_primitives::aes::{Aes128, double, leaf_pairs};
+use volery_primitives::aes::{Aes128, double, hash_pairs, hash_words, leaf_pairs, split};
 use volery_primitives::cpu::Cpu;
+use volery_primitives::hash::Circular;
 
 /// Around the number of blocks in flight of each level, and a large odd one.
 const LENGTHS: [usize; 19] = [
@@ -138,6 +139,83 @@ fn trees_agree_with_single_blocks() {
     }
 }
 
+fn sum<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> Block {
+    blocks
+        .into_iter()
+        .fold(Block::ZERO, |sum, &block| sum ^ block)
+}
+
+#[test]
+fn correlated_trees_agree_with_the_definition() {
+    let key = Block::new(0x3333 << 32);
+    let hash = Circular::new(key);
+    for cpu in Cpu::available() {
+        let aes = Aes128::with_cpu(key, cpu);
+        for n in LENGTHS.into_iter().chain([1000]) {
+            let parents = blocks(n);
+            let left: Vec<Block> = parents.iter().map(|&parent| hash.hash(parent)).collect();
+            let right: Vec<Block> = left.iter().zip(&parents).map(|(&l, &p)| l ^ p).collect();
+            for mask in [Block::ALL_ONES, Block::ALL_ONES.with_lsb(false)] {
+                let expected: Vec<Block> = left
+                    .iter()
+                    .zip(&right)
+                    .flat_map(|(&left, &right)| [left & mask, right & mask])
+                    .collect();
+                let mut children = vec![Block::ONE; 2 * n];
+                let sums = split(&aes, &parents, &mut children, mask);
+                assert_eq!(children, expected, "{n} parents, {cpu}");
+                assert_eq!(sums, [sum(&left), sum(&right)], "{n} parents, {cpu}");
+                assert_eq!(sums[0] ^ sums[1], sum(&parents), "{n} parents, {cpu}");
+            }
+
+            for missing in 0..=usize::from(n > 0) {
+                let expected: Vec<Block> = parents
+                    .iter()
+                    .flat_map(|&parent| [parent, parent ^ Block::ONE])
+                    .take(2 * n - missing)
+                    .map(|input| hash.hash(input))
+                    .collect();
+                let mut out = vec![Block::ONE; 2 * n - missing];
+                let sums = hash_pairs(&aes, &parents, &mut out);
+                assert_eq!(out, expected, "pairs of {n} parents, {cpu}");
+                for (side, sum_of_side) in sums.into_iter().enumerate() {
+                    let expected = sum(expected.iter().skip(side).step_by(2));
+                    assert_eq!(sum_of_side, expected, "side {side}, {n} parents, {cpu}");
+                }
+
+                let expected: Vec<u64> = left
+                    .iter()
+                    .flat_map(|hash| [hash.low(), hash.high()])
+                    .take(2 * n - missing)
+                    .collect();
+                let mut words = vec![1; 2 * n - missing];
+                hash_words(&aes, &parents, &mut words);
+                assert_eq!(words, expected, "words of {n} parents, {cpu}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "a parent has two children")]
+fn split_refuses_a_parent_with_one_child() {
+    let aes = Aes128::new(Block::ONE);
+    split(&aes, &blocks(2), &mut [Block::ZERO; 3], Block::ALL_ONES);
+}
+
+#[test]
+#[should_panic(expected = "a parent has two words")]
+fn hash_words_refuses_two_words_too_few() {
+    hash_words(&Aes128::new(Block::ONE), &blocks(2), &mut [0; 2]);
+}
+
+#[test]
+#[should_panic(expected = "a parent has two children")]
+fn hash_pairs_refuses_two_too_many() {
+    let aes = Aes128::new(Block::ONE);
+    hash_pairs(&aes, &blocks(2), &mut [Block::ZERO; 5]);
+}
+
 #[test]
 #[should_panic(expected = "a parent has two children")]
 fn double_refuses_two_children_too_few() {
@@ -161,7 +239,15 @@ proptest! {
             let sums = double(keys, x, &mut tree[skip..]);
             let mut words = vec![0; children + skip];
             leaf_pairs(&keys[0], x, &mut words[skip..]);
-            (stream, hashes, tree, sums, words)
+            let mut correlated = vec![Block::ZERO; 2 * n + skip];
+            let mask = Block::new(!counter);
+            let correlated_sums = split(&keys[0], x, &mut correlated[skip..], mask);
+            let mut pairs = vec![Block::ZERO; children + skip];
+            let pair_sums = hash_pairs(&keys[1], x, &mut pairs[skip..]);
+            let mut circular = vec![0; children + skip];
+            hash_words(&keys[1], x, &mut circular[skip..]);
+            let half_tree = (correlated, correlated_sums, pairs, pair_sums, circular);
+            (stream, hashes, tree, sums, words, half_tree)
         };
         let expected = run(&reference);
         for cpu in Cpu::available() {

@@ -67,3 +67,66 @@ pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
         out.copy_from_slice(&words[..out.len()]);
     }
 }
+
+/// `s(l || r) = (l ^ r) || l`, `l` the high half: linear, and so is `x -> s(x) ^ x`, and both are invertible.
+#[inline]
+pub(crate) fn orthomorphism(x: Block) -> Block {
+    Block::from_words(x.high(), x.high() ^ x.low())
+}
+
+/// `H(x) = AES(s(x)) ^ s(x)` of each block; at most `CHUNK` of them.
+fn circular(keys: &Schedule, x: &[Block], out: &mut [Block]) {
+    let mut inputs = [Block::ZERO; CHUNK];
+    let inputs = &mut inputs[..x.len()];
+    for (input, &x) in inputs.iter_mut().zip(x) {
+        *input = orthomorphism(x);
+    }
+    feed_forward(keys, inputs, out);
+}
+
+pub(crate) fn split(
+    keys: &Schedule,
+    parents: &[Block],
+    children: &mut [Block],
+    mask: Block,
+) -> [Block; 2] {
+    let mut sums = [Block::ZERO; 2];
+    let mut hashes = [Block::ZERO; CHUNK];
+    for (parents, children) in parents.chunks(CHUNK).zip(children.chunks_mut(2 * CHUNK)) {
+        let hashes = &mut hashes[..parents.len()];
+        circular(keys, parents, hashes);
+        let children = children.as_chunks_mut::<2>().0;
+        for ((pair, &parent), &left) in children.iter_mut().zip(parents).zip(hashes.iter()) {
+            let right = parent ^ left;
+            *pair = [left & mask, right & mask];
+            sums[0] ^= left;
+            sums[1] ^= right;
+        }
+    }
+    sums
+}
+
+pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
+    let mut hashes = [Block::ZERO; CHUNK];
+    for (parents, out) in parents.chunks(CHUNK).zip(out.chunks_mut(2 * CHUNK)) {
+        let hashes = &mut hashes[..parents.len()];
+        circular(keys, parents, hashes);
+        let words: &[u64] = bytemuck::cast_slice(hashes);
+        out.copy_from_slice(&words[..out.len()]);
+    }
+}
+
+pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
+    let mut sums = [Block::ZERO; 2];
+    let mut inputs = [Block::ZERO; CHUNK];
+    for (parents, out) in parents.chunks(CHUNK / 2).zip(out.chunks_mut(CHUNK)) {
+        for (pair, &parent) in inputs.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
+            *pair = [parent, parent ^ Block::ONE];
+        }
+        circular(keys, &inputs[..out.len()], out);
+        for (i, &hash) in out.iter().enumerate() {
+            sums[i % 2] ^= hash;
+        }
+    }
+    sums
+}

@@ -230,3 +230,104 @@ pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
         out_rest.copy_from_slice(&words[..out_rest.len()]);
     }
 }
+
+/// The orthomorphism `s(l || r) = (l ^ r) || l`, `l` the high half.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn orthomorphism(x: __m128i) -> __m128i {
+    _mm_xor_si128(_mm_unpackhi_epi64(x, x), _mm_slli_si128::<8>(x))
+}
+
+/// `H(x) = AES(s(x)) ^ s(x)` in each lane.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn circular_lanes(keys: &[__m128i; 11], mut x: [__m128i; LANES]) -> [__m128i; LANES] {
+    for lane in &mut x {
+        *lane = orthomorphism(*lane);
+    }
+    hash_lanes(keys, x)
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn split(
+    keys: &Schedule,
+    parents: &[Block],
+    children: &mut [Block],
+    mask: Block,
+) -> [Block; 2] {
+    let keys = keys.keys();
+    let mask: __m128i = bytemuck::cast(mask);
+    let parents: &[__m128i] = bytemuck::cast_slice(parents);
+    let children: &mut [__m128i] = bytemuck::cast_slice_mut(children);
+    let mut sums: [__m128i; 2] = bytemuck::Zeroable::zeroed();
+    // The last chunk may be short; its lanes without a parent are computed and dropped.
+    let children = children.chunks_mut(2 * LANES);
+    for (parents, children) in parents.chunks(LANES).zip(children) {
+        let x = <[__m128i; LANES]>::try_from(parents).unwrap_or_else(|_| padded(parents));
+        let hashes = circular_lanes(keys, x);
+        let children = children.as_chunks_mut::<2>().0;
+        for ((pair, parent), left) in children.iter_mut().zip(parents).zip(hashes) {
+            let right = _mm_xor_si128(*parent, left);
+            *pair = [_mm_and_si128(left, mask), _mm_and_si128(right, mask)];
+            sums = [_mm_xor_si128(sums[0], left), _mm_xor_si128(sums[1], right)];
+        }
+    }
+    bytemuck::cast(sums)
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
+    let keys = keys.keys();
+    let parents: &[__m128i] = bytemuck::cast_slice(parents);
+    let (chunks, out_rest) = out.as_chunks_mut::<{ 2 * LANES }>();
+    let (parents, parents_rest) = parents.split_at(chunks.len() * LANES);
+    for (parents, out) in parents.as_chunks().0.iter().zip(chunks) {
+        *out = bytemuck::cast(circular_lanes(keys, *parents));
+    }
+    // Up to eight parents, of which the last may want one word only.
+    if !out_rest.is_empty() {
+        let words: [u64; 2 * LANES] = bytemuck::cast(circular_lanes(keys, padded(parents_rest)));
+        out_rest.copy_from_slice(&words[..out_rest.len()]);
+    }
+}
+
+/// The hashes of four parents, each followed by that of the parent with its lowest bit changed.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn pair_lanes(keys: &[__m128i; 11], parents: [__m128i; LANES / 2]) -> [__m128i; LANES] {
+    let mut x: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
+    // `s` is linear: s(x ^ 1) = s(x) ^ s(1).
+    let change = orthomorphism(bytemuck::cast(Block::ONE));
+    for (pair, parent) in x.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
+        let input = orthomorphism(parent);
+        *pair = [input, _mm_xor_si128(input, change)];
+    }
+    hash_lanes(keys, x)
+}
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
+    let keys = keys.keys();
+    let parents: &[__m128i] = bytemuck::cast_slice(parents);
+    let out: &mut [__m128i] = bytemuck::cast_slice_mut(out);
+    let (chunks, out_rest) = out.as_chunks_mut::<LANES>();
+    let (parents, parents_rest) = parents.split_at(chunks.len() * (LANES / 2));
+    let mut sums: [__m128i; 2] = bytemuck::Zeroable::zeroed();
+    for (parents, out) in parents.as_chunks().0.iter().zip(chunks) {
+        *out = pair_lanes(keys, *parents);
+        for i in 0..LANES {
+            sums[i % 2] = _mm_xor_si128(sums[i % 2], out[i]);
+        }
+    }
+    // Up to four parents, of which the last may want one child only.
+    if !out_rest.is_empty() {
+        let mut last: [__m128i; LANES / 2] = bytemuck::Zeroable::zeroed();
+        last[..parents_rest.len()].copy_from_slice(parents_rest);
+        let last = pair_lanes(keys, last);
+        for (i, out) in out_rest.iter_mut().enumerate() {
+            *out = last[i];
+            sums[i % 2] = _mm_xor_si128(sums[i % 2], last[i]);
+        }
+    }
+    bytemuck::cast(sums)
+}

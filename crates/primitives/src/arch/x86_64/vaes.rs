@@ -31,6 +31,36 @@ fn interleaved(even: &Schedule, odd: &Schedule) -> Keys {
     keys
 }
 
+/// The orthomorphism `s(l || r) = (l ^ r) || l` in each lane, `l` the high half.
+#[inline]
+#[target_feature(enable = "aes,avx2,avx512f")]
+fn orthomorphism(x: __m512i) -> __m512i {
+    // The low halves in the places of the high ones, zeros in their own.
+    let low = _mm512_maskz_unpacklo_epi64(0b10101010, x, x);
+    _mm512_xor_si512(_mm512_unpackhi_epi64(x, x), low)
+}
+
+/// Each of eight blocks twice.
+#[inline]
+#[target_feature(enable = "aes,avx2,avx512f")]
+fn twice([low, high]: [__m512i; 2]) -> Vectors {
+    // Lanes 0 0 1 1, then 2 2 3 3.
+    [
+        _mm512_shuffle_i64x2::<0b01_01_00_00>(low, low),
+        _mm512_shuffle_i64x2::<0b11_11_10_10>(low, low),
+        _mm512_shuffle_i64x2::<0b01_01_00_00>(high, high),
+        _mm512_shuffle_i64x2::<0b11_11_10_10>(high, high),
+    ]
+}
+
+/// The XOR of the even lanes and that of the odd ones.
+#[inline]
+#[target_feature(enable = "aes,avx2,avx512f")]
+fn sums_of_sides(sum: __m512i) -> [Block; 2] {
+    let lanes: [Block; WIDTH] = bytemuck::cast(sum);
+    [lanes[0] ^ lanes[2], lanes[1] ^ lanes[3]]
+}
+
 macro_rules! kernels {
     ($module:ident, $features:literal, $round:path, $last_round:path) => {
         pub(crate) mod $module {
@@ -129,23 +159,15 @@ macro_rules! kernels {
                 for (parents, children) in
                     parents.as_chunks::<{ LANES / 2 }>().0.iter().zip(children)
                 {
-                    let [low, high]: [__m512i; 2] = bytemuck::cast(*parents);
-                    // Each parent twice: lanes 0 0 1 1, then 2 2 3 3.
-                    let twice = [
-                        _mm512_shuffle_i64x2::<0b01_01_00_00>(low, low),
-                        _mm512_shuffle_i64x2::<0b11_11_10_10>(low, low),
-                        _mm512_shuffle_i64x2::<0b01_01_00_00>(high, high),
-                        _mm512_shuffle_i64x2::<0b11_11_10_10>(high, high),
-                    ];
-                    let hashes = hash_lanes(&keys, twice);
+                    let hashes = hash_lanes(&keys, twice(bytemuck::cast(*parents)));
                     for hashes in hashes {
                         sum = _mm512_xor_si512(sum, hashes);
                     }
                     *children = bytemuck::cast(hashes);
                 }
-                let lanes: [Block; WIDTH] = bytemuck::cast(sum);
-                sums[0] ^= lanes[0] ^ lanes[2];
-                sums[1] ^= lanes[1] ^ lanes[3];
+                for (total, sum) in sums.iter_mut().zip(sums_of_sides(sum)) {
+                    *total ^= sum;
+                }
                 sums
             }
 
@@ -161,6 +183,110 @@ macro_rules! kernels {
                 }
                 aes::leaf_pairs(schedule, parents_rest, out_rest);
             }
+
+            /// `H(x) = AES(s(x)) ^ s(x)` in each lane.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn circular_lanes(keys: &Keys, mut x: Vectors) -> Vectors {
+                for lanes in &mut x {
+                    *lanes = orthomorphism(*lanes);
+                }
+                hash_lanes(keys, x)
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn split(
+                schedule: &Schedule,
+                parents: &[Block],
+                children: &mut [Block],
+                mask: Block,
+            ) -> [Block; 2] {
+                let (parents, parents_rest) = parents.as_chunks::<LANES>();
+                let (children, children_rest) = children.split_at_mut(parents.len() * (2 * LANES));
+                let mut sums = aes::split(schedule, parents_rest, children_rest, mask);
+                if parents.is_empty() {
+                    return sums;
+                }
+                let keys = interleaved(schedule, schedule);
+                let mask = bytemuck::cast([mask; WIDTH]);
+                // Words of two vectors side by side, those of the second from 8 on: one block of each in turn.
+                let low_halves = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+                let high_halves = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+                let mut sum = [_mm512_setzero_si512(); 2];
+                let children = children.as_chunks_mut::<{ 2 * LANES }>().0;
+                for (parents, children) in parents.iter().zip(children) {
+                    let parents: Vectors = bytemuck::cast(*parents);
+                    let mut pairs = [[_mm512_setzero_si512(); 2]; VECTORS];
+                    let hashes = circular_lanes(&keys, parents);
+                    for ((pair, parents), left) in pairs.iter_mut().zip(parents).zip(hashes) {
+                        let right = _mm512_xor_si512(parents, left);
+                        sum = [
+                            _mm512_xor_si512(sum[0], left),
+                            _mm512_xor_si512(sum[1], right),
+                        ];
+                        let left = _mm512_and_si512(left, mask);
+                        let right = _mm512_and_si512(right, mask);
+                        *pair = [
+                            _mm512_permutex2var_epi64(left, low_halves, right),
+                            _mm512_permutex2var_epi64(left, high_halves, right),
+                        ];
+                    }
+                    *children = bytemuck::cast(pairs);
+                }
+                for (total, sum) in sums.iter_mut().zip(sum) {
+                    let [even, odd] = sums_of_sides(sum);
+                    *total ^= even ^ odd;
+                }
+                sums
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn hash_words(schedule: &Schedule, parents: &[Block], out: &mut [u64]) {
+                let (chunks, out_rest) = out.as_chunks_mut::<{ 2 * LANES }>();
+                let (parents, parents_rest) = parents.split_at(chunks.len() * LANES);
+                if !chunks.is_empty() {
+                    let keys = interleaved(schedule, schedule);
+                    for (parents, out) in parents.as_chunks::<LANES>().0.iter().zip(chunks) {
+                        *out = bytemuck::cast(circular_lanes(&keys, bytemuck::cast(*parents)));
+                    }
+                }
+                aes::hash_words(schedule, parents_rest, out_rest);
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) fn hash_pairs(
+                schedule: &Schedule,
+                parents: &[Block],
+                out: &mut [Block],
+            ) -> [Block; 2] {
+                let (chunks, out_rest) = out.as_chunks_mut::<LANES>();
+                let (parents, parents_rest) = parents.split_at(chunks.len() * (LANES / 2));
+                let mut sums = aes::hash_pairs(schedule, parents_rest, out_rest);
+                if chunks.is_empty() {
+                    return sums;
+                }
+                let keys = interleaved(schedule, schedule);
+                // `s` is linear: s(x ^ 1) = s(x) ^ s(1).
+                let change: [Block; WIDTH] = [Block::ZERO, Block::ONE, Block::ZERO, Block::ONE];
+                let change = orthomorphism(bytemuck::cast(change));
+                let mut sum = _mm512_setzero_si512();
+                for (parents, out) in parents.as_chunks::<{ LANES / 2 }>().0.iter().zip(chunks) {
+                    let [low, high]: [__m512i; 2] = bytemuck::cast(*parents);
+                    let mut x = twice([orthomorphism(low), orthomorphism(high)]);
+                    for lanes in &mut x {
+                        *lanes = _mm512_xor_si512(*lanes, change);
+                    }
+                    let hashes = hash_lanes(&keys, x);
+                    for hashes in hashes {
+                        sum = _mm512_xor_si512(sum, hashes);
+                    }
+                    *out = bytemuck::cast(hashes);
+                }
+                for (total, sum) in sums.iter_mut().zip(sums_of_sides(sum)) {
+                    *total ^= sum;
+                }
+                sums
+            }
         }
     };
 }
@@ -172,7 +298,9 @@ kernels!(
     _mm512_aesenclast_epi128
 );
 
-pub(crate) use real::{ctr, double, encrypt_blocks, feed_forward, leaf_pairs};
+pub(crate) use real::{
+    ctr, double, encrypt_blocks, feed_forward, hash_pairs, hash_words, leaf_pairs, split,
+};
 
 #[cfg(all(test, not(miri)))]
 mod tests {
@@ -221,9 +349,23 @@ mod tests {
                 let sums = kernels::double([&$even, &$odd], &x, &mut children);
                 let mut words = vec![1; 2 * n - missing];
                 kernels::leaf_pairs(&$odd, &x, &mut words);
-                (children, sums, words)
+                let mut pairs = vec![Block::ONE; 2 * n - missing];
+                let pair_sums = kernels::hash_pairs(&$even, &x, &mut pairs);
+                let mut circular = vec![1; 2 * n - missing];
+                kernels::hash_words(&$even, &x, &mut circular);
+                (children, sums, words, pairs, pair_sums, circular)
             });
-            (encrypted, streams, hashes, trees)
+            let mut correlated = vec![Block::ONE; 2 * n];
+            let mask = Block::ALL_ONES.with_lsb(false);
+            let correlated_sums = kernels::split(&$odd, &x, &mut correlated, mask);
+            (
+                encrypted,
+                streams,
+                hashes,
+                trees,
+                correlated,
+                correlated_sums,
+            )
         }};
     }
 
