@@ -1,4 +1,12 @@
-//! The parameter sets: dated data, each checked against the estimator by a test.
+//! The parameter sets: dated data, each checked against the estimator by a test in every ring that it may be used in.
+//!
+//! The sets of the papers are there for reproduction, under names that say so; the others hold 128 bits.
+//!
+//! The sets with uniform noise are made for cuckoo hashing whose bins become complete binary trees: `n` samples, each in
+//! three of [`bins_for`](volery_primitives::cuckoo::bins_for)`(t, 40)` bins, fill a bin to a mean `mu`, and
+//! `mu + 4 sqrt(mu) <= 2^h - 1`, so that hardly any tree needs more than `h` levels and each has a spare leaf. At 128 bits
+//! `mu` hardly depends on `n`: it is about `k/33` in the smallest set and `k/24` in the largest. So it is `k` that was
+//! chosen to fill the trees; a power of two would leave those of the large sets 60 to 70 % full.
 
 use crate::{
     Noise,
@@ -18,8 +26,13 @@ pub struct LpnSet {
     pub t: usize,
     /// Where the noise sits.
     pub noise: Noise,
-    /// The bits that the set claims, against all attacks of [`crate::lpn::estimate`], in every ring it is used with.
+    /// The rings that the set may be used with; noise over `z64` is odd.
+    pub fields: &'static [Field],
+    /// The bits that the set holds against all attacks of [`crate::lpn::estimate`], in each of its rings. For a paper's
+    /// set this may be less than the paper says.
     pub claim: u32,
+    /// Whether the set is a paper's own: for reproduction, never chosen unless asked for.
+    pub paper: bool,
     /// Where the numbers come from.
     pub source: &'static str,
     /// When they were last looked at.
@@ -31,6 +44,12 @@ impl LpnSet {
     #[must_use]
     pub fn block(&self) -> usize {
         self.n / self.t
+    }
+
+    /// Whether the set may be used over `field`.
+    #[must_use]
+    pub fn holds_over(&self, field: Field) -> bool {
+        self.fields.contains(&field)
     }
 
     /// The estimator's instance over `field`.
@@ -49,8 +68,16 @@ impl LpnSet {
     }
 }
 
+/// All rings; `z64` with odd noise.
+const ALL: &[Field] = &[Field::F2, Field::Fp61, Field::Z64Odd, Field::Gf128];
+
+/// Correlated OT only.
+const F2: &[Field] = &[Field::F2];
+
 const SEARCH: &str = "searched with lpn::estimate: every attack costs 2^128 or more in each ring";
-const PAPER: &str = "Distributed Vector-OLE (CCS 2019), Table 1; claims 80 bits";
+const SEARCH_F2: &str = "searched with lpn::estimate: every attack costs 2^128 or more over F2";
+const VOLE: &str = "Distributed Vector-OLE (CCS 2019), Table 1; claims 80 bits";
+const FERRET: &str = "Ferret (CCS 2020), Table 2; claims 128 bits";
 
 const fn set(name: &'static str, n: usize, k: usize, t: usize, noise: Noise) -> LpnSet {
     LpnSet {
@@ -59,35 +86,67 @@ const fn set(name: &'static str, n: usize, k: usize, t: usize, noise: Noise) -> 
         k,
         t,
         noise,
+        fields: ALL,
         claim: 128,
+        paper: false,
         source: SEARCH,
         date: "2026-11-21",
     }
 }
 
-const fn paper80(name: &'static str, log_n: u32, k: usize, t: usize) -> LpnSet {
+const fn set_over_f2(name: &'static str, n: usize, k: usize, t: usize, noise: Noise) -> LpnSet {
     LpnSet {
-        name,
-        n: 1 << log_n,
-        k,
-        t,
-        noise: Noise::Uniform,
-        claim: 80,
-        source: PAPER,
-        date: "2019-11-11",
+        fields: F2,
+        source: SEARCH_F2,
+        ..set(name, n, k, t, noise)
     }
 }
 
-static SETS: [LpnSet; 15] = [
-    set("r14", 17_536, 4_608, 274, Noise::Regular),
+const fn paper80(name: &'static str, log_n: u32, k: usize, t: usize) -> LpnSet {
+    LpnSet {
+        claim: 80,
+        paper: true,
+        source: VOLE,
+        date: "2019-11-11",
+        ..set(name, 1 << log_n, k, t, Noise::Uniform)
+    }
+}
+
+const fn ferret(name: &'static str, n: usize, k: usize, t: usize, noise: Noise) -> LpnSet {
+    LpnSet {
+        fields: F2,
+        paper: true,
+        source: FERRET,
+        date: "2020-11-09",
+        ..set(name, n, k, t, noise)
+    }
+}
+
+/// Ferret's setup set for regular noise. Table 2 has `n = 609,728`, which is not `t * 2^9`; the text of its section 7 has
+/// this `n`, which is, and which holds fewer bits.
+const FERRET_REG_SETUP: LpnSet = LpnSet {
+    claim: 122,
+    ..ferret("ferret-reg-setup", 649_728, 36_288, 1_269, Noise::Regular)
+};
+
+static SETS: [LpnSet; 23] = [
+    set("r14", 18_688, 4_608, 292, Noise::Regular),
     set("r17", 134_144, 11_008, 1_048, Noise::Regular),
     set("b10", 870_400, 1 << 16, 850, Noise::Regular),
     set("b11", 2_396_160, 1 << 17, 1_170, Noise::Regular),
     set("b12", 6_225_920, 1 << 18, 1_520, Noise::Regular),
-    set("u14", 17_500, 4_000, 299, Noise::Uniform),
-    set("u17", 134_000, 12_288, 751, Noise::Uniform),
-    set("u20", 1_048_576, 1 << 16, 1_008, Noise::Uniform),
-    set("u21", 2_396_160, 1 << 17, 1_100, Noise::Uniform),
+    set_over_f2("b13", 15_564_800, 1 << 19, 1_900, Noise::Regular),
+    set("u14", 14_400, 2_880, 349, Noise::Uniform),
+    set("u16", 60_000, 5_952, 714, Noise::Uniform),
+    set("u17", 134_000, 12_416, 740, Noise::Uniform),
+    set("u20", 1_048_576, 50_688, 1_317, Noise::Uniform),
+    set("u21", 2_396_160, 99_584, 1_465, Noise::Uniform),
+    set("u22", 6_225_920, 193_536, 1_867, Noise::Uniform),
+    set("u24", 15_564_800, 372_736, 2_301, Noise::Uniform),
+    FERRET_REG_SETUP,
+    ferret("ferret-reg", 10_805_248, 589_760, 1_319, Noise::Regular),
+    ferret("ferret-uni-setup", 616_092, 37_248, 1_254, Noise::Uniform),
+    ferret("ferret-uni", 10_616_092, 588_160, 1_324, Noise::Uniform),
     paper80("paper80-14", 14, 3_482, 192),
     paper80("paper80-16", 16, 7_391, 382),
     paper80("paper80-18", 18, 15_336, 741),
@@ -96,7 +155,7 @@ static SETS: [LpnSet; 15] = [
     paper80("paper80-24", 24, 139_959, 5_205),
 ];
 
-/// All sets, each noise from the smallest to the largest.
+/// All sets: our own, then those of each paper; within these, each noise from the smallest to the largest.
 #[must_use]
 pub fn sets() -> &'static [LpnSet] {
     &SETS
@@ -110,17 +169,41 @@ pub fn set_named(name: &str) -> Option<&'static LpnSet> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::lpn::estimate::security_bits;
+    use volery_primitives::cuckoo::bins_for;
 
-    /// The rings that a set is used with; `z64` draws odd noise.
-    const FIELDS: [Field; 4] = [Field::F2, Field::Fp61, Field::Z64Odd, Field::Gf128];
+    use super::*;
+    use crate::lpn::estimate::{resists, security_bits};
+
+    fn own() -> impl Iterator<Item = &'static LpnSet> {
+        sets().iter().filter(|set| !set.paper)
+    }
+
+    /// Bins of a set with uniform noise, and the fewest levels that hold all but very few of them.
+    fn trees(set: &LpnSet) -> (usize, u32) {
+        let bins = bins_for(set.t, 40);
+        let mean = 3.0 * set.n as f64 / bins as f64;
+        let full = mean + 4.0 * mean.sqrt() + 1.0;
+        (bins, full.log2().ceil() as u32)
+    }
+
+    /// Base correlations of a whole round of correlated OT, which spends more of them than vector OLE: the secret, one
+    /// for each level of each tree, and the mask of the check. Each bin may turn out to need one level more.
+    fn need(set: &LpnSet) -> usize {
+        let levels = match set.noise {
+            Noise::Regular => set.t * set.block().ilog2() as usize,
+            Noise::Uniform => {
+                let (bins, levels) = trees(set);
+                bins * (levels as usize + 1)
+            }
+        };
+        set.k + levels + 128
+    }
 
     #[test]
     fn every_set_holds_what_it_claims() {
         for set in sets() {
-            for field in FIELDS {
-                let least = security_bits(&set.instance(field));
+            for field in set.fields {
+                let least = security_bits(&set.instance(*field));
                 assert!(
                     least.bits >= f64::from(set.claim),
                     "{} over {field:?}: {:.1} bits by {}",
@@ -132,10 +215,49 @@ mod tests {
         }
     }
 
+    #[test]
+    fn our_own_sets_hold_128_bits() {
+        assert!(own().all(|set| set.claim == 128));
+        for noise in [Noise::Regular, Noise::Uniform] {
+            for field in ALL {
+                let mut usable = own().filter(|set| set.noise == noise && set.holds_over(*field));
+                assert!(usable.any(|set| set.n > 6_000_000), "{noise} {field:?}");
+            }
+        }
+    }
+
+    /// A set that may be used over F2 only would not hold in some other ring.
+    #[test]
+    fn f2_only_for_a_reason() {
+        let set = set_named("b13").expect("there is one");
+        assert!(set.holds_over(Field::F2) && !set.holds_over(Field::Fp61));
+        let least = security_bits(&set.instance(Field::Fp61));
+        assert!((127.3..127.5).contains(&least.bits), "{least:?}");
+    }
+
+    /// Three of Ferret's four sets hold the 128 bits that the paper claims.
+    #[test]
+    fn ferret_in_todays_attacks() {
+        for (name, bits, attack) in [
+            ("ferret-reg-setup", 122.1, "hybrid"),
+            ("ferret-reg", 149.9, "hybrid"),
+            ("ferret-uni-setup", 142.7, "BJMM"),
+            ("ferret-uni", 153.9, "BJMM"),
+        ] {
+            let set = set_named(name).expect("there is one");
+            assert!(set.paper);
+            let least = security_bits(&set.instance(Field::F2));
+            assert!((least.bits - bits).abs() < 0.1, "{name}: {least:?}");
+            assert_eq!(least.attack, attack, "{name}");
+            assert_eq!(set.claim, 128.min(least.bits as u32), "{name}");
+        }
+    }
+
     /// The reason why the noise of `z64` is odd: any values at all would cost a set about half of its weight.
     #[test]
     fn even_noise_would_not_hold() {
-        for set in sets() {
+        for set in sets().iter().filter(|set| set.holds_over(Field::Z64Odd)) {
+            assert!(!set.holds_over(Field::Z64Uniform));
             let least = security_bits(&set.instance(Field::Z64Uniform));
             assert!(
                 least.bits < f64::from(set.claim),
@@ -146,11 +268,45 @@ mod tests {
         }
     }
 
+    /// Uniform noise: bins that fill their trees, and no more of them than it takes.
+    #[test]
+    fn uniform_sets_fill_their_trees() {
+        for set in own().filter(|set| set.noise == Noise::Uniform) {
+            let (bins, levels) = trees(set);
+            let fill = 3.0 * set.n as f64 / (bins << levels) as f64;
+            // Smaller trees need more room for chance.
+            let least = 1.0 - 4.2 / f64::from(1 << levels).sqrt();
+            assert!(fill >= least.max(0.6), "{}: {fill:.3}", set.name);
+            let lighter = LpnSet {
+                t: set.t - set.t / 100 - 1,
+                ..set.clone()
+            };
+            assert!(
+                !resists(&lighter.instance(Field::F2), 128.0),
+                "{}",
+                set.name
+            );
+        }
+    }
+
+    /// A whole round of each of our sets can be fed by the next smaller one; the smallest takes a small base.
+    #[test]
+    fn the_sets_make_a_ladder() {
+        for noise in [Noise::Regular, Noise::Uniform] {
+            let mut store = 7_000;
+            for set in own().filter(|set| set.noise == noise) {
+                assert!(need(set) <= store, "{}: {} base", set.name, need(set));
+                store = set.n;
+            }
+        }
+    }
+
     #[test]
     fn sets_are_well_formed() {
         for set in sets() {
             assert_eq!(set_named(set.name), Some(set));
             assert!(set.k + set.t < set.n);
+            assert!(!set.fields.is_empty());
             if set.noise == Noise::Regular {
                 assert_eq!(set.block() * set.t, set.n);
                 assert!(set.block().is_power_of_two());
@@ -158,7 +314,8 @@ mod tests {
         }
         for pair in sets()
             .windows(2)
-            .filter(|pair| pair[0].claim == pair[1].claim && pair[0].noise == pair[1].noise)
+            .filter(|pair| pair[0].paper == pair[1].paper && pair[0].noise == pair[1].noise)
+            .filter(|pair| pair[0].source == pair[1].source || !pair[0].paper)
         {
             assert!(pair[0].n < pair[1].n, "sorted by size");
         }
