@@ -27,7 +27,10 @@ pub struct Channel {
     stats: Stats,
     direction: Option<Direction>,
     broken: bool,
+    /// For tests.
     transcript: Option<Box<Transcript>>,
+    /// For challenges.
+    bound: Option<Box<Transcript>>,
 }
 
 /// What went over a channel, as this party sees it.
@@ -73,7 +76,7 @@ impl Sub for Stats {
     }
 }
 
-/// BLAKE3 hashes of the bytes of each direction, see [`Channel::record_transcript`].
+/// BLAKE3 hashes of the bytes of each direction, see [`Channel::bind`] and [`Channel::record_transcript`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranscriptHashes {
     /// Hash of all bytes sent.
@@ -86,6 +89,15 @@ pub struct TranscriptHashes {
 struct Transcript {
     sent: blake3::Hasher,
     received: blake3::Hasher,
+}
+
+impl Transcript {
+    fn hashes(&self) -> TranscriptHashes {
+        TranscriptHashes {
+            sent: self.sent.finalize().into(),
+            received: self.received.finalize().into(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,6 +128,7 @@ impl Channel {
             direction: None,
             broken: false,
             transcript: None,
+            bound: None,
         }
     }
 
@@ -150,7 +163,7 @@ impl Channel {
         }
         self.turn(Direction::Sending);
         self.stats.bytes_sent += bytes.len() as u64;
-        if let Some(transcript) = &mut self.transcript {
+        for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
             transcript.sent.update(bytes);
         }
         if self.outgoing.len() + bytes.len() > BUFFER {
@@ -197,7 +210,7 @@ impl Channel {
         if !bytes.is_empty() {
             self.turn(Direction::Receiving);
             self.stats.bytes_received += bytes.len() as u64;
-            if let Some(transcript) = &mut self.transcript {
+            for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
                 transcript.received.update(bytes);
             }
         }
@@ -273,10 +286,22 @@ impl Channel {
     /// The hashes of what was sent and received since [`record_transcript`](Self::record_transcript); `None` without it.
     #[must_use]
     pub fn transcript(&self) -> Option<TranscriptHashes> {
-        self.transcript.as_ref().map(|transcript| TranscriptHashes {
-            sent: transcript.sent.finalize().into(),
-            received: transcript.received.finalize().into(),
-        })
+        self.transcript.as_deref().map(Transcript::hashes)
+    }
+
+    /// From now on, hashes all bytes sent and received, for a challenge that is to depend on all of them:
+    /// [`bound`](Self::bound) gives the hashes. Apart from [`record_transcript`](Self::record_transcript).
+    pub fn bind(&mut self) {
+        self.bound = Some(Box::default());
+    }
+
+    /// Ends what [`bind`](Self::bind) started, and gives the hashes: one party's `sent` is the other's `received`.
+    ///
+    /// # Panics
+    /// If `bind` was not called since the last time.
+    pub fn bound(&mut self) -> TranscriptHashes {
+        let transcript = self.bound.take().expect("a transcript was bound");
+        transcript.hashes()
     }
 
     /// Makes the channel unusable because of `error`, which is handed back.

@@ -116,6 +116,10 @@ impl Ring for Gf128 {
         Self(sum)
     }
 
+    fn as_blocks_mut(elements: &mut [Self]) -> Option<&mut [Block]> {
+        Some(bytemuck::cast_slice_mut(elements))
+    }
+
     #[inline(always)]
     fn from_block(block: Block) -> Self {
         Self(block)

@@ -124,6 +124,11 @@ pub trait Ring:
         }
     }
 
+    /// The elements as the blocks of [`from_block`](Self::from_block), where an element is nothing else; only `gf128`.
+    fn as_blocks_mut(_elements: &mut [Self]) -> Option<&mut [Block]> {
+        None
+    }
+
     /// The image of [`WORDS`](Self::WORDS) words, low word first, that is uniform when the words are, or nearly so;
     /// the map and its distance are those of [`from_block`](Self::from_block).
     ///

@@ -75,6 +75,26 @@ impl<C: CotSender> Sender<C> {
         self.cot.get().delta()
     }
 
+    /// The source, for what only its kind can do.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed: nothing is left of the source.
+    pub fn source(&mut self) -> Result<&mut C> {
+        self.cot.get_mut()
+    }
+
+    /// Two random messages for each of the correlated OTs `v` that this object gave: `h(i, v)` and `h(i, v + delta)`.
+    ///
+    /// # Panics
+    /// If the lengths differ, or a call failed.
+    pub fn hash(&mut self, v: &[Block], m: &mut [[Block; 2]]) {
+        assert_eq!(v.len(), m.len(), "two messages for each OT");
+        let delta = self.delta();
+        for (v, m) in v.chunks(BATCH).zip(m.chunks_mut(BATCH)) {
+            self.hash.pairs(delta, v, m);
+        }
+    }
+
     /// Correlated OT with random choice bits: fill `v` so that the receiver's `w = v + u*delta`.
     ///
     /// # Errors
@@ -188,6 +208,16 @@ impl<C: CotReceiver> Receiver<C> {
             cot,
             hash: RunningHash::new(session),
         }
+    }
+
+    /// The source, for what only its kind can do.
+    pub fn source(&mut self) -> &mut C {
+        &mut self.cot
+    }
+
+    /// The chosen messages of the peer's [`Sender::hash`], in place of the correlated OTs `w`.
+    pub fn hash(&mut self, w: &mut [Block]) {
+        self.hash.in_place(w);
     }
 
     /// Correlated OT with random choice bits: fill `u` (packed, low bit first) and `w = v + u*delta`.

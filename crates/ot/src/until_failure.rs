@@ -26,6 +26,14 @@ impl<T> UntilFailure<T> {
         Ok(output)
     }
 
+    /// What is held, to be changed by no call that can fail.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed.
+    pub(crate) fn get_mut(&mut self) -> Result<&mut T> {
+        self.0.as_deref_mut().ok_or(Error::Broken)
+    }
+
     /// What is held.
     ///
     /// # Panics

@@ -1,18 +1,26 @@
-//! The GGM tree of Protocol 2, binary (k = 2), with leaves in any ring.
+//! The trees under every single-point correlation: GGM and the half-tree, with leaves in any ring.
 //!
-//! Goldreich, Goldwasser, Micali, *How to construct random functions*, J. ACM 1986; Protocol 2 of the 2019 paper.
+//! Goldreich, Goldwasser, Micali, *How to construct random functions*, J. ACM 1986; Protocol 2 of the 2019 paper and
+//! Fig. 6 of Ferret, step 3. Half-trees: Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree: Halving the Cost of Tree
+//! Expansion in COT and DPF*, ePrint 2022/1431.
 //!
 //! A tree with `n` leaves has depth `h = max(1, ceil(log2 n))`. Level 0 is the root, level `l` holds
 //! `ceil(n / 2^(h-l))` nodes: a size that is no power of two only leaves out nodes on the right, nothing is wasted.
-//! The nodes of levels `0..h` are 128-bit seeds; node `j` has the children `2j` and `2j + 1`:
+//! (Half-trees are always complete.) The nodes of levels `0..h` are 128-bit seeds; node `j` has the children `2j` and
+//! `2j + 1`. With `H(s) = AES(o(s)) + o(s)`, `o` the orthomorphism of [`volery_primitives::hash::Circular`]:
 //!
 //! ```text
-//! G(s) = AES_0(s) + s | AES_1(s) + s            inner levels: two seeds
-//! G(s) = AES_0(s) + s                           last level, 64-bit rings: two words, one for each leaf
-//! G(s) = AES_0(s) + s | AES_1(s) + s            last level, 128-bit rings
+//!                     inner levels                      last level, 128-bit rings     last level, 64-bit rings
+//! Ggm                 AES_0(s) + s | AES_1(s) + s       as the inner levels           AES_0(s) + s, a word a leaf
+//! Correlated          H(s) | s + H(s)                   as the inner levels           -
+//! PseudoCorrelated    H(s) | s + H(s)                   H(s) | H(s + 1)               H(s), a word a leaf
 //! ```
 //!
-//! The two AES keys are public and differ for every tree of every session ([`TreePrg`]): work spent on guessing
+//! A half-tree has no root: level 1 is `s | s + delta`. As two children add up to their parent, every level adds up to
+//! `delta`, which is what a correlated OT needs of its leaves. For a vector-OLE it would be fatal: there the sum of the leaves
+//! is sent under a mask that the other party can take off, and `delta` would follow. So its last level is hashed.
+//!
+//! The AES keys are public and differ for every tree of every session ([`TreePrg`]): work spent on guessing
 //! the seeds of one tree does not help with the next (multi-instance security in the ideal-cipher model). Within a tree
 //! the at most `h` unknown seeds of a punctured path share the keys, which costs `log2 h` of the 128 bits.
 //!
@@ -20,7 +28,13 @@
 //! XOR on the seed levels, addition in the ring on the leaves. Whoever knows, for each level, the sum of the side
 //! that the path to leaf `alpha` does *not* take, can rebuild every leaf but `alpha` ([`expand_punctured`]).
 //!
-//! Cost: `1.5 n` AES calls for a 64-bit ring, `2 n` for a 128-bit ring.
+//! AES calls a leaf:
+//!
+//! | | 64-bit ring | 128-bit ring |
+//! |---|---|---|
+//! | Ggm | 1.5 | 2 |
+//! | Correlated | - | 1 |
+//! | PseudoCorrelated | 1 | 1.5 |
 
 use volery_channel::SessionId;
 use volery_field::Ring;
@@ -31,6 +45,8 @@ use volery_primitives::{
     ro::RandomOracle,
 };
 use zeroize::Zeroize;
+
+use crate::wire;
 
 /// The shape of one tree: its number of leaves, and what follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,96 +97,242 @@ impl Shape {
     }
 }
 
-/// The PRG `G` of one tree: two AES permutations, public and used for this tree alone.
+/// How the children of a node come from it: see the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Two independent children.
+    Ggm,
+    /// Children that add up to their parent, down to the leaves.
+    Correlated,
+    /// Children that add up to their parent, but for the leaves, which are hashed.
+    PseudoCorrelated,
+}
+
+/// The PRG of one tree: AES permutations, public and used for this tree alone.
+#[derive(Clone)]
 pub struct TreePrg {
-    keys: [Aes128; 2],
-    /// What the keys were made from; public.
-    seeds: [Block; 2],
+    keys: Keys,
+    /// Which bits of a 128-bit leaf are kept.
+    mask: Block,
+}
+
+enum Keys {
+    Ggm {
+        keys: [Aes128; 2],
+        /// What the keys were made from; public.
+        seeds: [Block; 2],
+    },
+    Half {
+        key: Aes128,
+        seed: Block,
+        growth: Growth,
+    },
 }
 
 /// Derives the [`TreePrg`] of each tree of a session.
 pub struct TreePrgs {
     aes: Aes128,
+    growth: Growth,
+    mask: Block,
 }
 
 impl TreePrgs {
-    /// For the trees of one batch, told apart by `batch` (a number that never repeats in a session).
+    /// For the GGM trees of one batch, told apart by `batch` (a number that never repeats in a session).
     #[must_use]
     pub fn new(session: SessionId, batch: u64) -> Self {
+        Self::growing(Growth::Ggm, session, batch)
+    }
+
+    /// As [`new`](Self::new), for trees of any kind.
+    #[must_use]
+    pub fn growing(growth: Growth, session: SessionId, batch: u64) -> Self {
         let mut oracle = RandomOracle::new("volery ggm tree keys");
         oracle.absorb(session.as_bytes());
         oracle.absorb(&batch.to_le_bytes());
+        oracle.absorb(&[growth as u8]);
         Self {
             aes: Aes128::new(oracle.finish_block()),
+            growth,
+            mask: Block::ALL_ONES,
         }
     }
 
-    /// `G` of tree number `tree` of the batch.
+    /// The same trees with the lowest bit of every leaf cleared; for leaves in `gf128`.
+    ///
+    /// The level sums are those of the leaves with their lowest bits: equal on both sides but for that bit.
+    #[must_use]
+    pub fn with_cleared_leaves(mut self) -> Self {
+        self.mask = !Block::ONE;
+        self
+    }
+
+    /// How the trees grow.
+    #[must_use]
+    pub fn growth(&self) -> Growth {
+        self.growth
+    }
+
+    /// Whether the lowest bit of every leaf is cleared.
+    #[must_use]
+    pub fn clears_leaves(&self) -> bool {
+        self.mask != Block::ALL_ONES
+    }
+
+    /// The PRG of tree number `tree` of the batch.
     #[must_use]
     pub fn tree(&self, tree: usize) -> TreePrg {
         let mut seeds = [Block::ZERO; 2];
-        self.aes.ctr(2 * tree as u128, &mut seeds);
-        TreePrg::new(seeds)
+        let keys = match self.growth {
+            Growth::Ggm => {
+                self.aes.ctr(2 * tree as u128, &mut seeds);
+                Keys::ggm(seeds)
+            }
+            growth => {
+                self.aes.ctr(tree as u128, &mut seeds[..1]);
+                Keys::half(seeds[0], growth)
+            }
+        };
+        TreePrg {
+            keys,
+            mask: self.mask,
+        }
     }
 }
 
-impl Clone for TreePrg {
-    fn clone(&self) -> Self {
-        Self::new(self.seeds)
-    }
-}
-
-impl TreePrg {
-    fn new(seeds: [Block; 2]) -> Self {
-        Self {
+impl Keys {
+    fn ggm(seeds: [Block; 2]) -> Self {
+        Self::Ggm {
             keys: seeds.map(Aes128::new),
             seeds,
         }
     }
 
-    /// The two children of a seed.
+    fn half(seed: Block, growth: Growth) -> Self {
+        Self::Half {
+            key: Aes128::new(seed),
+            seed,
+            growth,
+        }
+    }
+}
+
+impl Clone for Keys {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Ggm { seeds, .. } => Self::ggm(*seeds),
+            Self::Half { seed, growth, .. } => Self::half(*seed, *growth),
+        }
+    }
+}
+
+impl TreePrg {
+    /// The two children of a seed of level 1 or below it.
     #[must_use]
     pub fn children(&self, seed: Block) -> [Block; 2] {
         let mut children = [Block::ZERO; 2];
-        aes::double(&self.keys, &[seed], &mut children);
+        self.level(2, Block::ZERO, &[seed], &mut children);
         children
     }
 
-    /// The two leaves below a seed of level `h - 1`.
+    /// The two leaves below a seed of level `h - 1`, `h` above 1.
     #[must_use]
     pub fn leaf_pair<R: Ring>(&self, seed: Block) -> [R; 2] {
         let mut leaves = [R::ZERO; 2];
-        self.last_level(&[seed], &mut leaves);
+        self.last_level(2, Block::ZERO, &[seed], &mut leaves);
         leaves
     }
 
-    /// The last level: two leaves a parent (the last parent may lack its right one). Returns the sums of the left
-    /// and of the right leaves.
-    fn last_level<R: Ring>(&self, parents: &[Block], leaves: &mut [R]) -> [R; 2] {
+    /// Level `number`, an inner one. Returns the sums of the left and of the right children.
+    fn level(
+        &self,
+        number: u32,
+        delta: Block,
+        parents: &[Block],
+        children: &mut [Block],
+    ) -> [Block; 2] {
+        match &self.keys {
+            Keys::Ggm { keys, .. } => aes::double(keys, parents, children),
+            Keys::Half { key, .. } => {
+                correlated_level(key, number, delta, parents, children, Block::ALL_ONES)
+            }
+        }
+    }
+
+    /// Level `number`, the last: two leaves a parent (the last parent may lack its right one). Returns the sums of the
+    /// left and of the right leaves, before any bit of them is cleared.
+    fn last_level<R: Ring>(
+        &self,
+        number: u32,
+        delta: Block,
+        parents: &[Block],
+        leaves: &mut [R],
+    ) -> [R; 2] {
         // Small enough for the first-level cache, large enough to keep the AES units busy.
         const PARENTS: usize = 128;
-        let mut sums = [R::ZERO; 2];
-        if R::WORDS == 1 {
-            let mut words = [0u64; 2 * PARENTS];
-            for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
-                let words = &mut words[..leaves.len()];
-                aes::leaf_pairs(&self.keys[0], parents, words);
-                R::from_words_slice(words, leaves);
-                add_sides(&mut sums, leaves);
-            }
-        } else {
-            let mut children = [Block::ZERO; 2 * PARENTS];
-            for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
-                let children = &mut children[..leaves.len()];
-                aes::double(&self.keys, parents, children);
-                for (leaf, child) in leaves.iter_mut().zip(children) {
-                    *leaf = R::from_block(*child);
+        if let Some(blocks) = R::as_blocks_mut(leaves) {
+            let sums = match &self.keys {
+                Keys::Ggm { keys, .. } => aes::double(keys, parents, blocks),
+                Keys::Half {
+                    key,
+                    growth: Growth::PseudoCorrelated,
+                    ..
+                } => aes::hash_pairs(key, parents, blocks),
+                Keys::Half { key, .. } => {
+                    let sums = correlated_level(key, number, delta, parents, blocks, self.mask);
+                    return sums.map(R::from_block);
                 }
-                add_sides(&mut sums, leaves);
+            };
+            if self.mask != Block::ALL_ONES {
+                blocks.iter_mut().for_each(|leaf| *leaf &= self.mask);
             }
+            return sums.map(R::from_block);
+        }
+        assert_eq!(R::WORDS, 1, "a leaf is a block or a word");
+        let mut sums = [R::ZERO; 2];
+        let mut words = [0u64; 2 * PARENTS];
+        for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
+            let words = &mut words[..leaves.len()];
+            match &self.keys {
+                Keys::Ggm { keys, .. } => aes::leaf_pairs(&keys[0], parents, words),
+                Keys::Half { key, growth, .. } => {
+                    assert_eq!(
+                        *growth,
+                        Growth::PseudoCorrelated,
+                        "correlated leaves are blocks"
+                    );
+                    aes::hash_words(key, parents, words);
+                }
+            }
+            R::from_words_slice(words, leaves);
+            add_sides(&mut sums, leaves);
         }
         sums
     }
+
+    /// A leaf without the bits that this tree clears.
+    fn cleared<R: Ring>(&self, leaf: R) -> R {
+        if self.mask == Block::ALL_ONES {
+            return leaf;
+        }
+        R::from_block(wire::pack(leaf) & self.mask)
+    }
+}
+
+/// A level of a half-tree whose nodes add up to `delta`; level 1 is the parent itself and its sum with `delta`.
+fn correlated_level(
+    key: &Aes128,
+    number: u32,
+    delta: Block,
+    parents: &[Block],
+    children: &mut [Block],
+    mask: Block,
+) -> [Block; 2] {
+    if number > 1 {
+        return aes::split(key, parents, children, mask);
+    }
+    let pair = [parents[0], parents[0] ^ delta];
+    children.copy_from_slice(&pair.map(|node| node & mask));
+    pair
 }
 
 /// Adds the leaves on even places to `sums[0]`, those on odd places to `sums[1]`.
@@ -222,12 +384,15 @@ pub struct LevelSums<R: Ring> {
 
 /// Protocol 2, step 2, and `ROT.Expand` for P1: all leaves of the tree under `root`, and its level sums.
 ///
+/// In a half-tree `root` is the left node of level 1, and `delta` what each level adds up to; GGM trees ignore it.
+///
 /// # Panics
-/// If `leaves.len()` differs from the shape's.
+/// If `leaves.len()` differs from the shape's, or a half-tree is not complete.
 pub fn expand<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
     root: Block,
+    delta: Block,
     leaves: &mut [R],
     scratch: &mut Scratch,
 ) -> LevelSums<R> {
@@ -237,15 +402,16 @@ pub fn expand<R: Ring>(
     let mut inner = Vec::with_capacity(shape.depth as usize - 1);
     for level in 1..shape.depth {
         let (parents, children) = (shape.width(level - 1), shape.width(level));
-        inner.push(aes::double(
-            &prg.keys,
+        inner.push(prg.level(
+            level,
+            delta,
             &scratch.nodes[..parents],
             &mut scratch.next[..children],
         ));
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
-    let leaf = prg.last_level(&scratch.nodes[..parents], leaves);
+    let leaf = prg.last_level(shape.depth, delta, &scratch.nodes[..parents], leaves);
     LevelSums { inner, leaf }
 }
 
@@ -292,6 +458,8 @@ impl<R: Ring> Drop for Copath<R> {
 }
 
 /// `ROT.Expand` for P2: every leaf but `alpha`, which is set to zero. Returns the sum of the leaves and the copath.
+///
+/// Where the tree clears bits of its leaves, those bits of the sum are arbitrary.
 ///
 /// # Panics
 /// If `leaves.len()` differs from the shape's, `alpha` is no leaf, or `sums` has not a value for each level.
@@ -367,7 +535,7 @@ fn walk<R: Ring>(
     for level in 1..shape.depth {
         let (parents, width) = (shape.width(level - 1), shape.width(level));
         let children = &mut scratch.next[..width];
-        let sums = aes::double(&prg.keys, &scratch.nodes[..parents], children);
+        let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
         let path = alpha >> (shape.depth - level);
         let sibling = path ^ 1;
         children[path] = Block::ZERO;
@@ -377,12 +545,12 @@ fn walk<R: Ring>(
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
-    let sums = prg.last_level(&scratch.nodes[..parents], leaves);
+    let sums = prg.last_level(shape.depth, Block::ZERO, &scratch.nodes[..parents], leaves);
     let sibling = alpha ^ 1;
     let mut total = sums[0] + sums[1] - leaves[alpha];
     leaves[alpha] = R::ZERO;
     if let Some(place) = leaves.get_mut(sibling) {
-        let value = leaf(sums[sibling & 1] - *place);
+        let value = prg.cleared(leaf(sums[sibling & 1] - *place));
         total += value - *place;
         *place = value;
     }

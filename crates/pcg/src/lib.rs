@@ -17,7 +17,10 @@
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;
+pub(crate) mod check;
 pub mod chosen;
+pub mod correlation;
+pub mod cot;
 pub mod forest;
 pub mod ggm;
 pub mod gilboa;
@@ -25,12 +28,15 @@ pub mod lpn;
 pub mod mpfss;
 pub mod pprf;
 pub mod rot;
+pub mod single;
 pub mod spfss;
+pub mod stock;
+mod stream;
 pub mod vole;
 mod wire;
 
 mod settings;
 
-pub use bootstrap::{Plan, PlanError};
-pub use settings::{Noise, ParseSettingError, Security};
+pub use bootstrap::{Base, Kind, Link, Plan, PlanError, Wishes};
+pub use settings::{Noise, ParseSettingError, Security, Trees};
 pub use volery_channel::{Error, Result};

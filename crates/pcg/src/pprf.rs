@@ -82,6 +82,7 @@ impl<R: Ring> Key<R> {
             &self.prg,
             self.shape,
             self.root,
+            Block::ZERO,
             out,
             &mut Scratch::default(),
         );
@@ -213,6 +214,7 @@ mod tests {
             &prg,
             shape,
             Block::from(seed),
+            Block::ZERO,
             &mut all.clone(),
             &mut Scratch::default(),
         );

@@ -73,6 +73,7 @@ impl<R: Ring> Trees<R> {
                     &prgs.tree(part.tree),
                     part.shape,
                     roots[part.tree],
+                    Block::ZERO,
                     part.leaves,
                     scratch,
                 );
@@ -131,7 +132,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
 }
 
 /// P2, step 3: for each level the side that the path to alpha does not take.
-fn choices(forest: &Forest, alphas: &[usize]) -> Vec<u8> {
+pub(crate) fn choices(forest: &Forest, alphas: &[usize]) -> Vec<u8> {
     assert_eq!(alphas.len(), forest.trees(), "one alpha for each tree");
     let mut choices = vec![0; bits::bytes_for(forest.levels())];
     for (tree, alpha) in alphas.iter().enumerate() {

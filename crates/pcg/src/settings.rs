@@ -1,4 +1,4 @@
-//! The two choices a user of a correlation makes.
+//! The choices a user of a correlation makes.
 
 use std::{fmt, str::FromStr};
 
@@ -22,6 +22,17 @@ pub enum Noise {
     Regular,
     /// `t` non-zero values anywhere, placed by cuckoo hashing (Protocol 5).
     Uniform,
+}
+
+/// Which trees stand under the noise: see [`crate::ggm`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Trees {
+    /// Those of the papers: two AES calls and two blocks for each level's OT.
+    Ggm,
+    /// Half-trees: one of each.
+    #[default]
+    Half,
 }
 
 /// A setting that is none of the known names.
@@ -84,6 +95,15 @@ impl FromStr for Noise {
                 known: "regular, uniform",
             }),
         }
+    }
+}
+
+impl fmt::Display for Trees {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ggm => "ggm",
+            Self::Half => "half",
+        })
     }
 }
 

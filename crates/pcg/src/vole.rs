@@ -1,13 +1,13 @@
 //! Vector-OLE: the sender gets random `u, v`, the receiver `w = u*x + v` for its `x`.
 //!
-//! The whole of Protocol 6 of the 2019 paper: [`crate::gilboa`] makes the base correlations, [`crate::bootstrap`] turns
+//! The whole of Protocol 6 of the 2019 paper: [`base`] makes the base correlations, [`crate::bootstrap`] turns
 //! them into a stream of any length. The OTs inside come from SoftSpoken OT extension with its checks.
 //!
 //! ```text
 //! Sender                                  Receiver: x
 //! 1. ---------------- base OTs and SoftSpoken setup (the receiver holds delta) ----------------
-//! 2. ---------------- base OTs on the bits of x (gilboa) ----------------
-//! 3. ---------------- gilboa: the base of the first round ----------------
+//! 2. ---------------- base OTs on the bits of x (base) ----------------
+//! 3. ---------------- base: the base correlations of the first round ----------------
 //! 4. ---------------- bootstrap: as many rounds as the outputs take ----------------
 //! ```
 //!
@@ -21,7 +21,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let n = 10_000;
-//! let plan = vole::plan::<Fp61>(Some(n as u64), Noise::Regular, Security::SemiHonest)?;
+//! let plan = vole::plan::<Fp61>(Some(n as u64), Noise::Regular, Security::Malicious)?;
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
 //! let (rng_s, rng_r) = (Prg::from_os()?, Prg::from_os()?);
 //! let (sender, receiver) = run_two_parties(
@@ -43,15 +43,26 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Security: semi-honest.
+//! Security: that of the plan; over `fp61` and `gf128` malicious by default ([`crate::check`], which also says with what
+//! probability a cheating peer passes), over `z64` semi-honest only.
 //! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
 
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
-use volery_ot::{flavour, softspoken};
+use volery_ot::{CotReceiver, CotSender, flavour, softspoken};
 use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 
-use crate::{Noise, Plan, PlanError, Security, bootstrap, gilboa, lpn::estimate::Field};
+use crate::{
+    Kind, Noise, Plan, PlanError, Security, Wishes,
+    bootstrap::{KeyHolder, ValueHolder},
+    correlation::{Apart, Correlation, Vole},
+    lpn::estimate::Field,
+    stream::{Left, Source},
+};
+
+pub mod base;
+
+use base::{KeyBase, ValueBase};
 
 /// A ring that vector-OLE is made over.
 pub trait VoleRing: Ring {
@@ -80,56 +91,30 @@ pub fn plan<R: VoleRing>(
     noise: Noise,
     security: Security,
 ) -> std::result::Result<Plan, PlanError> {
-    Plan::new(R::FIELD, total, noise, security)
+    Plan::new(
+        Kind::Vole(R::FIELD),
+        &Wishes {
+            total,
+            noise,
+            security,
+            ..Wishes::default()
+        },
+    )
 }
 
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
-    ot: flavour::Receiver<softspoken::Receiver>,
-    source: Source<gilboa::Sender, bootstrap::Sender<R, R>>,
+    source: Source<Box<dyn ValueBase<R>>, ValueHolder<Vole<R>>>,
     rng: Prg,
     left: Left,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
 pub struct Receiver<R: VoleRing> {
-    ot: flavour::Sender<softspoken::Sender>,
-    source: Source<gilboa::Receiver<R>, bootstrap::Receiver<R, R>>,
+    source: Source<Box<dyn KeyBase<R>>, KeyHolder<Vole<R>>>,
+    rng: Prg,
     x: R,
     left: Left,
-}
-
-/// Correlations that may still be drawn; none: without end.
-struct Left(Option<u64>);
-
-impl Left {
-    fn take(&mut self, n: usize) {
-        if let Some(left) = &mut self.0 {
-            *left = left
-                .checked_sub(n as u64)
-                .expect("no more correlations than the plan was made for");
-        }
-    }
-}
-
-/// Where the outputs come from.
-enum Source<G, S> {
-    /// A plan without LPN: from the base itself.
-    Base(G),
-    /// The rounds of a plan.
-    Stream(S),
-    /// An earlier call failed.
-    Poisoned,
-}
-
-impl<G, S> Source<G, S> {
-    /// Runs a call, and leaves the source poisoned if it fails on its way.
-    fn guarded<T>(&mut self, call: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let mut source = std::mem::replace(self, Self::Poisoned);
-        let result = call(&mut source)?;
-        *self = source;
-        Ok(result)
-    }
 }
 
 impl<R: VoleRing> Sender<R> {
@@ -146,30 +131,27 @@ impl<R: VoleRing> Sender<R> {
         mut rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
+        let part = |name| sub::<R>(session, plan, name);
         let seed = rng.fork("softspoken");
-        let cot =
-            softspoken::Receiver::setup(OT_FIELD, sub::<R>(session, plan, "ot"), seed, channel)?; // step 1
-        let mut gilboa = gilboa::Sender::setup::<R>(
-            sub::<R>(session, plan, "gilboa"),
-            &mut rng.fork("gilboa"),
-            channel,
-        )?; // step 2
+        let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
+        let seed = rng.fork("base");
+        let mut base = base::values::<R>(plan.base(), part("base"), seed, channel)?; // step 2
         let source = if plan.ladder().is_empty() {
-            Source::Base(gilboa)
+            Source::Base(base)
         } else {
-            let (mut u, mut v) = (Buffer::zeroed(plan.base()), Buffer::zeroed(plan.base()));
-            R::random_slice(&mut rng, &mut u);
-            gilboa.multiply(&u, &mut v, channel)?; // step 3
-            let rng = rng.fork("rounds");
-            Source::Stream(bootstrap::Sender::new(
-                plan.clone(),
-                sub::<R>(session, plan, "rounds"),
-                rng,
-                (u, v),
-            ))
+            let count = plan.base_count();
+            let (mut u, mut v) = (Buffer::zeroed(count), Buffer::zeroed(count));
+            base.draw(&mut u, &mut v, &mut rng, channel)?; // step 3
+            let mut pairs = Buffer::zeroed(count);
+            for (pair, (u, v)) in pairs.iter_mut().zip(u.iter().zip(v.iter())) {
+                *pair = Vole::pair(*u, *v);
+            }
+            let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
+            let ot = flavour::Receiver::new(cot, part("ot hash"));
+            let seed = rng.fork("rounds");
+            Source::Stream(ValueHolder::new(plan.clone(), part("rounds"), seed, ot, pairs))
         };
         Ok(Self {
-            ot: flavour::Receiver::new(cot, sub::<R>(session, plan, "ot hash")),
             source,
             rng,
             left: Left(plan.total()),
@@ -186,13 +168,10 @@ impl<R: VoleRing> Sender<R> {
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         self.left.take(u.len());
-        let (ot, rng) = (&mut self.ot, &mut self.rng);
+        let rng = &mut self.rng;
         self.source.guarded(|source| match source {
-            Source::Base(gilboa) => {
-                R::random_slice(rng, u);
-                gilboa.multiply(u, v, channel)
-            }
-            Source::Stream(stream) => stream.extend(u, v, ot, channel),
+            Source::Base(base) => base.draw(u, v, rng, channel),
+            Source::Stream(stream) => stream.extend(Apart { u, v }, channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -206,10 +185,9 @@ impl<R: VoleRing> Sender<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let ot = &mut self.ot;
         self.source.guarded(|source| match source {
             Source::Base(_) => Ok(0),
-            Source::Stream(stream) => stream.prepare(ot, channel),
+            Source::Stream(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -232,37 +210,24 @@ impl<R: VoleRing> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
+        let part = |name| sub::<R>(session, plan, name);
         let seed = rng.fork("softspoken");
-        let cot = softspoken::Sender::setup(
-            None,
-            OT_FIELD,
-            sub::<R>(session, plan, "ot"),
-            seed,
-            channel,
-        )?; // step 1
-        let mut gilboa = gilboa::Receiver::setup(
-            x,
-            sub::<R>(session, plan, "gilboa"),
-            &mut rng.fork("gilboa"),
-            channel,
-        )?; // step 2
+        let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
+        let seed = rng.fork("base");
+        let mut base = base::key::<R>(plan.base(), x, part("base"), seed, channel)?; // step 2
         let source = if plan.ladder().is_empty() {
-            Source::Base(gilboa)
+            Source::Base(base)
         } else {
-            let mut w = Buffer::zeroed(plan.base());
-            gilboa.multiply(&mut w, channel)?; // step 3
-            let rng = rng.fork("rounds");
-            Source::Stream(bootstrap::Receiver::new(
-                plan.clone(),
-                sub::<R>(session, plan, "rounds"),
-                rng,
-                x,
-                w,
-            ))
+            let mut w = Buffer::zeroed(plan.base_count());
+            base.draw(&mut w, &mut rng, channel)?; // step 3
+            let cot: Box<dyn CotSender + Send> = Box::new(cot);
+            let ot = flavour::Sender::new(cot, part("ot hash"));
+            let seed = rng.fork("rounds");
+            Source::Stream(KeyHolder::new(plan.clone(), part("rounds"), seed, x, ot, w))
         };
         Ok(Self {
-            ot: flavour::Sender::new(cot, sub::<R>(session, plan, "ot hash")),
             source,
+            rng,
             x,
             left: Left(plan.total()),
         })
@@ -283,10 +248,10 @@ impl<R: VoleRing> Receiver<R> {
     /// If the channel fails or the peer misbehaves, now or before. `w` is then not to be used.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         self.left.take(w.len());
-        let ot = &mut self.ot;
+        let rng = &mut self.rng;
         self.source.guarded(|source| match source {
-            Source::Base(gilboa) => gilboa.multiply(w, channel),
-            Source::Stream(stream) => stream.extend(w, ot, channel),
+            Source::Base(base) => base.draw(w, rng, channel),
+            Source::Stream(stream) => stream.extend(w, channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -296,10 +261,9 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let ot = &mut self.ot;
         self.source.guarded(|source| match source {
             Source::Base(_) => Ok(0),
-            Source::Stream(stream) => stream.prepare(ot, channel),
+            Source::Stream(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -319,18 +283,10 @@ const OT_FIELD: softspoken::SmallField = softspoken::SmallField::Bits8;
 /// # Panics
 /// If the plan was made for another ring.
 fn sub<R: VoleRing>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
-    assert_eq!(plan.field(), R::FIELD, "a plan for {}", R::NAME);
+    assert_eq!(plan.kind(), Kind::Vole(R::FIELD), "a plan for {}", R::NAME);
     let mut oracle = RandomOracle::new("volery vole part");
-    oracle.absorb(session.as_bytes());
-    for bound in [
-        R::NAME,
-        &plan.describe(),
-        &format!("{:?}", plan.total()),
-        part,
-    ] {
-        oracle.absorb(bound.as_bytes());
-    }
-    SessionId::from_bytes(oracle.finish32())
+    oracle.absorb(R::NAME.as_bytes());
+    plan.session(oracle, session, part)
 }
 
 #[cfg(test)]

@@ -144,6 +144,21 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Self> {
         let delta = delta_or_random(delta, &mut rng);
+        Self::setup_for_scalar(*delta, field, session, rng, channel)
+    }
+
+    /// As [`setup`](Self::setup), where `delta` is a value to be multiplied by, not a key that hides another: it may be zero.
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup).
+    pub fn setup_for_scalar(
+        delta: Block,
+        field: SmallField,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let delta = Zeroizing::new(delta);
         let choices = Zeroizing::new(delta.to_bytes());
         let (keys, base_transcript) =
             base::receive_bound(&choices[..], 128, session, &mut rng, channel)?;

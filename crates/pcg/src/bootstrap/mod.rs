@@ -1,48 +1,51 @@
-//! Protocol 6 of the 2019 paper, round after round: a few correlations become many, and some of those the base of the
-//! next round (Ferret, CCS 2020, section 6, for the bootstrapping).
+//! Protocol 6 of the 2019 paper and Figs. 8 and 9 of Ferret, round after round: a few correlations become many, and some
+//! of those the base of the next round (Ferret, section 6).
 //!
-//! One pipeline for every ring: `u` in the base ring `B`; `x`, `v`, `w` in its extension `R`.
+//! One pipeline for every [`Correlation`]: `u` in its base ring; `x`, `v`, `w` in its extension.
 //!
 //! ```text
-//! Sender: base u, v                       Receiver: x, base w = u*x + v
+//! Value holder: base u, v                 Key holder: x, base w = u*x + v
 //! Setup
 //! 1. positions S, values y                (a, b = the first k of u, v; c = the first k of w)
-//! 2. -------- Protocol 5 (mpfss) on S, y and x, spending the next m of the base --------
+//! 2. -------- Protocol 5, Fig. 7 (mpfss) on S, y and x, spending some of the rest of the base --------
 //!    m, the negative of its share         r, its share:  r - m = mu*x,  mu = y at S
+//! 3. -------- malicious: the check of all trees (check), spending the last of the base --------
 //! Expand, any part of 0..n at a time
 //! i. u = a*C + mu,  v = b*C + m           w = c*C + r
 //! ```
 //!
-//! so that `w - v = (c - b)*C + r - m = (a*C + mu)*x = u*x`. The paper's step 3, `c = a*x + b`, is the base: what an
-//! earlier round kept back, or for the first round what [`crate::gilboa`] made.
+//! so that `w - v = (c - b)*C + r - m = (a*C + mu)*x = u*x`. The 2019 paper's `c = a*x + b` is the base: what an
+//! earlier round kept back, or for the first round what [`crate::vole`] or [`crate::cot`] made by other means.
 //!
 //! A round is set up as a whole: both parties hold one value for each of its `n` outputs (`m`, `r`), and the sums of
 //! `C` are formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise
-//! `3n` elements while the round is set up, and 12 bytes a point for the arrangement.
+//! `3n` elements and more while the round is set up, and 12 bytes a point for the arrangement.
 //!
-//! Security: semi-honest. The place of the malicious check is after step 2 and before anything is expanded: a
-//! round that has been set up but not checked hands out nothing.
+//! Security: that of the plan. A malicious round hands out nothing, not even to the next round, before its check has
+//! passed; a failed call leaves nothing behind.
 //!
-//! In a correlated OT the parties are called the other way round: the holder of `x` is its sender.
-//!
-//! Cost: that of [`crate::mpfss`] for each round.
+//! Cost: that of [`crate::mpfss`] and of [`crate::check`] for each round.
 
+mod cost;
 mod plan;
 mod rounds;
 
-pub use plan::{ETA, Plan, PlanError};
+pub use cost::Link;
+pub use plan::{Base, ETA, Kind, Plan, PlanError, Wishes};
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
-use volery_field::{ExtensionOf, Ring};
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_field::Ring;
+use volery_ot::flavour;
 use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
-    Noise,
-    lpn::{LocalCode, Pair},
-    mpfss::{self, Layout, Public},
+    Noise, check,
+    correlation::{Correlation, Pairs, Places},
+    lpn::LocalCode,
+    mpfss::{self, Assignment, Layout, Public},
+    single::Points,
 };
 use rounds::{Round, Rounds};
 
@@ -50,36 +53,35 @@ use rounds::{Round, Rounds};
 const TASK: usize = 48 * 64;
 
 /// The holder of `u` and `v`.
-pub struct Sender<B: Ring, R: Ring> {
+pub(crate) struct ValueHolder<K: Correlation> {
     rounds: Rounds,
     rng: Prg,
+    ot: flavour::Receiver<K::ValueOt>,
     /// The base of the next round; emptied while a round is under way, so that a failed one leaves nothing.
-    base: Option<Base<B, R>>,
-    expansion: Option<SenderExpansion<B, R>>,
+    base: Option<Pairs<K>>,
+    expansion: Option<ValueExpansion<K>>,
 }
 
 /// The holder of `x`.
-pub struct Receiver<B: Ring, R: ExtensionOf<B>> {
+pub(crate) struct KeyHolder<K: Correlation> {
     rounds: Rounds,
     rng: Prg,
-    x: R,
-    base: Option<Buffer<R>>,
-    expansion: Option<ReceiverExpansion<R>>,
-    ring: std::marker::PhantomData<B>,
+    x: K::Ring,
+    ot: flavour::Sender<K::KeyOt>,
+    base: Option<Buffer<K::Ring>>,
+    expansion: Option<KeyExpansion<K>>,
 }
 
-/// A sender's base correlations: `u` and `v`.
-pub(crate) type Base<B, R> = (Buffer<B>, Buffer<R>);
-
-/// A sender's round that has been set up.
-struct SenderExpansion<B: Ring, R: Ring> {
+/// A value holder's round that has been set up.
+struct ValueExpansion<K: Correlation> {
     code: LocalCode,
-    /// `a` and `b`.
-    table: Buffer<Pair<B, R>>,
+    /// `a` and `b`, the first `k` places of the base.
+    base: Pairs<K>,
+    k: usize,
     /// `m`.
-    shares: Buffer<R>,
+    shares: Buffer<K::Ring>,
     /// `mu`: the places in ascending order, with their values.
-    noise: Noises<B>,
+    noise: Noises<K::Base>,
     next: usize,
     end: usize,
 }
@@ -87,57 +89,54 @@ struct SenderExpansion<B: Ring, R: Ring> {
 /// The noise of a round, wiped when dropped.
 struct Noises<B: Ring>(Vec<(usize, B)>);
 
-/// A receiver's round that has been set up.
-struct ReceiverExpansion<R: Ring> {
+/// A key holder's round that has been set up.
+struct KeyExpansion<K: Correlation> {
     code: LocalCode,
-    /// `c`.
-    table: Buffer<R>,
+    /// `c`, the first `k` places of the base.
+    base: Buffer<K::Ring>,
+    k: usize,
     /// `r`.
-    shares: Buffer<R>,
+    shares: Buffer<K::Ring>,
     next: usize,
     end: usize,
 }
 
-impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
-    /// The stream of `plan`, with the base of its first round.
+impl<K: Correlation> ValueHolder<K> {
+    /// The stream of `plan`, with the base of its first round, and OTs for the trees.
     ///
     /// # Panics
     /// If the base is smaller than the plan's.
-    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, base: Base<B, R>) -> Self {
-        assert!(
-            base.0.len() >= plan.base() && base.1.len() >= plan.base(),
-            "a base for the plan"
-        );
+    pub(crate) fn new(
+        plan: Plan,
+        session: SessionId,
+        rng: Prg,
+        ot: flavour::Receiver<K::ValueOt>,
+        base: Pairs<K>,
+    ) -> Self {
+        assert!(base.len() >= plan.base_count(), "a base for the plan");
         Self {
-            rounds: Rounds::new(plan, session),
+            rounds: Rounds::new::<K>(plan, session),
             rng,
+            ot,
             base: Some(base),
             expansion: None,
         }
     }
 
-    /// The next `u.len()` correlations.
+    /// The next `out.len()` correlations.
     ///
     /// # Panics
-    /// If the lengths differ, or more is drawn than the plan was made for.
+    /// If more is drawn than the plan was made for.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
-    pub(crate) fn extend<C: CotReceiver>(
-        &mut self,
-        mut u: &mut [B],
-        mut v: &mut [R],
-        ot: &mut flavour::Receiver<C>,
-        channel: &mut Channel,
-    ) -> Result<()> {
-        assert_eq!(u.len(), v.len(), "u and v have one length");
-        while !u.is_empty() {
-            let n = u.len().min(self.prepare(ot, channel)?);
-            let (u_now, v_now);
-            (u_now, u) = u.split_at_mut(n);
-            (v_now, v) = v.split_at_mut(n);
+    pub(crate) fn extend<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
+        while out.count() > 0 {
+            let n = out.count().min(self.prepare(channel)?);
+            let now;
+            (now, out) = out.split_at(n);
             let round = self.expansion.as_mut().expect("a prepared round");
-            round.expand(u_now, v_now);
+            round.expand(now);
         }
         Ok(())
     }
@@ -147,104 +146,122 @@ impl<B: Ring, R: ExtensionOf<B>> Sender<B, R> {
     ///
     /// # Errors
     /// As [`extend`](Self::extend).
-    pub(crate) fn prepare<C: CotReceiver>(
-        &mut self,
-        ot: &mut flavour::Receiver<C>,
-        channel: &mut Channel,
-    ) -> Result<usize> {
+    pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         loop {
             let ready = self.expansion.as_ref().map_or(0, |e| e.end - e.next);
             if ready > 0 || self.rounds.finished() {
                 return Ok(ready);
             }
-            self.next_round(ot, channel)?;
+            self.next_round(channel)?;
         }
     }
 
-    fn next_round<C: CotReceiver>(
-        &mut self,
-        ot: &mut flavour::Receiver<C>,
-        channel: &mut Channel,
-    ) -> Result<()> {
+    fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
         let old = self.expansion.take().map(|expansion| expansion.shares);
-        let (a, b) = self.base.take().ok_or(Error::Broken)?;
+        let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
             layout,
             code,
             prgs,
+            context,
         } = self.rounds.next();
-        // Setup, step 1
-        let positions = Zeroizing::new(sample_positions(
-            step.set.noise,
-            &layout,
-            step.set.t,
-            &mut self.rng,
-        ));
-        let values = Zeroizing::new(
-            positions
+        let spare = &base[step.set.k..];
+        K::feed_value(&mut self.ot, spare);
+        if self.rounds.checked() {
+            channel.bind();
+        }
+        // Setup, step 1; of half-trees over whole blocks, step 2 draws the positions
+        let mut noise = Noises(Vec::new());
+        let drawn = layout.is_regular() && prgs.growth() != crate::ggm::Growth::Ggm;
+        let assignment = (!drawn).then(|| {
+            noise = sample_noise::<K>(&layout, step.set.t, &mut self.rng);
+            let places: Zeroizing<Vec<_>> =
+                Zeroizing::new(noise.0.iter().map(|(place, _)| *place).collect());
+            layout.assign(&places)
+        });
+        let values: Zeroizing<Vec<K::Base>> = Zeroizing::new(match &assignment {
+            Some(Assignment { points, .. }) => points
                 .iter()
-                .map(|_| B::random_noise(&mut self.rng))
-                .collect::<Vec<_>>(),
-        );
+                .map(|point| point.map_or(K::EMPTY, |point| noise.0[point].1))
+                .collect(),
+            None => (0..step.trees).map(|_| K::noise(&mut self.rng)).collect(),
+        });
         // Setup, step 2
-        let assignment = layout.assign(&positions);
-        let k = step.set.k;
-        let spent = k..k + step.trees;
-        let public = Public {
-            layout: &layout,
-            prgs: &prgs,
-        };
-        let shares = mpfss::receive(
-            public,
-            (&assignment, &values),
-            (&a[spent.clone()], &b[spent]),
+        let (leaves, alphas) = mpfss::receive::<K>(
+            Public {
+                layout: &layout,
+                prgs: &prgs,
+            },
+            assignment
+                .as_ref()
+                .map_or(Points::Random, |a| Points::Chosen(&a.alphas)),
+            &values,
+            spare,
             layout.leaves(old),
-            ot,
+            &mut self.ot,
             channel,
         )?;
-        let places = positions.iter().copied();
-        let mut noise = Noises(places.zip(values.iter().copied()).collect());
-        for dropped in &assignment.dropped {
-            noise.0[*dropped].1 = B::ZERO;
+        // Setup, step 3
+        if self.rounds.checked() {
+            check::value_holder(
+                context,
+                layout.forest(),
+                &alphas,
+                &values,
+                &leaves,
+                K::value_mask(&base[..step.need]),
+                &mut self.rng,
+                channel,
+            )?;
         }
-        noise.0.sort_unstable_by_key(|(place, _)| *place);
-        let mut table = Buffer::zeroed(k);
-        for (entry, (u, v)) in table.iter_mut().zip(a.iter().zip(b.iter())) {
-            *entry = Pair { u: *u, v: *v };
+        match &assignment {
+            Some(assignment) => noise.drop_points(&assignment.dropped),
+            None => {
+                let place = |(tree, alpha)| layout.forest().leaves_of(tree).start + alpha;
+                let places = alphas.iter().copied().enumerate().map(place);
+                noise.0 = places.zip(values.iter().copied()).collect();
+            }
         }
-        drop((a, b));
-        let mut expansion = SenderExpansion {
+        let mut expansion = ValueExpansion {
             code,
-            table,
-            shares,
+            base,
+            k: step.set.k,
+            shares: layout.combine(leaves),
             noise,
             next: 0,
             end: step.keep + step.deliver,
         };
         // The base of the next round
-        let (mut u, mut v) = (Buffer::zeroed(step.keep), Buffer::zeroed(step.keep));
-        expansion.expand(&mut u, &mut v);
-        self.base = Some((u, v));
+        let mut kept = Buffer::zeroed(step.keep);
+        expansion.expand(&mut kept[..]);
+        self.base = Some(kept);
         self.expansion = Some(expansion);
         Ok(())
     }
 }
 
-impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
-    /// The stream of `plan`, with the base of its first round.
+impl<K: Correlation> KeyHolder<K> {
+    /// The stream of `plan`, with the base of its first round, and OTs for the trees.
     ///
     /// # Panics
     /// If the base is smaller than the plan's.
-    pub(crate) fn new(plan: Plan, session: SessionId, rng: Prg, x: R, base: Buffer<R>) -> Self {
-        assert!(base.len() >= plan.base(), "a base for the plan");
+    pub(crate) fn new(
+        plan: Plan,
+        session: SessionId,
+        rng: Prg,
+        x: K::Ring,
+        ot: flavour::Sender<K::KeyOt>,
+        base: Buffer<K::Ring>,
+    ) -> Self {
+        assert!(base.len() >= plan.base_count(), "a base for the plan");
         Self {
-            rounds: Rounds::new(plan, session),
+            rounds: Rounds::new::<K>(plan, session),
             rng,
             x,
+            ot,
             base: Some(base),
             expansion: None,
-            ring: std::marker::PhantomData,
         }
     }
 
@@ -255,149 +272,168 @@ impl<B: Ring, R: ExtensionOf<B>> Receiver<B, R> {
     ///
     /// # Errors
     /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
-    pub(crate) fn extend<C: CotSender>(
-        &mut self,
-        mut w: &mut [R],
-        ot: &mut flavour::Sender<C>,
-        channel: &mut Channel,
-    ) -> Result<()> {
+    pub(crate) fn extend(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         while !w.is_empty() {
-            let n = w.len().min(self.prepare(ot, channel)?);
-            let w_now;
-            (w_now, w) = w.split_at_mut(n);
+            let n = w.len().min(self.prepare(channel)?);
+            let now;
+            (now, w) = w.split_at_mut(n);
             let round = self.expansion.as_mut().expect("a prepared round");
-            round.expand(w_now);
+            round.expand(now);
         }
         Ok(())
     }
 
-    /// As [`Sender::prepare`].
+    /// As [`ValueHolder::prepare`].
     ///
     /// # Errors
     /// As [`extend`](Self::extend).
-    pub(crate) fn prepare<C: CotSender>(
-        &mut self,
-        ot: &mut flavour::Sender<C>,
-        channel: &mut Channel,
-    ) -> Result<usize> {
+    pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
         loop {
             let ready = self.expansion.as_ref().map_or(0, |e| e.end - e.next);
             if ready > 0 || self.rounds.finished() {
                 return Ok(ready);
             }
-            self.next_round(ot, channel)?;
+            self.next_round(channel)?;
         }
     }
 
-    fn next_round<C: CotSender>(
-        &mut self,
-        ot: &mut flavour::Sender<C>,
-        channel: &mut Channel,
-    ) -> Result<()> {
+    fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
         let old = self.expansion.take().map(|expansion| expansion.shares);
-        let c = self.base.take().ok_or(Error::Broken)?;
+        let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
             layout,
             code,
             prgs,
+            context,
         } = self.rounds.next();
+        let spare = &base[step.set.k..];
+        K::feed_key(&mut self.ot, spare)?;
+        if self.rounds.checked() {
+            channel.bind();
+        }
         // Setup, step 2
-        let k = step.set.k;
-        let spent = Zeroizing::new(c[k..k + step.trees].to_vec());
-        let public = Public {
-            layout: &layout,
-            prgs: &prgs,
-        };
-        let shares = mpfss::send::<B, R, _>(
-            public,
+        let drawn = layout.is_regular() && prgs.growth() != crate::ggm::Growth::Ggm;
+        let leaves = mpfss::send::<K>(
+            Public {
+                layout: &layout,
+                prgs: &prgs,
+            },
+            if drawn {
+                Points::Random
+            } else {
+                Points::Chosen(&[])
+            },
             self.x,
-            spent,
+            spare,
             layout.leaves(old),
             &mut self.rng,
-            ot,
+            &mut self.ot,
             channel,
         )?;
-        let mut table = Buffer::zeroed(k);
-        table.copy_from_slice(&c[..k]);
-        drop(c);
-        let mut expansion = ReceiverExpansion {
+        // Setup, step 3
+        if self.rounds.checked() {
+            check::key_holder(
+                context,
+                layout.forest(),
+                self.x,
+                &leaves,
+                K::key_mask(&base[..step.need]),
+                &mut self.rng,
+                channel,
+            )?;
+        }
+        let mut expansion = KeyExpansion::<K> {
             code,
-            table,
-            shares,
+            base,
+            k: step.set.k,
+            shares: layout.combine(leaves),
             next: 0,
             end: step.keep + step.deliver,
         };
         // The base of the next round
-        let mut w = Buffer::zeroed(step.keep);
-        expansion.expand(&mut w);
-        self.base = Some(w);
+        let mut kept = Buffer::zeroed(step.keep);
+        expansion.expand(&mut kept);
+        self.base = Some(kept);
         self.expansion = Some(expansion);
         Ok(())
     }
 }
 
-/// Setup, step 1: the places of the noise, one in each block or anywhere, all different.
-fn sample_positions(noise: Noise, layout: &Layout, t: usize, rng: &mut Prg) -> Vec<usize> {
-    match noise {
-        Noise::Regular => (0..layout.forest().trees())
-            .map(|block| {
-                let places = layout.forest().leaves_of(block);
-                places.start + rng.below(places.len() as u64) as usize
-            })
-            .collect(),
+/// Setup, step 1: the places of the noise, one in each block or anywhere, all different, in ascending order, with their
+/// values.
+fn sample_noise<K: Correlation>(layout: &Layout, t: usize, rng: &mut Prg) -> Noises<K::Base> {
+    let mut places = Zeroizing::new(Vec::with_capacity(t));
+    match layout.noise() {
+        Noise::Regular => places.extend((0..layout.forest().trees()).map(|block| {
+            let places = layout.forest().leaves_of(block);
+            places.start + rng.below(places.len() as u64) as usize
+        })),
         Noise::Uniform => {
-            let mut places = std::collections::BTreeSet::new();
-            while places.len() < t {
-                places.insert(rng.below(layout.n() as u64) as usize);
+            let mut chosen = std::collections::BTreeSet::new();
+            while chosen.len() < t {
+                chosen.insert(rng.below(layout.n() as u64) as usize);
             }
-            places.into_iter().collect()
+            places.extend(chosen);
+        }
+    }
+    Noises(places.iter().map(|place| (*place, K::noise(rng))).collect())
+}
+
+impl<B: Ring> Noises<B> {
+    /// Leaves out the points that found no tree.
+    fn drop_points(&mut self, dropped: &[usize]) {
+        for point in dropped {
+            self.0[*point].1 = B::ZERO;
         }
     }
 }
 
-impl<B: Ring, R: ExtensionOf<B>> SenderExpansion<B, R> {
+impl<K: Correlation> ValueExpansion<K> {
     /// Expand, step i, for the next outputs.
-    fn expand(&mut self, u: &mut [B], v: &mut [R]) {
+    fn expand<P: Places<K>>(&mut self, out: P) {
         let first = self.next;
-        self.next += u.len();
+        self.next += out.count();
         let shares = &self.shares[first..self.next];
-        u.par_chunks_mut(TASK)
-            .zip(v.par_chunks_mut(TASK))
-            .zip(shares.par_chunks(TASK))
-            .enumerate()
-            .for_each(|(task, ((u, v), shares))| {
-                let first = first + task * TASK;
-                self.code
-                    .encode(&self.table, first, u.len(), |i, (sum_u, sum_v)| {
-                        u[i] = B::lazy_finish(sum_u);
-                        v[i] = R::lazy_finish(R::lazy_add(sum_v, shares[i]));
-                    });
-            });
-        let noise = &self.noise.0;
-        let from = noise.partition_point(|(place, _)| *place < first);
-        for (place, value) in noise[from..]
-            .iter()
-            .take_while(|(place, _)| *place < self.next)
-        {
-            u[place - first] += *value;
+        let table = &self.base[..self.k];
+        let mut tasks = Vec::with_capacity(out.count().div_ceil(TASK));
+        let mut rest = out;
+        for (task, shares) in shares.chunks(TASK).enumerate() {
+            let now;
+            (now, rest) = rest.split_at(shares.len());
+            tasks.push((first + task * TASK, now, shares));
         }
+        tasks.into_par_iter().for_each(|(first, mut out, shares)| {
+            self.code
+                .encode(table, first, shares.len(), |i, sum| {
+                    out.put(i, K::sum(sum, shares[i]));
+                });
+            let noise = &self.noise.0;
+            let from = noise.partition_point(|(place, _)| *place < first);
+            for (place, value) in &noise[from..] {
+                if *place >= first + shares.len() {
+                    break;
+                }
+                out.add_noise(place - first, *value);
+            }
+        });
     }
 }
 
-impl<R: Ring> ReceiverExpansion<R> {
-    /// Expand, step ii, for the next outputs.
-    fn expand(&mut self, w: &mut [R]) {
+impl<K: Correlation> KeyExpansion<K> {
+    /// Expand, step i, for the next outputs.
+    fn expand(&mut self, w: &mut [K::Ring]) {
         let first = self.next;
         self.next += w.len();
         let shares = &self.shares[first..self.next];
+        let table = &self.base[..self.k];
         w.par_chunks_mut(TASK)
             .zip(shares.par_chunks(TASK))
             .enumerate()
             .for_each(|(task, (w, shares))| {
                 let first = first + task * TASK;
-                self.code.encode(&self.table, first, w.len(), |i, sum| {
-                    w[i] = R::lazy_finish(R::lazy_add(sum, shares[i]));
+                self.code.encode(table, first, w.len(), |i, sum| {
+                    w[i] = K::Ring::lazy_finish(K::Ring::lazy_add(sum, shares[i]));
                 });
             });
     }
@@ -412,7 +448,7 @@ impl<B: Ring> Drop for Noises<B> {
     }
 }
 
-impl<B: Ring, R: ExtensionOf<B>> Drop for Receiver<B, R> {
+impl<K: Correlation> Drop for KeyHolder<K> {
     fn drop(&mut self) {
         self.x.zeroize();
     }

@@ -2,29 +2,83 @@
 
 use std::fmt;
 
-use volery_primitives::cuckoo;
+use volery_channel::SessionId;
+use volery_ot::softspoken::SmallField;
+use volery_primitives::{cuckoo, ro::RandomOracle};
 
+use super::cost::{self, Link};
 use crate::{
-    Noise, Security,
-    lpn::{LpnSet, estimate::Field, sets},
+    Noise, Security, Trees,
+    correlation::{Correlation, Cot, Vole},
+    lpn::{LpnSet, estimate::Field, set_named, sets},
 };
 
 /// Cuckoo hashing fails with probability at most `2^-ETA` (`eta` of section 8.2 of the 2019 paper).
 pub const ETA: u32 = 40;
 
+/// The most outputs that may come from the base itself, where that is cheaper than any round. (For correlated OT on a
+/// fast link it would be for more; but then their number of bytes is what a user of this module wants to avoid.)
+const DIRECT: u64 = 1 << 17;
+
+/// What a plan is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Correlated OT.
+    Cot,
+    /// Vector-OLE over the ring that the estimator sees as this.
+    Vole(Field),
+}
+
+/// What is wanted of a plan, apart from its kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wishes<'a> {
+    /// How many correlations; none: a stream without end.
+    pub total: Option<u64>,
+    /// Where the LPN noise sits.
+    pub noise: Noise,
+    /// Against whom.
+    pub security: Security,
+    /// On which trees.
+    pub trees: Trees,
+    /// The link between the parties: on a slow one, more is computed to send less.
+    pub link: Link,
+    /// The set of the repeated round, by name; none: chosen by cost.
+    pub set: Option<&'a str>,
+}
+
+/// How the base correlations of the first round are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// By correlated OT in the ring: [`crate::gilboa`].
+    Gilboa,
+    /// By OT extension: `SoftSpokenOT`, with its checks.
+    SoftSpoken(SmallField),
+    /// By OT extension with `x` as its difference, 128 correlated OTs to an element of F_2^128.
+    Packed(SmallField),
+    /// By semi-honest OT extension: IKNP. For reproduction only.
+    Iknp,
+}
+
 /// The rounds that both parties will run: a ladder of LPN instances, the last of which repeats.
 ///
 /// Each round spends base correlations and makes more of them; what the next round needs is kept back. The
-/// parties must use equal plans: the setup of a stream binds the ring, [`total`](Self::total) and
-/// [`describe`](Self::describe) to the session, so that unequal ones fail there; a handshake that holds them says so first.
+/// parties must use equal plans: the setup of a stream binds its kind, [`total`](Self::total),
+/// [`security`](Self::security) and [`describe`](Self::describe) to the session, so that unequal ones fail there; a
+/// handshake that holds them says so first.
+///
+/// The ladder is the cheapest by a rough model of time and bytes on the given [`Link`]: few correlations do not
+/// pay for a round that makes millions.
 ///
 /// An instance with regular noise may be used for its first blocks only: an adversary against the shorter instance is
 /// one against the longer that ignores the other samples.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    field: Field,
+    kind: Kind,
     noise: Noise,
+    security: Security,
+    trees: Trees,
     total: Option<u64>,
+    base: Base,
     /// The instances in order; empty where the base correlations themselves are the output.
     ladder: Vec<&'static LpnSet>,
 }
@@ -35,7 +89,7 @@ pub struct Plan {
 pub enum PlanError {
     /// The malicious form of this correlation does not exist.
     NotMalicious,
-    /// No set of that name is made for this noise.
+    /// No set of that name is made for this kind of correlation and this noise.
     NoSuchSet(String),
     /// The named set makes at most this many correlations at once.
     SetTooSmall(u64),
@@ -45,10 +99,13 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotMalicious => f.write_str(
-                "vector OLE is secure against semi-honest parties only in this version: its consistency check does \
-                 not exist yet",
+                "vector OLE over z64 is secure against semi-honest parties only: the consistency check needs a field, \
+                 and the known check for this ring has not been shown to leak nothing",
             ),
-            Self::NoSuchSet(name) => write!(f, "no parameters named '{name}'"),
+            Self::NoSuchSet(name) => write!(
+                f,
+                "no parameters named '{name}' for this kind of correlation and this noise"
+            ),
             Self::SetTooSmall(n) => write!(f, "these parameters make at most {n} correlations"),
         }
     }
@@ -61,8 +118,12 @@ impl std::error::Error for PlanError {}
 pub(crate) struct Step {
     /// The instance.
     pub(crate) set: &'static LpnSet,
-    /// Trees, and base correlations for the noise: one for each.
+    /// Number of trees.
     pub(crate) trees: usize,
+    /// OTs that the trees take together, at most.
+    pub(crate) levels: usize,
+    /// Base correlations that the round spends.
+    pub(crate) need: usize,
     /// Outputs made.
     pub(crate) n: usize,
     /// Outputs kept back for the next round; they are the first.
@@ -71,53 +132,107 @@ pub(crate) struct Step {
     pub(crate) deliver: usize,
 }
 
-impl Step {
-    /// Base correlations that the round spends.
-    pub(crate) fn need(&self) -> usize {
-        self.set.k + self.trees
+/// The base correlations that a kind spends on a tree, on each of its levels, and on the check.
+#[derive(Clone, Copy)]
+struct Spending {
+    values: usize,
+    levels: usize,
+    mask: usize,
+}
+
+impl Spending {
+    const fn of<K: Correlation>() -> Self {
+        Self {
+            values: K::VALUES,
+            levels: K::LEVELS,
+            mask: K::MASK,
+        }
+    }
+}
+
+impl Kind {
+    fn spending(self) -> Spending {
+        match self {
+            Self::Cot => Spending::of::<Cot>(),
+            // The same in every ring.
+            Self::Vole(_) => Spending::of::<Vole<volery_field::Fp61>>(),
+        }
+    }
+
+    /// The ring of the noise, as the estimator sees it.
+    #[must_use]
+    pub fn field(self) -> Field {
+        match self {
+            Self::Cot => Field::F2,
+            Self::Vole(field) => field,
+        }
+    }
+
+    fn bases(self) -> Vec<Base> {
+        let fields = || SmallField::ALL.into_iter();
+        match self {
+            Self::Cot => fields().map(Base::SoftSpoken).collect(),
+            Self::Vole(Field::Gf128) => fields().map(Base::Packed).collect(),
+            Self::Vole(_) => vec![Base::Gilboa],
+        }
     }
 }
 
 impl Plan {
-    /// The plan for `total` correlations, or for a stream without end, with 128 bits of security.
+    /// The cheapest plan with 128 bits of security that fulfils the wishes.
     ///
     /// # Errors
-    /// If the security is not to be had.
-    pub fn new(
-        field: Field,
-        total: Option<u64>,
-        noise: Noise,
-        security: Security,
-    ) -> Result<Self, PlanError> {
-        if security != Security::SemiHonest {
+    /// If the security is not to be had, or there is no set of that name for this kind and noise.
+    pub fn new(kind: Kind, wishes: &Wishes<'_>) -> Result<Self, PlanError> {
+        let z64 = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
+        if z64 && wishes.security == Security::Malicious {
             return Err(PlanError::NotMalicious);
         }
-        let candidates: Vec<_> = sets()
-            .iter()
-            .filter(|set| set.noise == noise && set.claim >= 128)
-            .collect();
-        let smallest_for = |n: u64| candidates.iter().copied().find(|set| set.n as u64 >= n);
-        let largest = *candidates.last().expect("there are sets for each noise");
+        let usable = |set: &&'static LpnSet| {
+            set.noise == wishes.noise && set.claim >= 128 && set.holds_over(kind.field())
+        };
         let mut plan = Self {
-            field,
-            noise,
-            total,
+            kind,
+            noise: wishes.noise,
+            security: wishes.security,
+            trees: wishes.trees,
+            total: wishes.total,
+            base: kind.bases()[0],
             ladder: Vec::new(),
         };
-        if total.is_some_and(|total| total <= candidates[0].k as u64) {
-            return Ok(plan);
+        let last: Vec<_> = match wishes.set {
+            Some(name) => {
+                let set = set_named(name).filter(usable);
+                vec![set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?]
+            }
+            None => sets().iter().filter(usable).filter(|set| !set.paper).collect(),
+        };
+        let steps: Vec<_> = sets().iter().filter(usable).filter(|set| !set.paper).collect();
+        let mut best = match wishes.total {
+            Some(total) if total <= DIRECT && wishes.set.is_none() => {
+                Some(plan.from_base(total, wishes.link))
+            }
+            _ => None,
+        };
+        for set in last {
+            plan.ladder = vec![set];
+            let first = plan.step(0, 0);
+            let way = plan.way_to(first.need as u64, &steps, wishes.link);
+            let cost = way.cost + plan.rounds_cost(wishes.link);
+            if best.as_ref().is_none_or(|best| cost < best.cost) {
+                let mut ladder = way.ladder;
+                ladder.push(set);
+                best = Some(Way { ladder, cost, ..way });
+            }
         }
-        let last = total.and_then(smallest_for).unwrap_or(largest);
-        plan.ladder.push(last);
-        while plan.ladder[0] != candidates[0] {
-            let need = plan.step(0, 0).need() as u64;
-            plan.ladder.insert(0, smallest_for(need).unwrap_or(largest));
-        }
+        let best = best.expect("there are sets for each noise");
+        plan.ladder = best.ladder;
+        plan.base = best.base;
         Ok(plan)
     }
 
     /// The plan of the 2019 paper itself, for reproduction only: one round of the 80-bit instance of its Table 1 that
-    /// is large enough for `total` correlations, the base made by Gilboa's multiplication alone.
+    /// is large enough for `total` correlations, on GGM trees, the base made by Gilboa's multiplication alone.
     ///
     /// The noise values of `z64` are odd, where the paper draws any: with those the instances fall short of 80 bits.
     ///
@@ -131,17 +246,46 @@ impl Plan {
             .find(|set| set.n as u64 >= total)
             .ok_or(PlanError::SetTooSmall(1 << 24))?;
         Ok(Self {
-            field,
+            kind: Kind::Vole(field),
             noise: Noise::Uniform,
+            security: Security::SemiHonest,
+            trees: Trees::Ggm,
             total: Some(total),
+            base: Base::Gilboa,
             ladder: vec![set],
         })
     }
 
-    /// The ring the plan was made for.
+    /// The plan of the Ferret paper, for reproduction only: Table 2 on GGM trees, over IKNP where semi-honest, and where
+    /// malicious over SoftSpokenOT with the same traffic in place of KOS, whose proof has a gap.
+    ///
+    /// The setup set for regular noise holds [less than 128 bits](LpnSet::claim) by today's attacks.
     #[must_use]
-    pub fn field(&self) -> Field {
-        self.field
+    pub fn ferret(total: Option<u64>, noise: Noise, security: Security) -> Self {
+        let names = match noise {
+            Noise::Regular => ["ferret-reg-setup", "ferret-reg"],
+            Noise::Uniform => ["ferret-uni-setup", "ferret-uni"],
+        };
+        Self {
+            kind: Kind::Cot,
+            noise,
+            security,
+            trees: Trees::Ggm,
+            total,
+            base: match security {
+                Security::SemiHonest => Base::Iknp,
+                Security::Malicious => Base::SoftSpoken(SmallField::Bits1),
+            },
+            ladder: names
+                .map(|name| set_named(name).expect("the paper's sets are there"))
+                .to_vec(),
+        }
+    }
+
+    /// What the plan is for.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The noise of all instances.
@@ -150,10 +294,28 @@ impl Plan {
         self.noise
     }
 
+    /// Against whom the rounds are secure.
+    #[must_use]
+    pub fn security(&self) -> Security {
+        self.security
+    }
+
+    /// The trees of all rounds.
+    #[must_use]
+    pub fn trees(&self) -> Trees {
+        self.trees
+    }
+
     /// Correlations that the plan makes; none if the stream has no end.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.total
+    }
+
+    /// How the base correlations are made.
+    #[must_use]
+    pub fn base(&self) -> Base {
+        self.base
     }
 
     /// The instances in the order of their use; the last repeats.
@@ -162,10 +324,14 @@ impl Plan {
         &self.ladder
     }
 
-    /// The plan in one word: the instances with their trees in the first round of each.
+    /// The plan in one word: the base, the trees where they are not half-trees, and the instances with their trees in the
+    /// first round of each.
     #[must_use]
     pub fn describe(&self) -> String {
-        let mut text = String::from("gilboa");
+        let mut text = self.base.to_string();
+        if self.trees != Trees::Half && !self.ladder.is_empty() {
+            text += &format!("+{}", self.trees);
+        }
         for number in 0..self.ladder.len() {
             let step = self.step(number, 0);
             text += &format!("+{}x{}", step.set.name, step.trees);
@@ -179,14 +345,27 @@ impl Plan {
     pub fn security_bits(&self) -> f64 {
         self.ladder
             .iter()
-            .map(|set| crate::lpn::estimate::security_bits(&set.instance(self.field)).bits)
+            .map(|set| {
+                crate::lpn::estimate::security_bits(&set.instance(self.kind.field())).bits
+            })
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// The bits that the instances claim: 128, or 80 for the paper's.
+    /// The bits that the instances claim: 128, or fewer for some of the papers'.
     #[must_use]
     pub fn claimed_bits(&self) -> u32 {
         self.ladder.iter().map(|set| set.claim).min().unwrap_or(128)
+    }
+
+    /// The probability, as the negative of its logarithm, with which a cheating peer passes the check of one round; none
+    /// where there is no check. 60 over `fp61`, 127 over `gf128` and for correlated OT: see `check`.
+    #[must_use]
+    pub fn statistical_bits(&self) -> Option<u32> {
+        match (self.security, self.kind) {
+            (Security::SemiHonest, _) => None,
+            (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
+            (Security::Malicious, _) => Some(127),
+        }
     }
 
     /// The assumptions, in one line.
@@ -197,17 +376,37 @@ impl Plan {
             (false, Noise::Regular) => ", primal LPN with a 10-local code and regular noise",
             (false, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
         };
+        let leakage = match self.security {
+            Security::Malicious if !self.ladder.is_empty() => ", with static leakage",
+            _ => "",
+        };
         format!(
-            "gap Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}"
+            "gap Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}{leakage}"
         )
     }
 
+    /// A session of its own for a part of the protocol, bound to all that the plan says.
+    pub(crate) fn session(
+        &self,
+        mut oracle: RandomOracle,
+        session: SessionId,
+        part: &str,
+    ) -> SessionId {
+        oracle.absorb(session.as_bytes());
+        let total = format!("{:?}", self.total);
+        let security = self.security.to_string();
+        for bound in [&self.describe(), &total, &security, part] {
+            oracle.absorb(bound.as_bytes());
+        }
+        SessionId::from_bytes(oracle.finish32())
+    }
+
     /// Base correlations that are to be made by other means before the first round.
-    pub(crate) fn base(&self) -> usize {
+    pub(crate) fn base_count(&self) -> usize {
         if self.ladder.is_empty() {
             return 0;
         }
-        self.step(0, 0).need()
+        self.step(0, 0).need
     }
 
     /// Round `number`, when `delivered` correlations have been handed out before it.
@@ -215,14 +414,14 @@ impl Plan {
         let last = self.ladder.len() - 1;
         let set = self.ladder[number.min(last)];
         if number < last {
-            let keep = self.step(number + 1, 0).need();
+            let keep = self.step(number + 1, 0).need;
             return self.shaped(set, keep, keep, 0);
         }
         let left = self.total.map(|total| total - delivered);
         match left {
             Some(left) if left <= set.n as u64 => self.shaped(set, left as usize, 0, left as usize),
             _ => {
-                let keep = self.shaped(set, set.n, 0, 0).need();
+                let keep = self.shaped(set, set.n, 0, 0).need;
                 self.shaped(set, set.n, keep, set.n - keep)
             }
         }
@@ -230,19 +429,101 @@ impl Plan {
 
     /// The step with as few trees as `outputs` outputs take.
     fn shaped(&self, set: &'static LpnSet, outputs: usize, keep: usize, deliver: usize) -> Step {
-        let (trees, n) = match self.noise {
+        let (trees, n, depth) = match self.noise {
             Noise::Regular => {
                 let trees = outputs.div_ceil(set.block());
-                (trees, trees * set.block())
+                (trees, trees * set.block(), set.block().ilog2() as usize)
             }
-            Noise::Uniform => (cuckoo::bins_for(set.t, ETA), set.n),
+            Noise::Uniform => {
+                let trees = cuckoo::bins_for(set.t, ETA);
+                // The next depth would do but for the few bins that are much fuller than the others.
+                let mean = (3 * set.n).div_ceil(trees) + 1;
+                (trees, set.n, mean.next_power_of_two().ilog2() as usize + 1)
+            }
+        };
+        let spending = self.kind.spending();
+        let levels = trees * depth;
+        let mask = match self.security {
+            Security::SemiHonest => 0,
+            Security::Malicious => spending.mask,
         };
         Step {
             set,
             trees,
+            levels,
+            need: set.k + spending.values * trees + spending.levels * levels + mask,
             n,
             keep,
             deliver,
+        }
+    }
+
+    /// The cheapest way to make `need` correlations without a round.
+    fn from_base(&self, need: u64, link: Link) -> Way {
+        let ways = self.kind.bases().into_iter().map(|base| Way {
+            base,
+            ladder: Vec::new(),
+            cost: cost::base(base, need, link),
+        });
+        ways.min_by(|a, b| a.cost.total_cmp(&b.cost))
+            .expect("there is a base for every kind")
+    }
+
+    /// The cheapest way to make `need` correlations, with rounds of `sets` or without.
+    fn way_to(&self, need: u64, sets: &[&'static LpnSet], link: Link) -> Way {
+        let mut best = self.from_base(need, link);
+        for set in sets.iter().filter(|set| set.n as u64 >= need) {
+            let step = self.shaped(set, need as usize, need as usize, 0);
+            if step.need as u64 >= need {
+                continue;
+            }
+            let mut way = self.way_to(step.need as u64, sets, link);
+            way.cost += self.round_cost(step, need, link);
+            if way.cost < best.cost {
+                way.ladder.push(set);
+                best = way;
+            }
+        }
+        best
+    }
+
+    fn round_cost(&self, step: Step, outputs: u64, link: Link) -> f64 {
+        let leaves = match self.noise {
+            Noise::Regular => step.n,
+            // One level fewer than the bound that the OTs are counted with.
+            Noise::Uniform => step.trees << (step.levels / step.trees - 1),
+        };
+        cost::round(self.security, step.set.k, step.levels, leaves, outputs, link)
+    }
+
+    /// All rounds of the last instance, which is the only one in the ladder.
+    fn rounds_cost(&self, link: Link) -> f64 {
+        // A stream without end is rated at this length.
+        const LONG: u64 = 1 << 28;
+        let total = self.total.unwrap_or(LONG);
+        let first = self.step(0, 0);
+        if first.keep == 0 {
+            return self.round_cost(first, total, link);
+        }
+        let rounds = total as f64 / first.deliver as f64;
+        rounds * self.round_cost(first, first.n as u64, link)
+    }
+}
+
+/// A way to some number of correlations.
+struct Way {
+    base: Base,
+    ladder: Vec<&'static LpnSet>,
+    cost: f64,
+}
+
+impl fmt::Display for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gilboa => f.pad("gilboa"),
+            Self::SoftSpoken(field) => write!(f, "softspoken{}", field.bits()),
+            Self::Packed(field) => write!(f, "packed{}", field.bits()),
+            Self::Iknp => f.pad("iknp"),
         }
     }
 }
@@ -252,12 +533,45 @@ impl Plan {
 mod tests {
     use super::*;
 
+    const KINDS: [Kind; 4] = [
+        Kind::Cot,
+        Kind::Vole(Field::Fp61),
+        Kind::Vole(Field::Z64Odd),
+        Kind::Vole(Field::Gf128),
+    ];
+
+    fn links() -> [Link; 3] {
+        let link = |bits_per_second, round_trip| Link {
+            bits_per_second,
+            round_trip,
+        };
+        [Link::default(), link(1e8, 0.02), link(1e6, 0.1)]
+    }
+
+    fn plan(kind: Kind, total: Option<u64>, noise: Noise, link: Link) -> Plan {
+        let security = match kind {
+            Kind::Vole(Field::Z64Odd) => Security::SemiHonest,
+            _ => Security::Malicious,
+        };
+        let wishes = Wishes {
+            total,
+            noise,
+            security,
+            link,
+            ..Wishes::default()
+        };
+        Plan::new(kind, &wishes).unwrap()
+    }
+
     /// What a round needs is what the one before it kept, and the outputs add up to the total.
     fn check(plan: &Plan, wanted: u64) {
-        let (mut delivered, mut number, mut store) = (0, 0, plan.base());
+        if plan.ladder.is_empty() {
+            return;
+        }
+        let (mut delivered, mut number, mut store) = (0, 0, plan.base_count());
         while delivered < wanted {
             let step = plan.step(number, delivered);
-            assert!(step.need() <= store, "round {number} of {plan:?}");
+            assert!(step.need <= store, "round {number} of {plan:?}");
             assert!(step.keep + step.deliver <= step.n && step.n <= step.set.n);
             store = step.keep;
             delivered += step.deliver as u64;
@@ -271,11 +585,17 @@ mod tests {
 
     #[test]
     fn rounds_feed_each_other() {
-        for noise in [Noise::Regular, Noise::Uniform] {
+        for (kind, noise, link) in KINDS.into_iter().flat_map(|kind| {
+            [Noise::Regular, Noise::Uniform]
+                .into_iter()
+                .flat_map(move |noise| links().map(|link| (kind, noise, link)))
+        }) {
             for total in [
+                0,
+                1,
                 4609,
                 17_536,
-                17_537,
+                18_689,
                 100_000,
                 134_145,
                 870_401,
@@ -283,44 +603,93 @@ mod tests {
                 2_396_160,
                 2_396_161,
                 10_000_000,
-                6_225_920,
                 6_225_921,
                 1 << 24,
                 1 << 40,
             ] {
-                let plan =
-                    Plan::new(Field::Fp61, Some(total), noise, Security::SemiHonest).unwrap();
+                let plan = plan(kind, Some(total), noise, link);
                 check(&plan, total.min(1 << 27));
                 assert_eq!(plan.claimed_bits(), 128);
             }
-            let stream = Plan::new(Field::Fp61, None, noise, Security::SemiHonest).unwrap();
-            check(&stream, 100_000_000);
+            check(&plan(kind, None, noise, link), 100_000_000);
         }
         for total in [1, 1 << 14, 1 << 20, 1 << 24] {
             let plan = Plan::paper80(Field::Fp61, total).unwrap();
             check(&plan, total);
             assert_eq!(plan.claimed_bits(), 80);
         }
+        for noise in [Noise::Regular, Noise::Uniform] {
+            for security in [Security::SemiHonest, Security::Malicious] {
+                check(&Plan::ferret(Some(10_000_000), noise, security), 10_000_000);
+                check(&Plan::ferret(None, noise, security), 100_000_000);
+            }
+        }
+    }
+
+    /// Rounds counted with more digits than a machine of 32 bits has.
+    #[test]
+    fn more_than_2_to_the_32() {
+        let plan = plan(Kind::Cot, Some((1 << 40) + 1), Noise::Regular, Link::default());
+        let mut delivered = 0u64;
+        let mut rounds = 0u64;
+        while delivered < (1 << 40) + 1 {
+            let number = usize::try_from(rounds).unwrap();
+            delivered += plan.step(number, delivered).deliver as u64;
+            rounds += 1;
+        }
+        assert_eq!(delivered, (1 << 40) + 1);
+    }
+
+    /// Few correlations take no LPN, many do, and the slower the link, the more is computed to send less.
+    #[test]
+    fn the_plan_follows_from_number_and_link() {
+        let describe = |total, link| plan(Kind::Cot, Some(total), Noise::Regular, link).describe();
+        let [lan, wan, slow] = links();
+        assert_eq!(describe(1000, lan), "softspoken4");
+        assert_eq!(describe(1000, slow), "softspoken8");
+        let many = describe(10_000_000, lan);
+        assert!(many.contains('+'), "{many}");
+        let bytes = |link| {
+            let plan = plan(Kind::Cot, None, Noise::Regular, link);
+            let round = plan.step(plan.ladder.len(), 0);
+            round.levels as f64 * 128.0 / round.deliver as f64
+        };
+        assert!(bytes(wan) <= bytes(lan) && bytes(slow) <= 0.30, "bits each");
     }
 
     #[test]
-    fn few_correlations_take_no_lpn() {
-        for total in [0, 1, 4608] {
-            let plan = Plan::new(
-                Field::Gf128,
-                Some(total),
-                Noise::Regular,
-                Security::SemiHonest,
+    fn a_set_can_be_named() {
+        let named = |name: &'static str, kind, noise| {
+            Plan::new(
+                kind,
+                &Wishes {
+                    set: Some(name),
+                    noise,
+                    total: Some(10_000_000),
+                    ..Wishes::default()
+                },
             )
-            .unwrap();
-            assert!(plan.ladder().is_empty());
-            assert_eq!((plan.base(), plan.describe().as_str()), (0, "gilboa"));
+        };
+        for name in ["r14", "b10", "b11", "b12", "b13", "ferret-reg"] {
+            let plan = named(name, Kind::Cot, Noise::Regular).unwrap();
+            assert_eq!(plan.ladder().last().unwrap().name, name);
+            check(&plan, 10_000_000);
+        }
+        for (name, kind, noise) in [
+            ("b13", Kind::Vole(Field::Fp61), Noise::Regular),
+            ("b13", Kind::Cot, Noise::Uniform),
+            ("b14", Kind::Cot, Noise::Regular),
+            ("ferret-reg-setup", Kind::Cot, Noise::Regular),
+            ("paper80-20", Kind::Vole(Field::Fp61), Noise::Uniform),
+        ] {
+            let refused = named(name, kind, noise).unwrap_err();
+            assert_eq!(refused, PlanError::NoSuchSet(name.to_owned()));
         }
     }
 
     #[test]
     fn what_does_not_exist_is_refused() {
-        let refused = Plan::new(Field::Fp61, Some(5), Noise::Regular, Security::Malicious);
+        let refused = Plan::new(Kind::Vole(Field::Z64Odd), &Wishes::default());
         assert_eq!(refused.unwrap_err(), PlanError::NotMalicious);
         let refused = Plan::paper80(Field::Fp61, (1 << 24) + 1);
         assert_eq!(refused.unwrap_err(), PlanError::SetTooSmall(1 << 24));

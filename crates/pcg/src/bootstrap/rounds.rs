@@ -6,12 +6,22 @@ use volery_channel::SessionId;
 use volery_primitives::{Block, ro::RandomOracle};
 
 use super::plan::{ETA, Plan, Step};
-use crate::{Noise, ggm::TreePrgs, lpn::LocalCode, mpfss::Layout};
+use crate::{
+    Noise, Security,
+    check::Context,
+    correlation::Correlation,
+    ggm::{Growth, TreePrgs},
+    lpn::LocalCode,
+    mpfss::{Cells, Layout},
+};
 
 /// Counts the rounds of a stream.
 pub(crate) struct Rounds {
     plan: Plan,
     session: SessionId,
+    growth: Growth,
+    /// Whether the leaves' lowest bits are for `u`.
+    carries: bool,
     number: usize,
     /// Outputs handed out by the rounds so far.
     delivered: u64,
@@ -25,17 +35,26 @@ pub(crate) struct Round {
     pub(crate) layout: Arc<Layout>,
     pub(crate) code: LocalCode,
     pub(crate) prgs: TreePrgs,
+    /// What its check is bound to.
+    pub(crate) context: Context,
 }
 
 impl Rounds {
-    pub(crate) fn new(plan: Plan, session: SessionId) -> Self {
+    pub(crate) fn new<K: Correlation>(plan: Plan, session: SessionId) -> Self {
         Self {
+            growth: K::growth(plan.trees()),
+            carries: K::CARRIES,
             plan,
             session,
             number: 0,
             delivered: 0,
             layout: None,
         }
+    }
+
+    /// Whether each round is checked.
+    pub(crate) fn checked(&self) -> bool {
+        self.plan.security() == Security::Malicious
     }
 
     /// Whether the plan's total has been handed out.
@@ -53,6 +72,7 @@ impl Rounds {
             "no more correlations than the plan was made for"
         );
         let step = self.plan.step(self.number, self.delivered);
+        let prgs = TreePrgs::growing(self.growth, self.session, self.number as u64);
         let round = Round {
             step,
             layout: self.layout(step),
@@ -60,7 +80,15 @@ impl Rounds {
                 self.public("volery lpn code", self.number as u64),
                 step.set.k,
             ),
-            prgs: TreePrgs::new(self.session, self.number as u64),
+            prgs: if self.carries {
+                prgs.with_cleared_leaves()
+            } else {
+                prgs
+            },
+            context: Context {
+                session: self.session,
+                round: self.number as u64,
+            },
         };
         self.number += 1;
         self.delivered += step.deliver as u64;
@@ -77,7 +105,9 @@ impl Rounds {
             Noise::Regular => Layout::regular(step.trees, step.set.block()),
             Noise::Uniform => {
                 let key = self.public("volery cuckoo hashing of the noise", self.number as u64);
-                Layout::cuckoo(step.n, step.set.t, ETA, key)
+                let exact = self.growth == Growth::Ggm && !self.carries && !self.checked();
+                let cells = if exact { Cells::Exact } else { Cells::Complete };
+                Layout::cuckoo(step.n, step.set.t, ETA, key, cells)
             }
         });
         self.layout = Some((step, Arc::clone(&layout)));

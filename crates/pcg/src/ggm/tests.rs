@@ -7,6 +7,10 @@ fn prg() -> TreePrg {
     TreePrgs::new(SessionId::from_bytes([7; 32]), 3).tree(5)
 }
 
+fn half(growth: Growth) -> TreePrg {
+    TreePrgs::growing(growth, SessionId::from_bytes([7; 32]), 3).tree(5)
+}
+
 /// What P2 may know of `sums`.
 fn punctured<R: Ring>(shape: Shape, sums: &LevelSums<R>, alpha: usize) -> PuncturedSums<R> {
     let side = |level| 1 - shape.path_bit(alpha, level);
@@ -19,31 +23,63 @@ fn punctured<R: Ring>(shape: Shape, sums: &LevelSums<R>, alpha: usize) -> Punctu
     }
 }
 
-/// A plain reading of the recursive definition in Protocol 2, step 2.
-fn leaf_by_path<R: Ring>(prg: &TreePrg, shape: Shape, root: Block, leaf: usize) -> R {
-    let mut seed = root;
-    for level in 1..shape.depth() {
+/// A plain reading of the recursive definition in Protocol 2, step 2, and of Figs. 2 and 7 of ePrint 2022/1431.
+fn leaf_by_path<R: Ring>(prg: &TreePrg, shape: Shape, roots: [Block; 2], leaf: usize) -> R {
+    let Keys::Half { growth, .. } = prg.keys else {
+        let mut seed = roots[0];
+        for level in 1..shape.depth() {
+            seed = prg.children(seed)[shape.path_bit(leaf, level)];
+        }
+        return prg.leaf_pair(seed)[leaf & 1];
+    };
+    let mut seed = roots[0];
+    if shape.depth() > 1 || growth == Growth::Correlated {
+        seed ^= Block::select_mask(shape.path_bit(leaf, 1) == 1) & roots[1];
+    }
+    for level in 2..shape.depth() {
         seed = prg.children(seed)[shape.path_bit(leaf, level)];
     }
-    prg.leaf_pair(seed)[leaf & 1]
+    match growth {
+        Growth::PseudoCorrelated => prg.leaf_pair(seed)[leaf & 1],
+        _ if shape.depth() == 1 => R::from_block(seed),
+        _ => R::from_block(prg.children(seed)[leaf & 1]),
+    }
 }
 
 fn check<R: Ring>(n: usize) {
-    let (prg, shape) = (prg(), Shape::new(n));
+    check_tree::<R>(&prg(), n);
+    if n.is_power_of_two() && n > 1 {
+        check_tree::<R>(&half(Growth::PseudoCorrelated), n);
+        if R::BITS == 128 {
+            check_tree::<R>(&half(Growth::Correlated), n);
+        }
+    }
+}
+
+fn check_tree<R: Ring>(prg: &TreePrg, n: usize) {
+    let shape = Shape::new(n);
     let mut scratch = Scratch::default();
-    let root = Prg::new(Block::from(n as u128)).block();
+    let mut random = Prg::new(Block::from(n as u128));
+    let (root, delta) = (random.block(), random.block());
     let mut leaves = vec![R::ZERO; n];
-    let sums = expand(&prg, shape, root, &mut leaves, &mut scratch);
+    let sums = expand(prg, shape, root, delta, &mut leaves, &mut scratch);
+    if let Keys::Half { growth, .. } = prg.keys {
+        for [left, right] in &sums.inner {
+            assert!(*left ^ *right == delta, "a level adds up to delta");
+        }
+        let total = sums.leaf[0] + sums.leaf[1];
+        assert_eq!(total == R::from_block(delta), growth == Growth::Correlated);
+    }
     for (j, leaf) in leaves.iter().enumerate() {
         assert!(
-            *leaf == leaf_by_path(&prg, shape, root, j),
+            *leaf == leaf_by_path(prg, shape, [root, delta], j),
             "leaf {j} of {n}"
         );
     }
     for alpha in [0, n / 3, n / 2, n - 1] {
         let mut rebuilt = vec![R::ONE; n];
         let sums = punctured(shape, &sums, alpha);
-        let (total, _) = expand_punctured(&prg, shape, &sums, &mut rebuilt, &mut scratch);
+        let (total, _) = expand_punctured(prg, shape, &sums, &mut rebuilt, &mut scratch);
         let mut expected = leaves.clone();
         expected[alpha] = R::ZERO;
         assert!(rebuilt == expected, "all but {alpha} of {n}");
@@ -83,7 +119,7 @@ fn what_p2_is_sent_does_not_depend_on_the_path() {
     for alpha in [0, 17, 42, 63] {
         let root = random.block();
         let mut leaves = vec![Fp61::ZERO; 64];
-        let sums = expand(&prg, shape, root, &mut leaves, &mut Scratch::default());
+        let sums = expand(&prg, shape, root, Block::ZERO, &mut leaves, &mut Scratch::default());
         let view = punctured(shape, &sums, alpha);
         let mut level_nodes = vec![root];
         for level in 1..shape.depth() {

@@ -5,7 +5,7 @@ use volery_field::Ring;
 use volery_primitives::{Block, cuckoo, pages::Buffer};
 use zeroize::Zeroize;
 
-use crate::forest::Forest;
+use crate::{Noise, forest::Forest};
 
 /// Points that one task of the thread pool works on.
 const TASK: usize = 1 << 12;
@@ -28,9 +28,19 @@ enum Kind {
     },
 }
 
+/// How many leaves the tree of a bin has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cells {
+    /// As many as the bin has points.
+    Exact,
+    /// One more at least (the extra cell of Fig. 7, Ferret), and so many that the tree is complete. A bin without a point
+    /// takes the last one, which stands for nothing.
+    Complete,
+}
+
 /// P2's points in the trees.
 pub struct Assignment {
-    /// The punctured leaf of each tree; 0 where the tree has no point.
+    /// The punctured leaf of each tree; the last one where the tree has no point.
     pub alphas: Vec<usize>,
     /// The number of the point in each tree, if it has one.
     pub points: Vec<Option<usize>>,
@@ -65,14 +75,16 @@ impl Layout {
     }
 
     /// Cuckoo hashing of `points` points anywhere in `0..n`: step 2, simple hashing of the whole domain into
-    /// [`cuckoo::bins_for`]`(points, eta)` bins by three functions keyed with the public `key`.
+    /// [`cuckoo::bins_for`]`(points, eta)` bins by three functions keyed with the public `key`. `cells` says how the bins
+    /// become trees; half-trees, and the check, need complete ones: where a tree has a path to no leaf, a malicious
+    /// P2 could take it and learn all leaves.
     ///
     /// All points find a bin but with probability `2^-eta`.
     ///
     /// # Panics
-    /// If `3 * n` reaches 2^32.
+    /// If the leaves are 2^32 or more.
     #[must_use]
-    pub fn cuckoo(n: usize, points: usize, eta: u32, key: Block) -> Self {
+    pub fn cuckoo(n: usize, points: usize, eta: u32, key: Block, cells: Cells) -> Self {
         let bin_count = cuckoo::bins_for(points, eta);
         let hasher = cuckoo::Hasher::new(key, bin_count);
         let mut places = vec![[0; 3]; n];
@@ -92,8 +104,11 @@ impl Layout {
                 sizes[*bin as usize] += 1;
             }
         }
-        // A bin that no point of the domain falls into is covered by a tree of one leaf that stands for nothing.
-        let forest = Forest::new(sizes.iter().map(|size| *size.max(&1)));
+        let forest = Forest::new(sizes.iter().map(|size| match cells {
+            // A bin that no point of the domain falls into is covered by a leaf that stands for nothing.
+            Cells::Exact => *size.max(&1),
+            Cells::Complete => (size + 1).max(2).next_power_of_two(),
+        }));
         assert!(
             u32::try_from(forest.leaves()).is_ok(),
             "the leaves are numbered with 32 bits"
@@ -123,6 +138,21 @@ impl Layout {
     #[must_use]
     pub fn n(&self) -> usize {
         self.n
+    }
+
+    /// The noise that it arranges.
+    #[must_use]
+    pub fn noise(&self) -> Noise {
+        match self.kind {
+            Kind::Regular { .. } => Noise::Regular,
+            Kind::Cuckoo { .. } => Noise::Uniform,
+        }
+    }
+
+    /// Whether each tree covers a block of its own.
+    #[must_use]
+    pub fn is_regular(&self) -> bool {
+        self.noise() == Noise::Regular
     }
 
     /// The trees.
@@ -169,7 +199,7 @@ impl Layout {
                     .enumerate()
                     .map(|(bin, number)| {
                         let leaves = self.forest.leaves_of(bin);
-                        number.map_or(0, |number| {
+                        number.map_or(leaves.len() - 1, |number| {
                             let place = places[points[number]]
                                 .into_iter()
                                 .find(|place| leaves.contains(&(*place as usize)))
@@ -184,6 +214,18 @@ impl Layout {
                     dropped,
                 }
             }
+        }
+    }
+
+    /// The point of the domain that leaf `leaf` of tree `tree` stands for, if it is not a spare one.
+    #[cfg(test)]
+    pub(crate) fn point_of(&self, tree: usize, leaf: usize) -> Option<usize> {
+        let place = self.forest.leaves_of(tree).start + leaf;
+        match &self.kind {
+            Kind::Regular { .. } => Some(place),
+            Kind::Cuckoo { places, .. } => places
+                .iter()
+                .position(|places| places.contains(&(place as u32))),
         }
     }
 
@@ -231,8 +273,12 @@ mod tests {
 
     #[test]
     fn every_point_has_its_leaf_in_its_tree() {
-        for (n, points) in [(1, 1), (100, 3), (1 << 14, 192), (10_007, 50)] {
-            let layout = Layout::cuckoo(n, points, 40, Block::from(8));
+        let cells = [Cells::Exact, Cells::Complete].into_iter();
+        for ((n, points), cells) in [(1, 1), (100, 3), (1 << 14, 192), (10_007, 50)]
+            .into_iter()
+            .flat_map(|size| cells.clone().map(move |cells| (size, cells)))
+        {
+            let layout = Layout::cuckoo(n, points, 40, Block::from(8), cells);
             assert_eq!(layout.n(), n);
             let mut wanted: Vec<usize> = (0..points).map(|i| i * (n / points) % n).collect();
             wanted.dedup();

@@ -1,4 +1,5 @@
-//! Known-indices multi-point function secret sharing for vector-OLE: Protocol 5 of the 2019 paper.
+//! Multi-point correlations: known-indices MPFSS for vector-OLE (Protocol 5 of the 2019 paper) and multi-point COT
+//! (Fig. 7 of Ferret).
 //!
 //! ```text
 //! P1: x, (w_l)                            P2: points i_1 .. i_t with values y_1 .. y_t, (u_l, v_l)
@@ -7,34 +8,41 @@
 //! 3a.                                     z_l = y of the point in tree l, 0 if it has none
 //! 3b.          <---- d_l = z_l - u_l ----
 //!    beta1_l = w_l + d_l*x                beta2_l = -v_l,   so that beta1_l + beta2_l = z_l*x
-//! 4. ------------------------ Protocol 3 (spfss) in each tree ------------------------
+//! 4. ------------------------ a single-point correlation (single) in each tree ------------------------
 //! Expand: r, the sum over the trees       m, likewise
 //! ```
 //!
 //! such that `r - m` is `y_j*x` at point `i_j` and zero elsewhere: `r` is P1's share, `m` the negative of P2's. Where the
 //! paper runs a multiplication protocol in step 3b, a base vector-OLE is spent by the correction of
-//! [`crate::chosen`]; a bootstrapped stream has those in store.
+//! [`crate::chosen`]; a bootstrapped stream has those in store. In a correlated OT all `y` are 1 and `x` is `delta`, so
+//! step 3 is empty: `beta1 = delta`, `beta2 = 0`.
 //!
 //! The arrangement is either regular (one point in each block of the domain) or cuckoo hashing with `kappa = 3`
 //! functions and `m` bins, from `ParamGen(n, t, eta)`: [`volery_primitives::cuckoo::bins_for`]. The hash key is public
-//! and comes from the session.
+//! and comes from the session: the points are drawn after it, by a party that cannot gain by a bad draw. A bin has
+//! an extra cell (Fig. 7, step 4), the place of a tree that has no point; in a vector-OLE the value there is zero.
+//! Without hashing, half-trees draw their points from the choice bits of their OTs.
 //!
-//! Security: semi-honest. P1 sees `d`, which is uniform because each `u_l` is and is used once, and then only what Protocol 3
-//! shows it; P2 sees what Protocol 3 shows it (Theorem A.6 for each tree; Theorem A.9 is the same for Protocol 4).
-//! Cost: for `m` trees with `L` levels together: `m` base correlations of the base ring from P2, the OTs of Protocol 2
-//! (`L` of them), `m` ring elements from P1.
+//! Security: that of [`crate::single`] and, for a malicious round, of [`crate::check`] on the leaves that this module
+//! returns, before they are [combined](Layout::combine). P1 sees `d`, which is uniform because each `u_l` is and is used
+//! once. Theorems A.6 and A.9 of the 2019 paper; Theorem 2 of Ferret.
+//! Cost: for `m` trees with `L` levels together: `m` base correlations and ring elements from P2 (vector-OLE), the OTs of
+//! the trees (`L` of them), and what [`crate::single`] sends.
 
 mod layout;
 
-pub use layout::{Assignment, Layout};
+pub use layout::{Assignment, Cells, Layout};
 
 use volery_channel::{Channel, Result};
-use volery_field::{ExtensionOf, Ring};
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::flavour;
 use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::Zeroizing;
 
-use crate::{chosen, ggm::TreePrgs, rot, spfss};
+use crate::{
+    correlation::Correlation,
+    ggm::TreePrgs,
+    single::{self, Points},
+};
 
 /// What both parties know of one instance.
 #[derive(Clone, Copy)]
@@ -45,162 +53,230 @@ pub struct Public<'a> {
     pub prgs: &'a TreePrgs,
 }
 
-/// P1: its share of the function, one value for each point of the domain. `base` holds the `w_l`, `leaves` is memory from
-/// [`Layout::leaves`].
+/// P1: the leaves of its trees, [`Layout::combine`] of which is its share of the function. `spare` holds the `w_l`, where
+/// the correlation needs them; `leaves` is memory from [`Layout::leaves`].
 ///
 /// # Panics
-/// If `base` has not a value for each tree, or `leaves` not one for each leaf.
+/// If `spare` has not a value for each tree, or `leaves` not one for each leaf.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails, or P2 sent what is no element of the ring.
-pub fn send<B: Ring, R: ExtensionOf<B>, C: CotSender>(
+#[expect(clippy::too_many_arguments, reason = "what is public, what is P1's, and the means")]
+pub fn send<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
-    x: R,
-    mut base: Zeroizing<Vec<R>>,
-    mut leaves: Buffer<R>,
+    points: Points<'_>,
+    x: K::Ring,
+    spare: &[K::Ring],
+    mut leaves: Buffer<K::Ring>,
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut flavour::Sender<K::KeyOt>,
     channel: &mut Channel,
-) -> Result<Buffer<R>> {
-    assert_eq!(
-        base.len(),
-        layout.forest().trees(),
-        "one base correlation for each tree"
-    );
-    // Before anything is received: P2 may still be at work on its previous round.
-    let trees = rot::Trees::grow(layout.forest(), prgs, rng, &mut leaves);
-    chosen::receive_input::<B, R>(x, &mut base, channel)?; // step 3b: beta_1
-    spfss::send(&trees, &base, ot, channel)?; // step 4
-    Ok(layout.combine(leaves))
+) -> Result<Buffer<K::Ring>> {
+    let forest = layout.forest();
+    let beta = K::key_shares(x, spare, forest.trees(), channel)?; // step 3b: beta_1
+    single::send((forest, prgs), points, &beta, &mut leaves, rng, ot, channel)?; // step 4
+    Ok(leaves)
 }
 
-/// P2: the negative of its share of the function, one value for each point of the domain.
+/// P2: the leaves of its trees, [`Layout::combine`] of which is the negative of its share of the function, and the
+/// place of each tree.
 ///
-/// The value of point `j` of the assignment is `values[j]`; the base holds the `(u_l, v_l)`, `leaves` is memory from
-/// [`Layout::leaves`].
+/// `values[tree]` is the value of the point in each tree, and [`Correlation::EMPTY`] where there is none; `spare` holds the
+/// `(u_l, v_l)`, where the correlation needs them; `leaves` is memory from [`Layout::leaves`].
 ///
 /// # Panics
-/// If the base has not a pair for each tree, `leaves` not a place for each leaf, or the assignment is of another layout.
+/// If a length is not the layout's, or a point is no leaf of its tree.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
-pub fn receive<B: Ring, R: ExtensionOf<B>, C: CotReceiver>(
+pub fn receive<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
-    (assignment, values): (&Assignment, &[B]),
-    (u, v): (&[B], &[R]),
-    mut leaves: Buffer<R>,
-    ot: &mut flavour::Receiver<C>,
+    points: Points<'_>,
+    values: &[K::Base],
+    spare: &[K::Pair],
+    mut leaves: Buffer<K::Ring>,
+    ot: &mut flavour::Receiver<K::ValueOt>,
     channel: &mut Channel,
-) -> Result<Buffer<R>> {
-    let z: Zeroizing<Vec<_>> = Zeroizing::new(
-        assignment
-            .points
-            .iter()
-            .map(|point| point.map_or(B::ZERO, |point| values[point]))
-            .collect(),
-    ); // step 3a
-    chosen::send_input(&z, u, channel)?; // step 3b
-    let beta: Zeroizing<Vec<_>> = Zeroizing::new(v.iter().map(|v| -*v).collect());
-    spfss::receive(
-        layout.forest(),
-        prgs,
-        &assignment.alphas,
-        &beta,
-        &mut leaves,
-        ot,
-        channel,
-    )?; // step 4
-    Ok(layout.combine(leaves))
+) -> Result<(Buffer<K::Ring>, Zeroizing<Vec<usize>>)> {
+    let beta = K::value_shares(values, spare, channel)?; // steps 3a and 3b: beta_2
+    let forest = layout.forest();
+    let alphas = single::receive((forest, prgs), points, &beta, &mut leaves, ot, channel)?; // step 4
+    Ok((leaves, alphas))
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_channel::{SessionId, run_two_parties};
-    use volery_field::{F2, Fp61, Gf128, Z64};
-    use volery_ot::ideal;
+    use volery_field::{ExtensionOf, Fp61, Gf128, Ring, Z64};
+    use volery_ot::{CotReceiver, CotSender, ideal};
     use volery_primitives::Block;
 
     use super::*;
+    use crate::{
+        Trees,
+        correlation::{Cot, Vole},
+        stock,
+    };
 
-    /// Functionality 9 against a plain table.
-    fn check<B: Ring, R: ExtensionOf<B>>(layout: &Layout, points: &[usize]) {
+    /// Functionality 9, and Fig. 4, against a plain table. The trees' OTs are the dealer's.
+    fn check<K: Correlation>(
+        layout: &Layout,
+        trees: Trees,
+        points: Option<&[usize]>,
+        x: K::Ring,
+        sender: K::KeyOt,
+        receiver: K::ValueOt,
+    ) {
         let session = SessionId::from_bytes([2; 32]);
-        let prgs = TreePrgs::new(session, 0);
+        let mut prgs = TreePrgs::growing(K::growth(trees), session, 0);
+        if K::CARRIES {
+            prgs = prgs.with_cleared_leaves();
+        }
         let public = Public {
             layout,
             prgs: &prgs,
         };
-        let trees = layout.forest().trees();
+        let count = layout.forest().trees();
         let mut dealer = Prg::new(Block::from(31));
-        let x = R::random(&mut dealer);
-        let (mut u, mut v) = (vec![B::ZERO; trees], vec![R::ZERO; trees]);
-        B::random_slice(&mut dealer, &mut u);
-        R::random_slice(&mut dealer, &mut v);
-        let mut w = v.clone();
-        R::axpy_base(&mut w, x, &u);
-        let values: Vec<B> = points
-            .iter()
-            .map(|_| B::random_noise(&mut dealer))
+        let mut spare_key = vec![K::Ring::ZERO; count];
+        let mut spare_value = Buffer::zeroed(count);
+        for (w, pair) in spare_key.iter_mut().zip(spare_value.iter_mut()) {
+            let (u, v) = (K::Base::random(&mut dealer), K::Ring::random(&mut dealer));
+            *w = x.mul_base(u) + v;
+            *pair = K::pair(u, v);
+        }
+        let assignment = points.map(|points| layout.assign(points));
+        let at = |tree: usize| assignment.as_ref().is_none_or(|a| a.points[tree].is_some());
+        let values: Vec<_> = (0..count)
+            .map(|tree| if at(tree) { K::noise(&mut dealer) } else { K::EMPTY })
             .collect();
-        let assignment = layout.assign(points);
-        assert!(assignment.dropped.is_empty());
-        let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
-        let (r, m) = run_two_parties(
+        let chosen = assignment.is_some();
+        let ((r, shares_r), (m, shares_m, alphas)) = run_two_parties(
             |channel| {
-                let mut ot = flavour::Sender::new(cot_sender, session);
-                let mut rng = Prg::new(Block::from(2));
-                send::<B, R, _>(
+                let mut ot = flavour::Sender::new(sender, session);
+                let leaves = send::<K>(
                     public,
+                    if chosen { Points::Chosen(&[]) } else { Points::Random },
                     x,
-                    w.into(),
+                    &spare_key,
                     layout.leaves(None),
-                    &mut rng,
+                    &mut Prg::new(Block::from(2)),
                     &mut ot,
                     channel,
                 )
-                .unwrap()
+                .unwrap();
+                (leaves.to_vec(), layout.combine(leaves))
             },
             |channel| {
-                let mut ot = flavour::Receiver::new(cot_receiver, session);
-                receive(
+                let mut ot = flavour::Receiver::new(receiver, session);
+                let (leaves, alphas) = receive::<K>(
                     public,
-                    (&assignment, &values),
-                    (&u, &v),
+                    assignment
+                        .as_ref()
+                        .map_or(Points::Random, |a| Points::Chosen(&a.alphas)),
+                    &values,
+                    &spare_value,
                     layout.leaves(None),
                     &mut ot,
                     channel,
                 )
-                .unwrap()
+                .unwrap();
+                (leaves.to_vec(), layout.combine(leaves), alphas)
             },
         );
-        let mut table = vec![R::ZERO; layout.n()];
-        for (point, y) in points.iter().zip(&values) {
-            table[*point] = x.mul_base(*y);
+        // Every leaf of every tree, the spare ones too
+        for tree in 0..count {
+            let places = layout.forest().leaves_of(tree);
+            for (i, place) in places.enumerate() {
+                let expected = if i == alphas[tree] {
+                    x.mul_base(values[tree])
+                } else {
+                    K::Ring::ZERO
+                };
+                assert!(r[place] - m[place] == expected, "leaf {i} of tree {tree}");
+            }
+        }
+        // The points of the domain
+        let mut table = vec![K::Ring::ZERO; layout.n()];
+        for tree in (0..count).filter(|tree| at(*tree)) {
+            let point = layout.point_of(tree, alphas[tree]).unwrap();
+            table[point] = x.mul_base(values[tree]);
         }
         for point in 0..layout.n() {
-            assert!(r[point] - m[point] == table[point], "point {point}");
+            assert!(shares_r[point] - shares_m[point] == table[point], "point {point}");
         }
     }
 
-    fn check_rings(layout: &Layout, points: &[usize]) {
-        check::<Fp61, Fp61>(layout, points);
-        check::<Z64, Z64>(layout, points);
-        check::<Gf128, Gf128>(layout, points);
-        check::<F2, Gf128>(layout, points);
+    fn vole<R: Ring>(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
+        let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
+        let x = R::random(&mut Prg::new(Block::from(30)));
+        check::<Vole<R>>(layout, trees, points, x, Box::new(sender), Box::new(receiver));
+    }
+
+    fn cot(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
+        let delta = Prg::new(Block::from(30)).block() | Block::ONE;
+        let (mut dealer_v, mut dealer_w) = ideal::pair(delta, Block::from(1));
+        let (mut nowhere, _) = Channel::memory_pair();
+        let count = layout.forest().levels();
+        let (mut v, mut w) = (vec![Block::ZERO; count], vec![Block::ZERO; count]);
+        let mut u = vec![0; volery_primitives::bits::bytes_for(count)];
+        dealer_v.extend(&mut v, &mut nowhere).unwrap();
+        dealer_w.extend(&mut u, &mut w, &mut nowhere).unwrap();
+        for i in 0..count {
+            v[i] &= !Block::ONE;
+            let u = Block::from(u128::from(volery_primitives::bits::bit(&u, i)));
+            w[i] = (w[i] & !Block::ONE) | u;
+        }
+        let (mut sender, mut receiver) = (stock::Sender::new(delta), stock::Receiver::default());
+        sender.feed(&v);
+        receiver.feed(&w);
+        check::<Cot>(layout, trees, points, Gf128::new(delta), sender, receiver);
+    }
+
+    fn check_all(layout: &Layout, points: Option<&[usize]>) {
+        for trees in [Trees::Ggm, Trees::Half] {
+            if points.is_none() && trees == Trees::Ggm {
+                continue;
+            }
+            vole::<Fp61>(layout, trees, points);
+            vole::<Z64>(layout, trees, points);
+            vole::<Gf128>(layout, trees, points);
+            cot(layout, trees, points);
+        }
     }
 
     #[test]
     fn shares_add_up_to_the_table() {
-        check_rings(&Layout::regular(0, 8), &[]);
-        check_rings(&Layout::regular(1, 1), &[0]);
-        check_rings(&Layout::regular(5, 8), &[0, 15, 17, 30, 39]);
-        check_rings(&Layout::regular(3, 5), &[4, 5, 12]);
-        for (n, t) in [(1, 1), (64, 7), (1009, 20), (5000, 100)] {
-            let layout = Layout::cuckoo(n, t, 40, Block::from(6));
-            let points: Vec<_> = (0..t).map(|j| j * (n / t)).collect();
-            check_rings(&layout, &points);
-            check_rings(&layout, &points[..t / 2]);
+        check_all(&Layout::regular(0, 8), Some(&[]));
+        check_all(&Layout::regular(1, 2), Some(&[1]));
+        check_all(&Layout::regular(5, 8), Some(&[0, 15, 17, 30, 39]));
+        for (blocks, size) in [(0, 8), (1, 2), (5, 8), (3, 64), (70, 4096)] {
+            check_all(&Layout::regular(blocks, size), None);
         }
+        for (n, t) in [(1, 1), (64, 7), (1009, 20), (5000, 100)] {
+            let layout = Layout::cuckoo(n, t, 40, Block::from(6), Cells::Complete);
+            let points: Vec<_> = (0..t).map(|j| j * (n / t)).collect();
+            check_all(&layout, Some(&points));
+            check_all(&layout, Some(&points[..t / 2]));
+        }
+    }
+
+    /// GGM trees of any size, as the 2019 paper has them.
+    #[test]
+    fn trees_that_are_not_complete() {
+        for (blocks, points) in [((1, 1), &[0][..]), ((3, 5), &[4, 5, 12])] {
+            let layout = Layout::regular(blocks.0, blocks.1);
+            vole::<Fp61>(&layout, Trees::Ggm, Some(points));
+            cot(&layout, Trees::Ggm, Some(points));
+        }
+        let layout = Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact);
+        vole::<Z64>(&layout, Trees::Ggm, Some(&[3, 500, 1008]));
+    }
+
+    #[test]
+    #[should_panic(expected = "a parent has two children")]
+    fn half_trees_must_be_complete() {
+        cot(&Layout::regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
     }
 }

@@ -1,0 +1,333 @@
+//! What the pipeline makes: a kind of correlation `w = u*x + v`.
+//!
+//! One party, the *key holder*, has `x` and `w`; the other, the *value holder*, has `u` and `v`. A vector-OLE calls the key
+//! holder its receiver; a correlated OT calls it its sender, its `x` `delta`, its `w` `v`, and the value holder's `v` `w`.
+//! (In characteristic 2 the relation reads the same from both ends.)
+//!
+//! | | vector-OLE over `R` | correlated OT |
+//! |---|---|---|
+//! | `u` in | `R` | F_2 |
+//! | `x`, `v`, `w` in | `R` | F_2^128 |
+//! | noise values | random | 1 |
+//! | leaves of half-trees | hashed | correlated |
+//! | OTs for the trees | from an extension of their own, with another `delta` | its own earlier outputs |
+//! | a tree spends | one correlation for its value, and the OTs | the OTs |
+//! | the check spends | one correlation | 128 correlations, packed into one over F_2^128 |
+//!
+//! Correlated OTs carry their choice bit `u` in the lowest bit of the value holder's block: `x` has that bit set, the key
+//! holder's blocks have it clear. It is added up with the rest for nothing, and costs `x` one of its 128 bits.
+
+use bytemuck::Zeroable;
+use volery_channel::{Channel, Result};
+use volery_field::{ExtensionOf, F2, Gf128, Ring};
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_primitives::{Block, bits, pages::Buffer};
+use zeroize::Zeroizing;
+
+use crate::{
+    Trees, chosen,
+    ggm::Growth,
+    lpn::{Entry, Pair},
+    stock, vole,
+};
+
+/// A kind of correlation, with what is special about it.
+pub trait Correlation: Sized + 'static {
+    /// The ring of `u`.
+    type Base: Ring;
+    /// The ring of `x`, `v` and `w`.
+    type Ring: ExtensionOf<Self::Base>;
+    /// The value holder's `u` and `v` at one place.
+    type Pair: Entry + Zeroable;
+    /// The key holder's source of OTs for the trees.
+    type KeyOt: CotSender + Send;
+    /// The value holder's.
+    type ValueOt: CotReceiver + Send;
+
+    /// Correlations that a tree spends beside its OTs.
+    const VALUES: usize;
+    /// Correlations that an OT of a tree spends.
+    const LEVELS: usize;
+    /// Correlations that the check spends.
+    const MASK: usize;
+    /// Whether the lowest bit of the leaves is kept for `u`.
+    const CARRIES: bool;
+    /// The value at the spare leaf of a tree without a point.
+    const EMPTY: Self::Base;
+
+    /// How the trees of that kind grow here.
+    fn growth(trees: Trees) -> Growth;
+
+    /// `u` and `v` side by side.
+    fn pair(u: Self::Base, v: Self::Ring) -> Self::Pair;
+
+    /// Expansion: the sum of the code and the share of the noise vector.
+    fn sum(code: <Self::Pair as Entry>::Sum, share: Self::Ring) -> Self::Pair;
+
+    /// Adds a noise value to `u`, where that is not in the share already.
+    fn add_noise(pair: &mut Self::Pair, value: Self::Base);
+
+    /// A value of the noise.
+    fn noise(rng: &mut volery_primitives::prg::Prg) -> Self::Base;
+
+    /// Key holder: its shares of `y*x` for the value `y` of each tree, from the spare correlations.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer sent what is no element of the ring.
+    fn key_shares(
+        x: Self::Ring,
+        spare: &[Self::Ring],
+        trees: usize,
+        channel: &mut Channel,
+    ) -> Result<Zeroizing<Vec<Self::Ring>>>;
+
+    /// Value holder: its shares, for the given values.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    fn value_shares(
+        values: &[Self::Base],
+        spare: &[Self::Pair],
+        channel: &mut Channel,
+    ) -> Result<Zeroizing<Vec<Self::Ring>>>;
+
+    /// Key holder: puts spare correlations where the OTs of the trees come from.
+    ///
+    /// # Errors
+    /// If the source of OTs failed before.
+    fn feed_key(ot: &mut flavour::Sender<Self::KeyOt>, spare: &[Self::Ring]) -> Result<()>;
+
+    /// Value holder: likewise.
+    fn feed_value(ot: &mut flavour::Receiver<Self::ValueOt>, spare: &[Self::Pair]);
+
+    /// Key holder: the `w` of one correlation with `u` in the large ring, from the last of the spare ones.
+    fn key_mask(spare: &[Self::Ring]) -> Self::Ring;
+
+    /// Value holder: its `u` and `v`.
+    fn value_mask(spare: &[Self::Pair]) -> (Self::Ring, Self::Ring);
+}
+
+/// Vector-OLE over `R`.
+pub struct Vole<R>(std::marker::PhantomData<R>);
+
+/// Correlated OT.
+pub struct Cot;
+
+impl<R: Ring> Correlation for Vole<R> {
+    type Base = R;
+    type Ring = R;
+    type Pair = Pair<R, R>;
+    type KeyOt = Box<dyn CotSender + Send>;
+    type ValueOt = Box<dyn CotReceiver + Send>;
+
+    const VALUES: usize = 1;
+    const LEVELS: usize = 0;
+    const MASK: usize = 1;
+    const CARRIES: bool = false;
+    const EMPTY: R = R::ZERO;
+
+    fn growth(trees: Trees) -> Growth {
+        match trees {
+            Trees::Ggm => Growth::Ggm,
+            Trees::Half => Growth::PseudoCorrelated,
+        }
+    }
+
+    fn pair(u: R, v: R) -> Pair<R, R> {
+        Pair { u, v }
+    }
+
+    #[inline(always)]
+    fn sum((u, v): (R::Lazy, R::Lazy), share: R) -> Pair<R, R> {
+        Pair {
+            u: R::lazy_finish(u),
+            v: R::lazy_finish(R::lazy_add(v, share)),
+        }
+    }
+
+    fn add_noise(pair: &mut Pair<R, R>, value: R) {
+        pair.u += value;
+    }
+
+    fn noise(rng: &mut volery_primitives::prg::Prg) -> R {
+        R::random_noise(rng)
+    }
+
+    fn key_shares(
+        x: R,
+        spare: &[R],
+        trees: usize,
+        channel: &mut Channel,
+    ) -> Result<Zeroizing<Vec<R>>> {
+        let mut shares = Zeroizing::new(spare[..trees].to_vec());
+        chosen::receive_input::<R, R>(x, &mut shares, channel)?;
+        Ok(shares)
+    }
+
+    fn value_shares(
+        values: &[R],
+        spare: &[Pair<R, R>],
+        channel: &mut Channel,
+    ) -> Result<Zeroizing<Vec<R>>> {
+        let spare = &spare[..values.len()];
+        let u: Zeroizing<Vec<_>> = Zeroizing::new(spare.iter().map(|pair| pair.u).collect());
+        chosen::send_input(values, &u, channel)?;
+        Ok(Zeroizing::new(spare.iter().map(|pair| -pair.v).collect()))
+    }
+
+    fn feed_key(_ot: &mut flavour::Sender<Self::KeyOt>, _spare: &[R]) -> Result<()> {
+        Ok(())
+    }
+
+    fn feed_value(_ot: &mut flavour::Receiver<Self::ValueOt>, _spare: &[Pair<R, R>]) {}
+
+    fn key_mask(spare: &[R]) -> R {
+        spare[spare.len() - 1]
+    }
+
+    fn value_mask(spare: &[Pair<R, R>]) -> (R, R) {
+        let Pair { u, v } = spare[spare.len() - 1];
+        (u, v)
+    }
+}
+
+impl Correlation for Cot {
+    type Base = F2;
+    type Ring = Gf128;
+    type Pair = Gf128;
+    type KeyOt = stock::Sender;
+    type ValueOt = stock::Receiver;
+
+    const VALUES: usize = 0;
+    const LEVELS: usize = 1;
+    const MASK: usize = 128;
+    const CARRIES: bool = true;
+    const EMPTY: F2 = F2::ONE;
+
+    fn growth(trees: Trees) -> Growth {
+        match trees {
+            Trees::Ggm => Growth::Ggm,
+            Trees::Half => Growth::Correlated,
+        }
+    }
+
+    fn pair(u: F2, v: Gf128) -> Gf128 {
+        let carried = Block::select_mask(u == F2::ONE) & Block::ONE;
+        Gf128::new((v.value() & !Block::ONE) | carried)
+    }
+
+    #[inline(always)]
+    fn sum(code: Block, share: Gf128) -> Gf128 {
+        Gf128::new(code ^ share.value())
+    }
+
+    /// The leaf at a noise place carries it.
+    fn add_noise(_pair: &mut Gf128, _value: F2) {}
+
+    fn noise(_rng: &mut volery_primitives::prg::Prg) -> F2 {
+        F2::ONE
+    }
+
+    fn key_shares(
+        x: Gf128,
+        _spare: &[Gf128],
+        trees: usize,
+        _channel: &mut Channel,
+    ) -> Result<Zeroizing<Vec<Gf128>>> {
+        Ok(Zeroizing::new(vec![x; trees]))
+    }
+
+    fn value_shares(
+        values: &[F2],
+        _spare: &[Gf128],
+        _channel: &mut Channel,
+    ) -> Result<Zeroizing<Vec<Gf128>>> {
+        Ok(Zeroizing::new(vec![Gf128::ZERO; values.len()]))
+    }
+
+    fn feed_key(ot: &mut flavour::Sender<stock::Sender>, spare: &[Gf128]) -> Result<()> {
+        ot.source()?.feed(bytemuck::cast_slice(spare));
+        Ok(())
+    }
+
+    fn feed_value(ot: &mut flavour::Receiver<stock::Receiver>, spare: &[Gf128]) {
+        ot.source().feed(bytemuck::cast_slice(spare));
+    }
+
+    /// Packing: `sum X^i q_i`.
+    fn key_mask(spare: &[Gf128]) -> Gf128 {
+        packed(spare)
+    }
+
+    /// Packing: `sum X^i r_i` and `sum X^i t_i`.
+    fn value_mask(spare: &[Gf128]) -> (Gf128, Gf128) {
+        let spare = &spare[spare.len() - 128..];
+        let mut u = [0; 16];
+        crate::stock::lowest_bits(bytemuck::cast_slice(spare), &mut u);
+        (Gf128::new(Block::from_bytes(u)), packed(spare))
+    }
+}
+
+fn packed(spare: &[Gf128]) -> Gf128 {
+    let blocks: &[Block] = bytemuck::cast_slice(spare);
+    let blocks = blocks.last_chunk().expect("128 blocks for the check");
+    Gf128::new(vole::base::packed(blocks))
+}
+
+/// Places where the value holder's outputs go.
+pub(crate) trait Places<K: Correlation>: Sized + Send {
+    fn count(&self) -> usize;
+    fn split_at(self, at: usize) -> (Self, Self);
+    fn put(&mut self, place: usize, pair: K::Pair);
+    fn add_noise(&mut self, place: usize, value: K::Base);
+}
+
+impl<K: Correlation> Places<K> for &mut [K::Pair] {
+    fn count(&self) -> usize {
+        <[K::Pair]>::len(self)
+    }
+
+    fn split_at(self, at: usize) -> (Self, Self) {
+        self.split_at_mut(at)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, place: usize, pair: K::Pair) {
+        self[place] = pair;
+    }
+
+    fn add_noise(&mut self, place: usize, value: K::Base) {
+        K::add_noise(&mut self[place], value);
+    }
+}
+
+/// `u` and `v` apart.
+pub(crate) struct Apart<'a, R> {
+    pub(crate) u: &'a mut [R],
+    pub(crate) v: &'a mut [R],
+}
+
+impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
+    fn count(&self) -> usize {
+        self.u.len()
+    }
+
+    fn split_at(self, at: usize) -> (Self, Self) {
+        let (u_0, u_1) = self.u.split_at_mut(at);
+        let (v_0, v_1) = self.v.split_at_mut(at);
+        (Apart { u: u_0, v: v_0 }, Apart { u: u_1, v: v_1 })
+    }
+
+    #[inline(always)]
+    fn put(&mut self, place: usize, pair: Pair<R, R>) {
+        self.u[place] = pair.u;
+        self.v[place] = pair.v;
+    }
+
+    fn add_noise(&mut self, place: usize, value: R) {
+        self.u[place] += value;
+    }
+}
+
+/// Memory for the value holder's correlations.
+pub(crate) type Pairs<K> = Buffer<<K as Correlation>::Pair>;

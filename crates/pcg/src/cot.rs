@@ -1,0 +1,330 @@
+//! Correlated OT at a fraction of a bit: the whole of Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020), Fig. 9.
+//!
+//! The sender gets random `v` for its `delta`, the receiver random bits `u` and `w = v + u*delta`.
+//!
+//! ```text
+//! Sender: delta                           Receiver
+//! 1. ---------------- base OTs and OT extension: the base of the first round ----------------
+//! 2. ---------------- bootstrap: as many rounds as the outputs take ----------------
+//! ```
+//!
+//! Both ends are sources of correlated OTs ([`CotSender`], [`CotReceiver`]): [`volery_ot::flavour`] makes random OT, chosen
+//! choice bits and chosen messages of them.
+//!
+//! ```
+//! use volery_channel::{SessionId, run_two_parties};
+//! use volery_ot::{CotReceiver, CotSender};
+//! use volery_pcg::{Noise, Security, cot};
+//! use volery_primitives::{Block, bits, prg::Prg};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let n = 10_000;
+//! let plan = cot::plan(Some(n as u64), Noise::Regular, Security::Malicious)?;
+//! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
+//! let (rng_s, rng_r) = (Prg::from_os()?, Prg::from_os()?);
+//! let (sender, receiver) = run_two_parties(
+//!     |channel| {
+//!         let mut v = vec![Block::ZERO; n];
+//!         let mut sender = cot::Sender::setup(&plan, None, session, rng_s, channel)?;
+//!         sender.extend(&mut v, channel)?;
+//!         volery_pcg::Result::Ok((sender.delta(), v))
+//!     },
+//!     |channel| {
+//!         let (mut u, mut w) = (vec![0; bits::bytes_for(n)], vec![Block::ZERO; n]);
+//!         let mut receiver = cot::Receiver::setup(&plan, session, rng_r, channel)?;
+//!         receiver.extend(&mut u, &mut w, channel)?;
+//!         volery_pcg::Result::Ok((u, w))
+//!     },
+//! );
+//! let ((delta, v), (u, w)) = (sender?, receiver?);
+//! let u_delta = |i| if bits::bit(&u, i) { delta } else { Block::ZERO };
+//! assert!((0..n).all(|i| w[i] == v[i] ^ u_delta(i)));
+//! # Ok(()) }
+//! ```
+//!
+//! **The carrier bit.** Where there are rounds, one bit of every block carries the receiver's choice bit: it is set in
+//! `delta`, zero in every `v`, and `u` in every `w`. For a `delta` that the protocol picks it is the lowest bit; of a given
+//! one, the sender picks one of its set bits at random and says which. So `delta` has 127 bits that the receiver does
+//! not know. Do not use the carrier bit of `w` as a part of a key; a hash of `w` is fine.
+//!
+//! Security: that of the plan; malicious by default ([`crate::check`]; Theorem 3: LPN with static leakage).
+//! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
+
+use volery_channel::{Channel, Error, Result, SessionId};
+use volery_field::{F2, Gf128, Ring};
+use volery_ot::{CotReceiver, CotSender, flavour, iknp, softspoken};
+use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
+use zeroize::Zeroizing;
+
+use crate::{
+    Base, Kind, Noise, Plan, PlanError, Security, Wishes,
+    bootstrap::{KeyHolder, ValueHolder},
+    correlation::{Correlation, Cot},
+    stock,
+    stream::{Left, Source},
+};
+
+/// The plan for `total` correlated OTs, or for a stream without end, on a local network: see [`Plan::new`] for all that can
+/// be wished.
+///
+/// # Errors
+/// None today.
+pub fn plan(
+    total: Option<u64>,
+    noise: Noise,
+    security: Security,
+) -> std::result::Result<Plan, PlanError> {
+    Plan::new(
+        Kind::Cot,
+        &Wishes {
+            total,
+            noise,
+            security,
+            ..Wishes::default()
+        },
+    )
+}
+
+/// The holder of `delta` and `v`.
+pub struct Sender {
+    delta: Zeroizing<Block>,
+    carrier: Carrier,
+    source: Source<Box<dyn CotSender + Send>, KeyHolder<Cot>>,
+    left: Left,
+}
+
+/// The holder of `u` and `w`.
+pub struct Receiver {
+    carrier: Carrier,
+    source: Source<Box<dyn CotReceiver + Send>, ValueHolder<Cot>>,
+    left: Left,
+}
+
+/// Which bit of a block carries the choice bit. Inside, it is the lowest; both parties exchange the two bits at the door.
+#[derive(Clone, Copy)]
+struct Carrier(u8);
+
+impl Carrier {
+    /// One of the set bits of `delta`, each with the same probability.
+    fn of(delta: Block, rng: &mut Prg) -> Self {
+        let bits: Vec<u8> = (0..128)
+            .filter(|i| u128::from(delta) >> i & 1 == 1)
+            .collect();
+        Self(bits[rng.below(bits.len() as u64) as usize])
+    }
+
+    fn exchange(self, block: Block) -> Block {
+        let block = u128::from(block);
+        let differ = (block ^ (block >> self.0)) & 1;
+        Block::from(block ^ differ ^ (differ << self.0))
+    }
+
+    fn exchange_all(self, blocks: &mut [Block]) {
+        if self.0 != 0 {
+            for block in blocks {
+                *block = self.exchange(*block);
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Step 1, for the given `delta` or a random one. `session` is the one of the handshake, `rng` this party's own
+    /// randomness.
+    ///
+    /// # Panics
+    /// If `delta` is zero: nothing would be hidden. If the plan is not for correlated OT.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves; a peer with another plan is one.
+    pub fn setup(
+        plan: &Plan,
+        delta: Option<Block>,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        assert_ne!(delta, Some(Block::ZERO), "a delta of zero hides nothing");
+        let direct = plan.ladder().is_empty();
+        let carrier = match delta {
+            Some(delta) if !direct => Carrier::of(delta, &mut rng),
+            _ => Carrier(0),
+        };
+        let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
+        let inner = Zeroizing::new(carrier.exchange(*delta));
+        channel.send(&[carrier.0])?;
+        let part = |name| sub(session, plan, name);
+        let (seed, base_session) = (rng.fork("base"), part("base"));
+        let mut base: Box<dyn CotSender + Send> = match plan.base() {
+            Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
+                Some(*inner),
+                field,
+                base_session,
+                seed,
+                channel,
+            )?),
+            Base::Iknp => Box::new(iknp::Sender::setup(
+                Some(*inner),
+                base_session,
+                seed,
+                channel,
+            )?),
+            Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
+        };
+        let source = if direct {
+            Source::Base(base)
+        } else {
+            let mut v = Buffer::<Gf128>::zeroed(plan.base_count());
+            base.extend(bytemuck::cast_slice_mut(&mut v[..]), channel)?;
+            for v in v.iter_mut() {
+                *v = Cot::pair(F2::ZERO, *v);
+            }
+            let ot = flavour::Sender::new(stock::Sender::new(*inner), part("ot hash"));
+            let x = Gf128::new(*inner);
+            let rng = rng.fork("rounds");
+            Source::Stream(KeyHolder::new(plan.clone(), part("rounds"), rng, x, ot, v))
+        };
+        Ok(Self {
+            delta,
+            carrier,
+            source,
+            left: Left(plan.total()),
+        })
+    }
+
+    /// Exchanges all messages of the next round now, if none is under way. Both parties call it at the same point.
+    ///
+    /// Returns how many correlated OTs [`extend`](CotSender::extend) will then hand out without a message; zero where a
+    /// plan uses no LPN, or all of it has been drawn.
+    ///
+    /// # Errors
+    /// As [`extend`](CotSender::extend).
+    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
+        self.source.guarded(|source| match source {
+            Source::Base(_) => Ok(0),
+            Source::Stream(stream) => stream.prepare(channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
+    }
+}
+
+impl CotSender for Sender {
+    fn delta(&self) -> Block {
+        assert!(
+            !matches!(self.source, Source::Poisoned),
+            "nothing is left after a failed call"
+        );
+        *self.delta
+    }
+
+    /// Step 2: the next `v.len()` correlated OTs; both parties make the same calls with the same lengths.
+    ///
+    /// # Panics
+    /// If more is drawn than the plan was made for.
+    fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        self.left.take(v.len());
+        self.source.guarded(|source| match source {
+            Source::Base(base) => base.extend(v, channel),
+            Source::Stream(stream) => stream.extend(bytemuck::cast_slice_mut(v), channel),
+            Source::Poisoned => Err(Error::Broken),
+        })?;
+        self.carrier.exchange_all(v);
+        Ok(())
+    }
+}
+
+impl Receiver {
+    /// Step 1. `session` is the one of the handshake, `rng` this party's own randomness.
+    ///
+    /// # Panics
+    /// If the plan is not for correlated OT.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves; a peer with another plan is one.
+    pub fn setup(
+        plan: &Plan,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let mut carrier = [0];
+        channel.recv(&mut carrier)?;
+        if carrier[0] >= 128 {
+            return Err(Error::PeerMisbehaved("the carrier bit is none of 128"));
+        }
+        let part = |name| sub(session, plan, name);
+        let (seed, base_session) = (rng.fork("base"), part("base"));
+        let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
+            Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
+                field,
+                base_session,
+                seed,
+                channel,
+            )?),
+            Base::Iknp => Box::new(iknp::Receiver::setup(base_session, seed, channel)?),
+            Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
+        };
+        let source = if plan.ladder().is_empty() {
+            Source::Base(base)
+        } else {
+            let mut w = Buffer::<Gf128>::zeroed(plan.base_count());
+            let mut u = Zeroizing::new(vec![0; bits::bytes_for(w.len())]);
+            base.extend(&mut u, bytemuck::cast_slice_mut(&mut w[..]), channel)?;
+            for (i, w) in w.iter_mut().enumerate() {
+                *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
+            }
+            let ot = flavour::Receiver::new(stock::Receiver::default(), part("ot hash"));
+            let rng = rng.fork("rounds");
+            Source::Stream(ValueHolder::new(plan.clone(), part("rounds"), rng, ot, w))
+        };
+        Ok(Self {
+            carrier: Carrier(carrier[0]),
+            source,
+            left: Left(plan.total()),
+        })
+    }
+
+    /// As [`Sender::prepare`].
+    ///
+    /// # Errors
+    /// As [`extend`](CotReceiver::extend).
+    pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
+        self.source.guarded(|source| match source {
+            Source::Base(_) => Ok(0),
+            Source::Stream(stream) => stream.prepare(channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
+    }
+}
+
+impl CotReceiver for Receiver {
+    /// Step 2: the next `w.len()` correlated OTs; both parties make the same calls with the same lengths.
+    ///
+    /// # Panics
+    /// If `u.len()` is not `w.len().div_ceil(8)`, or more is drawn than the plan was made for.
+    fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        assert_eq!(u.len(), bits::bytes_for(w.len()), "one packed bit for each OT");
+        self.left.take(w.len());
+        let carrier = self.carrier;
+        self.source.guarded(|source| match source {
+            Source::Base(base) => base.extend(u, w, channel),
+            Source::Stream(stream) => {
+                let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
+                stream.extend(pairs, channel)?;
+                crate::stock::lowest_bits(w, u);
+                carrier.exchange_all(w);
+                Ok(())
+            }
+            Source::Poisoned => Err(Error::Broken),
+        })
+    }
+}
+
+/// A session of its own for a part of the protocol, bound to the plan.
+///
+/// # Panics
+/// If the plan is not for correlated OT.
+fn sub(session: SessionId, plan: &Plan, part: &str) -> SessionId {
+    assert_eq!(plan.kind(), Kind::Cot, "a plan for correlated OT");
+    plan.session(RandomOracle::new("volery cot part"), session, part)
+}

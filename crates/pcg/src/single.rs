@@ -1,0 +1,288 @@
+//! Single-point correlations, for many trees at once: SPCOT of Ferret (Fig. 6) and its vector-OLE form.
+//!
+//! For each tree P1 gets a vector `r`, and P2, who knows one place `alpha` of it, the vector `m` that equals `r`
+//! everywhere but there: `r_alpha - m_alpha = beta_1 + beta_2`, of which each party knows its part. In a correlated OT the
+//! sum is `delta` ([`beta_1`](send) `= delta`, `beta_2 = 0`); in a vector-OLE it is a share of `y*x`.
+//!
+//! Two trees stand behind the one interface; the [`TreePrgs`] say which. With GGM trees it is Protocol 3 of the 2019 paper
+//! ([`crate::spfss`]) on chosen OTs, which is Fig. 6, steps 2 to 5. With half-trees (ePrint 2022/1431):
+//!
+//! ```text
+//! P1: delta                               P2: alpha, or none: then it will be random
+//! 1. ---------- one correlated OT for each level: P1 gets q_l, P2 r_l and t_l = q_l + r_l*delta ----------
+//! 2.       <---- r_l + alpha_l + 1 ----   where P2 has an alpha: makes r_l = 1 + alpha_l. Else alpha_l = 1 + r_l
+//! 3. the tree; its level sums K_l0, K_l1 = K_l0 + delta
+//!         ---- c_l = q_l + K_l0 ---->     t_l + c_l, the sum of the side that the path does not take
+//! Correlated leaves:                      m_j = r_j, and m_alpha = sum of the others = r_alpha + delta
+//! Hashed leaves: instead of the last c_h
+//!         ---- h(q_h) + K_h0, h(q_h + delta) + K_h1 ---->
+//! 4.      ---- psi = sum r_j - beta_1 ---->
+//!                                         m_j = r_j, and m_alpha = psi - beta_2 - (the others)
+//! ```
+//!
+//! `h` is the tweakable hash of [`flavour`]; `psi` and the last-level sums are in the ring. Correlated leaves must have
+//! `delta = beta_1`: the OTs of the trees are those with the correlation that is made.
+//!
+//! Security: a malicious P2 can only choose another alpha, which must be a leaf: half-trees are complete, so that there
+//! is no other choice. A malicious P1 can send wrong sums: then its `r` and P2's `m` do not agree, which
+//! [`crate::check`] catches unless P1 guessed which half the path takes (the selective failure of Fig. 3). P2 takes any
+//! block for a sum.
+//!
+//! Cost: half-trees: a block a level from P1 (hashed leaves: one more, and a ring element), and a bit a level from P2
+//! where it has an alpha. P1's message of some trees is sent before the next ones are grown. GGM: as
+//! [`crate::spfss`]. Computation as in [`crate::ggm`].
+
+use rayon::prelude::*;
+use volery_channel::{Channel, Result};
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_primitives::{Block, bits, prg::Prg};
+use zeroize::Zeroizing;
+
+use crate::{
+    forest::{Forest, Part},
+    ggm::{self, Growth, PuncturedSums, Scratch, TreePrgs},
+    rot, spfss, wire,
+};
+
+/// Leaves that are grown before the message about them is sent: P2 works on them while P1 grows the next.
+const LEAVES_AT_ONCE: usize = 1 << 18;
+
+/// P2's places: one leaf of each tree.
+#[derive(Clone, Copy)]
+pub enum Points<'a> {
+    /// P2 has chosen them. P1 says the same with an empty slice.
+    Chosen(&'a [usize]),
+    /// They will be random. For half-trees only.
+    Random,
+}
+
+/// P1: grows the trees into `leaves`, its vectors `r`; `beta[tree]` is its part of the value.
+///
+/// # Panics
+/// If a length is not that of the forest; if a half-tree is not complete, or GGM trees are to have random points.
+///
+/// # Errors
+/// If the channel or the source of OTs fails.
+pub fn send<R: Ring, C: CotSender>(
+    (forest, prgs): (&Forest, &TreePrgs),
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    rng: &mut Prg,
+    ot: &mut flavour::Sender<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    assert_eq!(beta.len(), forest.trees(), "one value for each tree");
+    if prgs.growth() == Growth::Ggm {
+        assert!(matches!(points, Points::Chosen(_)), "points for GGM trees");
+        let trees = rot::Trees::grow(forest, prgs, rng, leaves);
+        return spfss::send(&trees, beta, ot, channel);
+    }
+    let delta = ot.delta();
+    let hashed = prgs.growth() == Growth::PseudoCorrelated;
+    // Steps 1 and 2
+    let mut rows = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
+    match points {
+        Points::Random => ot.correlated(&mut rows, channel)?,
+        Points::Chosen(_) => ot.correlated_chosen(&mut rows, channel)?,
+    }
+    let mut pads = Zeroizing::new(Vec::new());
+    if hashed {
+        pads.resize(forest.trees(), [Block::ZERO; 2]);
+        ot.hash(&last_rows(forest, &rows), &mut pads);
+    }
+    let mut roots = Zeroizing::new(vec![Block::ZERO; forest.trees()]);
+    rng.fill_blocks(&mut roots);
+    // Steps 3 and 4
+    let mut parts = forest.split(leaves, &mut rows);
+    for parts in batches(&mut parts) {
+        let (last, psi): (Vec<_>, Vec<_>) = parts
+            .par_iter_mut()
+            .map_init(Scratch::default, |scratch, part| {
+                let prg = prgs.tree(part.tree);
+                let root = roots[part.tree];
+                let sums = ggm::expand(&prg, part.shape, root, delta, part.leaves, scratch);
+                let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
+                for (c, sums) in inner.iter_mut().zip(&sums.inner) {
+                    *c ^= sums[0];
+                }
+                let leaf_sums = sums.leaf.map(wire::pack);
+                let mut right = Block::ZERO;
+                if hashed {
+                    *last = pads[part.tree][0] ^ leaf_sums[0];
+                    right = pads[part.tree][1] ^ leaf_sums[1];
+                } else {
+                    *last ^= leaf_sums[0];
+                }
+                (right, sums.leaf[0] + sums.leaf[1] - beta[part.tree])
+            })
+            .unzip();
+        for part in parts {
+            channel.send_blocks(part.levels)?;
+        }
+        if hashed {
+            channel.send_blocks(&last)?;
+            wire::send(&psi, channel)?;
+        }
+        channel.flush()?;
+    }
+    Ok(())
+}
+
+/// P2: rebuilds the trees into `leaves`, its vectors `m`, and returns its places; `beta[tree]` is its part of the value.
+///
+/// Where the trees clear the lowest bit of their leaves, that bit of `m` is set at the place, and `beta_1 + beta_2` must
+/// have it too.
+///
+/// # Panics
+/// If a length is not that of the forest; if a half-tree is not complete, a point is no leaf of its tree, or GGM
+/// trees are to have random points.
+///
+/// # Errors
+/// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+pub fn receive<R: Ring, C: CotReceiver>(
+    (forest, prgs): (&Forest, &TreePrgs),
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    ot: &mut flavour::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<Zeroizing<Vec<usize>>> {
+    assert_eq!(beta.len(), forest.trees(), "one value for each tree");
+    let alphas = if prgs.growth() == Growth::Ggm {
+        let Points::Chosen(alphas) = points else {
+            panic!("points for GGM trees");
+        };
+        spfss::receive(forest, prgs, alphas, beta, leaves, ot, channel)?;
+        Zeroizing::new(alphas.to_vec())
+    } else {
+        receive_half((forest, prgs), points, beta, leaves, ot, channel)?
+    };
+    if prgs.clears_leaves() {
+        for (tree, alpha) in alphas.iter().enumerate() {
+            let place = &mut leaves[forest.leaves_of(tree)][*alpha];
+            *place = R::from_block((wire::pack(*place) & !Block::ONE) | Block::ONE);
+        }
+    }
+    Ok(alphas)
+}
+
+fn receive_half<R: Ring, C: CotReceiver>(
+    (forest, prgs): (&Forest, &TreePrgs),
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    ot: &mut flavour::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<Zeroizing<Vec<usize>>> {
+    let hashed = prgs.growth() == Growth::PseudoCorrelated;
+    // Steps 1 and 2
+    let mut rows = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
+    let (choices, alphas) = match points {
+        Points::Random => {
+            let mut choices = Zeroizing::new(vec![0; bits::bytes_for(rows.len())]);
+            ot.correlated(&mut choices, &mut rows, channel)?;
+            let alphas = Zeroizing::new(alphas(forest, &choices));
+            (choices, alphas)
+        }
+        Points::Chosen(alphas) => {
+            let choices = Zeroizing::new(rot::choices(forest, alphas));
+            ot.correlated_chosen(&choices, &mut rows, channel)?;
+            (choices, Zeroizing::new(alphas.to_vec()))
+        }
+    };
+    let mut pads = Zeroizing::new(Vec::new());
+    if hashed {
+        *pads = last_rows(forest, &rows).to_vec();
+        ot.hash(&mut pads);
+    }
+    // Steps 3 and 4
+    let mut parts = forest.split(leaves, &mut rows);
+    let mut corrections = Vec::new();
+    for parts in batches(&mut parts) {
+        let mut left: Vec<Block> = Vec::new();
+        for part in &mut *parts {
+            corrections.resize(part.levels.len(), Block::ZERO);
+            channel.recv_blocks(&mut corrections)?;
+            if hashed {
+                // The left message of the last level is for a pad, not for the row itself.
+                let row = part.levels.last_mut().expect("a tree has a level");
+                *row = pads[part.tree];
+                left.extend(corrections.last());
+            }
+            for (row, c) in part.levels.iter_mut().zip(&corrections) {
+                *row ^= *c;
+            }
+        }
+        let mut psi = vec![R::ZERO; parts.len()];
+        if hashed {
+            let mut right = vec![Block::ZERO; parts.len()];
+            channel.recv_blocks(&mut right)?;
+            for ((part, left), right) in parts.iter_mut().zip(left).zip(right) {
+                let choice = bits::bit(&choices, forest.levels_of(part.tree).end - 1);
+                let row = part.levels.last_mut().expect("a tree has a level");
+                *row ^= Block::select_mask(choice) & (left ^ right);
+            }
+            wire::recv(
+                &mut psi,
+                "the masked sum of a tree is not in canonical form",
+                channel,
+            )?;
+        }
+        parts
+            .par_iter_mut()
+            .zip(psi)
+            .for_each_init(Scratch::default, |scratch, (part, psi)| {
+                let alpha = alphas[part.tree];
+                let (last, inner) = part.levels.split_last().expect("a tree has a level");
+                let sums = PuncturedSums {
+                    alpha,
+                    inner: inner.to_vec(),
+                    leaf: wire::unpack(*last),
+                };
+                let prg = prgs.tree(part.tree);
+                let (others, _) =
+                    ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                part.leaves[alpha] = if hashed {
+                    psi - beta[part.tree] - others
+                } else {
+                    others
+                };
+            });
+    }
+    Ok(alphas)
+}
+
+/// The rows of the last level of each tree.
+fn last_rows(forest: &Forest, rows: &[Block]) -> Zeroizing<Vec<Block>> {
+    let last = |tree| rows[forest.levels_of(tree).end - 1];
+    Zeroizing::new((0..forest.trees()).map(last).collect())
+}
+
+/// Step 2 where P2 has no alpha: the path goes right where the choice bit is zero.
+fn alphas(forest: &Forest, choices: &[u8]) -> Vec<usize> {
+    let alpha = |tree| {
+        forest.levels_of(tree).fold(0, |alpha, level| {
+            2 * alpha + usize::from(!bits::bit(choices, level))
+        })
+    };
+    (0..forest.trees()).map(alpha).collect()
+}
+
+/// The trees in runs of about [`LEAVES_AT_ONCE`] leaves.
+fn batches<'a, 'b, L, S>(
+    mut parts: &'a mut [Part<'b, L, S>],
+) -> impl Iterator<Item = &'a mut [Part<'b, L, S>]> {
+    std::iter::from_fn(move || {
+        let mut leaves = 0;
+        let enough = |part: &Part<'b, L, S>| {
+            leaves += part.leaves.len();
+            leaves >= LEAVES_AT_ONCE
+        };
+        let end = parts.iter().position(enough).map_or(parts.len(), |at| at + 1);
+        let (run, rest) = std::mem::take(&mut parts).split_at_mut(end);
+        parts = rest;
+        (!run.is_empty()).then_some(run)
+    })
+}

@@ -1,0 +1,167 @@
+//! Where the first correlations of a vector-OLE come from.
+//!
+//! | base | rings | how |
+//! |---|---|---|
+//! | [`Base::Gilboa`] | `fp61`, `z64` | [`crate::gilboa`], over `fp61` with its check |
+//! | [`Base::Packed`] | `gf128` | correlated OTs of an extension whose `delta` is `x`, 128 for each correlation |
+//!
+//! Packing: with `w_i = v_i + u_i*x` for 128 bits `u_i`, the sums over `X^i` are one correlation
+//! `sum X^i w_i = (sum X^i u_i)*x + sum X^i v_i`. (The extension's letters are exchanged: its sender is our key holder.)
+//!
+//! Security: malicious, but for Gilboa over `z64`. Cost: that of the base, per correlation 488 bytes in `fp61`, 512 in
+//! `z64`; in `gf128` 128 correlated OTs.
+
+use volery_channel::{Channel, Result, SessionId};
+use volery_field::{Gf128, Ring};
+use volery_ot::{CotReceiver, CotSender, softspoken};
+use volery_primitives::{Block, prg::Prg};
+use zeroize::Zeroizing;
+
+use super::VoleRing;
+use crate::{Base, gilboa, lpn::estimate::Field};
+
+/// Packed correlations that are made at once.
+const CHUNK: usize = 256;
+
+/// The holder of `u` and `v`.
+pub(crate) trait ValueBase<R>: Send {
+    /// The next `u.len()` correlations, `u` random.
+    fn draw(
+        &mut self,
+        u: &mut [R],
+        v: &mut [R],
+        rng: &mut Prg,
+        channel: &mut Channel,
+    ) -> Result<()>;
+}
+
+/// The holder of `x`.
+pub(crate) trait KeyBase<R>: Send {
+    /// The next `w.len()` correlations.
+    fn draw(&mut self, w: &mut [R], rng: &mut Prg, channel: &mut Channel) -> Result<()>;
+}
+
+/// The holder of `u` and `v`: sets up the base.
+pub(crate) fn values<R: VoleRing>(
+    base: Base,
+    session: SessionId,
+    mut rng: Prg,
+    channel: &mut Channel,
+) -> Result<Box<dyn ValueBase<R>>> {
+    Ok(match base {
+        Base::Gilboa => Box::new(GilboaValues(gilboa::Sender::setup::<R>(
+            session, &mut rng, channel,
+        )?)),
+        Base::Packed(field) => Box::new(PackedValues(softspoken::Receiver::setup(
+            field, session, rng, channel,
+        )?)),
+        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+    })
+}
+
+/// The holder of `x`: sets up the base.
+pub(crate) fn key<R: VoleRing>(
+    base: Base,
+    x: R,
+    session: SessionId,
+    mut rng: Prg,
+    channel: &mut Channel,
+) -> Result<Box<dyn KeyBase<R>>> {
+    Ok(match base {
+        Base::Gilboa => Box::new(GilboaKey(gilboa::Receiver::setup(
+            x, session, &mut rng, channel,
+        )?)),
+        Base::Packed(field) => Box::new(PackedKey(softspoken::Sender::setup_for_scalar(
+            crate::wire::pack(x),
+            field,
+            session,
+            rng,
+            channel,
+        )?)),
+        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+    })
+}
+
+struct GilboaValues(gilboa::Sender);
+
+struct GilboaKey<R: Ring>(gilboa::Receiver<R>);
+
+/// The check takes a field.
+fn is_field<R: VoleRing>() -> bool {
+    !matches!(R::FIELD, Field::Z64Odd | Field::Z64Uniform)
+}
+
+impl<R: VoleRing> ValueBase<R> for GilboaValues {
+    fn draw(
+        &mut self,
+        u: &mut [R],
+        v: &mut [R],
+        rng: &mut Prg,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        R::random_slice(rng, u);
+        if is_field::<R>() {
+            self.0.multiply_checked(u, v, rng, channel)
+        } else {
+            self.0.multiply(u, v, channel)
+        }
+    }
+}
+
+impl<R: VoleRing> KeyBase<R> for GilboaKey<R> {
+    fn draw(&mut self, w: &mut [R], rng: &mut Prg, channel: &mut Channel) -> Result<()> {
+        if is_field::<R>() {
+            self.0.multiply_checked(w, rng, channel)
+        } else {
+            self.0.multiply(w, channel)
+        }
+    }
+}
+
+struct PackedValues(softspoken::Receiver);
+
+struct PackedKey(softspoken::Sender);
+
+impl<R: Ring> ValueBase<R> for PackedValues {
+    fn draw(
+        &mut self,
+        u: &mut [R],
+        v: &mut [R],
+        _rng: &mut Prg,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        for (u, v) in u.chunks_mut(CHUNK).zip(v.chunks_mut(CHUNK)) {
+            let mut bits = Zeroizing::new(vec![0; 16 * u.len()]);
+            let mut blocks = Zeroizing::new(vec![Block::ZERO; 128 * u.len()]);
+            self.0.extend(&mut bits, &mut blocks, channel)?;
+            for (u, bits) in u.iter_mut().zip(bits.as_chunks::<16>().0) {
+                *u = R::from_block(Block::from_bytes(*bits));
+            }
+            pack_all(&blocks, v);
+        }
+        Ok(())
+    }
+}
+
+impl<R: Ring> KeyBase<R> for PackedKey {
+    fn draw(&mut self, w: &mut [R], _rng: &mut Prg, channel: &mut Channel) -> Result<()> {
+        for w in w.chunks_mut(CHUNK) {
+            let mut blocks = Zeroizing::new(vec![Block::ZERO; 128 * w.len()]);
+            self.0.extend(&mut blocks, channel)?;
+            pack_all(&blocks, w);
+        }
+        Ok(())
+    }
+}
+
+fn pack_all<R: Ring>(blocks: &[Block], out: &mut [R]) {
+    for (out, blocks) in out.iter_mut().zip(blocks.as_chunks::<128>().0) {
+        *out = R::from_block(packed(blocks));
+    }
+}
+
+/// `sum X^i blocks[i]`.
+pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
+    let horner = |sum: Gf128, block: &Block| sum * Gf128::power_of_two(1) + Gf128::new(*block);
+    blocks.iter().rev().fold(Gf128::ZERO, horner).value()
+}
