@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use bytemuck::Pod;
 use zeroize::Zeroize;
 
 use crate::Block;
@@ -63,6 +64,13 @@ fn encrypt_lanes<const N: usize>(keys: &[__m128i; 11], mut x: [__m128i; N]) -> [
     for lane in &mut x {
         *lane = _mm_xor_si128(*lane, keys[0]);
     }
+    rounds(keys, x)
+}
+
+/// What follows the addition of the first round key.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn rounds<const N: usize>(keys: &[__m128i; 11], mut x: [__m128i; N]) -> [__m128i; N] {
     for key in &keys[1..10] {
         for lane in &mut x {
             *lane = _mm_aesenc_si128(*lane, *key);
@@ -85,10 +93,10 @@ fn hash_lanes<const N: usize>(keys: &[__m128i; 11], x: [__m128i; N]) -> [__m128i
     y
 }
 
-/// Up to `LANES` blocks, filled up with zeros.
+/// Up to `N` blocks, filled up with zeros.
 #[inline]
-fn padded(x: &[__m128i]) -> [__m128i; LANES] {
-    let mut lanes: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
+fn padded<T: Pod, const N: usize>(x: &[T]) -> [T; N] {
+    let mut lanes = [T::zeroed(); N];
     lanes[..x.len()].copy_from_slice(x);
     lanes
 }
@@ -105,7 +113,7 @@ pub(crate) fn encrypt_blocks(keys: &Schedule, x: &mut [Block]) {
         [*one] = encrypt_lanes(keys, [*one]);
     } else if !rest.is_empty() {
         let n = rest.len();
-        rest.copy_from_slice(&encrypt_lanes(keys, padded(rest))[..n]);
+        rest.copy_from_slice(&encrypt_lanes::<LANES>(keys, padded(rest))[..n]);
     }
 }
 
@@ -155,7 +163,7 @@ pub(crate) fn feed_forward(keys: &Schedule, x: &[Block], out: &mut [Block]) {
     if let ([x], [out]) = (x_rest, &mut *out_rest) {
         [*out] = hash_lanes(keys, [*x]);
     } else if !x_rest.is_empty() {
-        out_rest.copy_from_slice(&hash_lanes(keys, padded(x_rest))[..x_rest.len()]);
+        out_rest.copy_from_slice(&hash_lanes::<LANES>(keys, padded(x_rest))[..x_rest.len()]);
     }
 }
 
@@ -204,9 +212,7 @@ pub(crate) fn double(
     }
     // Up to four parents, of which the last may want one child only.
     if !children_rest.is_empty() {
-        let mut last: [__m128i; LANES / 2] = bytemuck::Zeroable::zeroed();
-        last[..parents_rest.len()].copy_from_slice(parents_rest);
-        let last = double_lanes(keys, last);
+        let last = double_lanes(keys, padded(parents_rest));
         for (i, child) in children_rest.iter_mut().enumerate() {
             *child = last[i];
             sums[i % 2] = _mm_xor_si128(sums[i % 2], last[i]);
@@ -226,26 +232,40 @@ pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     }
     // Up to eight parents, of which the last may want one word only.
     if !out_rest.is_empty() {
-        let words: [u64; 2 * LANES] = bytemuck::cast(hash_lanes(keys, padded(parents_rest)));
+        let words: [u64; 2 * LANES] =
+            bytemuck::cast(hash_lanes::<LANES>(keys, padded(parents_rest)));
         out_rest.copy_from_slice(&words[..out_rest.len()]);
     }
 }
 
-/// The orthomorphism `s(l || r) = (l ^ r) || l`, `l` the high half.
+/// Parents at a time where the work around the rounds is done on vectors of two: a processor has few units that can do
+/// rounds, and other instructions get in their way. Several times four are in flight, as they do not wait for each other;
+/// with more in one piece the registers do not suffice.
+const PARENTS: usize = 4;
+type Vectors = [__m256i; PARENTS / 2];
+
+/// The orthomorphism `s(l || r) = (l ^ r) || l` in each lane, `l` the high half.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
-fn orthomorphism(x: __m128i) -> __m128i {
-    _mm_xor_si128(_mm_unpackhi_epi64(x, x), _mm_slli_si128::<8>(x))
+fn orthomorphism(x: __m256i) -> __m256i {
+    _mm256_xor_si256(_mm256_unpackhi_epi64(x, x), _mm256_slli_si256::<8>(x))
 }
 
 /// `H(x) = AES(s(x)) ^ s(x)` in each lane.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
-fn circular_lanes(keys: &[__m128i; 11], mut x: [__m128i; LANES]) -> [__m128i; LANES] {
-    for lane in &mut x {
-        *lane = orthomorphism(*lane);
+fn circular_lanes(keys: &[__m128i; 11], mut x: Vectors) -> Vectors {
+    let first_key: __m256i = bytemuck::cast([keys[0]; 2]);
+    let mut y = x;
+    for (y, x) in y.iter_mut().zip(&mut x) {
+        *x = orthomorphism(*x);
+        *y = _mm256_xor_si256(*x, first_key);
     }
-    hash_lanes(keys, x)
+    let mut y: Vectors = bytemuck::cast(rounds::<PARENTS>(keys, bytemuck::cast(y)));
+    for (y, x) in y.iter_mut().zip(x) {
+        *y = _mm256_xor_si256(*y, x);
+    }
+    y
 }
 
 #[target_feature(enable = "aes,avx2")]
@@ -256,37 +276,59 @@ pub(crate) fn split(
     mask: Block,
 ) -> [Block; 2] {
     let keys = keys.keys();
-    let mask: __m128i = bytemuck::cast(mask);
-    let parents: &[__m128i] = bytemuck::cast_slice(parents);
-    let children: &mut [__m128i] = bytemuck::cast_slice_mut(children);
-    let mut sums: [__m128i; 2] = bytemuck::Zeroable::zeroed();
-    // The last chunk may be short; its lanes without a parent are computed and dropped.
-    let children = children.chunks_mut(2 * LANES);
-    for (parents, children) in parents.chunks(LANES).zip(children) {
-        let x = <[__m128i; LANES]>::try_from(parents).unwrap_or_else(|_| padded(parents));
-        let hashes = circular_lanes(keys, x);
-        let children = children.as_chunks_mut::<2>().0;
-        for ((pair, parent), left) in children.iter_mut().zip(parents).zip(hashes) {
-            let right = _mm_xor_si128(*parent, left);
-            *pair = [_mm_and_si128(left, mask), _mm_and_si128(right, mask)];
-            sums = [_mm_xor_si128(sums[0], left), _mm_xor_si128(sums[1], right)];
+    let masks: __m256i = bytemuck::cast([mask; 2]);
+    let (parents, parents_rest) = parents.as_chunks::<PARENTS>();
+    let (children, children_rest) = children.split_at_mut(parents.len() * (2 * PARENTS));
+    let children = children.as_chunks_mut::<{ 2 * PARENTS }>().0;
+    // Of the left children and of the parents; the right children are what is between them.
+    let mut sums: [__m256i; 2] = bytemuck::Zeroable::zeroed();
+    for (parents, children) in parents.iter().zip(children) {
+        let parents: Vectors = bytemuck::cast(*parents);
+        let hashes = circular_lanes(keys, parents);
+        let children = children.as_chunks_mut::<4>().0;
+        for ((children, parents), left) in children.iter_mut().zip(parents).zip(hashes) {
+            let right = _mm256_xor_si256(parents, left);
+            sums = [
+                _mm256_xor_si256(sums[0], left),
+                _mm256_xor_si256(sums[1], parents),
+            ];
+            let left: [Block; 2] = bytemuck::cast(_mm256_and_si256(left, masks));
+            let right: [Block; 2] = bytemuck::cast(_mm256_and_si256(right, masks));
+            *children = [left[0], right[0], left[1], right[1]];
         }
     }
-    bytemuck::cast(sums)
+    let [mut left_sum, mut parent_sum] = sums.map(|sum| {
+        let [a, b]: [Block; 2] = bytemuck::cast(sum);
+        a ^ b
+    });
+    // Up to three parents.
+    if !parents_rest.is_empty() {
+        let hashes: [Block; PARENTS] = bytemuck::cast(circular_lanes(
+            keys,
+            bytemuck::cast(padded::<_, PARENTS>(parents_rest)),
+        ));
+        let pairs = children_rest.as_chunks_mut::<2>().0;
+        for ((pair, &parent), left) in pairs.iter_mut().zip(parents_rest).zip(hashes) {
+            *pair = [left & mask, (parent ^ left) & mask];
+            left_sum ^= left;
+            parent_sum ^= parent;
+        }
+    }
+    [left_sum, left_sum ^ parent_sum]
 }
 
 #[target_feature(enable = "aes,avx2")]
 pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     let keys = keys.keys();
-    let parents: &[__m128i] = bytemuck::cast_slice(parents);
-    let (chunks, out_rest) = out.as_chunks_mut::<{ 2 * LANES }>();
-    let (parents, parents_rest) = parents.split_at(chunks.len() * LANES);
-    for (parents, out) in parents.as_chunks().0.iter().zip(chunks) {
-        *out = bytemuck::cast(circular_lanes(keys, *parents));
+    let (chunks, out_rest) = out.as_chunks_mut::<{ 2 * PARENTS }>();
+    let (parents, parents_rest) = parents.split_at(chunks.len() * PARENTS);
+    for (parents, out) in parents.as_chunks::<PARENTS>().0.iter().zip(chunks) {
+        *out = bytemuck::cast(circular_lanes(keys, bytemuck::cast(*parents)));
     }
-    // Up to eight parents, of which the last may want one word only.
+    // Up to four parents, of which the last may want one word only.
     if !out_rest.is_empty() {
-        let words: [u64; 2 * LANES] = bytemuck::cast(circular_lanes(keys, padded(parents_rest)));
+        let last: [Block; PARENTS] = padded(parents_rest);
+        let words: [u64; 2 * PARENTS] = bytemuck::cast(circular_lanes(keys, bytemuck::cast(last)));
         out_rest.copy_from_slice(&words[..out_rest.len()]);
     }
 }
@@ -295,14 +337,17 @@ pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn pair_lanes(keys: &[__m128i; 11], parents: [__m128i; LANES / 2]) -> [__m128i; LANES] {
-    let mut x: [__m128i; LANES] = bytemuck::Zeroable::zeroed();
+    let parents: [__m256i; LANES / 4] = bytemuck::cast(parents);
     // `s` is linear: s(x ^ 1) = s(x) ^ s(1).
-    let change = orthomorphism(bytemuck::cast(Block::ONE));
-    for (pair, parent) in x.as_chunks_mut::<2>().0.iter_mut().zip(parents) {
-        let input = orthomorphism(parent);
-        *pair = [input, _mm_xor_si128(input, change)];
+    let change = orthomorphism(bytemuck::cast([Block::ONE; 2]));
+    let mut x: [[__m128i; 4]; LANES / 4] = bytemuck::Zeroable::zeroed();
+    for (x, parents) in x.iter_mut().zip(parents) {
+        let inputs = orthomorphism(parents);
+        let changed: [__m128i; 2] = bytemuck::cast(_mm256_xor_si256(inputs, change));
+        let inputs: [__m128i; 2] = bytemuck::cast(inputs);
+        *x = [inputs[0], changed[0], inputs[1], changed[1]];
     }
-    hash_lanes(keys, x)
+    hash_lanes(keys, bytemuck::cast(x))
 }
 
 #[target_feature(enable = "aes,avx2")]
@@ -321,9 +366,7 @@ pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) 
     }
     // Up to four parents, of which the last may want one child only.
     if !out_rest.is_empty() {
-        let mut last: [__m128i; LANES / 2] = bytemuck::Zeroable::zeroed();
-        last[..parents_rest.len()].copy_from_slice(parents_rest);
-        let last = pair_lanes(keys, last);
+        let last = pair_lanes(keys, padded(parents_rest));
         for (i, out) in out_rest.iter_mut().enumerate() {
             *out = last[i];
             sums[i % 2] = _mm_xor_si128(sums[i % 2], last[i]);
