@@ -6,6 +6,7 @@ use std::time::Duration;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, double, hash_pairs, hash_words, leaf_pairs, split};
+use volery_primitives::bits::lowest_bits_on;
 use volery_primitives::clmul::{gf128_axpy_on, gf128_inner_product_on, gf128_mul_slice_on};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::cuckoo::{Hasher, Table, bins_for};
@@ -22,6 +23,7 @@ fn kernels(criterion: &mut Criterion) {
     let s = prg.block();
     let mut out = vec![Block::ZERO; BLOCKS];
     let mut words = vec![0; 2 * BLOCKS];
+    let mut bits = vec![0; BLOCKS / 8];
 
     let mut group = criterion.benchmark_group("blocks");
     group
@@ -64,6 +66,9 @@ fn kernels(criterion: &mut Criterion) {
         // Per child.
         group.bench_function(format!("hash_pairs/{cpu}"), |b| {
             b.iter(|| hash_pairs(&keys[0], black_box(&x[..BLOCKS / 2]), black_box(&mut out)));
+        });
+        group.bench_function(format!("lowest_bits/{cpu}"), |b| {
+            b.iter(|| lowest_bits_on(cpu, black_box(&x), black_box(&mut bits)));
         });
         group.bench_function(format!("transpose/{cpu}"), |b| {
             b.iter(|| transpose_128_on(cpu, black_box(&x), black_box(&mut out)));

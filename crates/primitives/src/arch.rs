@@ -6,6 +6,7 @@
 pub(crate) mod portable {
     //! Plain Rust, constant time.
     pub(crate) mod aes;
+    pub(crate) mod bits;
     pub(crate) mod clmul;
     pub(crate) mod transpose;
 }
@@ -17,6 +18,7 @@ pub(crate) mod x86_64 {
     //! Each kernel names its instruction sets in `#[target_feature]`; whoever calls one has asked
     //! [`Cpu`](crate::cpu::Cpu) for them.
     pub(crate) mod aes;
+    pub(crate) mod bits;
     pub(crate) mod clmul;
     pub(crate) mod transpose;
     pub(crate) mod vaes;

@@ -2,6 +2,12 @@
 //!
 //! The index is public, the bits may be secret: nothing branches on them.
 
+use crate::Block;
+use crate::arch::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::x86_64;
+use crate::cpu::Cpu;
+
 /// Bytes that hold `bits` bits.
 #[inline]
 #[must_use]
@@ -89,9 +95,56 @@ pub fn xor_into(acc: &mut [u8], x: &[u8]) {
     }
 }
 
+/// The lowest bit of each block: bit `i` of `out` is that of `blocks[i]`; the unused bits of the last byte are zero.
+///
+/// # Panics
+///
+/// If `out` is not [`bytes_for`]`(blocks.len())` bytes.
+pub fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
+    lowest_bits_on(Cpu::detect(), blocks, out);
+}
+
+/// [`lowest_bits`] with the kernels of one level.
+///
+/// # Panics
+///
+/// As [`lowest_bits`], or if the processor cannot run the kernels.
+pub fn lowest_bits_on(cpu: Cpu, blocks: &[Block], out: &mut [u8]) {
+    cpu.assert_available();
+    assert_eq!(bytes_for(blocks.len()), out.len(), "one bit for each block");
+    match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::bits::lowest_bits(blocks, out) },
+        _ => portable::bits::lowest_bits(blocks, out),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lowest_bits_are_packed_in_order() {
+        for n in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 1000, 1001] {
+            // All other bits are the complement, and one block more in front changes the alignment.
+            let blocks: Vec<Block> = (0..=n)
+                .map(|i: usize| Block::select_mask(i * i % 7 >= 3).with_lsb(i * i % 7 < 3))
+                .collect();
+            let bits: Vec<bool> = blocks[1..].iter().map(|block| block.lsb()).collect();
+            for cpu in Cpu::available() {
+                let mut out = vec![0xff; bytes_for(n)];
+                lowest_bits_on(cpu, &blocks[1..], &mut out);
+                assert_eq!(out, pack(&bits), "{n} blocks, {cpu}");
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "one bit for each block")]
+    fn lowest_bits_refuses_a_byte_too_many() {
+        lowest_bits(&[Block::ONE; 8], &mut [0; 2]);
+    }
 
     #[test]
     fn pack_and_unpack_are_inverse_at_awkward_lengths() {
