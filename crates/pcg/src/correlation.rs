@@ -263,7 +263,7 @@ impl Correlation for Cot {
     fn value_mask(spare: &[Gf128]) -> (Gf128, Gf128) {
         let spare = &spare[spare.len() - 128..];
         let mut u = [0; 16];
-        crate::stock::lowest_bits(bytemuck::cast_slice(spare), &mut u);
+        bits::lowest_bits(bytemuck::cast_slice(spare), &mut u);
         (Gf128::new(Block::from_bytes(u)), packed(spare))
     }
 }

@@ -311,7 +311,7 @@ impl CotReceiver for Receiver {
             Source::Stream(stream) => {
                 let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
                 stream.extend(pairs, channel)?;
-                crate::stock::lowest_bits(w, u);
+                bits::lowest_bits(w, u);
                 carrier.exchange_all(w);
                 Ok(())
             }

@@ -79,14 +79,7 @@ impl CotSender for Sender {
 impl CotReceiver for Receiver {
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], _channel: &mut Channel) -> Result<()> {
         self.stock.take(w);
-        crate::stock::lowest_bits(w, u);
+        bits::lowest_bits(w, u);
         Ok(())
-    }
-}
-
-pub(crate) fn lowest_bits(blocks: &[Block], out: &mut [u8]) {
-    out.fill(0);
-    for (i, b) in blocks.iter().enumerate() {
-        bits::set(out, i, b.lsb());
     }
 }

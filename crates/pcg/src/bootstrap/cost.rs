@@ -7,7 +7,7 @@
 use volery_ot::softspoken::SmallField;
 
 use super::plan::Base;
-use crate::Security;
+use crate::{Noise, Security};
 
 /// The link between the parties.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,21 +61,36 @@ fn softspoken(field: SmallField) -> (f64, f64, f64) {
     (each, bits, 256.0)
 }
 
+/// What a round does, as far as it costs.
+pub(super) struct Round {
+    pub(super) security: Security,
+    pub(super) noise: Noise,
+    pub(super) k: usize,
+    pub(super) trees: usize,
+    pub(super) levels: usize,
+    pub(super) leaves: usize,
+    pub(super) outputs: u64,
+}
+
 /// Nanoseconds for one round.
-pub(super) fn round(
-    security: Security,
-    k: usize,
-    levels: usize,
-    leaves: usize,
-    outputs: u64,
-    link: Link,
-) -> f64 {
-    // Ten reads from the table, dearer where it leaves the nearest caches.
-    let output = 22.0 + 4.0 * (k as f64).log2() - 4.0 * 14.0;
-    let (leaf, trips) = match security {
-        Security::SemiHonest => (9.0, 0.5),
-        Security::Malicious => (12.0, 3.0),
+pub(super) fn round(round: &Round, link: Link) -> f64 {
+    const TREE: f64 = 800.0;
+    // Ten reads from a table of 16 `k` bytes, dearer where it leaves the nearest cache, much dearer where it leaves
+    // its part of the next.
+    let log = (round.k as f64).log2();
+    let output = 28.0 + 4.0 * (log - 16.0).max(0.0) + 22.0 * (log - 18.0).max(0.0);
+    // Growing a leaf, and adding up the leaves of a point.
+    let leaf = match round.noise {
+        Noise::Regular => 8.0,
+        Noise::Uniform => 14.0,
     };
-    let bits = 128.0 * levels as f64;
-    outputs as f64 * output + leaves as f64 * leaf + link.nanoseconds(bits, trips)
+    let (check, trips) = match round.security {
+        Security::SemiHonest => (0.0, 0.5),
+        Security::Malicious => (3.0, 3.0),
+    };
+    let bits = 128.0 * round.levels as f64;
+    round.outputs as f64 * output
+        + round.leaves as f64 * (leaf + check)
+        + round.trees as f64 * TREE
+        + link.nanoseconds(bits, trips)
 }

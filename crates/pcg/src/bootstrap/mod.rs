@@ -17,9 +17,9 @@
 //! so that `w - v = (c - b)*C + r - m = (a*C + mu)*x = u*x`. The 2019 paper's `c = a*x + b` is the base: what an
 //! earlier round kept back, or for the first round what [`crate::vole`] or [`crate::cot`] made by other means.
 //!
-//! A round is set up as a whole: both parties hold one value for each of its `n` outputs (`m`, `r`), and the sums of
-//! `C` are formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise
-//! `3n` elements and more while the round is set up, and 12 bytes a point for the arrangement.
+//! A round is set up as a whole: both parties hold the leaves of its trees (`m`, `r`), and the sums of `C` are formed as the
+//! outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n` elements and
+//! some more, and 12 bytes a point for the arrangement.
 //!
 //! Security: that of the plan. A malicious round hands out nothing, not even to the next round, before its check has
 //! passed; a failed call leaves nothing behind.
@@ -44,7 +44,7 @@ use crate::{
     Noise, check,
     correlation::{Correlation, Pairs, Places},
     lpn::LocalCode,
-    mpfss::{self, Assignment, Layout, Public},
+    mpfss::{self, Assignment, Layout, Public, Shares},
     single::Points,
 };
 use rounds::{Round, Rounds};
@@ -79,7 +79,7 @@ struct ValueExpansion<K: Correlation> {
     base: Pairs<K>,
     k: usize,
     /// `m`.
-    shares: Buffer<K::Ring>,
+    shares: Shares<K::Ring>,
     /// `mu`: the places in ascending order, with their values.
     noise: Noises<K::Base>,
     next: usize,
@@ -96,7 +96,7 @@ struct KeyExpansion<K: Correlation> {
     base: Buffer<K::Ring>,
     k: usize,
     /// `r`.
-    shares: Buffer<K::Ring>,
+    shares: Shares<K::Ring>,
     next: usize,
     end: usize,
 }
@@ -157,7 +157,7 @@ impl<K: Correlation> ValueHolder<K> {
     }
 
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
-        let old = self.expansion.take().map(|expansion| expansion.shares);
+        let old = self.expansion.take().map(|expansion| expansion.shares.into_leaves());
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -227,7 +227,7 @@ impl<K: Correlation> ValueHolder<K> {
             code,
             base,
             k: step.set.k,
-            shares: layout.combine(leaves),
+            shares: Shares::new(layout, leaves),
             noise,
             next: 0,
             end: step.keep + step.deliver,
@@ -298,7 +298,7 @@ impl<K: Correlation> KeyHolder<K> {
     }
 
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
-        let old = self.expansion.take().map(|expansion| expansion.shares);
+        let old = self.expansion.take().map(|expansion| expansion.shares.into_leaves());
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -347,7 +347,7 @@ impl<K: Correlation> KeyHolder<K> {
             code,
             base,
             k: step.set.k,
-            shares: layout.combine(leaves),
+            shares: Shares::new(layout, leaves),
             next: 0,
             end: step.keep + step.deliver,
         };
@@ -391,51 +391,56 @@ impl<B: Ring> Noises<B> {
 
 impl<K: Correlation> ValueExpansion<K> {
     /// Expand, step i, for the next outputs.
-    fn expand<P: Places<K>>(&mut self, out: P) {
-        let first = self.next;
-        self.next += out.count();
-        let shares = &self.shares[first..self.next];
-        let table = &self.base[..self.k];
-        let mut tasks = Vec::with_capacity(out.count().div_ceil(TASK));
-        let mut rest = out;
-        for (task, shares) in shares.chunks(TASK).enumerate() {
-            let now;
-            (now, rest) = rest.split_at(shares.len());
-            tasks.push((first + task * TASK, now, shares));
-        }
-        tasks.into_par_iter().for_each(|(first, mut out, shares)| {
-            self.code
-                .encode(table, first, shares.len(), |i, sum| {
+    fn expand<P: Places<K>>(&mut self, mut out: P) {
+        while out.count() > 0 {
+            let first = self.next;
+            let shares = self.shares.at(first, out.count());
+            self.next += shares.len();
+            let table = &self.base[..self.k];
+            let mut tasks = Vec::with_capacity(shares.len().div_ceil(TASK));
+            for (task, shares) in shares.chunks(TASK).enumerate() {
+                let now;
+                (now, out) = out.split_at(shares.len());
+                tasks.push((first + task * TASK, now, shares));
+            }
+            let expand = |(first, mut out, shares): (usize, P, &[K::Ring])| {
+                self.code.encode(table, first, shares.len(), |i, sum| {
                     out.put(i, K::sum(sum, shares[i]));
                 });
-            let noise = &self.noise.0;
-            let from = noise.partition_point(|(place, _)| *place < first);
-            for (place, value) in &noise[from..] {
-                if *place >= first + shares.len() {
-                    break;
+                let noise = &self.noise.0;
+                let from = noise.partition_point(|(place, _)| *place < first);
+                for (place, value) in &noise[from..] {
+                    if *place >= first + shares.len() {
+                        break;
+                    }
+                    out.add_noise(place - first, *value);
                 }
-                out.add_noise(place - first, *value);
-            }
-        });
+            };
+            tasks.into_par_iter().for_each(expand);
+        }
     }
 }
 
 impl<K: Correlation> KeyExpansion<K> {
     /// Expand, step i, for the next outputs.
-    fn expand(&mut self, w: &mut [K::Ring]) {
-        let first = self.next;
-        self.next += w.len();
-        let shares = &self.shares[first..self.next];
-        let table = &self.base[..self.k];
-        w.par_chunks_mut(TASK)
-            .zip(shares.par_chunks(TASK))
-            .enumerate()
-            .for_each(|(task, (w, shares))| {
-                let first = first + task * TASK;
-                self.code.encode(table, first, w.len(), |i, sum| {
-                    w[i] = K::Ring::lazy_finish(K::Ring::lazy_add(sum, shares[i]));
+    fn expand(&mut self, mut w: &mut [K::Ring]) {
+        while !w.is_empty() {
+            let first = self.next;
+            let shares = self.shares.at(first, w.len());
+            self.next += shares.len();
+            let table = &self.base[..self.k];
+            let now;
+            (now, w) = w.split_at_mut(shares.len());
+            now.par_chunks_mut(TASK)
+                .zip(shares.par_chunks(TASK))
+                .enumerate()
+                .for_each(|(task, (w, shares))| {
+                    let first = first + task * TASK;
+                    self.code.encode(table, first, w.len(), |i, sum| {
+                        w[i] = K::Ring::lazy_finish(K::Ring::lazy_add(sum, shares[i]));
+                    });
                 });
-            });
+        }
     }
 }
 

@@ -493,7 +493,16 @@ impl Plan {
             // One level fewer than the bound that the OTs are counted with.
             Noise::Uniform => step.trees << (step.levels / step.trees - 1),
         };
-        cost::round(self.security, step.set.k, step.levels, leaves, outputs, link)
+        let round = cost::Round {
+            security: self.security,
+            noise: self.noise,
+            k: step.set.k,
+            trees: step.trees,
+            levels: step.levels,
+            leaves,
+            outputs,
+        };
+        cost::round(&round, link)
     }
 
     /// All rounds of the last instance, which is the only one in the ladder.

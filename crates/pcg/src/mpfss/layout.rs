@@ -1,5 +1,7 @@
 //! Which tree covers which point of the domain: steps 1 and 2 of Protocols 4 and 5.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use volery_field::Ring;
 use volery_primitives::{Block, cuckoo, pages::Buffer};
@@ -7,8 +9,12 @@ use zeroize::Zeroize;
 
 use crate::{Noise, forest::Forest};
 
-/// Points that one task of the thread pool works on.
-const TASK: usize = 1 << 12;
+/// Points whose leaves are added up together: so few that their sums stay in the cache, so many that each tree has
+/// some leaves in a row for them.
+const TILE: usize = 1 << 16;
+
+/// The point of a spare leaf.
+const SPARE: u32 = u32::MAX;
 
 /// The public arrangement of the domain `0..n` in trees, at most one point a tree.
 pub struct Layout {
@@ -23,8 +29,10 @@ enum Kind {
     /// Tree `l` covers bin `l`: all points that one of the three hash functions sends there.
     Cuckoo {
         hasher: Box<cuckoo::Hasher>,
-        /// The three leaves that stand for each point of the domain.
-        places: Vec<[u32; 3]>,
+        /// The point that each leaf stands for, ascending within a tree.
+        points: Vec<u32>,
+        /// For each tile, the first leaf of each tree whose point is in it or in a later one; then once more, the ends.
+        tiles: Vec<u32>,
     },
 }
 
@@ -87,23 +95,8 @@ impl Layout {
     pub fn cuckoo(n: usize, points: usize, eta: u32, key: Block, cells: Cells) -> Self {
         let bin_count = cuckoo::bins_for(points, eta);
         let hasher = cuckoo::Hasher::new(key, bin_count);
-        let mut places = vec![[0; 3]; n];
-        places
-            .par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, bins)| {
-                let first = task * TASK;
-                let items: Vec<_> = (first..first + bins.len())
-                    .map(|x| Block::from(x as u128))
-                    .collect();
-                hasher.bins_slice(&items, bins);
-            });
         let mut sizes = vec![0usize; bin_count];
-        for bins in &places {
-            for bin in bins {
-                sizes[*bin as usize] += 1;
-            }
-        }
+        for_each_bin(&hasher, n, |bin, _| sizes[bin] += 1);
         let forest = Forest::new(sizes.iter().map(|size| match cells {
             // A bin that no point of the domain falls into is covered by a leaf that stands for nothing.
             Cells::Exact => *size.max(&1),
@@ -113,23 +106,29 @@ impl Layout {
             u32::try_from(forest.leaves()).is_ok(),
             "the leaves are numbered with 32 bits"
         );
-        // The canonical order within a bin, `pos_l`, is that of the points; from here on `places` names leaves.
+        // The canonical order within a bin, `pos_l`, is that of the points.
+        let mut points = vec![SPARE; forest.leaves()];
         let mut next: Vec<_> = (0..bin_count)
             .map(|bin| forest.leaves_of(bin).start as u32)
             .collect();
-        for bins in &mut places {
-            for bin in bins {
-                let place = &mut next[*bin as usize];
-                *bin = *place;
-                *place += 1;
+        let mut tiles = Vec::with_capacity((n.div_ceil(TILE) + 1) * bin_count);
+        let mut end = 0;
+        for_each_bin(&hasher, n, |bin, point| {
+            if point >= end {
+                tiles.extend_from_slice(&next);
+                end += TILE;
             }
-        }
+            points[next[bin] as usize] = point as u32;
+            next[bin] += 1;
+        });
+        tiles.extend_from_slice(&next);
         Self {
             n,
             forest,
             kind: Kind::Cuckoo {
                 hasher: Box::new(hasher),
-                places,
+                points,
+                tiles,
             },
         }
     }
@@ -186,7 +185,11 @@ impl Layout {
                     dropped: Vec::new(),
                 }
             }
-            Kind::Cuckoo { hasher, places } => {
+            Kind::Cuckoo {
+                hasher,
+                points: point_of,
+                ..
+            } => {
                 let items: Vec<_> = points.iter().map(|x| Block::from(*x as u128)).collect();
                 let (table, dropped) = match cuckoo::Table::build(hasher, &items) {
                     Ok(table) => (table, Vec::new()),
@@ -200,11 +203,9 @@ impl Layout {
                     .map(|(bin, number)| {
                         let leaves = self.forest.leaves_of(bin);
                         number.map_or(leaves.len() - 1, |number| {
-                            let place = places[points[number]]
-                                .into_iter()
-                                .find(|place| leaves.contains(&(*place as usize)))
-                                .expect("an item lies in one of its own bins");
-                            place as usize - leaves.start
+                            point_of[leaves]
+                                .binary_search(&(points[number] as u32))
+                                .expect("an item lies in one of its own bins")
                         })
                     })
                     .collect();
@@ -223,9 +224,9 @@ impl Layout {
         let place = self.forest.leaves_of(tree).start + leaf;
         match &self.kind {
             Kind::Regular { .. } => Some(place),
-            Kind::Cuckoo { places, .. } => places
-                .iter()
-                .position(|places| places.contains(&(place as u32))),
+            Kind::Cuckoo { points, .. } => {
+                (points[place] != SPARE).then_some(points[place] as usize)
+            }
         }
     }
 
@@ -236,32 +237,98 @@ impl Layout {
             .unwrap_or_else(|| Buffer::zeroed(self.forest.leaves()))
     }
 
-    /// Expansion of all points: at place `x`, the sum of the leaves that stand for `x`. With regular noise that is the
-    /// leaf itself, and the result is `leaves`.
+    /// Expansion of the points of a run of tiles, where leaves have to be added up: with cuckoo hashing, fills `sums`
+    /// with as many points as it holds (or are left) from tile number `tile` on.
     ///
     /// # Panics
-    /// If `leaves.len()` is not that of the forest.
-    #[must_use]
-    pub fn combine<R: Ring>(&self, leaves: Buffer<R>) -> Buffer<R> {
-        assert_eq!(
-            leaves.len(),
-            self.forest.leaves(),
-            "one place for each leaf"
-        );
-        let Kind::Cuckoo { places, .. } = &self.kind else {
-            return leaves;
+    /// If `leaves` are not those of the forest, `sums` is not a whole number of tiles, or the tile does not exist.
+    fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
+        let Kind::Cuckoo { points, tiles, .. } = &self.kind else {
+            return;
         };
-        let mut sums = Buffer::zeroed(self.n);
-        sums.par_chunks_mut(TASK)
-            .zip(places.par_chunks(TASK))
-            .for_each(|(sums, places)| {
-                for (sum, place) in sums.iter_mut().zip(places) {
-                    *sum = place
-                        .iter()
-                        .fold(R::ZERO, |sum, leaf| sum + leaves[*leaf as usize]);
+        let last = self.n.div_ceil(TILE);
+        let rows: Vec<_> = tiles.chunks(self.forest.trees()).collect();
+        sums.par_chunks_mut(TILE)
+            .zip(tile..last)
+            .for_each(|(sums, tile)| {
+                sums.fill(R::ZERO);
+                let start = (tile * TILE) as u32;
+                for (from, to) in rows[tile].iter().zip(rows[tile + 1]) {
+                    let run = *from as usize..*to as usize;
+                    for (point, leaf) in points[run.clone()].iter().zip(&leaves[run]) {
+                        sums[(point - start) as usize] += *leaf;
+                    }
                 }
             });
-        sums
+    }
+}
+
+/// Calls `visit(bin, point)` for the three bins of each of the points `0..n`, in their order.
+fn for_each_bin(hasher: &cuckoo::Hasher, n: usize, mut visit: impl FnMut(usize, usize)) {
+    const CHUNK: usize = 1 << 10;
+    let mut bins = [[0; 3]; CHUNK];
+    for first in (0..n).step_by(CHUNK) {
+        let items: Vec<_> = (first..n.min(first + CHUNK))
+            .map(|x| Block::from(x as u128))
+            .collect();
+        let bins = &mut bins[..items.len()];
+        hasher.bins_slice(&items, bins);
+        for (point, bins) in (first..).zip(bins) {
+            for bin in bins {
+                visit(*bin as usize, point);
+            }
+        }
+    }
+}
+
+/// The expansion of a party's leaves: its share at each point of the domain, in order.
+pub(crate) struct Shares<R: Ring> {
+    layout: Arc<Layout>,
+    leaves: Buffer<R>,
+    /// The shares at the points of some tiles, where leaves have to be added up.
+    window: Buffer<R>,
+    /// The first of these tiles, and how many there are.
+    tiles: std::ops::Range<usize>,
+}
+
+impl<R: Ring> Shares<R> {
+    /// Tiles that are added up at a time.
+    const WINDOW: usize = 2;
+
+    pub(crate) fn new(layout: Arc<Layout>, leaves: Buffer<R>) -> Self {
+        assert_eq!(leaves.len(), layout.forest.leaves(), "one place for each leaf");
+        Self {
+            layout,
+            leaves,
+            window: Buffer::default(),
+            tiles: 0..0,
+        }
+    }
+
+    /// The memory of the leaves, to be used again.
+    pub(crate) fn into_leaves(self) -> Buffer<R> {
+        self.leaves
+    }
+
+    /// The shares at some points from `first` on, at most `count` and at least one.
+    ///
+    /// # Panics
+    /// If `first` is outside the domain.
+    pub(crate) fn at(&mut self, first: usize, count: usize) -> &[R] {
+        if self.layout.is_regular() {
+            return &self.leaves[first..first + count];
+        }
+        let tile = first / TILE;
+        if !self.tiles.contains(&tile) {
+            if self.window.is_empty() {
+                self.window = Buffer::zeroed(Self::WINDOW * TILE);
+            }
+            self.layout.add_up(&self.leaves, tile, &mut self.window);
+            self.tiles = tile..tile + Self::WINDOW;
+        }
+        let from = first - self.tiles.start * TILE;
+        let to = self.window.len().min(from + count);
+        &self.window[from..to]
     }
 }
 
@@ -292,14 +359,16 @@ mod tests {
                         Z64::ONE;
                 }
             }
-            let table = layout.combine(leaves);
-            for (x, value) in table.iter().enumerate() {
+            let layout = Arc::new(layout);
+            let mut shares = Shares::new(layout, leaves);
+            for x in 0..n {
+                let value = shares.at(x, 1)[0];
                 let expected = if wanted.contains(&x) {
                     Z64::ONE
                 } else {
                     Z64::ZERO
                 };
-                assert!(*value == expected, "point {x} of {n}");
+                assert!(value == expected, "point {x} of {n}");
             }
         }
     }

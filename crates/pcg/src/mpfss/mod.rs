@@ -9,7 +9,7 @@
 //! 3b.          <---- d_l = z_l - u_l ----
 //!    beta1_l = w_l + d_l*x                beta2_l = -v_l,   so that beta1_l + beta2_l = z_l*x
 //! 4. ------------------------ a single-point correlation (single) in each tree ------------------------
-//! Expand: r, the sum over the trees       m, likewise
+//! Expand: r, the sum over the trees       m, likewise    (`Shares`)
 //! ```
 //!
 //! such that `r - m` is `y_j*x` at point `i_j` and zero elsewhere: `r` is P1's share, `m` the negative of P2's. Where the
@@ -24,13 +24,14 @@
 //! Without hashing, half-trees draw their points from the choice bits of their OTs.
 //!
 //! Security: that of [`crate::single`] and, for a malicious round, of [`crate::check`] on the leaves that this module
-//! returns, before they are [combined](Layout::combine). P1 sees `d`, which is uniform because each `u_l` is and is used
+//! returns. P1 sees `d`, which is uniform because each `u_l` is and is used
 //! once. Theorems A.6 and A.9 of the 2019 paper; Theorem 2 of Ferret.
 //! Cost: for `m` trees with `L` levels together: `m` base correlations and ring elements from P2 (vector-OLE), the OTs of
 //! the trees (`L` of them), and what [`crate::single`] sends.
 
 mod layout;
 
+pub(crate) use layout::Shares;
 pub use layout::{Assignment, Cells, Layout};
 
 use volery_channel::{Channel, Result};
@@ -53,7 +54,7 @@ pub struct Public<'a> {
     pub prgs: &'a TreePrgs,
 }
 
-/// P1: the leaves of its trees, [`Layout::combine`] of which is its share of the function. `spare` holds the `w_l`, where
+/// P1: the leaves of its trees, the sums of which over each point are its share of the function. `spare` holds the `w_l`, where
 /// the correlation needs them; `leaves` is memory from [`Layout::leaves`].
 ///
 /// # Panics
@@ -78,7 +79,7 @@ pub fn send<K: Correlation>(
     Ok(leaves)
 }
 
-/// P2: the leaves of its trees, [`Layout::combine`] of which is the negative of its share of the function, and the
+/// P2: the leaves of its trees, the sums of which over each point are the negative of its share of the function, and the
 /// place of each tree.
 ///
 /// `values[tree]` is the value of the point in each tree, and [`Correlation::EMPTY`] where there is none; `spare` holds the
@@ -107,6 +108,8 @@ pub fn receive<K: Correlation>(
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use std::sync::Arc;
+
     use volery_channel::{SessionId, run_two_parties};
     use volery_field::{ExtensionOf, Fp61, Gf128, Ring, Z64};
     use volery_ot::{CotReceiver, CotSender, ideal};
@@ -119,9 +122,13 @@ mod tests {
         stock,
     };
 
+    fn regular(blocks: usize, size: usize) -> Arc<Layout> {
+        Arc::new(Layout::regular(blocks, size))
+    }
+
     /// Functionality 9, and Fig. 4, against a plain table. The trees' OTs are the dealer's.
     fn check<K: Correlation>(
-        layout: &Layout,
+        layout: &Arc<Layout>,
         trees: Trees,
         points: Option<&[usize]>,
         x: K::Ring,
@@ -152,7 +159,7 @@ mod tests {
             .map(|tree| if at(tree) { K::noise(&mut dealer) } else { K::EMPTY })
             .collect();
         let chosen = assignment.is_some();
-        let ((r, shares_r), (m, shares_m, alphas)) = run_two_parties(
+        let (r, (m, alphas)) = run_two_parties(
             |channel| {
                 let mut ot = flavour::Sender::new(sender, session);
                 let leaves = send::<K>(
@@ -166,7 +173,7 @@ mod tests {
                     channel,
                 )
                 .unwrap();
-                (leaves.to_vec(), layout.combine(leaves))
+                leaves
             },
             |channel| {
                 let mut ot = flavour::Receiver::new(receiver, session);
@@ -182,7 +189,7 @@ mod tests {
                     channel,
                 )
                 .unwrap();
-                (leaves.to_vec(), layout.combine(leaves), alphas)
+                (leaves, alphas)
             },
         );
         // Every leaf of every tree, the spare ones too
@@ -203,18 +210,20 @@ mod tests {
             let point = layout.point_of(tree, alphas[tree]).unwrap();
             table[point] = x.mul_base(values[tree]);
         }
+        let (mut r, mut m) = (Shares::new(layout.clone(), r), Shares::new(layout.clone(), m));
         for point in 0..layout.n() {
-            assert!(shares_r[point] - shares_m[point] == table[point], "point {point}");
+            let difference = r.at(point, 1)[0] - m.at(point, 1)[0];
+            assert!(difference == table[point], "point {point}");
         }
     }
 
-    fn vole<R: Ring>(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
+    fn vole<R: Ring>(layout: &Arc<Layout>, trees: Trees, points: Option<&[usize]>) {
         let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
         let x = R::random(&mut Prg::new(Block::from(30)));
         check::<Vole<R>>(layout, trees, points, x, Box::new(sender), Box::new(receiver));
     }
 
-    fn cot(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
+    fn cot(layout: &Arc<Layout>, trees: Trees, points: Option<&[usize]>) {
         let delta = Prg::new(Block::from(30)).block() | Block::ONE;
         let (mut dealer_v, mut dealer_w) = ideal::pair(delta, Block::from(1));
         let (mut nowhere, _) = Channel::memory_pair();
@@ -234,7 +243,7 @@ mod tests {
         check::<Cot>(layout, trees, points, Gf128::new(delta), sender, receiver);
     }
 
-    fn check_all(layout: &Layout, points: Option<&[usize]>) {
+    fn check_all(layout: &Arc<Layout>, points: Option<&[usize]>) {
         for trees in [Trees::Ggm, Trees::Half] {
             if points.is_none() && trees == Trees::Ggm {
                 continue;
@@ -248,14 +257,14 @@ mod tests {
 
     #[test]
     fn shares_add_up_to_the_table() {
-        check_all(&Layout::regular(0, 8), Some(&[]));
-        check_all(&Layout::regular(1, 2), Some(&[1]));
-        check_all(&Layout::regular(5, 8), Some(&[0, 15, 17, 30, 39]));
+        check_all(&regular(0, 8), Some(&[]));
+        check_all(&regular(1, 2), Some(&[1]));
+        check_all(&regular(5, 8), Some(&[0, 15, 17, 30, 39]));
         for (blocks, size) in [(0, 8), (1, 2), (5, 8), (3, 64), (70, 4096)] {
-            check_all(&Layout::regular(blocks, size), None);
+            check_all(&regular(blocks, size), None);
         }
         for (n, t) in [(1, 1), (64, 7), (1009, 20), (5000, 100)] {
-            let layout = Layout::cuckoo(n, t, 40, Block::from(6), Cells::Complete);
+            let layout = Arc::new(Layout::cuckoo(n, t, 40, Block::from(6), Cells::Complete));
             let points: Vec<_> = (0..t).map(|j| j * (n / t)).collect();
             check_all(&layout, Some(&points));
             check_all(&layout, Some(&points[..t / 2]));
@@ -266,17 +275,17 @@ mod tests {
     #[test]
     fn trees_that_are_not_complete() {
         for (blocks, points) in [((1, 1), &[0][..]), ((3, 5), &[4, 5, 12])] {
-            let layout = Layout::regular(blocks.0, blocks.1);
+            let layout = regular(blocks.0, blocks.1);
             vole::<Fp61>(&layout, Trees::Ggm, Some(points));
             cot(&layout, Trees::Ggm, Some(points));
         }
-        let layout = Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact);
+        let layout = Arc::new(Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact));
         vole::<Z64>(&layout, Trees::Ggm, Some(&[3, 500, 1008]));
     }
 
     #[test]
     #[should_panic(expected = "a parent has two children")]
     fn half_trees_must_be_complete() {
-        cot(&Layout::regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
+        cot(&regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
     }
 }
