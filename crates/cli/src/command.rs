@@ -2,6 +2,7 @@
 
 mod bench;
 mod demo;
+mod ferret;
 mod options;
 mod params;
 mod parts;

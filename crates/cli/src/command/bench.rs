@@ -32,6 +32,7 @@ enum Action {
     List,
     /// Measure: two threads in this process, TCP between them
     Run(RunArguments),
+    Ferret(super::ferret::Arguments),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -153,6 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.action {
         Action::List => print_list(),
         Action::Run(arguments) => measure_all(arguments),
+        Action::Ferret(arguments) => super::ferret::run(arguments),
     }
 }
 

@@ -1,0 +1,357 @@
+//! One run of one protocol over one link, in the parts that the tables tell apart.
+//!
+//! ```text
+//! setup      base OTs, OT extension, the rounds of the smaller sets and the first of the largest: taken together, as the one
+//!            follows the other without a pause
+//! rounds     of the largest set, each a whole one in the middle of the stream:
+//!   prepare  all its messages; its trees and their check; the outputs kept for the next round
+//!   extend   the outputs handed out, without a message
+//! ```
+//!
+//! A protocol without LPN has a setup and then outputs, all of which are `prepare`.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use volery_channel::{Channel, SessionId};
+use volery_ot::{CotReceiver, CotSender, iknp, softspoken};
+use volery_pcg::{Plan, cot};
+use volery_primitives::{Block, bits, prg::Prg};
+
+use super::candidate::{Candidate, SOFTSPOKEN};
+use crate::command::options::pool;
+use crate::exit::{Failure, Status};
+use crate::link::{self, Link};
+use crate::party::CHUNK;
+
+/// What to run.
+pub(super) struct Run<'a> {
+    pub(super) candidate: Candidate,
+    /// The candidate's plan; none where there is no LPN.
+    pub(super) plan: Option<&'a Plan>,
+    /// Correlated OTs to make, at least: whole rounds where there are rounds.
+    pub(super) n: u64,
+    pub(super) link: &'a Link,
+    pub(super) threads: usize,
+    pub(super) timeout: Duration,
+}
+
+/// What a run took; times are the slower party's, bytes go both ways.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(super) struct Sample {
+    /// The one-time setup, without the first main round.
+    pub(super) setup_seconds: f64,
+    pub(super) setup_bytes: u64,
+    /// All rounds after the first.
+    pub(super) seconds: f64,
+    pub(super) bytes: u64,
+    /// The part of it with messages, without the encoding of what is kept for the next round.
+    pub(super) trees_seconds: f64,
+    /// The encoding of all outputs.
+    pub(super) lpn_seconds: f64,
+    /// Correlated OTs handed out by these rounds.
+    pub(super) cots: u64,
+}
+
+/// One party's times.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    /// To the first output; with LPN that is after the first main round's messages.
+    ready: Duration,
+    prepare: Duration,
+    extend: Duration,
+    total: Duration,
+    ready_bytes: u64,
+    bytes: u64,
+    cots: u64,
+    rounds: u32,
+}
+
+/// Runs both parties and checks their last outputs.
+///
+/// # Errors
+/// Those of the parties; if the outputs are not correlated.
+pub(super) fn run(run: &Run<'_>) -> Result<Sample, Failure> {
+    let pools = [pool(run.threads)?, pool(run.threads)?];
+    let mut session = [0; 32];
+    fresh_prg()?.fill_bytes(&mut session);
+    let session = SessionId::from_bytes(session);
+    let (sender, receiver) = link::run_both(
+        run.link,
+        run.timeout,
+        |channel| {
+            pools[0].install(|| {
+                let rng = fresh_prg()?;
+                party(run, channel, |channel| {
+                    SenderEnd::setup(run, session, rng, channel)
+                })
+            })
+        },
+        |channel| {
+            pools[1].install(|| {
+                let rng = fresh_prg()?;
+                party(run, channel, |channel| {
+                    ReceiverEnd::setup(run, session, rng, channel)
+                })
+            })
+        },
+    )?;
+    check(sender.1, receiver.1)?;
+    Ok(sample(run, [sender.0, receiver.0]))
+}
+
+/// What both parties' times mean.
+fn sample(run: &Run<'_>, parties: [Times; 2]) -> Sample {
+    let slower = |of: fn(&Times) -> Duration| {
+        parties
+            .iter()
+            .map(of)
+            .max()
+            .map_or(0.0, |time| time.as_secs_f64())
+    };
+    let sum = |of: fn(&Times) -> u64| parties.iter().map(of).sum::<u64>();
+    let Times { cots, rounds, .. } = parties[0];
+    let (ready, ready_bytes) = (slower(|times| times.ready), sum(|times| times.ready_bytes));
+    let (seconds, bytes) = (slower(|times| times.total), sum(|times| times.bytes));
+    let (prepare, extend) = (slower(|times| times.prepare), slower(|times| times.extend));
+    let (setup_seconds, setup_bytes, kept) = match run.plan.and_then(|plan| plan.ladder().last()) {
+        Some(set) => {
+            let rounds = u64::from(rounds);
+            let first = prepare / rounds as f64;
+            let kept = (set.n as u64 * rounds).saturating_sub(cots);
+            ((ready - first).max(0.0), ready_bytes - bytes / rounds, kept)
+        }
+        None => (ready, ready_bytes, 0),
+    };
+    // As long for an output that is kept as for one that is handed out.
+    let lpn_seconds = extend * (1.0 + kept as f64 / cots as f64);
+    Sample {
+        setup_seconds,
+        setup_bytes,
+        seconds,
+        bytes,
+        trees_seconds: (prepare + extend - lpn_seconds).max(0.0),
+        lpn_seconds,
+        cots,
+    }
+}
+
+/// One party: setup, the first round, then the measured ones.
+fn party<E: End>(
+    run: &Run<'_>,
+    channel: &mut Channel,
+    setup: impl FnOnce(&mut Channel) -> volery_ot::Result<E>,
+) -> Result<(Times, E::Last), Failure> {
+    let mut times = Times::default();
+    let mut before = meet(channel)?;
+    let start = Instant::now();
+    let mut end = setup(channel)?;
+    let mut ready = end.prepare(channel)?;
+    times.ready = start.elapsed();
+    times.ready_bytes = channel.stats().bytes_sent - before;
+    end.draw_all(ready, channel)?;
+    while times.cots < run.n {
+        before = meet(channel)?;
+        let start = Instant::now();
+        ready = end.prepare(channel)?;
+        let prepared = start.elapsed();
+        if ready == 0 {
+            // Without LPN all is in the drawing, and messages with it.
+            end.draw_all(usize::try_from(run.n).unwrap_or(usize::MAX), channel)?;
+            times.cots += run.n;
+            times.prepare += start.elapsed();
+        } else {
+            end.draw_all(ready, channel)?;
+            times.cots += ready as u64;
+            times.prepare += prepared;
+            times.extend += start.elapsed() - prepared;
+        }
+        times.total += start.elapsed();
+        times.bytes += channel.stats().bytes_sent - before;
+        times.rounds += 1;
+    }
+    meet(channel)?;
+    Ok((times, end.last()))
+}
+
+/// Waits until both parties are here and the link is empty; gives the bytes sent so far.
+fn meet(channel: &mut Channel) -> volery_ot::Result<u64> {
+    channel.send(&[0])?;
+    channel.recv(&mut [0])?;
+    Ok(channel.stats().bytes_sent)
+}
+
+/// One party's source of correlated OTs.
+trait End {
+    /// What is checked at the end.
+    type Last;
+
+    /// All messages of the next round; how many outputs can then be drawn. Zero where there are no rounds.
+    fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize>;
+
+    /// The next outputs, at most [`CHUNK`], in place of the last ones.
+    fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_ot::Result<()>;
+
+    /// The outputs drawn last.
+    fn last(self) -> Self::Last;
+
+    fn draw_all(&mut self, mut count: usize, channel: &mut Channel) -> volery_ot::Result<()> {
+        while count > 0 {
+            let now = count.min(CHUNK);
+            self.draw(now, channel)?;
+            count -= now;
+        }
+        Ok(())
+    }
+}
+
+enum SenderSource {
+    Stream(Box<cot::Sender>),
+    Base(Box<dyn CotSender + Send>),
+}
+
+struct SenderEnd {
+    source: SenderSource,
+    v: Vec<Block>,
+}
+
+impl SenderEnd {
+    fn setup(
+        run: &Run<'_>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> volery_ot::Result<Self> {
+        let source = match run.plan {
+            Some(plan) => SenderSource::Stream(Box::new(cot::Sender::setup(
+                plan, None, session, rng, channel,
+            )?)),
+            None if run.candidate == Candidate::Iknp => {
+                SenderSource::Base(Box::new(iknp::Sender::setup(None, session, rng, channel)?))
+            }
+            None => SenderSource::Base(Box::new(softspoken::Sender::setup(
+                None, SOFTSPOKEN, session, rng, channel,
+            )?)),
+        };
+        Ok(Self {
+            source,
+            v: Vec::with_capacity(CHUNK),
+        })
+    }
+}
+
+impl End for SenderEnd {
+    /// `delta` and `v`.
+    type Last = (Block, Vec<Block>);
+
+    fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize> {
+        match &mut self.source {
+            SenderSource::Stream(stream) => stream.prepare(channel),
+            SenderSource::Base(_) => Ok(0),
+        }
+    }
+
+    fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_ot::Result<()> {
+        self.v.resize(count, Block::ZERO);
+        match &mut self.source {
+            SenderSource::Stream(stream) => stream.extend(&mut self.v, channel)?,
+            SenderSource::Base(base) => base.extend(&mut self.v, channel)?,
+        }
+        black_box(&mut self.v);
+        Ok(())
+    }
+
+    fn last(self) -> Self::Last {
+        let delta = match &self.source {
+            SenderSource::Stream(stream) => stream.delta(),
+            SenderSource::Base(base) => base.delta(),
+        };
+        (delta, self.v)
+    }
+}
+
+enum ReceiverSource {
+    Stream(Box<cot::Receiver>),
+    Base(Box<dyn CotReceiver + Send>),
+}
+
+struct ReceiverEnd {
+    source: ReceiverSource,
+    u: Vec<u8>,
+    w: Vec<Block>,
+}
+
+impl ReceiverEnd {
+    fn setup(
+        run: &Run<'_>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> volery_ot::Result<Self> {
+        let source = match run.plan {
+            Some(plan) => {
+                ReceiverSource::Stream(Box::new(cot::Receiver::setup(plan, session, rng, channel)?))
+            }
+            None if run.candidate == Candidate::Iknp => {
+                ReceiverSource::Base(Box::new(iknp::Receiver::setup(session, rng, channel)?))
+            }
+            None => ReceiverSource::Base(Box::new(softspoken::Receiver::setup(
+                SOFTSPOKEN, session, rng, channel,
+            )?)),
+        };
+        Ok(Self {
+            source,
+            u: Vec::with_capacity(CHUNK / 8),
+            w: Vec::with_capacity(CHUNK),
+        })
+    }
+}
+
+impl End for ReceiverEnd {
+    /// `u` and `w`.
+    type Last = (Vec<u8>, Vec<Block>);
+
+    fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize> {
+        match &mut self.source {
+            ReceiverSource::Stream(stream) => stream.prepare(channel),
+            ReceiverSource::Base(_) => Ok(0),
+        }
+    }
+
+    fn draw(&mut self, count: usize, channel: &mut Channel) -> volery_ot::Result<()> {
+        self.u.resize(bits::bytes_for(count), 0);
+        self.w.resize(count, Block::ZERO);
+        let (u, w) = (&mut self.u, &mut self.w);
+        match &mut self.source {
+            ReceiverSource::Stream(stream) => stream.extend(u, w, channel)?,
+            ReceiverSource::Base(base) => base.extend(u, w, channel)?,
+        }
+        black_box((u, w));
+        Ok(())
+    }
+
+    fn last(self) -> Self::Last {
+        (self.u, self.w)
+    }
+}
+
+/// Whether `w = v + u*delta`.
+fn check((delta, v): (Block, Vec<Block>), (u, w): (Vec<u8>, Vec<Block>)) -> Result<(), Failure> {
+    let product = |i| if bits::bit(&u, i) { delta } else { Block::ZERO };
+    if v.len() == w.len() && (0..v.len()).all(|i| w[i] == v[i] ^ product(i)) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Status::Other,
+        "the outputs of the two parties are not correlated",
+    ))
+}
+
+fn fresh_prg() -> Result<Prg, Failure> {
+    Prg::from_os().map_err(|error| {
+        Failure::new(
+            Status::Other,
+            format_args!("the system gives no random numbers: {error}"),
+        )
+    })
+}

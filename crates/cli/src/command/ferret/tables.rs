@@ -1,0 +1,336 @@
+//! The published figures and ours, side by side.
+
+use std::io::Write;
+
+use volery_pcg::Security;
+
+use super::Cell;
+use super::candidate::Candidate;
+use super::measure::Sample;
+use super::published::{Part, Protocol, Published, PublishedRow, Rate};
+use crate::command::table::table;
+
+/// A table of the paper with our figures.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(super) struct Compared {
+    table: u8,
+    section: String,
+    paper: String,
+    caption: String,
+    unit: String,
+    traffic_unit: Option<String>,
+    note: String,
+    rows: Vec<Row>,
+    ours: Vec<String>,
+    there: String,
+    differences: Vec<String>,
+}
+
+/// One figure of the paper with ours.
+#[derive(Clone, Debug, serde::Serialize)]
+struct Row {
+    security: String,
+    protocol: Protocol,
+    part: Part,
+    /// None where the figure is of the traffic, in its own unit.
+    link: Option<Rate>,
+    published: Option<f64>,
+    /// The paper's protocol and parameters, or the baseline that stands in for one.
+    here: Option<Figure>,
+    /// What this program does by default.
+    volery: Option<Figure>,
+}
+
+/// A figure of ours.
+#[derive(Clone, Debug, serde::Serialize)]
+struct Figure {
+    median: f64,
+    least: f64,
+    most: f64,
+    /// Ours over the published one.
+    ratio: Option<f64>,
+    /// Fewer correlated OTs were made than were asked for, and the time scaled.
+    extrapolated: bool,
+}
+
+/// Puts our figures beside those of a table, for the links asked for.
+pub(super) fn compare(published: &Published, links: &[Rate], cells: &[Cell]) -> Compared {
+    let columns = || {
+        published
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, rate)| links.contains(rate))
+    };
+    let mut rows = Vec::new();
+    for row in &published.rows {
+        let figures = |rates: &[Rate], what: What, published| {
+            beside(row).map(|candidate| figure(candidate?, row.part, rates, what, published, cells))
+        };
+        let mut push = |link, published, [here, volery]: [Option<Figure>; 2]| {
+            rows.push(Row {
+                security: row.security.clone(),
+                protocol: row.protocol,
+                part: row.part,
+                link,
+                published,
+                here,
+                volery,
+            });
+        };
+        if published.traffic_unit.is_some() {
+            let what = What::Traffic {
+                setup: published.table == 4,
+            };
+            let rates: Vec<_> = columns().map(|(_, rate)| *rate).collect();
+            push(None, row.traffic, figures(&rates, what, row.traffic));
+        }
+        for (column, rate) in columns() {
+            let value = row.values.get(column).copied();
+            let what = match published.table {
+                3 => What::Milliseconds,
+                4 => What::Setup,
+                _ => What::Nanoseconds,
+            };
+            push(Some(*rate), value, figures(&[*rate], what, value));
+        }
+    }
+    Compared {
+        table: published.table,
+        section: published.section.clone(),
+        paper: published.paper.clone(),
+        caption: published.caption.clone(),
+        unit: published.unit.clone(),
+        traffic_unit: published.traffic_unit.clone(),
+        note: published.note.clone(),
+        rows,
+        ours: published.ours.clone(),
+        there: published.there.clone(),
+        differences: published.differences.clone(),
+    }
+}
+
+fn beside(row: &PublishedRow) -> [Option<Candidate>; 2] {
+    let security: Security = row.security.parse().expect("the data files are tested");
+    Candidate::beside(row.protocol, security)
+}
+
+/// What a figure is of.
+#[derive(Clone, Copy)]
+enum What {
+    /// Time of one correlated OT.
+    Nanoseconds,
+    /// Time of ten million.
+    Milliseconds,
+    /// Time of the one-time setup.
+    Setup,
+    /// Megabytes of the setup, or bits of one correlated OT.
+    Traffic { setup: bool },
+}
+
+/// One figure, of the runs over all the given links; none where nothing was measured.
+fn figure(
+    candidate: Candidate,
+    part: Part,
+    rates: &[Rate],
+    what: What,
+    published: Option<f64>,
+    cells: &[Cell],
+) -> Option<Figure> {
+    let find = |candidate, rate| {
+        cells
+            .iter()
+            .find(move |cell| (cell.candidate, cell.rate) == (candidate, rate))
+    };
+    let mut values = Vec::new();
+    let mut extrapolated = false;
+    for rate in rates {
+        let cell = find(candidate, *rate)?;
+        extrapolated |= cell.extrapolated;
+        let less = match part {
+            Part::Extra => Some(find(candidate.with_regular_noise(), *rate)?),
+            _ => None,
+        };
+        for (run, sample) in cell.samples.iter().enumerate() {
+            let less = less.map_or(0.0, |less| value(&less.samples[run], Part::Total, what));
+            values.push(value(sample, part, what) - less);
+        }
+    }
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (*values.first()?, *values.last()?);
+    let half = values.len() / 2;
+    let median = if values.len() % 2 == 1 {
+        values[half]
+    } else {
+        f64::midpoint(values[half - 1], values[half])
+    };
+    Some(Figure {
+        median,
+        least,
+        most,
+        ratio: published
+            .filter(|_| median > 0.0)
+            .map(|published| median / published),
+        extrapolated: extrapolated && matches!(what, What::Nanoseconds | What::Milliseconds),
+    })
+}
+
+fn value(sample: &Sample, part: Part, what: What) -> f64 {
+    let seconds = match part {
+        Part::Trees => sample.trees_seconds,
+        Part::Lpn => sample.lpn_seconds,
+        Part::Total | Part::Extra => sample.seconds,
+    };
+    let cots = sample.cots as f64;
+    match what {
+        What::Nanoseconds => seconds * 1e9 / cots,
+        What::Milliseconds => seconds * 1e3 * 1e7 / cots,
+        What::Setup => sample.setup_seconds * 1e3,
+        What::Traffic { setup: true } => sample.setup_bytes as f64 / 1e6,
+        What::Traffic { setup: false } => sample.bytes as f64 * 8.0 / cots,
+    }
+}
+
+/// What was measured, each protocol once with its plans.
+pub(super) fn plans(cells: &[Cell]) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    for cell in cells {
+        let Some(plan) = &cell.plan else {
+            continue;
+        };
+        let (name, plan, bits) = (cell.candidate.name(), plan.describe(), plan.claimed_bits());
+        let line = format!("{name}: {plan}, {bits} bits");
+        match lines.iter_mut().find(|(have, _)| *have == line) {
+            Some((_, rates)) => rates.push(cell.rate.name()),
+            None => lines.push((line, vec![cell.rate.name()])),
+        }
+    }
+    lines.sort();
+    let text = |(line, rates): (String, Vec<&str>)| format!("{line} ({})", rates.join(" "));
+    lines.into_iter().map(text).collect()
+}
+
+impl Compared {
+    /// Prints the table and what has to be known to read it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub(super) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
+        writeln!(
+            out,
+            "Table {} (section {}): {}; {}",
+            self.table, self.section, self.caption, self.unit
+        )?;
+        if self.rows.is_empty() {
+            return writeln!(out, "no column of this table is among the links\n");
+        }
+        let headings = [
+            "security",
+            "protocol",
+            "link",
+            ">published",
+            ">here",
+            ">±",
+            ">ratio",
+            ">volery",
+            ">±",
+            ">ratio",
+        ];
+        let mut last = None;
+        let cells = self.rows.iter().map(|row| {
+            let group = (row.security.clone(), row.protocol, row.part);
+            let first = last.replace(group.clone()).as_ref() != Some(&group);
+            let link = row.link.map(Rate::name);
+            let [here, here_spread, here_ratio] = texts(row.here.as_ref(), row.link.is_none());
+            let [volery, volery_spread, volery_ratio] =
+                texts(row.volery.as_ref(), row.link.is_none());
+            [
+                if first {
+                    row.security.clone()
+                } else {
+                    String::new()
+                },
+                if first {
+                    format!("{}{}", row.protocol.name(), row.part.suffix())
+                } else {
+                    String::new()
+                },
+                link.or(self.traffic_unit.as_deref())
+                    .unwrap_or("-")
+                    .to_owned(),
+                row.published
+                    .map_or("-".to_owned(), |value| value.to_string()),
+                here,
+                here_spread,
+                here_ratio,
+                volery,
+                volery_spread,
+                volery_ratio,
+            ]
+        });
+        writeln!(out, "{}", table(headings, cells))?;
+        if self.rows.iter().any(|row| {
+            [&row.here, &row.volery]
+                .into_iter()
+                .flatten()
+                .any(|figure| figure.extrapolated)
+        }) {
+            writeln!(out, "~ fewer were made and the time scaled")?;
+        }
+        writeln!(out)
+    }
+}
+
+/// The median, half the range and the ratio; of the traffic, which differs between links but not between runs, the range.
+fn texts(figure: Option<&Figure>, traffic: bool) -> [String; 3] {
+    let Some(figure) = figure else {
+        return ["-"; 3].map(str::to_owned);
+    };
+    let ratio = figure
+        .ratio
+        .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+    let [least, median, most] = [figure.least, figure.median, figure.most].map(short);
+    if traffic {
+        let range = if least == most {
+            median
+        } else {
+            format!("{least}-{most}")
+        };
+        return [range, String::new(), ratio];
+    }
+    let mark = if figure.extrapolated { "~" } else { "" };
+    [
+        format!("{mark}{median}"),
+        short((figure.most - figure.least) / 2.0),
+        ratio,
+    ]
+}
+
+/// About three digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_as_text() {
+        let figure = Figure {
+            median: 12.34,
+            least: 10.0,
+            most: 14.0,
+            ratio: Some(0.5),
+            extrapolated: true,
+        };
+        assert_eq!(texts(Some(&figure), false), ["~12.3", "2.00", "0.50"]);
+        assert_eq!(texts(Some(&figure), true), ["10.0-14.0", "", "0.50"]);
+        assert_eq!(texts(None, true), ["-", "-", "-"]);
+        assert_eq!([0.0, 9.876, 123.4].map(short), ["0.00", "9.88", "123"]);
+    }
+}
