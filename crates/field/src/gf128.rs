@@ -116,6 +116,10 @@ impl Ring for Gf128 {
         Self(sum)
     }
 
+    fn as_blocks(elements: &[Self]) -> Option<&[Block]> {
+        Some(bytemuck::cast_slice(elements))
+    }
+
     fn as_blocks_mut(elements: &mut [Self]) -> Option<&mut [Block]> {
         Some(bytemuck::cast_slice_mut(elements))
     }

@@ -124,7 +124,13 @@ pub trait Ring:
         }
     }
 
-    /// The elements as the blocks of [`from_block`](Self::from_block), where an element is nothing else; only `gf128`.
+    /// The elements as the blocks of [`from_block`](Self::from_block), where an element is nothing else and a sum of them
+    /// is that of the blocks; only `gf128`.
+    fn as_blocks(_elements: &[Self]) -> Option<&[Block]> {
+        None
+    }
+
+    /// As [`as_blocks`](Self::as_blocks).
     fn as_blocks_mut(_elements: &mut [Self]) -> Option<&mut [Block]> {
         None
     }

@@ -303,7 +303,11 @@ impl CotReceiver for Receiver {
     /// # Panics
     /// If `u.len()` is not `w.len().div_ceil(8)`, or more is drawn than the plan was made for.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        assert_eq!(u.len(), bits::bytes_for(w.len()), "one packed bit for each OT");
+        assert_eq!(
+            u.len(),
+            bits::bytes_for(w.len()),
+            "one packed bit for each OT"
+        );
         self.left.take(w.len());
         let carrier = self.carrier;
         self.source.guarded(|source| match source {

@@ -280,7 +280,10 @@ fn batches<'a, 'b, L, S>(
             leaves += part.leaves.len();
             leaves >= LEAVES_AT_ONCE
         };
-        let end = parts.iter().position(enough).map_or(parts.len(), |at| at + 1);
+        let end = parts
+            .iter()
+            .position(enough)
+            .map_or(parts.len(), |at| at + 1);
         let (run, rest) = std::mem::take(&mut parts).split_at_mut(end);
         parts = rest;
         (!run.is_empty()).then_some(run)

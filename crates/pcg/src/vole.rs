@@ -149,7 +149,13 @@ impl<R: VoleRing> Sender<R> {
             let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
             let ot = flavour::Receiver::new(cot, part("ot hash"));
             let seed = rng.fork("rounds");
-            Source::Stream(ValueHolder::new(plan.clone(), part("rounds"), seed, ot, pairs))
+            Source::Stream(ValueHolder::new(
+                plan.clone(),
+                part("rounds"),
+                seed,
+                ot,
+                pairs,
+            ))
         };
         Ok(Self {
             source,

@@ -8,6 +8,7 @@ pub(crate) mod portable {
     pub(crate) mod aes;
     pub(crate) mod bits;
     pub(crate) mod clmul;
+    pub(crate) mod gather;
     pub(crate) mod transpose;
 }
 
@@ -20,6 +21,7 @@ pub(crate) mod x86_64 {
     pub(crate) mod aes;
     pub(crate) mod bits;
     pub(crate) mod clmul;
+    pub(crate) mod gather;
     pub(crate) mod transpose;
     pub(crate) mod vaes;
 }

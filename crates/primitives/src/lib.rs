@@ -1,5 +1,5 @@
 //! The lowest room of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator, bit-matrix
-//! transposition, carry-less multiplication and cuckoo hashing.
+//! transposition, carry-less multiplication, gathering and cuckoo hashing.
 //!
 //! Nothing here talks to a peer. It is the only crate of the workspace with `unsafe` code, all of it in the calls to
 //! and the loads and stores of the kernels in `arch`. A kernel is a function on whole slices that exists once in
@@ -28,6 +28,7 @@ pub mod bits;
 pub mod clmul;
 pub mod cpu;
 pub mod cuckoo;
+pub mod gather;
 pub mod hash;
 pub mod pages;
 pub mod prg;

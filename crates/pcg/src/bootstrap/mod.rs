@@ -157,7 +157,10 @@ impl<K: Correlation> ValueHolder<K> {
     }
 
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
-        let old = self.expansion.take().map(|expansion| expansion.shares.into_leaves());
+        let old = self
+            .expansion
+            .take()
+            .map(|expansion| expansion.shares.into_leaves());
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -298,7 +301,10 @@ impl<K: Correlation> KeyHolder<K> {
     }
 
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
-        let old = self.expansion.take().map(|expansion| expansion.shares.into_leaves());
+        let old = self
+            .expansion
+            .take()
+            .map(|expansion| expansion.shares.into_leaves());
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,

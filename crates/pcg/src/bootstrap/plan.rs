@@ -205,9 +205,17 @@ impl Plan {
                 let set = set_named(name).filter(usable);
                 vec![set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?]
             }
-            None => sets().iter().filter(usable).filter(|set| !set.paper).collect(),
+            None => sets()
+                .iter()
+                .filter(usable)
+                .filter(|set| !set.paper)
+                .collect(),
         };
-        let steps: Vec<_> = sets().iter().filter(usable).filter(|set| !set.paper).collect();
+        let steps: Vec<_> = sets()
+            .iter()
+            .filter(usable)
+            .filter(|set| !set.paper)
+            .collect();
         let mut best = match wishes.total {
             Some(total) if total <= DIRECT && wishes.set.is_none() => {
                 Some(plan.from_base(total, wishes.link))
@@ -222,7 +230,11 @@ impl Plan {
             if best.as_ref().is_none_or(|best| cost < best.cost) {
                 let mut ladder = way.ladder;
                 ladder.push(set);
-                best = Some(Way { ladder, cost, ..way });
+                best = Some(Way {
+                    ladder,
+                    cost,
+                    ..way
+                });
             }
         }
         let best = best.expect("there are sets for each noise");
@@ -345,9 +357,7 @@ impl Plan {
     pub fn security_bits(&self) -> f64 {
         self.ladder
             .iter()
-            .map(|set| {
-                crate::lpn::estimate::security_bits(&set.instance(self.kind.field())).bits
-            })
+            .map(|set| crate::lpn::estimate::security_bits(&set.instance(self.kind.field())).bits)
             .fold(f64::INFINITY, f64::min)
     }
 
@@ -638,7 +648,12 @@ mod tests {
     /// Rounds counted with more digits than a machine of 32 bits has.
     #[test]
     fn more_than_2_to_the_32() {
-        let plan = plan(Kind::Cot, Some((1 << 40) + 1), Noise::Regular, Link::default());
+        let plan = plan(
+            Kind::Cot,
+            Some((1 << 40) + 1),
+            Noise::Regular,
+            Link::default(),
+        );
         let mut delivered = 0u64;
         let mut rounds = 0u64;
         while delivered < (1 << 40) + 1 {

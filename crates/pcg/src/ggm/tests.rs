@@ -119,7 +119,14 @@ fn what_p2_is_sent_does_not_depend_on_the_path() {
     for alpha in [0, 17, 42, 63] {
         let root = random.block();
         let mut leaves = vec![Fp61::ZERO; 64];
-        let sums = expand(&prg, shape, root, Block::ZERO, &mut leaves, &mut Scratch::default());
+        let sums = expand(
+            &prg,
+            shape,
+            root,
+            Block::ZERO,
+            &mut leaves,
+            &mut Scratch::default(),
+        );
         let view = punctured(shape, &sums, alpha);
         let mut level_nodes = vec![root];
         for level in 1..shape.depth() {

@@ -10,7 +10,11 @@
 
 use bytemuck::Zeroable;
 use volery_field::Ring;
-use volery_primitives::{Block, aes::Aes128};
+use volery_primitives::{
+    Block,
+    aes::Aes128,
+    gather::{self, INDEX_BITS},
+};
 
 /// Ones in a column, `d`.
 pub const WEIGHT: usize = 10;
@@ -18,9 +22,6 @@ pub const WEIGHT: usize = 10;
 /// Columns whose indices are made together. A whole number of them fills a whole number of AES blocks, for both ways
 /// of cutting indices from the stream.
 const GROUP: usize = 48;
-
-/// Bits of an index where `k` is a power of two: three indices to a 64-bit word.
-const INDEX_BITS: u32 = 21;
 
 /// Something that the code can add up: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
@@ -30,6 +31,12 @@ pub trait Entry: Copy + Send + Sync {
     fn add_to(self, sum: Self::Sum) -> Self::Sum;
     /// Makes room in a sum for the next 6 additions.
     fn fold(sum: Self::Sum) -> Self::Sum;
+    /// The table as blocks, where entries are nothing else and their sum is the XOR; there is a kernel for that.
+    fn as_blocks(_table: &[Self]) -> Option<&[Block]> {
+        None
+    }
+    /// The entry that is this block, as a sum. Called only where [`as_blocks`](Self::as_blocks) gives blocks.
+    fn sum_of(block: Block) -> Self::Sum;
 }
 
 impl<R: Ring> Entry for R {
@@ -41,6 +48,13 @@ impl<R: Ring> Entry for R {
     #[inline(always)]
     fn fold(sum: Self::Sum) -> Self::Sum {
         R::lazy_fold(sum)
+    }
+    fn as_blocks(table: &[Self]) -> Option<&[Block]> {
+        R::as_blocks(table)
+    }
+    #[inline(always)]
+    fn sum_of(block: Block) -> Self::Sum {
+        R::lazy_add(R::Lazy::default(), R::from_block(block))
     }
 }
 
@@ -63,6 +77,9 @@ impl<B: Ring, R: Ring> Entry for Pair<B, R> {
     #[inline(always)]
     fn fold((u, v): Self::Sum) -> Self::Sum {
         (B::lazy_fold(u), R::lazy_fold(v))
+    }
+    fn sum_of(_block: Block) -> Self::Sum {
+        unreachable!("a pair is no block")
     }
 }
 
@@ -127,52 +144,78 @@ impl LocalCode {
             self.aes.ctr((group * blocks.len()) as u128, &mut blocks);
             I::cut(&blocks, self.k, &mut indices);
             let take = (GROUP - skip).min(count - done);
-            let (columns, _) = indices.as_chunks::<WEIGHT>();
-            for (i, column) in columns[skip..skip + take].iter().enumerate() {
-                let mut sum = E::Sum::default();
-                for index in &column[..WEIGHT / 2] {
-                    sum = I::entry(table, *index).add_to(sum);
-                }
-                sum = E::fold(sum);
-                for index in &column[WEIGHT / 2..] {
-                    sum = I::entry(table, *index).add_to(sum);
-                }
-                output(done + i, sum);
-            }
+            let columns = &indices.as_chunks::<WEIGHT>().0[skip..skip + take];
+            I::sums(table, columns, |i, sum| output(done + i, sum));
             done += take;
         }
     }
 }
 
 /// A way to cut row indices from the AES stream.
-trait Indices {
+trait Indices: Sized {
     const PER_BLOCK: usize;
     fn cut(blocks: &[Block], k: usize, indices: &mut [u32]);
     fn entry<E: Copy>(table: &[E], index: u32) -> E;
+
+    /// Calls `output(i, sum)` for column number `i` of `columns`.
+    #[inline(always)]
+    fn sums<E: Entry>(table: &[E], columns: &[[u32; WEIGHT]], output: impl FnMut(usize, E::Sum)) {
+        plain_sums::<Self, E>(table, columns, output);
+    }
+}
+
+#[inline(always)]
+fn plain_sums<I: Indices, E: Entry>(
+    table: &[E],
+    columns: &[[u32; WEIGHT]],
+    mut output: impl FnMut(usize, E::Sum),
+) {
+    for (i, column) in columns.iter().enumerate() {
+        let mut sum = E::Sum::default();
+        for index in &column[..WEIGHT / 2] {
+            sum = I::entry(table, *index).add_to(sum);
+        }
+        sum = E::fold(sum);
+        for index in &column[WEIGHT / 2..] {
+            sum = I::entry(table, *index).add_to(sum);
+        }
+        output(i, sum);
+    }
 }
 
 /// `k` a power of two: 21 bits each, three to a word; the low bits of each are the index.
 struct PackedIndices;
 
 impl Indices for PackedIndices {
-    const PER_BLOCK: usize = 6;
+    const PER_BLOCK: usize = gather::CUT_INDICES / gather::CUT_BLOCKS;
 
     #[inline(always)]
     fn cut(blocks: &[Block], _k: usize, indices: &mut [u32]) {
-        let (indices, _) = indices.as_chunks_mut::<6>();
-        for (block, indices) in blocks.iter().zip(indices) {
-            let (low, high) = (block.low(), block.high());
-            for j in 0..3 {
-                indices[j] = (low >> (INDEX_BITS * j as u32)) as u32;
-                indices[3 + j] = (high >> (INDEX_BITS * j as u32)) as u32;
-            }
-        }
+        gather::cut_indices(blocks, indices);
     }
 
     #[inline(always)]
     fn entry<E: Copy>(table: &[E], index: u32) -> E {
         // In this form the compiler sees that the index is in bounds.
         table[index as usize & (table.len() - 1)]
+    }
+
+    #[inline(always)]
+    fn sums<E: Entry>(
+        table: &[E],
+        columns: &[[u32; WEIGHT]],
+        mut output: impl FnMut(usize, E::Sum),
+    ) {
+        if let Some(blocks) = E::as_blocks(table) {
+            let mut sums = [Block::ZERO; GROUP];
+            let sums = &mut sums[..columns.len()];
+            gather::sum_columns(blocks, columns, sums);
+            for (i, sum) in sums.iter().enumerate() {
+                output(i, E::sum_of(*sum));
+            }
+            return;
+        }
+        plain_sums::<Self, E>(table, columns, output);
     }
 }
 
@@ -219,9 +262,10 @@ mod tests {
         std::array::from_fn(|j| {
             let number = i * WEIGHT + j;
             if k.is_power_of_two() {
-                let block = u128::from(aes.encrypt(Block::from((number / 6) as u128)));
-                let word = (block >> (64 * (number % 6 / 3))) as u64;
-                (word >> (21 * (number % 3))) as usize % k
+                let (cut, piece, word) = (number / 24, number % 24 / 8, number % 8);
+                let block = aes.encrypt(Block::from((4 * cut + word / 2) as u128));
+                let word = (u128::from(block) >> (64 * (word % 2))) as u64;
+                (word >> (21 * piece)) as usize % k
             } else {
                 let block = u128::from(aes.encrypt(Block::from((number / 4) as u128)));
                 let word = (block >> (32 * (number % 4))) as u32;

@@ -296,7 +296,11 @@ impl<R: Ring> Shares<R> {
     const WINDOW: usize = 2;
 
     pub(crate) fn new(layout: Arc<Layout>, leaves: Buffer<R>) -> Self {
-        assert_eq!(leaves.len(), layout.forest.leaves(), "one place for each leaf");
+        assert_eq!(
+            leaves.len(),
+            layout.forest.leaves(),
+            "one place for each leaf"
+        );
         Self {
             layout,
             leaves,

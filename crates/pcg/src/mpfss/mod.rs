@@ -62,7 +62,10 @@ pub struct Public<'a> {
 ///
 /// # Errors
 /// If the channel or the source of OTs fails, or P2 sent what is no element of the ring.
-#[expect(clippy::too_many_arguments, reason = "what is public, what is P1's, and the means")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "what is public, what is P1's, and the means"
+)]
 pub fn send<K: Correlation>(
     Public { layout, prgs }: Public<'_>,
     points: Points<'_>,
@@ -156,7 +159,13 @@ mod tests {
         let assignment = points.map(|points| layout.assign(points));
         let at = |tree: usize| assignment.as_ref().is_none_or(|a| a.points[tree].is_some());
         let values: Vec<_> = (0..count)
-            .map(|tree| if at(tree) { K::noise(&mut dealer) } else { K::EMPTY })
+            .map(|tree| {
+                if at(tree) {
+                    K::noise(&mut dealer)
+                } else {
+                    K::EMPTY
+                }
+            })
             .collect();
         let chosen = assignment.is_some();
         let (r, (m, alphas)) = run_two_parties(
@@ -164,7 +173,11 @@ mod tests {
                 let mut ot = flavour::Sender::new(sender, session);
                 let leaves = send::<K>(
                     public,
-                    if chosen { Points::Chosen(&[]) } else { Points::Random },
+                    if chosen {
+                        Points::Chosen(&[])
+                    } else {
+                        Points::Random
+                    },
                     x,
                     &spare_key,
                     layout.leaves(None),
@@ -210,7 +223,10 @@ mod tests {
             let point = layout.point_of(tree, alphas[tree]).unwrap();
             table[point] = x.mul_base(values[tree]);
         }
-        let (mut r, mut m) = (Shares::new(layout.clone(), r), Shares::new(layout.clone(), m));
+        let (mut r, mut m) = (
+            Shares::new(layout.clone(), r),
+            Shares::new(layout.clone(), m),
+        );
         for point in 0..layout.n() {
             let difference = r.at(point, 1)[0] - m.at(point, 1)[0];
             assert!(difference == table[point], "point {point}");
@@ -220,7 +236,14 @@ mod tests {
     fn vole<R: Ring>(layout: &Arc<Layout>, trees: Trees, points: Option<&[usize]>) {
         let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
         let x = R::random(&mut Prg::new(Block::from(30)));
-        check::<Vole<R>>(layout, trees, points, x, Box::new(sender), Box::new(receiver));
+        check::<Vole<R>>(
+            layout,
+            trees,
+            points,
+            x,
+            Box::new(sender),
+            Box::new(receiver),
+        );
     }
 
     fn cot(layout: &Arc<Layout>, trees: Trees, points: Option<&[usize]>) {
