@@ -1,8 +1,8 @@
 //! One run of one protocol over one link, in the parts that the tables tell apart.
 //!
 //! ```text
-//! setup      base OTs, OT extension, the rounds of the smaller sets and the first of the largest: taken together, as the one
-//!            follows the other without a pause
+//! setup      base OTs, OT extension, the rounds of the smaller sets, and the first of the largest, which follows without a
+//!            pause; what a later round takes is taken off, so what the first one takes more than that stays
 //! rounds     of the largest set, each a whole one in the middle of the stream:
 //!   prepare  all its messages; its trees and their check; the outputs kept for the next round
 //!   extend   the outputs handed out, without a message
@@ -58,6 +58,9 @@ pub(super) struct Sample {
 struct Times {
     /// To the first output; with LPN that is after the first main round's messages.
     ready: Duration,
+    /// The first measured round's messages.
+    first: Duration,
+    /// All measured rounds' messages, then their outputs.
     prepare: Duration,
     extend: Duration,
     total: Duration,
@@ -117,7 +120,7 @@ fn sample(run: &Run<'_>, parties: [Times; 2]) -> Sample {
     let (setup_seconds, setup_bytes, kept) = match run.plan.and_then(|plan| plan.ladder().last()) {
         Some(set) => {
             let rounds = u64::from(rounds);
-            let first = prepare / rounds as f64;
+            let first = slower(|times| times.first);
             let kept = (set.n as u64 * rounds).saturating_sub(cots);
             ((ready - first).max(0.0), ready_bytes - bytes / rounds, kept)
         }
@@ -150,26 +153,30 @@ fn party<E: End>(
     times.ready = start.elapsed();
     times.ready_bytes = channel.stats().bytes_sent - before;
     end.draw_all(ready, channel)?;
+    before = meet(channel)?;
+    let start = Instant::now();
     while times.cots < run.n {
-        before = meet(channel)?;
-        let start = Instant::now();
+        let round = Instant::now();
         ready = end.prepare(channel)?;
-        let prepared = start.elapsed();
         if ready == 0 {
             // Without LPN all is in the drawing, and messages with it.
             end.draw_all(usize::try_from(run.n).unwrap_or(usize::MAX), channel)?;
             times.cots += run.n;
-            times.prepare += start.elapsed();
+            times.prepare += round.elapsed();
         } else {
+            let prepared = round.elapsed();
             end.draw_all(ready, channel)?;
             times.cots += ready as u64;
             times.prepare += prepared;
-            times.extend += start.elapsed() - prepared;
+            times.extend += round.elapsed() - prepared;
         }
-        times.total += start.elapsed();
-        times.bytes += channel.stats().bytes_sent - before;
         times.rounds += 1;
+        if times.rounds == 1 {
+            times.first = times.prepare;
+        }
     }
+    times.total = start.elapsed();
+    times.bytes = channel.stats().bytes_sent - before;
     meet(channel)?;
     Ok((times, end.last()))
 }
