@@ -82,13 +82,27 @@ impl Forest {
     /// If a length is not that of the forest.
     pub(crate) fn split<'a, L, S>(
         &self,
+        leaves: &'a mut [L],
+        levels: &'a mut [S],
+    ) -> Vec<Part<'a, L, S>> {
+        self.split_run(0..self.trees(), leaves, levels)
+    }
+
+    /// As [`split`](Self::split), for a run of trees and vectors with their leaves and levels only.
+    ///
+    /// # Panics
+    /// If a length is not that of the run.
+    pub(crate) fn split_run<'a, L, S>(
+        &self,
+        trees: Range<usize>,
         mut leaves: &'a mut [L],
         mut levels: &'a mut [S],
     ) -> Vec<Part<'a, L, S>> {
-        assert_eq!(leaves.len(), self.leaves(), "one place for each leaf");
-        assert_eq!(levels.len(), self.levels(), "one place for each level");
-        let mut parts = Vec::with_capacity(self.trees());
-        for tree in 0..self.trees() {
+        let (all_leaves, all_levels) = (self.leaves_of_run(&trees), self.levels_of_run(&trees));
+        assert_eq!(leaves.len(), all_leaves.len(), "one place for each leaf");
+        assert_eq!(levels.len(), all_levels.len(), "one place for each level");
+        let mut parts = Vec::with_capacity(trees.len());
+        for tree in trees {
             let (head, rest) = leaves.split_at_mut(self.leaves_of(tree).len());
             leaves = rest;
             let (sums, rest) = levels.split_at_mut(self.levels_of(tree).len());
@@ -101,6 +115,27 @@ impl Forest {
             });
         }
         parts
+    }
+
+    /// The places of the leaves of a run of trees.
+    #[must_use]
+    pub fn leaves_of_run(&self, trees: &Range<usize>) -> Range<usize> {
+        self.starts[trees.start]..self.starts[trees.end]
+    }
+
+    /// The numbers of the levels of a run of trees.
+    #[must_use]
+    pub fn levels_of_run(&self, trees: &Range<usize>) -> Range<usize> {
+        self.levels[trees.start]..self.levels[trees.end]
+    }
+
+    /// The trees from `first` on that have about `leaves` leaves together: the last one reaches that number, or is the last
+    /// of the forest.
+    #[must_use]
+    pub fn run_from(&self, first: usize, leaves: usize) -> Range<usize> {
+        let enough = self.starts[first] + leaves;
+        let end = self.starts.partition_point(|start| *start < enough);
+        first..end.min(self.trees())
     }
 }
 
@@ -131,6 +166,14 @@ mod tests {
         }
         assert_eq!(leaves, [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
         assert_eq!(levels, [1, 1, 1, 2, 3, 3, 3, 4, 4]);
+        assert_eq!(forest.run_from(0, 1), 0..1);
+        assert_eq!(forest.run_from(0, 5), 0..1);
+        assert_eq!(forest.run_from(0, 6), 0..2);
+        assert_eq!(forest.run_from(1, 9), 1..3);
+        assert_eq!(forest.run_from(2, 100), 2..4);
+        assert_eq!(forest.run_from(4, 1), 4..4);
+        assert_eq!(forest.leaves_of_run(&(1..3)), 5..14);
+        assert_eq!(forest.levels_of_run(&(1..3)), 3..7);
         assert_eq!(Forest::regular(3, 4), Forest::new([4, 4, 4]));
         assert_eq!(Forest::new([]).leaves(), 0);
     }

@@ -32,6 +32,8 @@
 //! where it has an alpha. P1's message of some trees is sent before the next ones are grown. GGM: as
 //! [`crate::spfss`]. Computation as in [`crate::ggm`].
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
@@ -40,13 +42,14 @@ use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
 
 use crate::{
-    forest::{Forest, Part},
+    forest::Forest,
     ggm::{self, Growth, PuncturedSums, Scratch, TreePrgs},
     rot, spfss, wire,
 };
 
-/// Leaves that are grown before the message about them is sent: P2 works on them while P1 grows the next.
-const LEAVES_AT_ONCE: usize = 1 << 18;
+/// Leaves that are grown before the message about them is sent: P2 works on them while P1 grows the next. Small enough for
+/// the second-level cache.
+const LEAVES_AT_ONCE: usize = 1 << 15;
 
 /// P2's places: one leaf of each tree.
 #[derive(Clone, Copy)]
@@ -79,30 +82,92 @@ pub fn send<R: Ring, C: CotSender>(
         let trees = rot::Trees::grow(forest, prgs, rng, leaves);
         return spfss::send(&trees, beta, ot, channel);
     }
-    let delta = ot.delta();
-    let hashed = prgs.growth() == Growth::PseudoCorrelated;
-    // Steps 1 and 2
-    let mut rows = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
-    match points {
-        Points::Random => ot.correlated(&mut rows, channel)?,
-        Points::Chosen(_) => ot.correlated_chosen(&mut rows, channel)?,
+    let mut trees = Sender::begin(forest, prgs, points, beta, rng, ot, channel)?;
+    while let Some(run) = trees.next_run(forest) {
+        let leaves = &mut leaves[forest.leaves_of_run(&run)];
+        trees.grow_next((forest, prgs), leaves, channel)?;
     }
-    let mut pads = Zeroizing::new(Vec::new());
-    if hashed {
-        pads.resize(forest.trees(), [Block::ZERO; 2]);
-        ot.hash(&last_rows(forest, &rows), &mut pads);
+    Ok(())
+}
+
+/// P1's half-trees, grown and sent a few at a time.
+pub(crate) struct Sender<R: Ring> {
+    delta: Zeroizing<Block>,
+    /// `q_l` of each level of each tree.
+    rows: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: the pads of the last levels.
+    pads: Zeroizing<Vec<[Block; 2]>>,
+    roots: Zeroizing<Vec<Block>>,
+    beta: Zeroizing<Vec<R>>,
+    next: usize,
+}
+
+impl<R: Ring> Sender<R> {
+    /// Steps 1 and 2, for all trees.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub(crate) fn begin<C: CotSender>(
+        forest: &Forest,
+        prgs: &TreePrgs,
+        points: Points<'_>,
+        beta: &[R],
+        rng: &mut Prg,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let mut rows = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
+        match points {
+            Points::Random => ot.correlated(&mut rows, channel)?,
+            Points::Chosen(_) => ot.correlated_chosen(&mut rows, channel)?,
+        }
+        let mut pads = Zeroizing::new(Vec::new());
+        if prgs.growth() == Growth::PseudoCorrelated {
+            pads.resize(forest.trees(), [Block::ZERO; 2]);
+            ot.hash(&last_rows(forest, &rows), &mut pads);
+        }
+        let mut roots = Zeroizing::new(vec![Block::ZERO; forest.trees()]);
+        rng.fill_blocks(&mut roots);
+        Ok(Self {
+            delta: Zeroizing::new(ot.delta()),
+            rows,
+            pads,
+            roots,
+            beta: Zeroizing::new(beta.to_vec()),
+            next: 0,
+        })
     }
-    let mut roots = Zeroizing::new(vec![Block::ZERO; forest.trees()]);
-    rng.fill_blocks(&mut roots);
-    // Steps 3 and 4
-    let mut parts = forest.split(leaves, &mut rows);
-    for parts in batches(&mut parts) {
+
+    /// The trees that come next; none if all are done.
+    pub(crate) fn next_run(&self, forest: &Forest) -> Option<Range<usize>> {
+        let run = forest.run_from(self.next, LEAVES_AT_ONCE);
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// Steps 3 and 4 for the trees that come next.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs, or a tree is not complete.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub(crate) fn grow_next(
+        &mut self,
+        (forest, prgs): (&Forest, &TreePrgs),
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let run = self.next_run(forest).expect("trees that are left");
+        self.next = run.end;
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        let rows = &mut self.rows[forest.levels_of_run(&run)];
+        let mut parts = forest.split_run(run, leaves, rows);
         let (last, psi): (Vec<_>, Vec<_>) = parts
             .par_iter_mut()
             .map_init(Scratch::default, |scratch, part| {
                 let prg = prgs.tree(part.tree);
-                let root = roots[part.tree];
-                let sums = ggm::expand(&prg, part.shape, root, delta, part.leaves, scratch);
+                let root = self.roots[part.tree];
+                let sums = ggm::expand(&prg, part.shape, root, *self.delta, part.leaves, scratch);
                 let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
                 for (c, sums) in inner.iter_mut().zip(&sums.inner) {
                     *c ^= sums[0];
@@ -110,12 +175,12 @@ pub fn send<R: Ring, C: CotSender>(
                 let leaf_sums = sums.leaf.map(wire::pack);
                 let mut right = Block::ZERO;
                 if hashed {
-                    *last = pads[part.tree][0] ^ leaf_sums[0];
-                    right = pads[part.tree][1] ^ leaf_sums[1];
+                    *last = self.pads[part.tree][0] ^ leaf_sums[0];
+                    right = self.pads[part.tree][1] ^ leaf_sums[1];
                 } else {
                     *last ^= leaf_sums[0];
                 }
-                (right, sums.leaf[0] + sums.leaf[1] - beta[part.tree])
+                (right, sums.leaf[0] + sums.leaf[1] - self.beta[part.tree])
             })
             .unzip();
         for part in parts {
@@ -125,9 +190,8 @@ pub fn send<R: Ring, C: CotSender>(
             channel.send_blocks(&last)?;
             wire::send(&psi, channel)?;
         }
-        channel.flush()?;
+        channel.flush()
     }
-    Ok(())
 }
 
 /// P2: rebuilds the trees into `leaves`, its vectors `m`, and returns its places; `beta[tree]` is its part of the value.
@@ -150,91 +214,135 @@ pub fn receive<R: Ring, C: CotReceiver>(
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<usize>>> {
     assert_eq!(beta.len(), forest.trees(), "one value for each tree");
-    let alphas = if prgs.growth() == Growth::Ggm {
+    if prgs.growth() == Growth::Ggm {
         let Points::Chosen(alphas) = points else {
             panic!("points for GGM trees");
         };
         spfss::receive(forest, prgs, alphas, beta, leaves, ot, channel)?;
-        Zeroizing::new(alphas.to_vec())
-    } else {
-        receive_half((forest, prgs), points, beta, leaves, ot, channel)?
-    };
-    if prgs.clears_leaves() {
-        for (tree, alpha) in alphas.iter().enumerate() {
-            let place = &mut leaves[forest.leaves_of(tree)][*alpha];
-            *place = R::from_block((wire::pack(*place) & !Block::ONE) | Block::ONE);
+        if prgs.clears_leaves() {
+            for (tree, alpha) in alphas.iter().enumerate() {
+                carry(&mut leaves[forest.leaves_of(tree)][*alpha]);
+            }
         }
+        return Ok(Zeroizing::new(alphas.to_vec()));
     }
-    Ok(alphas)
+    let mut trees = Receiver::begin(forest, prgs, points, beta, ot, channel)?;
+    while let Some(run) = trees.next_run(forest) {
+        let leaves = &mut leaves[forest.leaves_of_run(&run)];
+        trees.rebuild_next((forest, prgs), leaves, channel)?;
+    }
+    Ok(trees.alphas)
 }
 
-fn receive_half<R: Ring, C: CotReceiver>(
-    (forest, prgs): (&Forest, &TreePrgs),
-    points: Points<'_>,
-    beta: &[R],
-    leaves: &mut [R],
-    ot: &mut flavour::Receiver<C>,
-    channel: &mut Channel,
-) -> Result<Zeroizing<Vec<usize>>> {
-    let hashed = prgs.growth() == Growth::PseudoCorrelated;
-    // Steps 1 and 2
-    let mut rows = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
-    let (choices, alphas) = match points {
-        Points::Random => {
-            let mut choices = Zeroizing::new(vec![0; bits::bytes_for(rows.len())]);
-            ot.correlated(&mut choices, &mut rows, channel)?;
-            let alphas = Zeroizing::new(alphas(forest, &choices));
-            (choices, alphas)
+/// P2's half-trees, received and rebuilt a few at a time.
+pub(crate) struct Receiver<R: Ring> {
+    /// The punctured leaf of each tree.
+    pub(crate) alphas: Zeroizing<Vec<usize>>,
+    /// `r_l` of each level of each tree.
+    choices: Zeroizing<Vec<u8>>,
+    /// `t_l`.
+    rows: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: the pad of each last level.
+    pads: Zeroizing<Vec<Block>>,
+    beta: Zeroizing<Vec<R>>,
+    next: usize,
+}
+
+impl<R: Ring> Receiver<R> {
+    /// Steps 1 and 2, for all trees.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub(crate) fn begin<C: CotReceiver>(
+        forest: &Forest,
+        prgs: &TreePrgs,
+        points: Points<'_>,
+        beta: &[R],
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let mut rows = Zeroizing::new(vec![Block::ZERO; forest.levels()]);
+        let (choices, alphas) = match points {
+            Points::Random => {
+                let mut choices = Zeroizing::new(vec![0; bits::bytes_for(rows.len())]);
+                ot.correlated(&mut choices, &mut rows, channel)?;
+                let alphas = Zeroizing::new(alphas(forest, &choices));
+                (choices, alphas)
+            }
+            Points::Chosen(alphas) => {
+                let choices = Zeroizing::new(rot::choices(forest, alphas));
+                ot.correlated_chosen(&choices, &mut rows, channel)?;
+                (choices, Zeroizing::new(alphas.to_vec()))
+            }
+        };
+        let mut pads = Zeroizing::new(Vec::new());
+        if prgs.growth() == Growth::PseudoCorrelated {
+            pads = last_rows(forest, &rows);
+            ot.hash(&mut pads);
         }
-        Points::Chosen(alphas) => {
-            let choices = Zeroizing::new(rot::choices(forest, alphas));
-            ot.correlated_chosen(&choices, &mut rows, channel)?;
-            (choices, Zeroizing::new(alphas.to_vec()))
-        }
-    };
-    let mut pads = Zeroizing::new(Vec::new());
-    if hashed {
-        *pads = last_rows(forest, &rows).to_vec();
-        ot.hash(&mut pads);
+        Ok(Self {
+            alphas,
+            choices,
+            rows,
+            pads,
+            beta: Zeroizing::new(beta.to_vec()),
+            next: 0,
+        })
     }
-    // Steps 3 and 4
-    let mut parts = forest.split(leaves, &mut rows);
-    let mut corrections = Vec::new();
-    for parts in batches(&mut parts) {
-        let mut left: Vec<Block> = Vec::new();
-        for part in &mut *parts {
-            corrections.resize(part.levels.len(), Block::ZERO);
-            channel.recv_blocks(&mut corrections)?;
-            if hashed {
-                // The left message of the last level is for a pad, not for the row itself.
-                let row = part.levels.last_mut().expect("a tree has a level");
-                *row = pads[part.tree];
-                left.extend(corrections.last());
-            }
-            for (row, c) in part.levels.iter_mut().zip(&corrections) {
-                *row ^= *c;
-            }
-        }
-        let mut psi = vec![R::ZERO; parts.len()];
+
+    /// The trees that come next; none if all are done.
+    pub(crate) fn next_run(&self, forest: &Forest) -> Option<Range<usize>> {
+        let run = forest.run_from(self.next, LEAVES_AT_ONCE);
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// Steps 3 and 4 for the trees that come next.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs, or a tree is not complete.
+    ///
+    /// # Errors
+    /// If the channel fails, or P1 sent what is no element of the ring.
+    pub(crate) fn rebuild_next(
+        &mut self,
+        (forest, prgs): (&Forest, &TreePrgs),
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let run = self.next_run(forest).expect("trees that are left");
+        self.next = run.end;
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        let rows = &mut self.rows[forest.levels_of_run(&run)];
+        let mut corrections = vec![Block::ZERO; rows.len()];
+        channel.recv_blocks(&mut corrections)?;
+        let mut psi = vec![R::ZERO; run.len()];
         if hashed {
-            let mut right = vec![Block::ZERO; parts.len()];
+            let mut right = vec![Block::ZERO; run.len()];
             channel.recv_blocks(&mut right)?;
-            for ((part, left), right) in parts.iter_mut().zip(left).zip(right) {
-                let choice = bits::bit(&choices, forest.levels_of(part.tree).end - 1);
-                let row = part.levels.last_mut().expect("a tree has a level");
-                *row ^= Block::select_mask(choice) & (left ^ right);
-            }
             wire::recv(
                 &mut psi,
                 "the masked sum of a tree is not in canonical form",
                 channel,
             )?;
+            let first = forest.levels_of_run(&run).start;
+            for (tree, right) in run.clone().zip(right) {
+                // On the last level a pad stands in place of the row, and the choice says for which message.
+                let place = forest.levels_of(tree).end - 1;
+                let choice = bits::bit(&self.choices, place);
+                let left = &mut corrections[place - first];
+                *left ^= Block::select_mask(choice) & (*left ^ right);
+                rows[place - first] = self.pads[tree];
+            }
         }
-        parts
-            .par_iter_mut()
+        for (row, c) in rows.iter_mut().zip(&corrections) {
+            *row ^= *c;
+        }
+        forest
+            .split_run(run, leaves, rows)
+            .into_par_iter()
             .zip(psi)
             .for_each_init(Scratch::default, |scratch, (part, psi)| {
-                let alpha = alphas[part.tree];
+                let alpha = self.alphas[part.tree];
                 let (last, inner) = part.levels.split_last().expect("a tree has a level");
                 let sums = PuncturedSums {
                     alpha,
@@ -245,13 +353,21 @@ fn receive_half<R: Ring, C: CotReceiver>(
                 let (others, _) =
                     ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
                 part.leaves[alpha] = if hashed {
-                    psi - beta[part.tree] - others
+                    psi - self.beta[part.tree] - others
                 } else {
                     others
                 };
+                if prgs.clears_leaves() {
+                    carry(&mut part.leaves[alpha]);
+                }
             });
+        Ok(())
     }
-    Ok(alphas)
+}
+
+/// Sets the lowest bit, where all other leaves have it clear.
+fn carry<R: Ring>(leaf: &mut R) {
+    *leaf = R::from_block(wire::pack(*leaf) | Block::ONE);
 }
 
 /// The rows of the last level of each tree.
@@ -268,24 +384,4 @@ fn alphas(forest: &Forest, choices: &[u8]) -> Vec<usize> {
         })
     };
     (0..forest.trees()).map(alpha).collect()
-}
-
-/// The trees in runs of about [`LEAVES_AT_ONCE`] leaves.
-fn batches<'a, 'b, L, S>(
-    mut parts: &'a mut [Part<'b, L, S>],
-) -> impl Iterator<Item = &'a mut [Part<'b, L, S>]> {
-    std::iter::from_fn(move || {
-        let mut leaves = 0;
-        let enough = |part: &Part<'b, L, S>| {
-            leaves += part.leaves.len();
-            leaves >= LEAVES_AT_ONCE
-        };
-        let end = parts
-            .iter()
-            .position(enough)
-            .map_or(parts.len(), |at| at + 1);
-        let (run, rest) = std::mem::take(&mut parts).split_at_mut(end);
-        parts = rest;
-        (!run.is_empty()).then_some(run)
-    })
 }

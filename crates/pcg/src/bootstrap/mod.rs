@@ -17,9 +17,10 @@
 //! so that `w - v = (c - b)*C + r - m = (a*C + mu)*x = u*x`. The 2019 paper's `c = a*x + b` is the base: what an
 //! earlier round kept back, or for the first round what [`crate::vole`] or [`crate::cot`] made by other means.
 //!
-//! A round is set up as a whole: both parties hold the leaves of its trees (`m`, `r`), and the sums of `C` are formed as the
-//! outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n` elements and
-//! some more, and 12 bytes a point for the arrangement.
+//! A malicious round is set up as a whole: both parties hold the leaves of its trees (`m`, `r`), and the sums of `C` are
+//! formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n`
+//! elements and some more, and 13 bytes a point for the arrangement. A semi-honest round with regular noise on
+//! half-trees is made as it is drawn, some trees at a time, in memory for these.
 //!
 //! Security: that of the plan. A malicious round hands out nothing, not even to the next round, before its check has
 //! passed; a failed call leaves nothing behind.
@@ -29,9 +30,12 @@
 mod cost;
 mod plan;
 mod rounds;
+mod shares;
 
 pub use cost::Link;
 pub use plan::{Base, ETA, Kind, Plan, PlanError, Wishes};
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
@@ -44,10 +48,11 @@ use crate::{
     Noise, check,
     correlation::{Correlation, Pairs, Places},
     lpn::LocalCode,
-    mpfss::{self, Assignment, Layout, Public, Shares},
-    single::Points,
+    mpfss::{self, Assignment, Layout, Public},
+    single::{self, Points},
 };
 use rounds::{Round, Rounds};
+use shares::Shares;
 
 /// Outputs that one task of the thread pool expands.
 const TASK: usize = 48 * 64;
@@ -60,6 +65,8 @@ pub(crate) struct ValueHolder<K: Correlation> {
     /// The base of the next round; emptied while a round is under way, so that a failed one leaves nothing.
     base: Option<Pairs<K>>,
     expansion: Option<ValueExpansion<K>>,
+    /// Where the leaves of the last round were, to be used again.
+    memory: Option<Buffer<K::Ring>>,
 }
 
 /// The holder of `x`.
@@ -70,6 +77,8 @@ pub(crate) struct KeyHolder<K: Correlation> {
     ot: flavour::Sender<K::KeyOt>,
     base: Option<Buffer<K::Ring>>,
     expansion: Option<KeyExpansion<K>>,
+    /// Where the leaves of the last round were, to be used again.
+    memory: Option<Buffer<K::Ring>>,
 }
 
 /// A value holder's round that has been set up.
@@ -79,7 +88,7 @@ struct ValueExpansion<K: Correlation> {
     base: Pairs<K>,
     k: usize,
     /// `m`.
-    shares: Shares<K::Ring>,
+    shares: Shares<K::Ring, single::Receiver<K::Ring>>,
     /// `mu`: the places in ascending order, with their values.
     noise: Noises<K::Base>,
     next: usize,
@@ -96,7 +105,7 @@ struct KeyExpansion<K: Correlation> {
     base: Buffer<K::Ring>,
     k: usize,
     /// `r`.
-    shares: Shares<K::Ring>,
+    shares: Shares<K::Ring, single::Sender<K::Ring>>,
     next: usize,
     end: usize,
 }
@@ -120,6 +129,7 @@ impl<K: Correlation> ValueHolder<K> {
             ot,
             base: Some(base),
             expansion: None,
+            memory: None,
         }
     }
 
@@ -132,11 +142,11 @@ impl<K: Correlation> ValueHolder<K> {
     /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
     pub(crate) fn extend<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
         while out.count() > 0 {
-            let n = out.count().min(self.prepare(channel)?);
+            let round = self.round(channel)?.expect("more than was planned");
+            let n = out.count().min(round.end - round.next);
             let now;
             (now, out) = out.split_at(n);
-            let round = self.expansion.as_mut().expect("a prepared round");
-            round.expand(now);
+            round.expand(now, channel)?;
         }
         Ok(())
     }
@@ -147,20 +157,28 @@ impl<K: Correlation> ValueHolder<K> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        loop {
-            let ready = self.expansion.as_ref().map_or(0, |e| e.end - e.next);
-            if ready > 0 || self.rounds.finished() {
-                return Ok(ready);
+        let Some(round) = self.round(channel)? else {
+            return Ok(0);
+        };
+        round.shares.make_all(channel)?;
+        Ok(round.end - round.next)
+    }
+
+    /// The round under way, or the next one; none if the plan's total has been drawn.
+    fn round(&mut self, channel: &mut Channel) -> Result<Option<&mut ValueExpansion<K>>> {
+        while self.expansion.as_ref().is_none_or(|e| e.next == e.end) {
+            if self.rounds.finished() {
+                return Ok(None);
             }
             self.next_round(channel)?;
         }
+        Ok(self.expansion.as_mut())
     }
 
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
-        let old = self
-            .expansion
-            .take()
-            .map(|expansion| expansion.shares.into_leaves());
+        if let Some(old) = self.expansion.take() {
+            self.memory = old.shares.into_leaves();
+        }
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -171,13 +189,17 @@ impl<K: Correlation> ValueHolder<K> {
         } = self.rounds.next();
         let spare = &base[step.set.k..];
         K::feed_value(&mut self.ot, spare);
-        if self.rounds.checked() {
+        let checked = self.rounds.checked();
+        if checked {
             channel.bind();
         }
+        let public = Public {
+            layout: &layout,
+            prgs: &prgs,
+        };
         // Setup, step 1; of half-trees over whole blocks, step 2 draws the positions
         let mut noise = Noises(Vec::new());
-        let drawn = layout.is_regular() && prgs.growth() != crate::ggm::Growth::Ggm;
-        let assignment = (!drawn).then(|| {
+        let assignment = (!public.draws_points()).then(|| {
             noise = sample_noise::<K>(&layout, step.set.t, &mut self.rng);
             let places: Zeroizing<Vec<_>> =
                 Zeroizing::new(noise.0.iter().map(|(place, _)| *place).collect());
@@ -190,33 +212,34 @@ impl<K: Correlation> ValueHolder<K> {
                 .collect(),
             None => (0..step.trees).map(|_| K::noise(&mut self.rng)).collect(),
         });
-        // Setup, step 2
-        let (leaves, alphas) = mpfss::receive::<K>(
-            Public {
-                layout: &layout,
-                prgs: &prgs,
-            },
-            assignment
-                .as_ref()
-                .map_or(Points::Random, |a| Points::Chosen(&a.alphas)),
-            &values,
-            spare,
-            layout.leaves(old),
-            &mut self.ot,
-            channel,
-        )?;
-        // Setup, step 3
-        if self.rounds.checked() {
-            check::value_holder(
-                context,
-                layout.forest(),
-                &alphas,
-                &values,
-                &leaves,
-                K::value_mask(&base[..step.need]),
-                &mut self.rng,
-                channel,
-            )?;
+        let points = match &assignment {
+            Some(assignment) => Points::Chosen(&assignment.alphas),
+            None => Points::Random,
+        };
+        // Setup, steps 2 and 3
+        let ot = &mut self.ot;
+        let (shares, alphas);
+        if public.draws_points() && !checked {
+            let trees = mpfss::begin_receive::<K>(public, points, &values, spare, ot, channel)?;
+            alphas = trees.alphas.clone();
+            shares = Shares::drawn(Arc::clone(&layout), trees, prgs);
+        } else {
+            let leaves = layout.leaves(self.memory.take());
+            let made = mpfss::receive::<K>(public, points, &values, spare, leaves, ot, channel)?;
+            alphas = made.1;
+            if checked {
+                check::value_holder(
+                    context,
+                    layout.forest(),
+                    &alphas,
+                    &values,
+                    &made.0,
+                    K::value_mask(&base[..step.need]),
+                    &mut self.rng,
+                    channel,
+                )?;
+            }
+            shares = Shares::kept(Arc::clone(&layout), made.0);
         }
         match &assignment {
             Some(assignment) => noise.drop_points(&assignment.dropped),
@@ -230,14 +253,14 @@ impl<K: Correlation> ValueHolder<K> {
             code,
             base,
             k: step.set.k,
-            shares: Shares::new(layout, leaves),
+            shares,
             noise,
             next: 0,
             end: step.keep + step.deliver,
         };
         // The base of the next round
         let mut kept = Buffer::zeroed(step.keep);
-        expansion.expand(&mut kept[..]);
+        expansion.expand(&mut kept[..], channel)?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
         Ok(())
@@ -265,6 +288,7 @@ impl<K: Correlation> KeyHolder<K> {
             ot,
             base: Some(base),
             expansion: None,
+            memory: None,
         }
     }
 
@@ -277,11 +301,11 @@ impl<K: Correlation> KeyHolder<K> {
     /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
     pub(crate) fn extend(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         while !w.is_empty() {
-            let n = w.len().min(self.prepare(channel)?);
+            let round = self.round(channel)?.expect("more than was planned");
+            let n = w.len().min(round.end - round.next);
             let now;
             (now, w) = w.split_at_mut(n);
-            let round = self.expansion.as_mut().expect("a prepared round");
-            round.expand(now);
+            round.expand(now, channel)?;
         }
         Ok(())
     }
@@ -291,20 +315,28 @@ impl<K: Correlation> KeyHolder<K> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        loop {
-            let ready = self.expansion.as_ref().map_or(0, |e| e.end - e.next);
-            if ready > 0 || self.rounds.finished() {
-                return Ok(ready);
+        let Some(round) = self.round(channel)? else {
+            return Ok(0);
+        };
+        round.shares.make_all(channel)?;
+        Ok(round.end - round.next)
+    }
+
+    /// The round under way, or the next one; none if the plan's total has been drawn.
+    fn round(&mut self, channel: &mut Channel) -> Result<Option<&mut KeyExpansion<K>>> {
+        while self.expansion.as_ref().is_none_or(|e| e.next == e.end) {
+            if self.rounds.finished() {
+                return Ok(None);
             }
             self.next_round(channel)?;
         }
+        Ok(self.expansion.as_mut())
     }
 
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
-        let old = self
-            .expansion
-            .take()
-            .map(|expansion| expansion.shares.into_leaves());
+        if let Some(old) = self.expansion.take() {
+            self.memory = old.shares.into_leaves();
+        }
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
             step,
@@ -315,51 +347,44 @@ impl<K: Correlation> KeyHolder<K> {
         } = self.rounds.next();
         let spare = &base[step.set.k..];
         K::feed_key(&mut self.ot, spare)?;
-        if self.rounds.checked() {
+        let checked = self.rounds.checked();
+        if checked {
             channel.bind();
         }
-        // Setup, step 2
-        let drawn = layout.is_regular() && prgs.growth() != crate::ggm::Growth::Ggm;
-        let leaves = mpfss::send::<K>(
-            Public {
-                layout: &layout,
-                prgs: &prgs,
-            },
-            if drawn {
-                Points::Random
-            } else {
-                Points::Chosen(&[])
-            },
-            self.x,
-            spare,
-            layout.leaves(old),
-            &mut self.rng,
-            &mut self.ot,
-            channel,
-        )?;
-        // Setup, step 3
-        if self.rounds.checked() {
-            check::key_holder(
-                context,
-                layout.forest(),
-                self.x,
-                &leaves,
-                K::key_mask(&base[..step.need]),
-                &mut self.rng,
-                channel,
-            )?;
-        }
+        let public = Public {
+            layout: &layout,
+            prgs: &prgs,
+        };
+        let points = if public.draws_points() {
+            Points::Random
+        } else {
+            Points::Chosen(&[])
+        };
+        // Setup, steps 2 and 3
+        let (x, rng, ot) = (self.x, &mut self.rng, &mut self.ot);
+        let shares = if public.draws_points() && !checked {
+            let trees = mpfss::begin_send::<K>(public, points, x, spare, rng, ot, channel)?;
+            Shares::drawn(Arc::clone(&layout), trees, prgs)
+        } else {
+            let leaves = layout.leaves(self.memory.take());
+            let leaves = mpfss::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
+            if checked {
+                let mask = K::key_mask(&base[..step.need]);
+                check::key_holder(context, layout.forest(), x, &leaves, mask, rng, channel)?;
+            }
+            Shares::kept(Arc::clone(&layout), leaves)
+        };
         let mut expansion = KeyExpansion::<K> {
             code,
             base,
             k: step.set.k,
-            shares: Shares::new(layout, leaves),
+            shares,
             next: 0,
             end: step.keep + step.deliver,
         };
         // The base of the next round
         let mut kept = Buffer::zeroed(step.keep);
-        expansion.expand(&mut kept);
+        expansion.expand(&mut kept, channel)?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
         Ok(())
@@ -397,10 +422,10 @@ impl<B: Ring> Noises<B> {
 
 impl<K: Correlation> ValueExpansion<K> {
     /// Expand, step i, for the next outputs.
-    fn expand<P: Places<K>>(&mut self, mut out: P) {
+    fn expand<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
         while out.count() > 0 {
             let first = self.next;
-            let shares = self.shares.at(first, out.count());
+            let shares = self.shares.at(first, out.count(), channel)?;
             self.next += shares.len();
             let table = &self.base[..self.k];
             let mut tasks = Vec::with_capacity(shares.len().div_ceil(TASK));
@@ -424,15 +449,16 @@ impl<K: Correlation> ValueExpansion<K> {
             };
             tasks.into_par_iter().for_each(expand);
         }
+        Ok(())
     }
 }
 
 impl<K: Correlation> KeyExpansion<K> {
     /// Expand, step i, for the next outputs.
-    fn expand(&mut self, mut w: &mut [K::Ring]) {
+    fn expand(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         while !w.is_empty() {
             let first = self.next;
-            let shares = self.shares.at(first, w.len());
+            let shares = self.shares.at(first, w.len(), channel)?;
             self.next += shares.len();
             let table = &self.base[..self.k];
             let now;
@@ -447,6 +473,7 @@ impl<K: Correlation> KeyExpansion<K> {
                     });
                 });
         }
+        Ok(())
     }
 }
 
@@ -464,3 +491,6 @@ impl<K: Correlation> Drop for KeyHolder<K> {
         self.x.zeroize();
     }
 }
+
+#[cfg(test)]
+mod tests;

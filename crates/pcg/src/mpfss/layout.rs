@@ -1,7 +1,5 @@
 //! Which tree covers which point of the domain: steps 1 and 2 of Protocols 4 and 5.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 use volery_field::Ring;
 use volery_primitives::{Block, cuckoo, pages::Buffer};
@@ -11,7 +9,7 @@ use crate::{Noise, forest::Forest};
 
 /// Points whose leaves are added up together: so few that their sums stay in the cache, so many that each tree has
 /// some leaves in a row for them.
-const TILE: usize = 1 << 16;
+pub(crate) const TILE: usize = 1 << 16;
 
 /// The point of a spare leaf.
 const SPARE: u32 = u32::MAX;
@@ -242,7 +240,7 @@ impl Layout {
     ///
     /// # Panics
     /// If `leaves` are not those of the forest, `sums` is not a whole number of tiles, or the tile does not exist.
-    fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
+    pub(crate) fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
         let Kind::Cuckoo { points, tiles, .. } = &self.kind else {
             return;
         };
@@ -281,61 +279,6 @@ fn for_each_bin(hasher: &cuckoo::Hasher, n: usize, mut visit: impl FnMut(usize, 
     }
 }
 
-/// The expansion of a party's leaves: its share at each point of the domain, in order.
-pub(crate) struct Shares<R: Ring> {
-    layout: Arc<Layout>,
-    leaves: Buffer<R>,
-    /// The shares at the points of some tiles, where leaves have to be added up.
-    window: Buffer<R>,
-    /// The first of these tiles, and how many there are.
-    tiles: std::ops::Range<usize>,
-}
-
-impl<R: Ring> Shares<R> {
-    /// Tiles that are added up at a time.
-    const WINDOW: usize = 2;
-
-    pub(crate) fn new(layout: Arc<Layout>, leaves: Buffer<R>) -> Self {
-        assert_eq!(
-            leaves.len(),
-            layout.forest.leaves(),
-            "one place for each leaf"
-        );
-        Self {
-            layout,
-            leaves,
-            window: Buffer::default(),
-            tiles: 0..0,
-        }
-    }
-
-    /// The memory of the leaves, to be used again.
-    pub(crate) fn into_leaves(self) -> Buffer<R> {
-        self.leaves
-    }
-
-    /// The shares at some points from `first` on, at most `count` and at least one.
-    ///
-    /// # Panics
-    /// If `first` is outside the domain.
-    pub(crate) fn at(&mut self, first: usize, count: usize) -> &[R] {
-        if self.layout.is_regular() {
-            return &self.leaves[first..first + count];
-        }
-        let tile = first / TILE;
-        if !self.tiles.contains(&tile) {
-            if self.window.is_empty() {
-                self.window = Buffer::zeroed(Self::WINDOW * TILE);
-            }
-            self.layout.add_up(&self.leaves, tile, &mut self.window);
-            self.tiles = tile..tile + Self::WINDOW;
-        }
-        let from = first - self.tiles.start * TILE;
-        let to = self.window.len().min(from + count);
-        &self.window[from..to]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use volery_field::Z64;
@@ -363,10 +306,10 @@ mod tests {
                         Z64::ONE;
                 }
             }
-            let layout = Arc::new(layout);
-            let mut shares = Shares::new(layout, leaves);
+            let mut shares = vec![Z64::ZERO; n.next_multiple_of(TILE)];
+            layout.add_up(&leaves, 0, &mut shares);
             for x in 0..n {
-                let value = shares.at(x, 1)[0];
+                let value = shares[x];
                 let expected = if wanted.contains(&x) {
                     Z64::ONE
                 } else {

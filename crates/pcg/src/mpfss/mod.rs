@@ -9,7 +9,7 @@
 //! 3b.          <---- d_l = z_l - u_l ----
 //!    beta1_l = w_l + d_l*x                beta2_l = -v_l,   so that beta1_l + beta2_l = z_l*x
 //! 4. ------------------------ a single-point correlation (single) in each tree ------------------------
-//! Expand: r, the sum over the trees       m, likewise    (`Shares`)
+//! Expand: r, the sum over the trees       m, likewise
 //! ```
 //!
 //! such that `r - m` is `y_j*x` at point `i_j` and zero elsewhere: `r` is P1's share, `m` the negative of P2's. Where the
@@ -31,7 +31,7 @@
 
 mod layout;
 
-pub(crate) use layout::Shares;
+pub(crate) use layout::TILE;
 pub use layout::{Assignment, Cells, Layout};
 
 use volery_channel::{Channel, Result};
@@ -41,7 +41,7 @@ use zeroize::Zeroizing;
 
 use crate::{
     correlation::Correlation,
-    ggm::TreePrgs,
+    ggm::{Growth, TreePrgs},
     single::{self, Points},
 };
 
@@ -52,6 +52,14 @@ pub struct Public<'a> {
     pub layout: &'a Layout,
     /// The trees' PRGs.
     pub prgs: &'a TreePrgs,
+}
+
+impl Public<'_> {
+    /// Whether the points follow from the choice bits of the trees' OTs: half-trees, each over a block of its own.
+    #[must_use]
+    pub fn draws_points(&self) -> bool {
+        self.layout.is_regular() && self.prgs.growth() != Growth::Ggm
+    }
 }
 
 /// P1: the leaves of its trees, the sums of which over each point are its share of the function. `spare` holds the `w_l`, where
@@ -80,6 +88,40 @@ pub fn send<K: Correlation>(
     let beta = K::key_shares(x, spare, forest.trees(), channel)?; // step 3b: beta_1
     single::send((forest, prgs), points, &beta, &mut leaves, rng, ot, channel)?; // step 4
     Ok(leaves)
+}
+
+/// P1: as [`send`], on half-trees that are grown and sent later, a few at a time.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) fn begin_send<K: Correlation>(
+    Public { layout, prgs }: Public<'_>,
+    points: Points<'_>,
+    x: K::Ring,
+    spare: &[K::Ring],
+    rng: &mut Prg,
+    ot: &mut flavour::Sender<K::KeyOt>,
+    channel: &mut Channel,
+) -> Result<single::Sender<K::Ring>> {
+    let forest = layout.forest();
+    let beta = K::key_shares(x, spare, forest.trees(), channel)?; // step 3b: beta_1
+    single::Sender::begin(forest, prgs, points, &beta, rng, ot, channel) // step 4
+}
+
+/// P2: as [`receive`], on half-trees that are received and rebuilt later, a few at a time.
+///
+/// # Errors
+/// As [`receive`].
+pub(crate) fn begin_receive<K: Correlation>(
+    Public { layout, prgs }: Public<'_>,
+    points: Points<'_>,
+    values: &[K::Base],
+    spare: &[K::Pair],
+    ot: &mut flavour::Receiver<K::ValueOt>,
+    channel: &mut Channel,
+) -> Result<single::Receiver<K::Ring>> {
+    let beta = K::value_shares(values, spare, channel)?; // steps 3a and 3b: beta_2
+    single::Receiver::begin(layout.forest(), prgs, points, &beta, ot, channel) // step 4
 }
 
 /// P2: the leaves of its trees, the sums of which over each point are the negative of its share of the function, and the
@@ -111,8 +153,6 @@ pub fn receive<K: Correlation>(
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use std::sync::Arc;
-
     use volery_channel::{SessionId, run_two_parties};
     use volery_field::{ExtensionOf, Fp61, Gf128, Ring, Z64};
     use volery_ot::{CotReceiver, CotSender, ideal};
@@ -125,13 +165,19 @@ mod tests {
         stock,
     };
 
-    fn regular(blocks: usize, size: usize) -> Arc<Layout> {
-        Arc::new(Layout::regular(blocks, size))
+    /// A share for each point, from one for each leaf.
+    fn shares<R: Ring>(layout: &Layout, leaves: Buffer<R>) -> Buffer<R> {
+        if layout.is_regular() {
+            return leaves;
+        }
+        let mut sums = Buffer::zeroed(layout.n().next_multiple_of(TILE));
+        layout.add_up(&leaves, 0, &mut sums);
+        sums
     }
 
     /// Functionality 9, and Fig. 4, against a plain table. The trees' OTs are the dealer's.
     fn check<K: Correlation>(
-        layout: &Arc<Layout>,
+        layout: &Layout,
         trees: Trees,
         points: Option<&[usize]>,
         x: K::Ring,
@@ -223,17 +269,14 @@ mod tests {
             let point = layout.point_of(tree, alphas[tree]).unwrap();
             table[point] = x.mul_base(values[tree]);
         }
-        let (mut r, mut m) = (
-            Shares::new(layout.clone(), r),
-            Shares::new(layout.clone(), m),
-        );
+        let (r, m) = (shares(layout, r), shares(layout, m));
         for point in 0..layout.n() {
-            let difference = r.at(point, 1)[0] - m.at(point, 1)[0];
+            let difference = r[point] - m[point];
             assert!(difference == table[point], "point {point}");
         }
     }
 
-    fn vole<R: Ring>(layout: &Arc<Layout>, trees: Trees, points: Option<&[usize]>) {
+    fn vole<R: Ring>(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
         let (sender, receiver) = ideal::pair(Block::from(3), Block::from(1));
         let x = R::random(&mut Prg::new(Block::from(30)));
         check::<Vole<R>>(
@@ -246,7 +289,7 @@ mod tests {
         );
     }
 
-    fn cot(layout: &Arc<Layout>, trees: Trees, points: Option<&[usize]>) {
+    fn cot(layout: &Layout, trees: Trees, points: Option<&[usize]>) {
         let delta = Prg::new(Block::from(30)).block() | Block::ONE;
         let (mut dealer_v, mut dealer_w) = ideal::pair(delta, Block::from(1));
         let (mut nowhere, _) = Channel::memory_pair();
@@ -266,7 +309,7 @@ mod tests {
         check::<Cot>(layout, trees, points, Gf128::new(delta), sender, receiver);
     }
 
-    fn check_all(layout: &Arc<Layout>, points: Option<&[usize]>) {
+    fn check_all(layout: &Layout, points: Option<&[usize]>) {
         for trees in [Trees::Ggm, Trees::Half] {
             if points.is_none() && trees == Trees::Ggm {
                 continue;
@@ -280,14 +323,14 @@ mod tests {
 
     #[test]
     fn shares_add_up_to_the_table() {
-        check_all(&regular(0, 8), Some(&[]));
-        check_all(&regular(1, 2), Some(&[1]));
-        check_all(&regular(5, 8), Some(&[0, 15, 17, 30, 39]));
+        check_all(&Layout::regular(0, 8), Some(&[]));
+        check_all(&Layout::regular(1, 2), Some(&[1]));
+        check_all(&Layout::regular(5, 8), Some(&[0, 15, 17, 30, 39]));
         for (blocks, size) in [(0, 8), (1, 2), (5, 8), (3, 64), (70, 4096)] {
-            check_all(&regular(blocks, size), None);
+            check_all(&Layout::regular(blocks, size), None);
         }
         for (n, t) in [(1, 1), (64, 7), (1009, 20), (5000, 100)] {
-            let layout = Arc::new(Layout::cuckoo(n, t, 40, Block::from(6), Cells::Complete));
+            let layout = Layout::cuckoo(n, t, 40, Block::from(6), Cells::Complete);
             let points: Vec<_> = (0..t).map(|j| j * (n / t)).collect();
             check_all(&layout, Some(&points));
             check_all(&layout, Some(&points[..t / 2]));
@@ -298,17 +341,17 @@ mod tests {
     #[test]
     fn trees_that_are_not_complete() {
         for (blocks, points) in [((1, 1), &[0][..]), ((3, 5), &[4, 5, 12])] {
-            let layout = regular(blocks.0, blocks.1);
+            let layout = Layout::regular(blocks.0, blocks.1);
             vole::<Fp61>(&layout, Trees::Ggm, Some(points));
             cot(&layout, Trees::Ggm, Some(points));
         }
-        let layout = Arc::new(Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact));
+        let layout = Layout::cuckoo(1009, 20, 40, Block::from(6), Cells::Exact);
         vole::<Z64>(&layout, Trees::Ggm, Some(&[3, 500, 1008]));
     }
 
     #[test]
     #[should_panic(expected = "a parent has two children")]
     fn half_trees_must_be_complete() {
-        cot(&regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
+        cot(&Layout::regular(3, 5), Trees::Half, Some(&[4, 5, 12]));
     }
 }
