@@ -3,21 +3,22 @@
 //! One pipeline, generic over the ring:
 //!
 //! ```text
-//! ggm ──> rot ──────> spfss ───> mpfss ───> bootstrap <── lpn        vole
-//! tree    Protocol 2  Protocol 3 Protocol 5 Protocol 6,   code, sets base by gilboa,
-//!                                           round by round           the stream a user draws from
+//! ggm ──┬─> rot ──> spfss ──┬─> single ──> mpfss ──> check ──> bootstrap <── lpn          vole, cot
+//! trees │   Protocols 2, 3  │   Fig. 6     Protocol 5, App. C   Protocol 6,   code, sets  base by other means,
+//!       └─> half-trees ─────┘              Fig. 7               Figs. 8, 9                the stream a user draws from
 //! ```
 //!
-//! Protocol numbers are those of *Distributed Vector-OLE* (Schoppmann, Gascón, Reichert, Raykova, CCS 2019). The
-//! letters of the papers are mapped in `docs/notation.md`.
+//! Protocol numbers are those of *Distributed Vector-OLE* (Schoppmann, Gascón, Reichert, Raykova, CCS 2019), figures and
+//! appendices those of *Ferret* (Yang, Weng, Lan, Zhang, Wang, CCS 2020). The letters of the papers are mapped in
+//! `docs/notation.md`. What is special about a kind of correlation is in [`correlation`].
 //!
 //! | computes | talks |
 //! |---|---|
-//! | [`ggm`], [`pprf`], [`lpn`], [`forest`], [`mpfss::Layout`], [`Plan`] | [`rot`], [`spfss`], [`mpfss`], [`gilboa`], [`chosen`], [`bootstrap`], [`vole`] |
+//! | [`ggm`], [`pprf`], [`lpn`], [`forest`], [`correlation`], [`mpfss::Layout`], [`Plan`] | [`rot`], [`spfss`], [`single`], [`mpfss`], [`check`], [`gilboa`], [`chosen`], [`bootstrap`], [`vole`], [`cot`] |
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;
-pub(crate) mod check;
+pub mod check;
 pub mod chosen;
 pub mod correlation;
 pub mod cot;

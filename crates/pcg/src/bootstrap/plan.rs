@@ -218,7 +218,7 @@ impl Plan {
             .collect();
         let mut best = match wishes.total {
             Some(total) if total <= DIRECT && wishes.set.is_none() => {
-                Some(plan.from_base(total, wishes.link))
+                Some(plan.way_from_base(total, wishes.link))
             }
             _ => None,
         };
@@ -469,7 +469,7 @@ impl Plan {
     }
 
     /// The cheapest way to make `need` correlations without a round.
-    fn from_base(&self, need: u64, link: Link) -> Way {
+    fn way_from_base(&self, need: u64, link: Link) -> Way {
         let ways = self.kind.bases().into_iter().map(|base| Way {
             base,
             ladder: Vec::new(),
@@ -481,7 +481,7 @@ impl Plan {
 
     /// The cheapest way to make `need` correlations, with rounds of `sets` or without.
     fn way_to(&self, need: u64, sets: &[&'static LpnSet], link: Link) -> Way {
-        let mut best = self.from_base(need, link);
+        let mut best = self.way_from_base(need, link);
         for set in sets.iter().filter(|set| set.n as u64 >= need) {
             let step = self.shaped(set, need as usize, need as usize, 0);
             if step.need as u64 >= need {

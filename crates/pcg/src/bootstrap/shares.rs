@@ -78,6 +78,7 @@ pub(super) struct Shares<R: Ring, T> {
     points: Range<usize>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one of it for a round")]
 enum Source<R: Ring, T> {
     Leaves(Buffer<R>),
     Trees { trees: T, prgs: TreePrgs },

@@ -308,8 +308,7 @@ mod tests {
             }
             let mut shares = vec![Z64::ZERO; n.next_multiple_of(TILE)];
             layout.add_up(&leaves, 0, &mut shares);
-            for x in 0..n {
-                let value = shares[x];
+            for (x, value) in shares[..n].iter().copied().enumerate() {
                 let expected = if wanted.contains(&x) {
                     Z64::ONE
                 } else {

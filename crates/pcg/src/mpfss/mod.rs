@@ -54,6 +54,9 @@ pub struct Public<'a> {
     pub prgs: &'a TreePrgs,
 }
 
+/// The leaves of all trees, and the place of each.
+type Punctured<R> = (Buffer<R>, Zeroizing<Vec<usize>>);
+
 impl Public<'_> {
     /// Whether the points follow from the choice bits of the trees' OTs: half-trees, each over a block of its own.
     #[must_use]
@@ -143,7 +146,7 @@ pub fn receive<K: Correlation>(
     mut leaves: Buffer<K::Ring>,
     ot: &mut flavour::Receiver<K::ValueOt>,
     channel: &mut Channel,
-) -> Result<(Buffer<K::Ring>, Zeroizing<Vec<usize>>)> {
+) -> Result<Punctured<K::Ring>> {
     let beta = K::value_shares(values, spare, channel)?; // steps 3a and 3b: beta_2
     let forest = layout.forest();
     let alphas = single::receive((forest, prgs), points, &beta, &mut leaves, ot, channel)?; // step 4
@@ -217,7 +220,7 @@ mod tests {
         let (r, (m, alphas)) = run_two_parties(
             |channel| {
                 let mut ot = flavour::Sender::new(sender, session);
-                let leaves = send::<K>(
+                send::<K>(
                     public,
                     if chosen {
                         Points::Chosen(&[])
@@ -231,12 +234,11 @@ mod tests {
                     &mut ot,
                     channel,
                 )
-                .unwrap();
-                leaves
+                .unwrap()
             },
             |channel| {
                 let mut ot = flavour::Receiver::new(receiver, session);
-                let (leaves, alphas) = receive::<K>(
+                receive::<K>(
                     public,
                     assignment
                         .as_ref()
@@ -247,8 +249,7 @@ mod tests {
                     &mut ot,
                     channel,
                 )
-                .unwrap();
-                (leaves, alphas)
+                .unwrap()
             },
         );
         // Every leaf of every tree, the spare ones too
