@@ -1,0 +1,260 @@
+//! What the docs of the parts say, added up.
+
+use volery_channel::Stats;
+use volery_ot::softspoken::SmallField;
+use volery_pcg::{
+    Base, Kind, Noise, Plan, Security, Trees, bootstrap,
+    lpn::{LpnSet, estimate::Field},
+};
+use volery_primitives::cuckoo;
+
+/// What the channels of the two parties should count, message after message.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wire {
+    key_holder: Counter,
+    value_holder: Counter,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counter {
+    stats: Stats,
+    sending: Option<bool>,
+}
+
+impl Counter {
+    fn count(&mut self, sending: bool, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        let new = self.sending != Some(sending);
+        let stats = &mut self.stats;
+        stats.turns += u64::from(new && self.sending.is_some());
+        self.sending = Some(sending);
+        let (all, messages) = if sending {
+            (&mut stats.bytes_sent, &mut stats.messages_sent)
+        } else {
+            (&mut stats.bytes_received, &mut stats.messages_received)
+        };
+        *all += bytes as u64;
+        *messages += u64::from(new);
+    }
+}
+
+impl Wire {
+    fn from_key_holder(&mut self, bytes: usize) {
+        self.key_holder.count(true, bytes);
+        self.value_holder.count(false, bytes);
+    }
+
+    fn from_value_holder(&mut self, bytes: usize) {
+        self.value_holder.count(true, bytes);
+        self.key_holder.count(false, bytes);
+    }
+
+    /// `volery_ot::base`, the key holder choosing: the messages cross.
+    fn base_ots(&mut self, n: usize) {
+        self.key_holder.count(true, 64 * n);
+        self.key_holder.count(false, 32);
+        self.value_holder.count(true, 32);
+        self.value_holder.count(false, 64 * n);
+    }
+
+    /// `volery_ot::softspoken`, the key holder with `delta`.
+    fn softspoken_setup(&mut self, field: SmallField) {
+        let (k, m) = (field.bits(), field.trees());
+        self.base_ots(128);
+        self.from_value_holder(m * (k - 1) * 32 + (m + 1) * 32);
+    }
+
+    fn softspoken(&mut self, field: SmallField, n: usize) {
+        for n in batches(n, 1 << 15) {
+            let c = n.next_multiple_of(128) + 128;
+            self.from_value_holder((field.trees() - 1) * c / 8 + 48);
+        }
+    }
+
+    /// The setup of `volery_pcg::cot`, or of `volery_pcg::vole` with the OTs for its trees; then the base of the first
+    /// round.
+    fn setup(&mut self, plan: &Plan) {
+        match plan.kind() {
+            Kind::Cot => self.from_key_holder(1), // the carrier bit
+            Kind::Vole(_) => self.softspoken_setup(SmallField::Bits8),
+        }
+        match plan.base() {
+            Base::SoftSpoken(field) | Base::Packed(field) => self.softspoken_setup(field),
+            Base::Iknp => self.base_ots(128),
+            Base::Gilboa => self.base_ots(ring_bits(plan)),
+        }
+        if let Some(first) = plan.ladder().first() {
+            self.base(plan, need(plan, first, described_trees(plan)[0]));
+        }
+    }
+
+    /// Correlations of the base: `volery_pcg::vole::base`, or an OT extension.
+    fn base(&mut self, plan: &Plan, n: usize) {
+        match plan.base() {
+            Base::SoftSpoken(field) => self.softspoken(field, n),
+            Base::Packed(field) => {
+                batches(n, 256).for_each(|n| self.softspoken(field, 128 * n));
+            }
+            Base::Iknp => {
+                batches(n, 1 << 15)
+                    .for_each(|n| self.from_value_holder(16 * n.next_multiple_of(128)));
+            }
+            Base::Gilboa => {
+                let each = ring_bits(plan) * element(plan);
+                self.from_value_holder(n * each);
+                if plan.kind() == Kind::Vole(Field::Fp61) {
+                    self.from_value_holder(each);
+                    self.from_key_holder(16);
+                    self.from_value_holder(2 * element(plan));
+                }
+            }
+        }
+    }
+
+    /// `volery_pcg::mpfss`, `single` and `check`.
+    pub(crate) fn round(&mut self, plan: &Plan, trees: usize, levels: usize) {
+        let (element, of_cot) = (element(plan), plan.kind() == Kind::Cot);
+        let (ggm, uniform) = (plan.trees() == Trees::Ggm, plan.noise() == Noise::Uniform);
+        if !of_cot {
+            self.from_value_holder(trees * element); // d
+        }
+        for levels in batches(levels, 1 << 16) {
+            if !of_cot {
+                self.softspoken(SmallField::Bits8, levels);
+            }
+            if ggm || uniform {
+                self.from_value_holder(levels.div_ceil(8)); // choice bits
+            }
+            self.from_key_holder(levels * if ggm { 32 } else { 16 });
+        }
+        match (ggm, of_cot) {
+            (true, _) => self.from_key_holder(trees * element),
+            (false, true) => {}
+            (false, false) => self.from_key_holder(trees * (16 + element)),
+        }
+        if plan.security() == Security::Malicious {
+            self.from_value_holder(16 + element); // nonce, x'
+            self.from_key_holder(32); // commitment
+            self.from_value_holder(element); // W
+            self.from_key_holder(32 + element); // opening
+        }
+    }
+
+    pub(crate) fn stats(&self) -> (Stats, Stats) {
+        (self.key_holder.stats, self.value_holder.stats)
+    }
+}
+
+pub(crate) fn batches(n: usize, most: usize) -> impl Iterator<Item = usize> {
+    (0..n).step_by(most).map(move |start| most.min(n - start))
+}
+
+/// Bytes of an element.
+fn element(plan: &Plan) -> usize {
+    match plan.kind() {
+        Kind::Cot | Kind::Vole(Field::Gf128) => 16,
+        Kind::Vole(_) => 8,
+    }
+}
+
+fn ring_bits(plan: &Plan) -> usize {
+    match plan.kind() {
+        Kind::Vole(Field::Fp61) => 61,
+        _ => 64,
+    }
+}
+
+/// Levels of the trees: exactly those of regular noise, at most those of uniform noise.
+pub(crate) fn levels(set: &LpnSet, trees: usize) -> usize {
+    let depth = match set.noise {
+        Noise::Regular => set.block().ilog2(),
+        _ => {
+            ((3 * set.n).div_ceil(trees) + 1)
+                .next_power_of_two()
+                .ilog2()
+                + 1
+        }
+    };
+    trees * depth as usize
+}
+
+/// Trees for the first `outputs` outputs of an instance.
+fn trees(set: &LpnSet, outputs: usize) -> usize {
+    match set.noise {
+        Noise::Regular => outputs.div_ceil(set.block()),
+        _ => cuckoo::bins_for(set.t, bootstrap::ETA),
+    }
+}
+
+/// Base correlations that a round takes.
+pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
+    let (spent, mask) = match plan.kind() {
+        Kind::Cot => (levels(set, trees), 128),
+        Kind::Vole(_) => (trees, 1),
+    };
+    let checked = plan.security() == Security::Malicious;
+    set.k + spent + if checked { mask } else { 0 }
+}
+
+/// The trees of the first round of each instance.
+fn described_trees(plan: &Plan) -> Vec<usize> {
+    let text = plan.describe();
+    let instances = text.split('+').rev().take(plan.ladder().len());
+    let mut trees: Vec<_> = instances
+        .map(|text| text.rsplit_once('x').unwrap().1.parse().unwrap())
+        .collect();
+    trees.reverse();
+    trees
+}
+
+/// The instance and the trees of each round that it takes to make `wanted` correlations.
+pub(crate) fn rounds(plan: &Plan, wanted: usize) -> Vec<(&'static LpnSet, usize)> {
+    let (set, below) = plan.ladder().split_last().unwrap();
+    let described = described_trees(plan);
+    let mut rounds: Vec<_> = below
+        .iter()
+        .copied()
+        .zip(described.iter().copied())
+        .collect();
+    let mut left = wanted;
+    loop {
+        let last = plan.total().is_some() && left <= set.n;
+        let trees = trees(set, if last { left } else { set.n });
+        rounds.push((*set, trees));
+        left = left.saturating_sub(if last {
+            left
+        } else {
+            set.n - need(plan, set, trees)
+        });
+        if left == 0 {
+            assert_eq!(rounds[below.len()].1, described[below.len()]);
+            return rounds;
+        }
+    }
+}
+
+/// What the channels should count after the setup, after the first round of the last instance, and after each that follows;
+/// where there is no round, after the draw.
+pub(crate) fn expected(
+    plan: &Plan,
+    wanted: usize,
+    levels: impl Fn(&LpnSet, usize) -> usize,
+) -> Vec<Wire> {
+    let mut wire = Wire::default();
+    wire.setup(plan);
+    let mut wires = vec![wire];
+    if plan.ladder().is_empty() {
+        wire.base(plan, wanted);
+        wires.extend((wanted > 0).then_some(wire));
+        return wires;
+    }
+    for (number, (set, trees)) in rounds(plan, wanted).into_iter().enumerate() {
+        wire.round(plan, trees, levels(set, trees));
+        if number + 1 >= plan.ladder().len() {
+            wires.push(wire);
+        }
+    }
+    wires
+}

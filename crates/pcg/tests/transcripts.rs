@@ -1,0 +1,175 @@
+//! What seeded runs put on the wire: a change of any byte shows here, and the row says which protocol made it.
+//!
+//! The hashes are BLAKE3 over all bytes that one party sent. When the wire was to change, the failing test prints the
+//! table as it now is.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use volery_channel::{Channel, SessionId, run_two_parties};
+use volery_field::{Fp61, Gf128, Z64};
+use volery_ot::{CotReceiver, CotSender};
+use volery_pcg::{
+    Kind, Plan, Trees, Wishes, cot,
+    vole::{self, VoleRing},
+};
+use volery_primitives::{Block, bits, prg::Prg};
+
+/// The kind of correlation; security, noise and trees; the set of the last round (`-`: chosen by cost, `ferret` and
+/// `paper80`: the plan of that paper); how many are drawn, of a stream where the set is named; the first 16 bytes of the
+/// hash of what the sender sent, and of what the receiver sent.
+const TABLE: &str = "
+cot semi-honest regular half - 3000 d4863e5c6b4cede8d74d08247fb6e52f 34957011ad918902150d9240424c586e
+cot malicious regular half - 3000 1ed4367bac12657d4306d59f3d691e64 63896b84b56082782bb6a49b3764c563
+cot semi-honest regular half r14 20011 d5292a9c2a3fb21683767f223a14cfe7 772708aa5fd4b32a8afafcb779f64f8c
+cot semi-honest regular ggm r14 20011 e3ac0aed9f12e5cd900a4bcd6fcc58ad a7e66fe7ebaf66cb37e6f7eb6fd291f2
+cot semi-honest uniform half u14 20011 4f4e468dd2f7ee2d8fb0d6e4b5f0d003 3dd0e6a04060e81af013442a6beadfe2
+cot semi-honest uniform ggm u14 20011 81f8ee4b835f08b57a63c3c59ab35e1d 8e8064d70d5c77687f6b33c4272fb8fb
+cot malicious regular half r14 20011 09a65d17f7b7d989674f2d458387790e be49cde6b97c275f0ccbe38140cb2713
+cot malicious regular ggm r14 20011 b2855755953f4348af9c6538b25f3665 e3ea761c1b086fb8ace5cdb9d161eaf8
+cot malicious uniform half u14 20011 073a92e72881ba592e4660dd033fc776 ffc9f5917ec0c5b8a68547d1620dd18e
+cot malicious uniform ggm u14 20011 12a3cbd4fe5d78d296f748bd274fb6fb 1310bca65d30f595a46f81983bd7b7be
+cot malicious regular half b10 1000000 57f8b20ddc7e4821214ffce1ebdad851 98fe19e11370bbd593a13812209bb650
+cot semi-honest regular ggm ferret 1000 15abd471c3ae81ab1ca4d75f9d844786 948410ae2dda3524fb85d67fa0eb7464
+cot malicious regular ggm ferret 1000 d030ec78076e543a9d3f66baea1eb0fd 8e04d0aa7c790cf4bf7fbde103b76d90
+cot malicious uniform ggm ferret 1000 95346983920aa4a91ea9e9822b1556f3 d5272c305dcd7c33c0c9bd2cc3155393
+fp61 semi-honest regular half - 3000 84b6f8629b3281a2f53f513b17fb1d45 c053f138dac0b02e956e2f3fff8f5c33
+fp61 malicious regular half - 3000 3e272cd99fcdcd68331929ec8c60e978 afffd8ceed7ccfd77ab8e00db7fbdac4
+fp61 semi-honest regular half r14 20011 cdb08031a4301e0c7aeaaf4c729e72b5 f3742bd9ad0a1c010310e631b44ae703
+fp61 semi-honest regular ggm r14 20011 be325512ea27f00ed48fb1e28920d369 322090dd4f2a334f9a8721bbc9f2e259
+fp61 semi-honest uniform half u14 20011 b93131580c965a82f11500a74a3c2bcc abec2ef068c38e6d428d3ac584297a59
+fp61 semi-honest uniform ggm u14 20011 11696a78b2176af678ab12b43d279580 f778031edac172b6468e883455934092
+fp61 malicious regular half r14 20011 62e35b97a9927d8f92ea66b8d00938c0 5ad1660942dc1c1635c296ae163b4fb8
+fp61 malicious regular ggm r14 20011 805f292bb6e56d9a152fc29cec831b68 4939c4797ba5a143712e9a2f29c27507
+fp61 malicious uniform half u14 20011 ef51af18bb81b9dcb510a83b99e0d6fa 5d2ac665a3399033b27070ee0ffb7a45
+fp61 malicious uniform ggm u14 20011 17e55d1044c69823f6d20e8ec9c0f7fd 0b78c766c5cc8b4c7672cc954e206de7
+fp61 malicious regular half - 200000 73869f39a14a4bd984c46d5f5ab7ca19 129c48f652cc6a712a46d8b7a2162e72
+fp61 semi-honest uniform ggm paper80 16384 c46cdfa102351fa960cd5768f49154bb a37761617b761af900be124ee907213a
+z64 semi-honest regular half r14 20011 a2849d64b7ab2748e911c7d87070d6f4 93a0e798df2ec6efb7aefeaa06aea355
+z64 semi-honest regular ggm r14 20011 034330e8554f6bc9254fe8e7b60c509d 0c2dc27554af906b6b533bb400bcaf1d
+z64 semi-honest uniform half u14 20011 2bc376cc63e4ca9c1cdfc3ea286a8957 a0e0c704e73a1df37c17c7e65843f5d7
+gf128 semi-honest regular half r14 20011 de5eadc8a0e67c72eb07ea848f85ad7a 55f906107460934c76cace98fa2a54da
+gf128 malicious regular half - 3000 089e5eadcf32b2a3a9153ecc2a7f681f 97b4a6d544495ec24815a822511a9cc6
+gf128 malicious regular half r14 20011 6480bad898d97e16036eb0de4d4f647c 9432ce7981df9f3cf1915d318c74a266
+gf128 malicious regular ggm r14 20011 7c02f20330c6fcff2bf81f429a357412 356ca060d69b54bc3c2e438ca27a6f0e
+gf128 malicious uniform half u14 20011 4d1e5e67206fff5b8dda060492d0318d 5b2296be1c43981fe03eb8af5e1b15d8
+";
+
+const SESSION: SessionId = SessionId::from_bytes([5; 32]);
+
+/// The plan that the first words of a row name, and how many correlations are drawn.
+fn plan(words: &[&str]) -> (Plan, usize) {
+    let &[kind, security, noise, trees, set, n] = words else {
+        panic!("a row has eight words");
+    };
+    let n = n.parse().unwrap();
+    let kind = match kind {
+        "cot" => Kind::Cot,
+        "fp61" => Kind::Vole(Fp61::FIELD),
+        "z64" => Kind::Vole(Z64::FIELD),
+        _ => Kind::Vole(Gf128::FIELD),
+    };
+    let (security, noise) = (security.parse().unwrap(), noise.parse().unwrap());
+    let plan = match set {
+        "ferret" => Plan::ferret(Some(n), noise, security),
+        "paper80" => Plan::paper80(kind.field(), n).unwrap(),
+        _ => {
+            let chosen = set == "-";
+            let wishes = Wishes {
+                total: chosen.then_some(n),
+                noise,
+                security,
+                trees: if trees == "half" {
+                    Trees::Half
+                } else {
+                    Trees::Ggm
+                },
+                set: (!chosen).then_some(set),
+                ..Wishes::default()
+            };
+            Plan::new(kind, &wishes).unwrap()
+        }
+    };
+    assert_eq!(plan.trees().to_string(), trees);
+    (plan, n as usize)
+}
+
+/// The hashes of one run.
+fn hashes(words: &[&str]) -> (String, String) {
+    let (plan, n) = plan(words);
+    match words[0] {
+        "cot" => recorded(
+            |rng, channel| {
+                let mut sender = cot::Sender::setup(&plan, None, SESSION, rng, channel).unwrap();
+                sender.extend(&mut vec![Block::ZERO; n], channel).unwrap();
+            },
+            |rng, channel| {
+                let mut receiver = cot::Receiver::setup(&plan, SESSION, rng, channel).unwrap();
+                let (mut u, mut w) = (vec![0; bits::bytes_for(n)], vec![Block::ZERO; n]);
+                receiver.extend(&mut u, &mut w, channel).unwrap();
+            },
+        ),
+        "fp61" => of_vole::<Fp61>(&plan, n),
+        "z64" => of_vole::<Z64>(&plan, n),
+        _ => of_vole::<Gf128>(&plan, n),
+    }
+}
+
+fn of_vole<R: VoleRing>(plan: &Plan, n: usize) -> (String, String) {
+    recorded(
+        |rng, channel| {
+            let mut sender = vole::Sender::<R>::setup(plan, SESSION, rng, channel).unwrap();
+            let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
+            sender.extend(&mut u, &mut v, channel).unwrap();
+        },
+        |rng, channel| {
+            let mut receiver =
+                vole::Receiver::<R>::setup(plan, None, SESSION, rng, channel).unwrap();
+            receiver.extend(&mut vec![R::ZERO; n], channel).unwrap();
+        },
+    )
+}
+
+/// The hash of what each of the parties sent; they have the seeds 1 and 2.
+fn recorded(
+    sender: impl FnOnce(Prg, &mut Channel) + Send,
+    receiver: impl FnOnce(Prg, &mut Channel) + Send,
+) -> (String, String) {
+    let hash = |channel: &Channel| -> String {
+        let sent = channel.transcript().unwrap().sent;
+        sent[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    };
+    run_two_parties(
+        |channel| {
+            channel.record_transcript();
+            sender(Prg::new(Block::from(1)), channel);
+            hash(channel)
+        },
+        |channel| {
+            channel.record_transcript();
+            receiver(Prg::new(Block::from(2)), channel);
+            hash(channel)
+        },
+    )
+}
+
+#[test]
+fn the_wire_is_as_it_was() {
+    let mut now = "\n".to_owned();
+    for row in TABLE.lines().skip(1) {
+        let words: Vec<_> = row.split(' ').collect();
+        let (sent, received) = hashes(&words[..6]);
+        now += &format!("{} {sent} {received}\n", words[..6].join(" "));
+    }
+    let differ: Vec<_> = TABLE
+        .lines()
+        .zip(now.lines())
+        .filter(|(old, new)| old != new)
+        .collect();
+    assert!(
+        now == TABLE,
+        "{} rows have changed; the table of what is sent now:{now}",
+        differ.len()
+    );
+}
