@@ -1,9 +1,9 @@
-//! Correlated OT over memory and TCP, its cost, and what it puts on the wire.
+//! Correlated OT over memory and TCP, in every mode, drawn in pieces of awkward sizes.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::{Kind, Link, Noise, Plan, Security, Trees, Wishes, cot};
+use volery_pcg::{Kind, Link, Noise, Plan, Security, Trees, Wishes, cot, lpn::set_named};
 use volery_primitives::{Block, bits, prg::Prg};
 
 fn session() -> SessionId {
@@ -14,40 +14,75 @@ fn plan(wishes: &Wishes<'_>) -> Plan {
     Plan::new(Kind::Cot, wishes).unwrap()
 }
 
-/// The sender's `delta` and `v`, drawn in the given pieces.
+/// What both parties do next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Draw(usize),
+    Prepare,
+}
+
+fn total(steps: &[Step]) -> usize {
+    let draws = steps.iter().map(|step| match step {
+        Step::Draw(n) => *n,
+        Step::Prepare => 0,
+    });
+    draws.sum()
+}
+
+/// The sender's `delta` and `v`.
 fn sender(
     plan: &Plan,
     delta: Option<Block>,
-    pieces: &[usize],
+    steps: &[Step],
     channel: &mut Channel,
 ) -> (Block, Vec<Block>) {
     let rng = Prg::new(Block::from(1));
     let mut sender = cot::Sender::setup(plan, delta, session(), rng, channel).unwrap();
-    let mut v = vec![Block::ZERO; pieces.iter().sum()];
+    let mut v = vec![Block::ZERO; total(steps)];
     let mut rest = &mut v[..];
-    for piece in pieces {
-        let now;
-        (now, rest) = rest.split_at_mut(*piece);
-        sender.extend(now, channel).unwrap();
+    for step in steps {
+        match step {
+            Step::Draw(n) => {
+                let now;
+                (now, rest) = rest.split_at_mut(*n);
+                sender.extend(now, channel).unwrap();
+            }
+            Step::Prepare => drop(sender.prepare(channel).unwrap()),
+        }
     }
     (sender.delta(), v)
 }
 
 /// The receiver's `u`, not packed, and `w`.
-fn receiver(plan: &Plan, pieces: &[usize], channel: &mut Channel) -> (Vec<bool>, Vec<Block>) {
+fn receiver(plan: &Plan, steps: &[Step], channel: &mut Channel) -> (Vec<bool>, Vec<Block>) {
     let rng = Prg::new(Block::from(2));
     let mut receiver = cot::Receiver::setup(plan, session(), rng, channel).unwrap();
-    let mut w = vec![Block::ZERO; pieces.iter().sum()];
+    let mut w = vec![Block::ZERO; total(steps)];
     let mut u = Vec::with_capacity(w.len());
     let mut rest = &mut w[..];
-    for piece in pieces {
-        let now;
-        (now, rest) = rest.split_at_mut(*piece);
-        let mut packed = vec![0; bits::bytes_for(*piece)];
-        receiver.extend(&mut packed, now, channel).unwrap();
-        u.extend((0..*piece).map(|i| bits::bit(&packed, i)));
+    for step in steps {
+        match step {
+            Step::Draw(n) => {
+                let now;
+                (now, rest) = rest.split_at_mut(*n);
+                let mut packed = vec![0; bits::bytes_for(*n)];
+                receiver.extend(&mut packed, now, channel).unwrap();
+                u.extend((0..*n).map(|i| bits::bit(&packed, i)));
+            }
+            Step::Prepare => drop(receiver.prepare(channel).unwrap()),
+        }
     }
     (u, w)
+}
+
+/// The sender's `delta` and `v`, the receiver's `u` and `w`.
+type Outputs = ((Block, Vec<Block>), (Vec<bool>, Vec<Block>));
+
+fn run(plan: &Plan, steps: &[Step]) -> Outputs {
+    run_two_parties(
+        |channel| sender(plan, None, steps, channel),
+        |channel| receiver(plan, steps, channel),
+    )
 }
 
 fn assert_cot(delta: Block, v: &[Block], u: &[bool], w: &[Block]) {
@@ -59,14 +94,14 @@ fn assert_cot(delta: Block, v: &[Block], u: &[bool], w: &[Block]) {
     // Six standard deviations from the mean
     let ones = u.iter().filter(|u| **u).count() as f64;
     let n = u.len() as f64;
-    assert!((ones - n / 2.0).abs() <= 3.0 * n.sqrt() + 1.0, "{ones} of {n}");
+    assert!(
+        (ones - n / 2.0).abs() <= 3.0 * n.sqrt() + 1.0,
+        "{ones} of {n}"
+    );
 }
 
-fn check(plan: &Plan, pieces: &[usize]) {
-    let ((delta, v), (u, w)) = run_two_parties(
-        |channel| sender(plan, None, pieces, channel),
-        |channel| receiver(plan, pieces, channel),
-    );
+fn check(plan: &Plan, steps: &[Step]) {
+    let ((delta, v), (u, w)) = run(plan, steps);
     assert_cot(delta, &v, &u, &w);
 }
 
@@ -94,25 +129,151 @@ fn slow() -> Link {
     }
 }
 
+/// The smallest set for the noise.
+fn small(noise: Noise) -> &'static str {
+    match noise {
+        Noise::Regular => "r14",
+        _ => "u14",
+    }
+}
+
+/// How many correlations a round of an endless stream hands out.
+fn made_by_a_round(plan: &Plan) -> usize {
+    let (sender, receiver) = run_two_parties(
+        |channel| {
+            let rng = Prg::new(Block::from(1));
+            let mut sender = cot::Sender::setup(plan, None, session(), rng, channel).unwrap();
+            sender.prepare(channel).unwrap()
+        },
+        |channel| {
+            let rng = Prg::new(Block::from(2));
+            let mut receiver = cot::Receiver::setup(plan, session(), rng, channel).unwrap();
+            receiver.prepare(channel).unwrap()
+        },
+    );
+    assert_eq!(sender, receiver);
+    sender
+}
+
+/// Totals that end in the middle of a round and at its ends.
 #[test]
-fn every_mode_at_awkward_sizes() {
+fn every_mode_at_awkward_totals() {
     for wishes in every_mode() {
-        let regular = wishes.noise == Noise::Regular;
-        let set = if regular { "r14" } else { "u14" };
-        for total in [0, 1, 4000, 14_399, 14_400, 14_401, 18_689, 20_011] {
+        let set = Some(small(wishes.noise));
+        let n = set_named(small(wishes.noise)).unwrap().n;
+        let made = made_by_a_round(&plan(&Wishes { set, ..wishes }));
+        let ends = [n, made + n, 2 * made + n];
+        let around = ends.into_iter().flat_map(|end| [end - 1, end, end + 1]);
+        for total in [0, 1, 4000].into_iter().chain(around) {
             let plan = plan(&Wishes {
                 total: Some(total as u64),
-                set: Some(set),
+                set,
                 ..wishes
             });
-            check(&plan, &[total]);
+            check(&plan, &[Step::Draw(total)]);
         }
-        // Without end, in pieces
+    }
+}
+
+/// Sizes at which something ends in a round: a group of columns, a task, a tile and a window of tiles, the bins of a batch,
+/// a run of trees; and places that follow from those.
+#[derive(Clone, Copy)]
+enum Size {
+    Of(usize),
+    /// So many more than are left of the round.
+    Left(isize),
+    /// Up to that place among all outputs of the round, if it is not passed yet.
+    UpTo(usize),
+}
+
+/// All sizes, from one below to one above each.
+fn sizes() -> Vec<Size> {
+    let of = [1, 48, 3072, 1 << 14, 1 << 16, 1 << 17];
+    let up_to = [48, 3072, 1 << 16, 1 << 17, 1 << 18, 1 << 19];
+    let mut sizes = Vec::new();
+    for offset in [-1, 0, 1] {
+        let near = |size: usize| size.strict_add_signed(offset);
+        sizes.extend(of.map(|size| Size::Of(near(size))));
+        sizes.extend(up_to.map(|place| Size::UpTo(near(place))));
+        sizes.push(Size::Left(offset));
+    }
+    sizes
+}
+
+/// Steps from some of the sizes, for a stream whose rounds make `n` correlations and hand out `made`.
+fn steps(sizes: &[Size], (n, made): (usize, usize), random: &mut Prg) -> Vec<Step> {
+    let mut left = made;
+    let mut steps = Vec::new();
+    for size in sizes {
+        if random.below(4) == 0 {
+            steps.push(Step::Prepare);
+        }
+        let size = match *size {
+            Size::Of(size) => size,
+            Size::Left(more) => left.strict_add_signed(more),
+            Size::UpTo(place) => place.saturating_sub(n - left),
+        };
+        steps.push(Step::Draw(size));
+        left = made - (made - left + size) % made;
+    }
+    steps
+}
+
+/// However a stream is drawn, it is the same stream.
+#[test]
+fn pieces_make_no_difference() {
+    let mut random = Prg::new(Block::from(9));
+    let streams = [
+        ("r14", Security::Malicious, Trees::Half, 4),
+        ("r14", Security::Malicious, Trees::Ggm, 2),
+        ("r14", Security::SemiHonest, Trees::Half, 2),
+        ("u14", Security::Malicious, Trees::Half, 4),
+        ("u17", Security::Malicious, Trees::Half, 4),
+        ("b10", Security::SemiHonest, Trees::Half, 4),
+    ];
+    for (name, security, trees, cases) in streams {
+        let set = set_named(name).unwrap();
         let plan = plan(&Wishes {
-            set: Some(set),
-            ..wishes
+            set: Some(name),
+            noise: set.noise,
+            security,
+            trees,
+            ..Wishes::default()
         });
-        check(&plan, &[0, 1, 2, 47, 48, 49, 10_007, 1, 30_000, 9857, 7]);
+        let made = made_by_a_round(&plan);
+        let mut all = Vec::new();
+        // All sizes once, in any order, in as many runs.
+        let mut sizes = sizes();
+        for i in (1..sizes.len()).rev() {
+            sizes.swap(i, random.below(i as u64 + 1) as usize);
+        }
+        for sizes in sizes.chunks(sizes.len().div_ceil(cases)) {
+            all.push(steps(sizes, (set.n, made), &mut random));
+        }
+        let longest = all.iter().map(|steps| total(steps)).max().unwrap();
+        let ((delta, v), (u, w)) = run(&plan, &[Step::Draw(longest)]);
+        assert_cot(delta, &v, &u, &w);
+        for steps in all {
+            let ((again, v_now), (u_now, w_now)) = run(&plan, &steps);
+            let n = v_now.len();
+            let same = again == delta && v_now == v[..n] && u_now == u[..n] && w_now == w[..n];
+            assert!(same, "{name} {security} {trees:?} in {steps:?}");
+        }
+    }
+}
+
+/// From the base itself: each batch is its own.
+#[test]
+fn direct_in_pieces() {
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let plan = plan(&Wishes {
+            total: Some(110_000),
+            security,
+            ..Wishes::default()
+        });
+        assert!(plan.ladder().is_empty());
+        let sizes = [0, 1, 127, 128, 129, 32_767, 32_768, 32_769];
+        check(&plan, &sizes.map(Step::Draw));
     }
 }
 
@@ -126,8 +287,8 @@ fn over_tcp() {
                 ..wishes
             });
             let ((delta, v), (u, w)) = run_two_parties_tcp(
-                |channel| sender(&plan, None, &[n], channel),
-                |channel| receiver(&plan, &[n], channel),
+                |channel| sender(&plan, None, &[Step::Draw(n)], channel),
+                |channel| receiver(&plan, &[Step::Draw(n)], channel),
             );
             assert_cot(delta, &v, &u, &w);
         }
@@ -138,18 +299,21 @@ fn over_tcp() {
 #[test]
 fn large_sets() {
     for security in [Security::SemiHonest, Security::Malicious] {
-        check(&Plan::ferret(Some(300_000), Noise::Regular, security), &[300_000]);
+        check(
+            &Plan::ferret(Some(300_000), Noise::Regular, security),
+            &[Step::Draw(300_000)],
+        );
         let named = plan(&Wishes {
             set: Some("b13"),
             total: Some(16_000_000),
             security,
             ..Wishes::default()
         });
-        check(&named, &[16_000_000]);
+        check(&named, &[Step::Draw(16_000_000)]);
     }
     check(
         &Plan::ferret(Some(300_000), Noise::Uniform, Security::Malicious),
-        &[300_000],
+        &[Step::Draw(300_000)],
     );
 }
 
@@ -167,8 +331,8 @@ fn delta_may_be_given() {
     for delta in [1u128, 2, 1 << 127, 3 << 70, u128::MAX, u128::MAX - 1] {
         for plan in [&streamed, &direct] {
             let ((got, v), (u, w)) = run_two_parties(
-                |channel| sender(plan, Some(Block::from(delta)), &[100], channel),
-                |channel| receiver(plan, &[100], channel),
+                |channel| sender(plan, Some(Block::from(delta)), &[Step::Draw(100)], channel),
+                |channel| receiver(plan, &[Step::Draw(100)], channel),
             );
             assert_eq!(u128::from(got), delta);
             assert_cot(got, &v, &u, &w);
@@ -182,7 +346,13 @@ fn a_delta_of_zero_is_refused() {
     let (mut channel, _peer) = Channel::memory_pair();
     let plan = plan(&Wishes::default());
     let rng = Prg::new(Block::from(1));
-    drop(cot::Sender::setup(&plan, Some(Block::ZERO), session(), rng, &mut channel));
+    drop(cot::Sender::setup(
+        &plan,
+        Some(Block::ZERO),
+        session(),
+        rng,
+        &mut channel,
+    ));
 }
 
 /// All flavours of OT from the stream.
@@ -206,7 +376,8 @@ fn every_flavour() {
             let mut v = vec![Block::ZERO; n];
             ot.correlated_chosen(&mut v, channel).unwrap();
             ot.chosen(&messages, channel).unwrap();
-            ot.chosen_bytes(&strings[0], &strings[1], 40, channel).unwrap();
+            ot.chosen_bytes(&strings[0], &strings[1], 40, channel)
+                .unwrap();
             let mut random = vec![[Block::ZERO; 2]; n];
             ot.random(&mut random, channel).unwrap();
             (v, ot.delta(), random)
@@ -256,8 +427,8 @@ fn threads_make_no_difference() {
                     .unwrap()
             };
             run_two_parties(
-                |channel| pool().install(|| sender(&plan, None, &[n], channel)),
-                |channel| pool().install(|| receiver(&plan, &[n], channel)),
+                |channel| pool().install(|| sender(&plan, None, &[Step::Draw(n)], channel)),
+                |channel| pool().install(|| receiver(&plan, &[Step::Draw(n)], channel)),
             )
         };
         let (one, three) = (run(1), run(3));
