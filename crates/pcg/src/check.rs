@@ -34,8 +34,9 @@
 //! that it could still use.
 //!
 //! Error: for each round `2/|F|`, that is 2^-60 over `fp61`, 2^-127 over `gf128` (and for correlated OT).
-//! Cost: 1 correlation; `16 + b` and `b` bytes from the value holder, `32` and `32 + b` from the key holder, where `b` are the
-//! bytes of an element; 4 messages. One multiplication a leaf for each party.
+//! Cost: 1 correlation over the large ring (of correlated OTs 128, packed); with elements of `b` bytes, `16 + b` and `b`
+//! bytes from the value holder, `32` and `32 + b` from the key holder, in turn: 4 messages. One multiplication a leaf for
+//! each party.
 
 use std::cmp::max;
 

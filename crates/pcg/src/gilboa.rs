@@ -27,7 +27,8 @@
 //! Wolverine, ePrint 2020/925) such a sender passes only where it guessed the bits of `x` that its errors meet, or with
 //! probability `1/|F|`; a wrong guess ends the session. `a` masks `u'`; the receiver learns nothing from it.
 //! Cost: `l` base OTs once; then `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message
-//! back; the check adds one entry, 16 bytes and two elements, and 2 messages. In fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048.
+//! back. In fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds one entry, then a
+//! message of 16 bytes from the receiver and one of two elements from the sender.
 
 use subtle::Choice;
 use volery_channel::{Channel, Error, Result, SessionId};

@@ -28,9 +28,10 @@
 //! [`crate::check`] catches unless P1 guessed which half the path takes (the selective failure of Fig. 3). P2 takes any
 //! block for a sum.
 //!
-//! Cost: half-trees: a block a level from P1 (hashed leaves: one more, and a ring element), and a bit a level from P2
-//! where it has an alpha. P1's message of some trees is sent before the next ones are grown. GGM: as
-//! [`crate::spfss`]. Computation as in [`crate::ggm`].
+//! Cost, beside the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves: 16 more and a ring element a
+//! tree); before that from P2, where it has an alpha, a bit a level, together a whole number of bytes. One message each,
+//! for all trees; P1's part for some trees is sent before the next ones are grown. GGM: as [`crate::spfss`].
+//! Computation as in [`crate::ggm`].
 
 use std::ops::Range;
 
