@@ -192,7 +192,7 @@ fn sizes() -> Vec<Size> {
     let up_to = [48, 3072, 1 << 16, 1 << 17, 1 << 18, 1 << 19];
     let mut sizes = Vec::new();
     for offset in [-1, 0, 1] {
-        let near = |size: usize| size.strict_add_signed(offset);
+        let near = |size: usize| size.checked_add_signed(offset).unwrap();
         sizes.extend(of.map(|size| Size::Of(near(size))));
         sizes.extend(up_to.map(|place| Size::UpTo(near(place))));
         sizes.push(Size::Left(offset));
@@ -210,7 +210,7 @@ fn steps(sizes: &[Size], (n, made): (usize, usize), random: &mut Prg) -> Vec<Ste
         }
         let size = match *size {
             Size::Of(size) => size,
-            Size::Left(more) => left.strict_add_signed(more),
+            Size::Left(more) => left.checked_add_signed(more).unwrap(),
             Size::UpTo(place) => place.saturating_sub(n - left),
         };
         steps.push(Step::Draw(size));

@@ -15,7 +15,6 @@ use crate::{
     Noise, Security, Trees,
     correlation::{Cot, Vole},
     ggm::Growth,
-    lpn::Pair,
     stock,
     vole::VoleRing,
     wire,
@@ -41,8 +40,10 @@ struct Reading<K: Correlation> {
     delta: Block,
     /// The choice bits of the OTs for the trees, from what is left of the base.
     choices: fn(&[K::Base], usize) -> Vec<bool>,
-    /// `u` and `v` in an output.
-    apart: fn(&K::Pair) -> (K::Base, K::Ring),
+    /// `u` in an output.
+    u: fn(&K::Pair) -> K::Base,
+    /// `v` in an output.
+    v: fn(&K::Pair) -> K::Ring,
 }
 
 /// Bytes of a round from the key holder, and from the value holder.
@@ -74,7 +75,7 @@ fn column(code: &Aes128, k: usize, i: usize) -> impl Iterator<Item = usize> {
             (word >> (21 * piece)) as usize & (k - 1)
         } else {
             let number = (block(index / 4) >> (32 * (index % 4))) as u32;
-            (u64::from(number) * k as u64 >> 32) as usize
+            ((u64::from(number) * k as u64) >> 32) as usize
         }
     })
 }
@@ -321,7 +322,7 @@ fn check<K: Correlation>(
             let at = done + i - step.keep;
             assert!(w[at] == lines.w[i], "w of output {at}");
             assert!(
-                (reading.apart)(&out[at]) == (lines.u[i], lines.v[i]),
+                (reading.u)(&out[at]) == lines.u[i] && (reading.v)(&out[at]) == lines.v[i],
                 "output {at}"
             );
         }
@@ -378,10 +379,8 @@ fn cot(plan: &Plan, n: usize) {
         x: Gf128::new(delta),
         delta,
         choices: |spare, levels| spare[..levels].iter().map(|u| *u == F2::ONE).collect(),
-        apart: |pair| {
-            let u = F2::new(u128::from(pair.value()) & 1 == 1);
-            (u, without_carrier::<Cot>(*pair))
-        },
+        u: |pair| F2::new(u128::from(pair.value()) & 1 == 1),
+        v: |pair| without_carrier::<Cot>(*pair),
     };
     let ot = (stock::Sender::new(delta), stock::Receiver::default());
     check(&reading, plan, n, ot.0, ot.1);
@@ -399,7 +398,8 @@ fn vole<R: VoleRing>(plan: &Plan, n: usize) {
                 .expect("a dealer");
             bits::unpack(&u, levels)
         },
-        apart: |Pair { u, v }| (*u, *v),
+        u: |pair| pair.u,
+        v: |pair| pair.v,
     };
     let ot = ideal::pair(Block::from(DELTA), Block::from(DEALER));
     check(&reading, plan, n, Box::new(ot.0), Box::new(ot.1));

@@ -41,12 +41,12 @@ impl Counter {
 }
 
 impl Wire {
-    fn from_key_holder(&mut self, bytes: usize) {
+    fn key_holder_sends(&mut self, bytes: usize) {
         self.key_holder.count(true, bytes);
         self.value_holder.count(false, bytes);
     }
 
-    fn from_value_holder(&mut self, bytes: usize) {
+    fn value_holder_sends(&mut self, bytes: usize) {
         self.value_holder.count(true, bytes);
         self.key_holder.count(false, bytes);
     }
@@ -63,13 +63,13 @@ impl Wire {
     fn softspoken_setup(&mut self, field: SmallField) {
         let (k, m) = (field.bits(), field.trees());
         self.base_ots(128);
-        self.from_value_holder(m * (k - 1) * 32 + (m + 1) * 32);
+        self.value_holder_sends(m * (k - 1) * 32 + (m + 1) * 32);
     }
 
     fn softspoken(&mut self, field: SmallField, n: usize) {
         for n in batches(n, 1 << 15) {
             let c = n.next_multiple_of(128) + 128;
-            self.from_value_holder((field.trees() - 1) * c / 8 + 48);
+            self.value_holder_sends((field.trees() - 1) * c / 8 + 48);
         }
     }
 
@@ -77,7 +77,7 @@ impl Wire {
     /// round.
     fn setup(&mut self, plan: &Plan) {
         match plan.kind() {
-            Kind::Cot => self.from_key_holder(1), // the carrier bit
+            Kind::Cot => self.key_holder_sends(1), // the carrier bit
             Kind::Vole(_) => self.softspoken_setup(SmallField::Bits8),
         }
         match plan.base() {
@@ -99,15 +99,15 @@ impl Wire {
             }
             Base::Iknp => {
                 batches(n, 1 << 15)
-                    .for_each(|n| self.from_value_holder(16 * n.next_multiple_of(128)));
+                    .for_each(|n| self.value_holder_sends(16 * n.next_multiple_of(128)));
             }
             Base::Gilboa => {
                 let each = ring_bits(plan) * element(plan);
-                self.from_value_holder(n * each);
+                self.value_holder_sends(n * each);
                 if plan.kind() == Kind::Vole(Field::Fp61) {
-                    self.from_value_holder(each);
-                    self.from_key_holder(16);
-                    self.from_value_holder(2 * element(plan));
+                    self.value_holder_sends(each);
+                    self.key_holder_sends(16);
+                    self.value_holder_sends(2 * element(plan));
                 }
             }
         }
@@ -118,27 +118,27 @@ impl Wire {
         let (element, of_cot) = (element(plan), plan.kind() == Kind::Cot);
         let (ggm, uniform) = (plan.trees() == Trees::Ggm, plan.noise() == Noise::Uniform);
         if !of_cot {
-            self.from_value_holder(trees * element); // d
+            self.value_holder_sends(trees * element); // d
         }
         for levels in batches(levels, 1 << 16) {
             if !of_cot {
                 self.softspoken(SmallField::Bits8, levels);
             }
             if ggm || uniform {
-                self.from_value_holder(levels.div_ceil(8)); // choice bits
+                self.value_holder_sends(levels.div_ceil(8)); // choice bits
             }
-            self.from_key_holder(levels * if ggm { 32 } else { 16 });
+            self.key_holder_sends(levels * if ggm { 32 } else { 16 });
         }
         match (ggm, of_cot) {
-            (true, _) => self.from_key_holder(trees * element),
+            (true, _) => self.key_holder_sends(trees * element),
             (false, true) => {}
-            (false, false) => self.from_key_holder(trees * (16 + element)),
+            (false, false) => self.key_holder_sends(trees * (16 + element)),
         }
         if plan.security() == Security::Malicious {
-            self.from_value_holder(16 + element); // nonce, x'
-            self.from_key_holder(32); // commitment
-            self.from_value_holder(element); // W
-            self.from_key_holder(32 + element); // opening
+            self.value_holder_sends(16 + element); // nonce, x'
+            self.key_holder_sends(32); // commitment
+            self.value_holder_sends(element); // W
+            self.key_holder_sends(32 + element); // opening
         }
     }
 
