@@ -112,7 +112,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut cells = arguments.cells(&tables)?;
     common.voice().explain("measuring the machine");
     let machine = Machine::measure();
+    let before = load();
     arguments.measure(&mut cells)?;
+    let load = [before, load()];
     let tables: Vec<_> = tables
         .iter()
         .map(|table| tables::compare(table, &arguments.links, &cells))
@@ -121,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new("bench ferret");
     report.n = Some(arguments.n);
     report.peak_rss_bytes = peak_memory();
-    report.result = arguments.result(&machine, &cells, &tables);
+    report.result = arguments.result(&machine, load, &cells, &tables);
     if let Some(json) = json {
         json.commit(&report.to_json())?;
     }
@@ -137,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 .iter()
                 .try_for_each(|line| writeln!(out, "{line}"))
         })
-        .and_then(|()| writeln!(out, "{}", arguments.conditions(&machine)))
+        .and_then(|()| writeln!(out, "{}", arguments.conditions(&machine, load)))
         .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
 }
 
@@ -263,6 +265,7 @@ impl Arguments {
     fn result(
         &self,
         machine: &Machine,
+        load: [Option<f64>; 2],
         cells: &[Cell],
         tables: &[tables::Compared],
     ) -> serde_json::Map<String, serde_json::Value> {
@@ -283,6 +286,7 @@ impl Arguments {
             "schema": SCHEMA,
             "processor": processor(),
             "machine": machine,
+            "load_before_and_after": load,
             "threads": self.threads(),
             "round_trip_microseconds": self.rtt,
             "runs": self.runs,
@@ -296,11 +300,13 @@ impl Arguments {
     }
 
     /// What the figures were measured on, in a few lines.
-    fn conditions(&self, machine: &Machine) -> String {
+    fn conditions(&self, machine: &Machine, load: [Option<f64>; 2]) -> String {
+        let [before, after] = load.map(|load| load.map_or("?".to_owned(), |load| load.to_string()));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         format!(
-            "{}, {cores} cores for both parties, {} thread(s) each; {} run(s), the median and half the range; links with {} us \
-             there and back\nin the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, \
+            "{}, {cores} cores for both parties, {} thread(s) each; median and range of {} run(s); links with {} us there and \
+             back\nload average {before} before and {after} after: the two parties make 1 to 2, and above that others took \
+             their time\nin the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, \
              {:.1} GB/s copied",
             processor().as_deref().unwrap_or("an unnamed processor"),
             self.threads(),
@@ -319,6 +325,12 @@ fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// The system's load average over a minute, where it tells: how many processes wanted a core.
+fn load() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 #[cfg(test)]

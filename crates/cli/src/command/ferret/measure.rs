@@ -1,14 +1,14 @@
 //! One run of one protocol over one link, in the parts that the tables tell apart.
 //!
 //! ```text
-//! setup      base OTs, OT extension, the rounds of the smaller sets, and the first of the largest, which follows without a
-//!            pause; what a later round takes is taken off, so what the first one takes more than that stays
-//! rounds     of the largest set, each a whole one in the middle of the stream:
-//!   prepare  all its messages; its trees and their check; the outputs kept for the next round
-//!   extend   the outputs handed out, without a message
+//! first    setup, all messages of the first main round and its trees; then its outputs, untimed
+//! round    all messages of the second main round, its trees and check, the outputs that it keeps for the next; then,
+//!          apart, the outputs that it hands out, without a message
+//! stream   more main rounds, drawn without a pause: what Tables 1 and 3 show
 //! ```
 //!
-//! A protocol without LPN has a setup and then outputs, all of which are `prepare`.
+//! The one-time setup is what `first` took more than the messages of `round`. A protocol without LPN has no rounds: its
+//! setup is `first`, all else is `stream`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -42,32 +42,38 @@ pub(super) struct Sample {
     /// The one-time setup, without the first main round.
     pub(super) setup_seconds: f64,
     pub(super) setup_bytes: u64,
-    /// All rounds after the first.
+    /// The stream.
     pub(super) seconds: f64,
     pub(super) bytes: u64,
-    /// The part of it with messages, without the encoding of what is kept for the next round.
+    pub(super) cots: u64,
+    /// One main round, in parts; none without LPN.
+    pub(super) round: Option<Round>,
+}
+
+/// A main round of its own.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(super) struct Round {
+    /// The part with messages, without the encoding of what is kept for the next round.
     pub(super) trees_seconds: f64,
     /// The encoding of all outputs.
     pub(super) lpn_seconds: f64,
-    /// Correlated OTs handed out by these rounds.
+    /// Correlated OTs handed out.
     pub(super) cots: u64,
 }
 
-/// One party's times.
+/// One party's times and bytes.
 #[derive(Clone, Copy, Default)]
 struct Times {
-    /// To the first output; with LPN that is after the first main round's messages.
-    ready: Duration,
-    /// The first measured round's messages.
     first: Duration,
-    /// All measured rounds' messages, then their outputs.
+    first_bytes: u64,
+    /// Correlated OTs that a main round hands out.
+    round: u64,
     prepare: Duration,
     extend: Duration,
-    total: Duration,
-    ready_bytes: u64,
-    bytes: u64,
+    round_bytes: u64,
+    stream: Duration,
+    stream_bytes: u64,
     cots: u64,
-    rounds: u32,
 }
 
 /// Runs both parties and checks their last outputs.
@@ -113,70 +119,64 @@ fn sample(run: &Run<'_>, parties: [Times; 2]) -> Sample {
             .map_or(0.0, |time| time.as_secs_f64())
     };
     let sum = |of: fn(&Times) -> u64| parties.iter().map(of).sum::<u64>();
-    let Times { cots, rounds, .. } = parties[0];
-    let (ready, ready_bytes) = (slower(|times| times.ready), sum(|times| times.ready_bytes));
-    let (seconds, bytes) = (slower(|times| times.total), sum(|times| times.bytes));
-    let (prepare, extend) = (slower(|times| times.prepare), slower(|times| times.extend));
-    let (setup_seconds, setup_bytes, kept) = match run.plan.and_then(|plan| plan.ladder().last()) {
-        Some(set) => {
-            let rounds = u64::from(rounds);
-            let first = slower(|times| times.first);
-            let kept = (set.n as u64 * rounds).saturating_sub(cots);
-            ((ready - first).max(0.0), ready_bytes - bytes / rounds, kept)
+    let round = run.plan.and_then(|plan| plan.ladder().last()).map(|set| {
+        let cots = parties[0].round;
+        let (prepare, extend) = (slower(|times| times.prepare), slower(|times| times.extend));
+        // As long for an output that is kept as for one that is handed out.
+        let lpn_seconds = extend * set.n as f64 / cots as f64;
+        Round {
+            trees_seconds: (prepare + extend - lpn_seconds).max(0.0),
+            lpn_seconds,
+            cots,
         }
-        None => (ready, ready_bytes, 0),
-    };
-    // As long for an output that is kept as for one that is handed out.
-    let lpn_seconds = extend * (1.0 + kept as f64 / cots as f64);
+    });
+    let first = slower(|times| times.first);
     Sample {
-        setup_seconds,
-        setup_bytes,
-        seconds,
-        bytes,
-        trees_seconds: (prepare + extend - lpn_seconds).max(0.0),
-        lpn_seconds,
-        cots,
+        setup_seconds: (first - slower(|times| times.prepare)).max(0.0),
+        setup_bytes: sum(|times| times.first_bytes) - sum(|times| times.round_bytes),
+        seconds: slower(|times| times.stream),
+        bytes: sum(|times| times.stream_bytes),
+        cots: parties[0].cots,
+        round,
     }
 }
 
-/// One party: setup, the first round, then the measured ones.
+/// One party, from the setup to the end of the stream.
 fn party<E: End>(
     run: &Run<'_>,
     channel: &mut Channel,
     setup: impl FnOnce(&mut Channel) -> volery_ot::Result<E>,
 ) -> Result<(Times, E::Last), Failure> {
     let mut times = Times::default();
-    let mut before = meet(channel)?;
+    // First
+    let before = meet(channel)?;
     let start = Instant::now();
     let mut end = setup(channel)?;
-    let mut ready = end.prepare(channel)?;
-    times.ready = start.elapsed();
-    times.ready_bytes = channel.stats().bytes_sent - before;
-    end.draw_all(ready, channel)?;
-    before = meet(channel)?;
-    let start = Instant::now();
-    while times.cots < run.n {
-        let round = Instant::now();
-        ready = end.prepare(channel)?;
-        if ready == 0 {
-            // Without LPN all is in the drawing, and messages with it.
-            end.draw_all(usize::try_from(run.n).unwrap_or(usize::MAX), channel)?;
-            times.cots += run.n;
-            times.prepare += round.elapsed();
-        } else {
-            let prepared = round.elapsed();
-            end.draw_all(ready, channel)?;
-            times.cots += ready as u64;
-            times.prepare += prepared;
-            times.extend += round.elapsed() - prepared;
-        }
-        times.rounds += 1;
-        if times.rounds == 1 {
-            times.first = times.prepare;
-        }
+    let ready = end.prepare(channel)?;
+    times.first = start.elapsed();
+    times.first_bytes = channel.stats().bytes_sent - before;
+    end.draw_all(ready as u64, channel)?;
+    // Round
+    times.round = ready as u64;
+    if ready > 0 {
+        let before = meet(channel)?;
+        let start = Instant::now();
+        let ready = end.prepare(channel)?;
+        times.prepare = start.elapsed();
+        times.round_bytes = channel.stats().bytes_sent - before;
+        end.draw_all(ready as u64, channel)?;
+        times.extend = start.elapsed() - times.prepare;
     }
-    times.total = start.elapsed();
-    times.bytes = channel.stats().bytes_sent - before;
+    // Stream
+    times.cots = match times.round {
+        0 => run.n,
+        round => run.n.next_multiple_of(round),
+    };
+    let before = meet(channel)?;
+    let start = Instant::now();
+    end.draw_all(times.cots, channel)?;
+    times.stream = start.elapsed();
+    times.stream_bytes = channel.stats().bytes_sent - before;
     meet(channel)?;
     Ok((times, end.last()))
 }
@@ -202,11 +202,11 @@ trait End {
     /// The outputs drawn last.
     fn last(self) -> Self::Last;
 
-    fn draw_all(&mut self, mut count: usize, channel: &mut Channel) -> volery_ot::Result<()> {
+    fn draw_all(&mut self, mut count: u64, channel: &mut Channel) -> volery_ot::Result<()> {
         while count > 0 {
-            let now = count.min(CHUNK);
+            let now = usize::try_from(count).unwrap_or(CHUNK).min(CHUNK);
             self.draw(now, channel)?;
-            count -= now;
+            count -= now as u64;
         }
         Ok(())
     }

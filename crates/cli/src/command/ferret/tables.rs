@@ -152,8 +152,10 @@ fn figure(
             _ => None,
         };
         for (run, sample) in cell.samples.iter().enumerate() {
-            let less = less.map_or(0.0, |less| value(&less.samples[run], Part::Total, what));
-            values.push(value(sample, part, what) - less);
+            let less = less.map_or(Some(0.0), |less| {
+                value(less.samples.get(run)?, Part::Total, what)
+            })?;
+            values.push(value(sample, part, what)? - less);
         }
     }
     values.sort_by(f64::total_cmp);
@@ -175,25 +177,25 @@ fn figure(
     })
 }
 
-fn value(sample: &Sample, part: Part, what: What) -> f64 {
-    let seconds = match part {
-        Part::Trees => sample.trees_seconds,
-        Part::Lpn => sample.lpn_seconds,
-        Part::Total | Part::Extra => sample.seconds,
+fn value(sample: &Sample, part: Part, what: What) -> Option<f64> {
+    let (seconds, cots) = match part {
+        Part::Trees => (sample.round?.trees_seconds, sample.round?.cots),
+        Part::Lpn => (sample.round?.lpn_seconds, sample.round?.cots),
+        Part::Total | Part::Extra => (sample.seconds, sample.cots),
     };
-    let cots = sample.cots as f64;
-    match what {
+    let cots = cots as f64;
+    Some(match what {
         What::Nanoseconds => seconds * 1e9 / cots,
         What::Milliseconds => seconds * 1e3 * 1e7 / cots,
         What::Setup => sample.setup_seconds * 1e3,
         What::Traffic { setup: true } => sample.setup_bytes as f64 / 1e6,
         What::Traffic { setup: false } => sample.bytes as f64 * 8.0 / cots,
-    }
+    })
 }
 
 /// What was measured, each protocol once with its plans.
 pub(super) fn plans(cells: &[Cell]) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<Rate>)> = Vec::new();
     for cell in cells {
         let Some(plan) = &cell.plan else {
             continue;
@@ -201,12 +203,16 @@ pub(super) fn plans(cells: &[Cell]) -> Vec<String> {
         let (name, plan, bits) = (cell.candidate.name(), plan.describe(), plan.claimed_bits());
         let line = format!("{name}: {plan}, {bits} bits");
         match lines.iter_mut().find(|(have, _)| *have == line) {
-            Some((_, rates)) => rates.push(cell.rate.name()),
-            None => lines.push((line, vec![cell.rate.name()])),
+            Some((_, rates)) => rates.push(cell.rate),
+            None => lines.push((line, vec![cell.rate])),
         }
     }
     lines.sort();
-    let text = |(line, rates): (String, Vec<&str>)| format!("{line} ({})", rates.join(" "));
+    let text = |(line, mut rates): (String, Vec<Rate>)| {
+        rates.sort();
+        let rates: Vec<_> = rates.into_iter().map(Rate::name).collect();
+        format!("{line} ({})", rates.join(" "))
+    };
     lines.into_iter().map(text).collect()
 }
 
@@ -230,10 +236,10 @@ impl Compared {
             "link",
             ">published",
             ">here",
-            ">±",
+            ">range",
             ">ratio",
             ">volery",
-            ">±",
+            ">range",
             ">ratio",
         ];
         let mut last = None;
@@ -241,9 +247,8 @@ impl Compared {
             let group = (row.security.clone(), row.protocol, row.part);
             let first = last.replace(group.clone()).as_ref() != Some(&group);
             let link = row.link.map(Rate::name);
-            let [here, here_spread, here_ratio] = texts(row.here.as_ref(), row.link.is_none());
-            let [volery, volery_spread, volery_ratio] =
-                texts(row.volery.as_ref(), row.link.is_none());
+            let [here, here_spread, here_ratio] = texts(row.here.as_ref());
+            let [volery, volery_spread, volery_ratio] = texts(row.volery.as_ref());
             [
                 if first {
                     row.security.clone()
@@ -281,28 +286,23 @@ impl Compared {
     }
 }
 
-/// The median, half the range and the ratio; of the traffic, which differs between links but not between runs, the range.
-fn texts(figure: Option<&Figure>, traffic: bool) -> [String; 3] {
+/// The median, the range and the ratio.
+fn texts(figure: Option<&Figure>) -> [String; 3] {
     let Some(figure) = figure else {
         return ["-"; 3].map(str::to_owned);
     };
-    let ratio = figure
-        .ratio
-        .map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
-    let [least, median, most] = [figure.least, figure.median, figure.most].map(short);
-    if traffic {
-        let range = if least == most {
-            median
-        } else {
-            format!("{least}-{most}")
-        };
-        return [range, String::new(), ratio];
-    }
     let mark = if figure.extrapolated { "~" } else { "" };
+    let [median, least, most] = [figure.median, figure.least, figure.most].map(short);
     [
         format!("{mark}{median}"),
-        short((figure.most - figure.least) / 2.0),
-        ratio,
+        if least == most {
+            String::new()
+        } else {
+            format!("{least}..{most}")
+        },
+        figure
+            .ratio
+            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
     ]
 }
 
@@ -328,9 +328,8 @@ mod tests {
             ratio: Some(0.5),
             extrapolated: true,
         };
-        assert_eq!(texts(Some(&figure), false), ["~12.3", "2.00", "0.50"]);
-        assert_eq!(texts(Some(&figure), true), ["10.0-14.0", "", "0.50"]);
-        assert_eq!(texts(None, true), ["-", "-", "-"]);
+        assert_eq!(texts(Some(&figure)), ["~12.3", "10.0..14.0", "0.50"]);
+        assert_eq!(texts(None), ["-", "-", "-"]);
         assert_eq!([0.0, 9.876, 123.4].map(short), ["0.00", "9.88", "123"]);
     }
 }
