@@ -1,17 +1,20 @@
 //! Which LPN instances lead from a few base correlations to the length that is wanted.
 
+mod search;
+
 use std::fmt;
 
 use volery_channel::SessionId;
 use volery_ot::softspoken::SmallField;
 use volery_primitives::{cuckoo, ro::RandomOracle};
 
-use super::cost::{self, Link};
+use super::cost::Link;
 use crate::{
     Noise, Security, Trees,
     correlation::{Correlation, Cot, Vole},
     lpn::{LpnSet, estimate::Field, set_named, sets},
 };
+use search::Way;
 
 /// Cuckoo hashing fails with probability at most `2^-ETA` (`eta` of section 8.2 of the 2019 paper).
 pub const ETA: u32 = 40;
@@ -467,73 +470,6 @@ impl Plan {
             deliver,
         }
     }
-
-    /// The cheapest way to make `need` correlations without a round.
-    fn way_from_base(&self, need: u64, link: Link) -> Way {
-        let ways = self.kind.bases().into_iter().map(|base| Way {
-            base,
-            ladder: Vec::new(),
-            cost: cost::base(base, need, link),
-        });
-        ways.min_by(|a, b| a.cost.total_cmp(&b.cost))
-            .expect("there is a base for every kind")
-    }
-
-    /// The cheapest way to make `need` correlations, with rounds of `sets` or without.
-    fn way_to(&self, need: u64, sets: &[&'static LpnSet], link: Link) -> Way {
-        let mut best = self.way_from_base(need, link);
-        for set in sets.iter().filter(|set| set.n as u64 >= need) {
-            let step = self.shaped(set, need as usize, need as usize, 0);
-            if step.need as u64 >= need {
-                continue;
-            }
-            let mut way = self.way_to(step.need as u64, sets, link);
-            way.cost += self.round_cost(step, need, link);
-            if way.cost < best.cost {
-                way.ladder.push(set);
-                best = way;
-            }
-        }
-        best
-    }
-
-    fn round_cost(&self, step: Step, outputs: u64, link: Link) -> f64 {
-        let leaves = match self.noise {
-            Noise::Regular => step.n,
-            // One level fewer than the bound that the OTs are counted with.
-            Noise::Uniform => step.trees << (step.levels / step.trees - 1),
-        };
-        let round = cost::Round {
-            security: self.security,
-            noise: self.noise,
-            k: step.set.k,
-            trees: step.trees,
-            levels: step.levels,
-            leaves,
-            outputs,
-        };
-        cost::round(&round, link)
-    }
-
-    /// All rounds of the last instance, which is the only one in the ladder.
-    fn rounds_cost(&self, link: Link) -> f64 {
-        // A stream without end is rated at this length.
-        const LONG: u64 = 1 << 28;
-        let total = self.total.unwrap_or(LONG);
-        let first = self.step(0, 0);
-        if first.keep == 0 {
-            return self.round_cost(first, total, link);
-        }
-        let rounds = total as f64 / first.deliver as f64;
-        rounds * self.round_cost(first, first.n as u64, link)
-    }
-}
-
-/// A way to some number of correlations.
-struct Way {
-    base: Base,
-    ladder: Vec<&'static LpnSet>,
-    cost: f64,
 }
 
 impl fmt::Display for Base {
@@ -548,174 +484,4 @@ impl fmt::Display for Base {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use super::*;
-
-    const KINDS: [Kind; 4] = [
-        Kind::Cot,
-        Kind::Vole(Field::Fp61),
-        Kind::Vole(Field::Z64Odd),
-        Kind::Vole(Field::Gf128),
-    ];
-
-    fn links() -> [Link; 3] {
-        let link = |bits_per_second, round_trip| Link {
-            bits_per_second,
-            round_trip,
-        };
-        [Link::default(), link(1e8, 0.02), link(1e6, 0.1)]
-    }
-
-    fn plan(kind: Kind, total: Option<u64>, noise: Noise, link: Link) -> Plan {
-        let security = match kind {
-            Kind::Vole(Field::Z64Odd) => Security::SemiHonest,
-            _ => Security::Malicious,
-        };
-        let wishes = Wishes {
-            total,
-            noise,
-            security,
-            link,
-            ..Wishes::default()
-        };
-        Plan::new(kind, &wishes).unwrap()
-    }
-
-    /// What a round needs is what the one before it kept, and the outputs add up to the total.
-    fn check(plan: &Plan, wanted: u64) {
-        if plan.ladder.is_empty() {
-            return;
-        }
-        let (mut delivered, mut number, mut store) = (0, 0, plan.base_count());
-        while delivered < wanted {
-            let step = plan.step(number, delivered);
-            assert!(step.need <= store, "round {number} of {plan:?}");
-            assert!(step.keep + step.deliver <= step.n && step.n <= step.set.n);
-            store = step.keep;
-            delivered += step.deliver as u64;
-            number += 1;
-            assert!(step.deliver > 0 || number < plan.ladder.len(), "progress");
-        }
-        if plan.total == Some(wanted) {
-            assert_eq!(delivered, wanted);
-        }
-    }
-
-    #[test]
-    fn rounds_feed_each_other() {
-        for (kind, noise, link) in KINDS.into_iter().flat_map(|kind| {
-            [Noise::Regular, Noise::Uniform]
-                .into_iter()
-                .flat_map(move |noise| links().map(|link| (kind, noise, link)))
-        }) {
-            for total in [
-                0,
-                1,
-                4609,
-                17_536,
-                18_689,
-                100_000,
-                134_145,
-                870_401,
-                1 << 20,
-                2_396_160,
-                2_396_161,
-                10_000_000,
-                6_225_921,
-                1 << 24,
-                1 << 40,
-            ] {
-                let plan = plan(kind, Some(total), noise, link);
-                check(&plan, total.min(1 << 27));
-                assert_eq!(plan.claimed_bits(), 128);
-            }
-            check(&plan(kind, None, noise, link), 100_000_000);
-        }
-        for total in [1, 1 << 14, 1 << 20, 1 << 24] {
-            let plan = Plan::paper80(Field::Fp61, total).unwrap();
-            check(&plan, total);
-            assert_eq!(plan.claimed_bits(), 80);
-        }
-        for noise in [Noise::Regular, Noise::Uniform] {
-            for security in [Security::SemiHonest, Security::Malicious] {
-                check(&Plan::ferret(Some(10_000_000), noise, security), 10_000_000);
-                check(&Plan::ferret(None, noise, security), 100_000_000);
-            }
-        }
-    }
-
-    /// Rounds counted with more digits than a machine of 32 bits has.
-    #[test]
-    fn more_than_2_to_the_32() {
-        let plan = plan(
-            Kind::Cot,
-            Some((1 << 40) + 1),
-            Noise::Regular,
-            Link::default(),
-        );
-        let mut delivered = 0u64;
-        let mut rounds = 0u64;
-        while delivered < (1 << 40) + 1 {
-            let number = usize::try_from(rounds).unwrap();
-            delivered += plan.step(number, delivered).deliver as u64;
-            rounds += 1;
-        }
-        assert_eq!(delivered, (1 << 40) + 1);
-    }
-
-    /// Few correlations take no LPN, many do, and the slower the link, the more is computed to send less.
-    #[test]
-    fn the_plan_follows_from_number_and_link() {
-        let describe = |total, link| plan(Kind::Cot, Some(total), Noise::Regular, link).describe();
-        let [lan, wan, slow] = links();
-        assert_eq!(describe(1000, lan), "softspoken4");
-        assert_eq!(describe(1000, slow), "softspoken8");
-        let many = describe(10_000_000, lan);
-        assert!(many.contains('+'), "{many}");
-        let bytes = |link| {
-            let plan = plan(Kind::Cot, None, Noise::Regular, link);
-            let round = plan.step(plan.ladder.len(), 0);
-            round.levels as f64 * 128.0 / round.deliver as f64
-        };
-        assert!(bytes(wan) <= bytes(lan) && bytes(slow) <= 0.30, "bits each");
-    }
-
-    #[test]
-    fn a_set_can_be_named() {
-        let named = |name: &'static str, kind, noise| {
-            Plan::new(
-                kind,
-                &Wishes {
-                    set: Some(name),
-                    noise,
-                    total: Some(10_000_000),
-                    ..Wishes::default()
-                },
-            )
-        };
-        for name in ["r14", "b10", "b11", "b12", "b13", "ferret-reg"] {
-            let plan = named(name, Kind::Cot, Noise::Regular).unwrap();
-            assert_eq!(plan.ladder().last().unwrap().name, name);
-            check(&plan, 10_000_000);
-        }
-        for (name, kind, noise) in [
-            ("b13", Kind::Vole(Field::Fp61), Noise::Regular),
-            ("b13", Kind::Cot, Noise::Uniform),
-            ("b14", Kind::Cot, Noise::Regular),
-            ("ferret-reg-setup", Kind::Cot, Noise::Regular),
-            ("paper80-20", Kind::Vole(Field::Fp61), Noise::Uniform),
-        ] {
-            let refused = named(name, kind, noise).unwrap_err();
-            assert_eq!(refused, PlanError::NoSuchSet(name.to_owned()));
-        }
-    }
-
-    #[test]
-    fn what_does_not_exist_is_refused() {
-        let refused = Plan::new(Kind::Vole(Field::Z64Odd), &Wishes::default());
-        assert_eq!(refused.unwrap_err(), PlanError::NotMalicious);
-        let refused = Plan::paper80(Field::Fp61, (1 << 24) + 1);
-        assert_eq!(refused.unwrap_err(), PlanError::SetTooSmall(1 << 24));
-    }
-}
+mod tests;

@@ -1,3 +1,4 @@
+use volery_channel::SessionId;
 use volery_field::{Fp61, Gf128, Z64};
 use volery_primitives::prg::Prg;
 
@@ -25,13 +26,14 @@ fn punctured<R: Ring>(shape: Shape, sums: &LevelSums<R>, alpha: usize) -> Punctu
 
 /// A plain reading of the recursive definition in Protocol 2, step 2, and of Figs. 2 and 7 of ePrint 2022/1431.
 fn leaf_by_path<R: Ring>(prg: &TreePrg, shape: Shape, roots: [Block; 2], leaf: usize) -> R {
-    let Keys::Half { growth, .. } = prg.keys else {
+    let growth = prg.growth();
+    if growth == Growth::Ggm {
         let mut seed = roots[0];
         for level in 1..shape.depth() {
             seed = prg.children(seed)[shape.path_bit(leaf, level)];
         }
         return prg.leaf_pair(seed)[leaf & 1];
-    };
+    }
     let mut seed = roots[0];
     if shape.depth() > 1 || growth == Growth::Correlated {
         seed ^= Block::select_mask(shape.path_bit(leaf, 1) == 1) & roots[1];
@@ -63,7 +65,8 @@ fn check_tree<R: Ring>(prg: &TreePrg, n: usize) {
     let (root, delta) = (random.block(), random.block());
     let mut leaves = vec![R::ZERO; n];
     let sums = expand(prg, shape, root, delta, &mut leaves, &mut scratch);
-    if let Keys::Half { growth, .. } = prg.keys {
+    let growth = prg.growth();
+    if growth != Growth::Ggm {
         for [left, right] in &sums.inner {
             assert!(*left ^ *right == delta, "a level adds up to delta");
         }

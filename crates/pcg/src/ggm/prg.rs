@@ -1,0 +1,282 @@
+//! How a tree grows: from a node to its children, level by level.
+
+use volery_channel::SessionId;
+use volery_field::Ring;
+use volery_primitives::{
+    Block,
+    aes::{self, Aes128},
+    ro::RandomOracle,
+};
+
+use crate::wire;
+
+/// How the children of a node come from it: see the table above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Two independent children.
+    Ggm,
+    /// Children that add up to their parent, down to the leaves.
+    Correlated,
+    /// Children that add up to their parent, but for the leaves, which are hashed.
+    PseudoCorrelated,
+}
+
+/// The PRG of one tree: AES permutations, public and used for this tree alone.
+#[derive(Clone)]
+pub struct TreePrg {
+    keys: Keys,
+    /// Which bits of a 128-bit leaf are kept.
+    mask: Block,
+}
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for a task; boxed, each tree would allocate"
+)]
+enum Keys {
+    Ggm {
+        keys: [Aes128; 2],
+        /// What the keys were made from; public.
+        seeds: [Block; 2],
+    },
+    Half {
+        key: Aes128,
+        seed: Block,
+        growth: Growth,
+    },
+}
+
+/// Derives the [`TreePrg`] of each tree of a session.
+pub struct TreePrgs {
+    aes: Aes128,
+    growth: Growth,
+    mask: Block,
+}
+
+impl TreePrgs {
+    /// For the GGM trees of one batch, told apart by `batch` (a number that never repeats in a session).
+    #[must_use]
+    pub fn new(session: SessionId, batch: u64) -> Self {
+        Self::growing(Growth::Ggm, session, batch)
+    }
+
+    /// As [`new`](Self::new), for trees of any kind.
+    #[must_use]
+    pub fn growing(growth: Growth, session: SessionId, batch: u64) -> Self {
+        let mut oracle = RandomOracle::new("volery ggm tree keys");
+        oracle.absorb(session.as_bytes());
+        oracle.absorb(&batch.to_le_bytes());
+        oracle.absorb(&[growth as u8]);
+        Self {
+            aes: Aes128::new(oracle.finish_block()),
+            growth,
+            mask: Block::ALL_ONES,
+        }
+    }
+
+    /// The same trees with the lowest bit of every leaf cleared; for leaves in `gf128`.
+    ///
+    /// The level sums are those of the leaves with their lowest bits: equal on both sides but for that bit.
+    #[must_use]
+    pub fn with_cleared_leaves(mut self) -> Self {
+        self.mask = !Block::ONE;
+        self
+    }
+
+    /// How the trees grow.
+    #[must_use]
+    pub fn growth(&self) -> Growth {
+        self.growth
+    }
+
+    /// Whether the lowest bit of every leaf is cleared.
+    #[must_use]
+    pub fn clears_leaves(&self) -> bool {
+        self.mask != Block::ALL_ONES
+    }
+
+    /// The PRG of tree number `tree` of the batch.
+    #[must_use]
+    pub fn tree(&self, tree: usize) -> TreePrg {
+        let mut seeds = [Block::ZERO; 2];
+        let keys = match self.growth {
+            Growth::Ggm => {
+                self.aes.ctr(2 * tree as u128, &mut seeds);
+                Keys::ggm(seeds)
+            }
+            growth => {
+                self.aes.ctr(tree as u128, &mut seeds[..1]);
+                Keys::half(seeds[0], growth)
+            }
+        };
+        TreePrg {
+            keys,
+            mask: self.mask,
+        }
+    }
+}
+
+impl Keys {
+    fn ggm(seeds: [Block; 2]) -> Self {
+        Self::Ggm {
+            keys: seeds.map(Aes128::new),
+            seeds,
+        }
+    }
+
+    fn half(seed: Block, growth: Growth) -> Self {
+        Self::Half {
+            key: Aes128::new(seed),
+            seed,
+            growth,
+        }
+    }
+}
+
+impl Clone for Keys {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Ggm { seeds, .. } => Self::ggm(*seeds),
+            Self::Half { seed, growth, .. } => Self::half(*seed, *growth),
+        }
+    }
+}
+
+impl TreePrg {
+    #[cfg(test)]
+    pub(super) fn growth(&self) -> Growth {
+        match self.keys {
+            Keys::Ggm { .. } => Growth::Ggm,
+            Keys::Half { growth, .. } => growth,
+        }
+    }
+
+    /// The two children of a seed of level 1 or below it.
+    #[must_use]
+    pub fn children(&self, seed: Block) -> [Block; 2] {
+        let mut children = [Block::ZERO; 2];
+        self.level(2, Block::ZERO, &[seed], &mut children);
+        children
+    }
+
+    /// The two leaves below a seed of level `h - 1`, `h` above 1.
+    #[must_use]
+    pub fn leaf_pair<R: Ring>(&self, seed: Block) -> [R; 2] {
+        let mut leaves = [R::ZERO; 2];
+        self.last_level(2, Block::ZERO, &[seed], &mut leaves);
+        leaves
+    }
+
+    /// Level `number`, an inner one. Returns the sums of the left and of the right children.
+    pub(super) fn level(
+        &self,
+        number: u32,
+        delta: Block,
+        parents: &[Block],
+        children: &mut [Block],
+    ) -> [Block; 2] {
+        match &self.keys {
+            Keys::Ggm { keys, .. } => aes::double(keys, parents, children),
+            Keys::Half { key, .. } => {
+                correlated_level(key, number, delta, parents, children, Block::ALL_ONES)
+            }
+        }
+    }
+
+    /// Level `number`, the last: two leaves a parent (the last parent may lack its right one). Returns the sums of the
+    /// left and of the right leaves, before any bit of them is cleared.
+    pub(super) fn last_level<R: Ring>(
+        &self,
+        number: u32,
+        delta: Block,
+        parents: &[Block],
+        leaves: &mut [R],
+    ) -> [R; 2] {
+        // Small enough for the first-level cache, large enough to keep the AES units busy.
+        const PARENTS: usize = 128;
+        if let Some(blocks) = R::as_blocks_mut(leaves) {
+            let sums = match &self.keys {
+                Keys::Ggm { keys, .. } => aes::double(keys, parents, blocks),
+                Keys::Half {
+                    key,
+                    growth: Growth::PseudoCorrelated,
+                    ..
+                } => aes::hash_pairs(key, parents, blocks),
+                Keys::Half { key, .. } => {
+                    let sums = correlated_level(key, number, delta, parents, blocks, self.mask);
+                    return sums.map(R::from_block);
+                }
+            };
+            if self.mask != Block::ALL_ONES {
+                blocks.iter_mut().for_each(|leaf| *leaf &= self.mask);
+            }
+            return sums.map(R::from_block);
+        }
+        assert_eq!(R::WORDS, 1, "a leaf is a block or a word");
+        let mut sums = [R::ZERO; 2];
+        let mut words = [0u64; 2 * PARENTS];
+        for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
+            let words = &mut words[..leaves.len()];
+            match &self.keys {
+                Keys::Ggm { keys, .. } => aes::leaf_pairs(&keys[0], parents, words),
+                Keys::Half { key, growth, .. } => {
+                    assert_eq!(
+                        *growth,
+                        Growth::PseudoCorrelated,
+                        "correlated leaves are blocks"
+                    );
+                    aes::hash_words(key, parents, words);
+                }
+            }
+            R::from_words_slice(words, leaves);
+            add_sides(&mut sums, leaves);
+        }
+        sums
+    }
+
+    /// A leaf without the bits that this tree clears.
+    pub(super) fn cleared<R: Ring>(&self, leaf: R) -> R {
+        if self.mask == Block::ALL_ONES {
+            return leaf;
+        }
+        R::from_block(wire::pack(leaf) & self.mask)
+    }
+}
+
+/// A level of a half-tree whose nodes add up to `delta`; level 1 is the parent itself and its sum with `delta`.
+fn correlated_level(
+    key: &Aes128,
+    number: u32,
+    delta: Block,
+    parents: &[Block],
+    children: &mut [Block],
+    mask: Block,
+) -> [Block; 2] {
+    if number > 1 {
+        return aes::split(key, parents, children, mask);
+    }
+    let pair = [parents[0], parents[0] ^ delta];
+    children.copy_from_slice(&pair.map(|node| node & mask));
+    pair
+}
+
+/// Adds the leaves on even places to `sums[0]`, those on odd places to `sums[1]`.
+fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
+    // As many pairs as a lazy sum takes between two folds, in every ring.
+    const PAIRS: usize = 6;
+    let (groups, rest) = leaves.as_chunks::<{ 2 * PAIRS }>();
+    let mut sides = [R::Lazy::default(); 2];
+    for group in groups {
+        for pair in group.as_chunks::<2>().0 {
+            sides[0] = R::lazy_add(sides[0], pair[0]);
+            sides[1] = R::lazy_add(sides[1], pair[1]);
+        }
+        sides = sides.map(R::lazy_fold);
+    }
+    for (i, leaf) in rest.iter().enumerate() {
+        sides[i % 2] = R::lazy_add(sides[i % 2], *leaf);
+    }
+    for (sum, side) in sums.iter_mut().zip(sides) {
+        *sum += R::lazy_finish(side);
+    }
+}
