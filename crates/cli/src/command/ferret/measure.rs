@@ -4,7 +4,8 @@
 //! first    setup, all messages of the first main round and its trees; then its outputs, untimed
 //! round    all messages of the second main round, its trees and check, the outputs that it keeps for the next; then,
 //!          apart, the outputs that it hands out, without a message
-//! stream   more main rounds, drawn without a pause: what Tables 1 and 3 show
+//! stream   main rounds drawn without a pause: what Tables 1 and 3 show. Checked ones are the same whether prepared or drawn,
+//!          so the round above is the first of them; semi-honest ones may be drawn as their trees are made
 //! ```
 //!
 //! The one-time setup is what `first` took more than the messages of `round`. A protocol without LPN has no rounds: its
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, SessionId};
 use volery_ot::{CotReceiver, CotSender, iknp, softspoken};
-use volery_pcg::{Plan, cot};
+use volery_pcg::{Plan, Security, cot};
 use volery_primitives::{Block, bits, prg::Prg};
 
 use super::candidate::{Candidate, SOFTSPOKEN};
@@ -34,6 +35,14 @@ pub(super) struct Run<'a> {
     pub(super) link: &'a Link,
     pub(super) threads: usize,
     pub(super) timeout: Duration,
+}
+
+impl Run<'_> {
+    /// Whether drawing a round does first what preparing it does.
+    fn rounds_are_prepared(&self) -> bool {
+        self.plan
+            .is_some_and(|plan| plan.security() == Security::Malicious)
+    }
 }
 
 /// What a run took; times are the slower party's, bytes go both ways.
@@ -158,23 +167,27 @@ fn party<E: End>(
     end.draw_all(ready as u64, channel)?;
     // Round
     times.round = ready as u64;
+    let mut before = meet(channel)?;
+    let mut start = Instant::now();
+    let mut made = 0;
     if ready > 0 {
-        let before = meet(channel)?;
-        let start = Instant::now();
-        let ready = end.prepare(channel)?;
+        made = end.prepare(channel)? as u64;
         times.prepare = start.elapsed();
         times.round_bytes = channel.stats().bytes_sent - before;
-        end.draw_all(ready as u64, channel)?;
+        end.draw_all(made, channel)?;
         times.extend = start.elapsed() - times.prepare;
     }
     // Stream
+    if !run.rounds_are_prepared() {
+        made = 0;
+        before = meet(channel)?;
+        start = Instant::now();
+    }
     times.cots = match times.round {
         0 => run.n,
         round => run.n.next_multiple_of(round),
     };
-    let before = meet(channel)?;
-    let start = Instant::now();
-    end.draw_all(times.cots, channel)?;
+    end.draw_all(times.cots - made, channel)?;
     times.stream = start.elapsed();
     times.stream_bytes = channel.stats().bytes_sent - before;
     meet(channel)?;
