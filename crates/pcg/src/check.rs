@@ -23,24 +23,31 @@
 //! trying all of a small field; and its key holder would never learn that the other one cheated.
 //!
 //! **Coefficients.** `chi_ji = a_j * b_i` with uniform independent `a_j` (one for each tree) and `b_i` (one for each place
-//! in a tree). An error matrix `e` that is not zero passes only if `e*b = 0`, which has probability at most `1/|F|`, or
+//! in a tree). An error matrix `e` that is not zero vanishes only if `e*b = 0`, which has probability at most `1/|F|`, or
 //! if `a` is orthogonal to it: `2/|F|` together. They depend on all messages, and on a nonce that the value holder, whom
-//! they protect, draws after it has received them: a key holder cannot try one transcript after the other.
+//! they protect, draws after it has received them: a key holder cannot try one transcript after the other. Over a field of
+//! fewer than 100 bits all of it is done twice, with coefficients, masks and values of their own, in the same messages.
 //!
-//! **What it leaves.** A key holder who sends wrong sums in a tree passes if it guesses the side of `alpha` (Fig. 3):
-//! it learns one bit on average over all it guesses, once, as a wrong guess ends the session; LPN with that static
-//! leakage is the assumption (Theorem 3). One who uses another `x` somewhere fails. A value holder with wrong `x'`
-//! passes only by guessing `x` itself. `V` is committed to before `W` is seen, so `W` tells a cheating key holder nothing
-//! that it could still use.
+//! **What it leaves.** A key holder who sends wrong sums in a tree fixes a vector `r` for each class of places that it tells
+//! apart, and passes if it then commits to the value of the class that is the case: it guesses, of Fig. 3, the side of
+//! `alpha`, or more. With `c` bits guessed it passes with `2^-c`, and learns them; a wrong guess ends the session. LPN with
+//! that static leakage (functional leakage for uniform noise: it can guess which bins are empty) is the assumption
+//! (Theorem 3). One who uses another `x` in a tree must guess `alpha` whole. It sees the coefficients before it commits, so
+//! it can look for classes with one value: that it passes in a class whose `r` is not the one that it goes on with has
+//! probability at most the square root of `2/|F|`, or of `(2/|F|)^2` where the check is done twice (the sum over the classes
+//! of the squares of their probabilities, taken over pairs that collide).
+//! A value holder with wrong `x'` passes only by guessing `x` itself. `V` is committed to before `W` is seen; of a round
+//! that fails, `W` tells the key holder about places, which were samples of LPN and are part of nothing that goes on.
 //!
-//! Error: for each round `2/|F|`, that is 2^-60 over `fp61`, 2^-127 over `gf128` (and for correlated OT).
-//! Cost: 1 correlation over the large ring (of correlated OTs 128, packed); with elements of `b` bytes, `16 + b` and `b`
-//! bytes from the value holder, `32` and `32 + b` from the key holder, in turn: 4 messages. One multiplication a leaf for
-//! each party.
+//! Error: for each round 2^-60 over `fp61`, 2^-63 over `gf128` and for correlated OT.
+//! Cost: 1 correlation over the large ring (of correlated OTs 128, packed), or 2 where it is done twice; with such `b` bytes
+//! of elements, `16 + b` and `b` bytes from the value holder, `32` and `32 + b` from the key holder, in turn: 4 messages. One
+//! multiplication a leaf for each party, or two.
 
 use std::cmp::max;
 
 use rayon::prelude::*;
+use subtle::ConstantTimeEq;
 use volery_channel::{Channel, Error, Result, SessionId, TranscriptHashes};
 use volery_field::{ExtensionOf, Ring};
 use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
@@ -49,6 +56,11 @@ use zeroize::Zeroizing;
 use crate::{forest::Forest, wire};
 
 const DIFFERENT: &str = "the consistency check of the correlations failed";
+
+/// How often the check is done at once over `R`.
+pub(crate) const fn repetitions<R: Ring>() -> usize {
+    if R::BITS < 100 { 2 } else { 1 }
+}
 
 /// What the coefficients and the commitment of one check are bound to.
 #[derive(Clone, Copy)]
@@ -64,8 +76,8 @@ struct Messages {
     of_value_holder: [u8; 32],
 }
 
-/// The key holder's side, steps 2 to 5: `leaves` are the `r` of all trees, `mask` is `w*`. The messages of the
-/// round have been [bound](Channel::bind).
+/// The key holder's side, steps 2 to 5: `leaves` are the `r` of all trees, `mask` the `w*`, one for each
+/// [repetition](repetitions). The messages of the round have been [bound](Channel::bind).
 ///
 /// # Errors
 /// If the channel fails or the check does; `leaves` is then not to be used.
@@ -74,7 +86,7 @@ pub(crate) fn key_holder<R: Ring>(
     forest: &Forest,
     x: R,
     leaves: &[R],
-    mask: R,
+    mask: &[R],
     rng: &mut Prg,
     channel: &mut Channel,
 ) -> Result<()> {
@@ -84,33 +96,36 @@ pub(crate) fn key_holder<R: Ring>(
         of_value_holder: received,
     };
     let nonce = channel.recv_block()?; // step 2
-    let mut x_prime = [R::ZERO];
+    let mut x_prime = vec![R::ZERO; mask.len()];
     wire::recv(
         &mut x_prime,
         "the masked coefficient of the check is not in canonical form",
         channel,
     )?;
     let coefficients = Coefficients::derive(context, messages, nonce, forest);
-    let v = coefficients.fold(forest, leaves) - x_prime[0] * x + mask; // step 3
+    let mut v = coefficients.fold(forest, leaves); // step 3
+    for ((v, x_prime), mask) in v.iter_mut().zip(&x_prime).zip(mask) {
+        *v += *mask - *x_prime * x;
+    }
     let mut salt = Zeroizing::new([0; 32]);
     rng.fill_bytes(&mut salt[..]);
-    channel.send(&commitment(context, messages, &salt, v))?; // step 4
-    let mut w = [R::ZERO];
+    channel.send(&commitment(context, messages, &salt, &v))?; // step 4
+    let mut w = vec![R::ZERO; v.len()];
     wire::recv(
         &mut w,
         "the value of the check is not in canonical form",
         channel,
     )?;
-    if !bool::from(v.ct_eq(&w[0])) {
+    if !bool::from(v[..].ct_eq(&w[..])) {
         return Err(Error::PeerMisbehaved(DIFFERENT));
     }
     channel.send(&salt[..])?; // step 5
-    wire::send(&[v], channel)?;
+    wire::send(&v, channel)?;
     channel.flush()
 }
 
 /// The value holder's side: `leaves` are the `m` of all trees, `alphas` and `values` its places and their values, `mask`
-/// is `(u*, v*)`. The messages of the round have been [bound](Channel::bind).
+/// the `(u*, v*)`, one for each [repetition](repetitions). The messages of the round have been [bound](Channel::bind).
 ///
 /// # Errors
 /// If the channel fails or the check does; `leaves` is then not to be used.
@@ -121,7 +136,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     alphas: &[usize],
     values: &[B],
     leaves: &[R],
-    mask: (R, R),
+    mask: &[(R, R)],
     rng: &mut Prg,
     channel: &mut Channel,
 ) -> Result<()> {
@@ -132,38 +147,48 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     };
     let nonce = rng.block(); // step 1
     let coefficients = Coefficients::<R>::derive(context, messages, nonce, forest);
-    let phi = alphas
-        .iter()
-        .zip(values)
-        .enumerate()
-        .map(|(tree, (alpha, y))| coefficients.at(tree, *alpha).mul_base(*y))
-        .fold(R::ZERO, |sum, term| sum + term);
+    let x_prime: Vec<_> = (0..mask.len())
+        .map(|repetition| {
+            let chi = |(tree, (alpha, y)): (usize, (&usize, &B))| {
+                coefficients.at(repetition, tree, *alpha).mul_base(*y)
+            };
+            let places = alphas.iter().zip(values).enumerate();
+            places
+                .map(chi)
+                .fold(mask[repetition].0, |sum, term| sum + term)
+        })
+        .collect();
     channel.send_block(nonce)?; // step 2
-    wire::send(&[phi + mask.0], channel)?;
+    wire::send(&x_prime, channel)?;
     channel.flush()?;
-    let w = coefficients.fold(forest, leaves) + mask.1; // step 3
+    let mut w = coefficients.fold(forest, leaves); // step 3
+    for (w, mask) in w.iter_mut().zip(mask) {
+        *w += mask.1;
+    }
     let mut committed = [0; 32];
     channel.recv(&mut committed)?; // step 4
-    wire::send(&[w], channel)?;
+    wire::send(&w, channel)?;
     let mut salt = [0; 32];
     channel.recv(&mut salt)?; // step 5
-    let mut v = [R::ZERO];
+    let mut v = vec![R::ZERO; w.len()];
     wire::recv(
         &mut v,
         "the opened value of the check is not in canonical form",
         channel,
     )?;
-    if commitment(context, messages, &salt, v[0]) != committed || !bool::from(v[0].ct_eq(&w)) {
+    if commitment(context, messages, &salt, &v) != committed || !bool::from(v[..].ct_eq(&w[..])) {
         return Err(Error::PeerMisbehaved(DIFFERENT));
     }
     Ok(())
 }
 
 /// Step 4: hides `v` behind the salt, and binds it to the round.
-fn commitment<R: Ring>(context: Context, messages: Messages, salt: &[u8; 32], v: R) -> [u8; 32] {
+fn commitment<R: Ring>(context: Context, messages: Messages, salt: &[u8; 32], v: &[R]) -> [u8; 32] {
     let mut oracle = oracle("volery correlation check: commitment", context, messages);
     oracle.absorb(salt);
-    oracle.absorb(&wire::pack(v).to_bytes());
+    for v in v {
+        oracle.absorb(&wire::pack(*v).to_bytes());
+    }
     oracle.finish32()
 }
 
@@ -176,8 +201,10 @@ fn oracle(domain: &'static str, context: Context, messages: Messages) -> RandomO
     oracle
 }
 
-/// `chi_ji = trees[j] * places[i]`.
-struct Coefficients<R> {
+/// `chi_ji = trees[j] * places[i]`, for each repetition.
+struct Coefficients<R>(Vec<Factors<R>>);
+
+struct Factors<R> {
     trees: Vec<R>,
     places: Vec<R>,
 }
@@ -188,27 +215,38 @@ impl<R: Ring> Coefficients<R> {
         oracle.absorb(&nonce.to_bytes());
         let mut prg = Prg::new(oracle.finish_block());
         let largest = (0..forest.trees()).fold(0, |size, j| max(size, forest.leaves_of(j).len()));
-        let mut coefficients = Self {
-            trees: vec![R::ZERO; forest.trees()],
-            places: vec![R::ZERO; largest],
+        let mut random = |n| {
+            let mut out = vec![R::ZERO; n];
+            R::random_slice(&mut prg, &mut out);
+            out
         };
-        R::random_slice(&mut prg, &mut coefficients.trees);
-        R::random_slice(&mut prg, &mut coefficients.places);
-        coefficients
+        let mut factors = || Factors {
+            trees: random(forest.trees()),
+            places: random(largest),
+        };
+        Self((0..repetitions::<R>()).map(|_| factors()).collect())
     }
 
-    fn at(&self, tree: usize, place: usize) -> R {
-        self.trees[tree] * self.places[place]
+    fn at(&self, repetition: usize, tree: usize, place: usize) -> R {
+        let Factors { trees, places } = &self.0[repetition];
+        trees[tree] * places[place]
     }
 
-    /// `sum chi_ji leaves_ji`.
-    fn fold(&self, forest: &Forest, leaves: &[R]) -> R {
+    /// `sum chi_ji leaves_ji`, for each repetition.
+    fn fold(&self, forest: &Forest, leaves: &[R]) -> Vec<R> {
+        let zero = || vec![R::ZERO; self.0.len()];
         (0..forest.trees())
             .into_par_iter()
-            .map(|tree| {
+            .fold(zero, |mut sums, tree| {
                 let leaves = &leaves[forest.leaves_of(tree)];
-                self.trees[tree] * R::inner_product(&self.places[..leaves.len()], leaves)
+                for (sum, Factors { trees, places }) in sums.iter_mut().zip(&self.0) {
+                    *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
+                }
+                sums
             })
-            .reduce(|| R::ZERO, |sum, term| sum + term)
+            .reduce(zero, |mut sums, terms| {
+                R::add_slice(&mut sums, &terms);
+                sums
+            })
     }
 }

@@ -12,7 +12,7 @@
 //! | leaves of half-trees | hashed | correlated |
 //! | OTs for the trees | from an extension of their own, with another `delta` | its own earlier outputs |
 //! | a tree spends | one correlation for its value, and the OTs | the OTs |
-//! | the check spends | one correlation | 128 correlations, packed into one over F_2^128 |
+//! | the check spends | one correlation, over a small field two | 128 correlations, packed into one over F_2^128 |
 //!
 //! Correlated OTs carry their choice bit `u` in the lowest bit of the value holder's block: `x` has that bit set, the key
 //! holder's blocks have it clear. It is added up with the rest for nothing, and costs `x` one of its 128 bits.
@@ -25,7 +25,7 @@ use volery_primitives::{Block, bits, pages::Buffer};
 use zeroize::Zeroizing;
 
 use crate::{
-    Trees, chosen,
+    Trees, check, chosen,
     ggm::Growth,
     lpn::{Entry, Pair},
     stock, vole,
@@ -100,11 +100,12 @@ pub trait Correlation: Sized + 'static {
     /// Value holder: likewise.
     fn feed_value(ot: &mut flavour::Receiver<Self::ValueOt>, spare: &[Self::Pair]);
 
-    /// Key holder: the `w` of one correlation with `u` in the large ring, from the last of the spare ones.
-    fn key_mask(spare: &[Self::Ring]) -> Self::Ring;
+    /// Key holder: the `w` of the correlations with `u` in the large ring that mask the check, from the last of the spare
+    /// ones.
+    fn key_mask(spare: &[Self::Ring]) -> Vec<Self::Ring>;
 
-    /// Value holder: its `u` and `v`.
-    fn value_mask(spare: &[Self::Pair]) -> (Self::Ring, Self::Ring);
+    /// Value holder: their `u` and `v`.
+    fn value_mask(spare: &[Self::Pair]) -> Vec<(Self::Ring, Self::Ring)>;
 }
 
 /// Vector-OLE over `R`.
@@ -122,7 +123,7 @@ impl<R: Ring> Correlation for Vole<R> {
 
     const VALUES: usize = 1;
     const LEVELS: usize = 0;
-    const MASK: usize = 1;
+    const MASK: usize = check::repetitions::<R>();
     const CARRIES: bool = false;
     const EMPTY: R = R::ZERO;
 
@@ -181,13 +182,13 @@ impl<R: Ring> Correlation for Vole<R> {
 
     fn feed_value(_ot: &mut flavour::Receiver<Self::ValueOt>, _spare: &[Pair<R, R>]) {}
 
-    fn key_mask(spare: &[R]) -> R {
-        spare[spare.len() - 1]
+    fn key_mask(spare: &[R]) -> Vec<R> {
+        spare[spare.len() - Self::MASK..].to_vec()
     }
 
-    fn value_mask(spare: &[Pair<R, R>]) -> (R, R) {
-        let Pair { u, v } = spare[spare.len() - 1];
-        (u, v)
+    fn value_mask(spare: &[Pair<R, R>]) -> Vec<(R, R)> {
+        let spare = &spare[spare.len() - Self::MASK..];
+        spare.iter().map(|pair| (pair.u, pair.v)).collect()
     }
 }
 
@@ -255,16 +256,16 @@ impl Correlation for Cot {
     }
 
     /// Packing: `sum X^i q_i`.
-    fn key_mask(spare: &[Gf128]) -> Gf128 {
-        packed(spare)
+    fn key_mask(spare: &[Gf128]) -> Vec<Gf128> {
+        vec![packed(spare)]
     }
 
     /// Packing: `sum X^i r_i` and `sum X^i t_i`.
-    fn value_mask(spare: &[Gf128]) -> (Gf128, Gf128) {
+    fn value_mask(spare: &[Gf128]) -> Vec<(Gf128, Gf128)> {
         let spare = &spare[spare.len() - 128..];
         let mut u = [0; 16];
         bits::lowest_bits(bytemuck::cast_slice(spare), &mut u);
-        (Gf128::new(Block::from_bytes(u)), packed(spare))
+        vec![(Gf128::new(Block::from_bytes(u)), packed(spare))]
     }
 }
 

@@ -43,9 +43,10 @@
 //! ```
 //!
 //! **The carrier bit.** Where there are rounds, one bit of every block carries the receiver's choice bit: it is set in
-//! `delta`, zero in every `v`, and `u` in every `w`. For a `delta` that the protocol picks it is the lowest bit; of a given
-//! one, the sender picks one of its set bits at random and says which. So `delta` has 127 bits that the receiver does
-//! not know. Do not use the carrier bit of `w` as a part of a key; a hash of `w` is fine.
+//! `delta`, zero in every `v`, and `u` in every `w`. In a `delta` that the protocol picks it is the lowest bit, and `delta`
+//! has 127 bits that the receiver does not know. Of a given one the sender says which it is: one of its set bits, chosen by
+//! a hash of `delta`, so always the same one. That tells as much about a random `delta`, and about one with few set bits
+//! everything. Do not use the carrier bit of `w` as a part of a key; a hash of `w` is fine.
 //!
 //! Security: that of the plan; malicious by default ([`crate::check`]; Theorem 3: LPN with static leakage).
 //! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
@@ -105,12 +106,22 @@ pub struct Receiver {
 struct Carrier(u8);
 
 impl Carrier {
-    /// One of the set bits of `delta`, each with the same probability.
-    fn of(delta: Block, rng: &mut Prg) -> Self {
-        let bits: Vec<u8> = (0..128)
-            .filter(|i| u128::from(delta) >> i & 1 == 1)
-            .collect();
-        Self(bits[rng.below(bits.len() as u64) as usize])
+    /// One of the set bits of `delta`: always the same one, so that two setups with one `delta` show no second. In
+    /// constant time.
+    fn of(delta: Block) -> Self {
+        let bits = u128::from(delta);
+        let mut oracle = RandomOracle::new("volery cot carrier");
+        oracle.absorb(&delta.to_bytes());
+        let random = u64::from_le_bytes(*oracle.finish32().first_chunk().expect("8 of 32 bytes"));
+        let rank = ((u128::from(random) * u128::from(bits.count_ones())) >> 64) as u32;
+        let (mut carrier, mut seen) = (0, 0);
+        for place in 0..128u8 {
+            let set = (bits >> place) as u32 & 1;
+            let here = u8::from(seen == rank) & set as u8;
+            carrier |= place & 0u8.wrapping_sub(here);
+            seen += set;
+        }
+        Self(carrier)
     }
 
     fn exchange(self, block: Block) -> Block {
@@ -147,7 +158,7 @@ impl Sender {
         assert_ne!(delta, Some(Block::ZERO), "a delta of zero hides nothing");
         let direct = plan.ladder().is_empty();
         let carrier = match delta {
-            Some(delta) if !direct => Carrier::of(delta, &mut rng),
+            Some(delta) if !direct => Carrier::of(delta),
             _ => Carrier(0),
         };
         let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
@@ -222,14 +233,18 @@ impl CotSender for Sender {
     /// # Panics
     /// If more is drawn than the plan was made for.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        self.source.alive()?;
         self.left.take(v.len());
-        self.source.guarded(|source| match source {
+        let result = self.source.guarded(|source| match source {
             Source::Base(base) => base.extend(v, channel),
             Source::Stream(stream) => stream.extend(bytemuck::cast_slice_mut(v), channel),
             Source::Poisoned => Err(Error::Broken),
-        })?;
-        self.carrier.exchange_all(v);
-        Ok(())
+        });
+        match result {
+            Ok(()) => self.carrier.exchange_all(v),
+            Err(_) => v.fill(Block::ZERO),
+        }
+        result
     }
 }
 
@@ -308,9 +323,10 @@ impl CotReceiver for Receiver {
             bits::bytes_for(w.len()),
             "one packed bit for each OT"
         );
+        self.source.alive()?;
         self.left.take(w.len());
         let carrier = self.carrier;
-        self.source.guarded(|source| match source {
+        let result = self.source.guarded(|source| match source {
             Source::Base(base) => base.extend(u, w, channel),
             Source::Stream(stream) => {
                 let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
@@ -320,7 +336,12 @@ impl CotReceiver for Receiver {
                 Ok(())
             }
             Source::Poisoned => Err(Error::Broken),
-        })
+        });
+        if result.is_err() {
+            u.fill(0);
+            w.fill(Block::ZERO);
+        }
+        result
     }
 }
 

@@ -14,7 +14,8 @@
 //!
 //! `q_i = PRG(k_i0) + x_i*u`, so that `w = u*x + v`. In `gf128` the powers of two are those of X.
 //!
-//! Over a field, [`Sender::multiply_checked`] adds a random entry `a` at the end (with `v_a`, `w_a`), and then
+//! Over a field, [`Sender::multiply_checked`] adds a random entry `a` at the end (with `v_a`, `w_a`), over a small field two
+//! of them ([`crate::check`] says why), and then for each
 //!
 //! ```text
 //! 5.                   <---- seed of chi, random ----
@@ -24,11 +25,11 @@
 //!
 //! Security: steps 1 to 4 alone are semi-honest: a sender who uses different `u` in different `tau_i` makes the
 //! receiver's `w` depend on single bits of `x`. With the check (the COPEe check of MASCOT, ePrint 2016/505, as used by
-//! Wolverine, ePrint 2020/925) such a sender passes only where it guessed the bits of `x` that its errors meet, or with
-//! probability `1/|F|`; a wrong guess ends the session. `a` masks `u'`; the receiver learns nothing from it.
+//! Wolverine, ePrint 2020/925) such a sender passes only where it guessed the bits of `x` that its errors meet, or with the
+//! error probability of [`crate::check`]; a wrong guess ends the session. `a` masks `u'`; the receiver learns nothing from it.
 //! Cost: `l` base OTs once; then `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message
-//! back. In fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds one entry, then a
-//! message of 16 bytes from the receiver and one of two elements from the sender.
+//! back. In fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds two
+//! entries (one in gf128), then a message of 16 bytes from the receiver and one of two elements for each from the sender.
 
 use subtle::Choice;
 use volery_channel::{Channel, Error, Result, SessionId};
@@ -37,7 +38,7 @@ use volery_ot::base;
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::wire;
+use crate::{check::repetitions, wire};
 
 /// Entries of the vector that are worked on at once; bounds the memory at `BITS * CHUNK` elements.
 const CHUNK: usize = 256;
@@ -107,15 +108,17 @@ impl Sender {
         rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<()> {
-        let a = Zeroizing::new([R::random(rng)]);
-        let mut v_a = Zeroizing::new([R::ZERO]);
+        let mut a = Zeroizing::new(vec![R::ZERO; repetitions::<R>()]);
+        R::random_slice(rng, &mut a);
+        let mut v_a = Zeroizing::new(vec![R::ZERO; a.len()]);
         self.multiply(u, v, channel)?;
-        self.multiply(&a[..], &mut v_a[..], channel)?;
-        let chi = challenge(channel.recv_block()?, u.len()); // step 5
-        let combined = [
-            a[0] + R::inner_product(&chi, u),
-            v_a[0] + R::inner_product(&chi, v),
-        ];
+        self.multiply(&a, &mut v_a, channel)?;
+        let chi = challenge(channel.recv_block()?, a.len(), u.len()); // step 5
+        let mut combined = Vec::new();
+        for ((chi, a), v_a) in chi.iter().zip(a.iter()).zip(v_a.iter()) {
+            combined.push(*a + R::inner_product(chi, u));
+            combined.push(*v_a + R::inner_product(chi, v));
+        }
         wire::send(&combined, channel)?; // step 6
         channel.flush()
     }
@@ -172,31 +175,38 @@ impl<R: Ring> Receiver<R> {
         rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<()> {
-        let mut w_a = Zeroizing::new([R::ZERO]);
+        let mut w_a = Zeroizing::new(vec![R::ZERO; repetitions::<R>()]);
         self.multiply(w, channel)?;
-        self.multiply(&mut w_a[..], channel)?;
+        self.multiply(&mut w_a, channel)?;
         let seed = rng.block();
         channel.send_block(seed)?; // step 5
-        let chi = challenge(seed, w.len());
-        let mut combined = [R::ZERO; 2];
+        let chi = challenge(seed, w_a.len(), w.len());
+        let mut combined = vec![R::ZERO; 2 * w_a.len()];
         wire::recv(
             &mut combined,
             "a value of the product's check is not in canonical form",
             channel,
         )?; // step 6
-        let w = w_a[0] + R::inner_product(&chi, w);
-        if !bool::from(w.ct_eq(&(combined[0] * self.x + combined[1]))) {
+        let right = |(([u, v], chi), w_a): ((&[R; 2], &Vec<R>), &R)| {
+            (*w_a + R::inner_product(chi, w)).ct_eq(&(*u * self.x + *v))
+        };
+        let lines = combined.as_chunks().0.iter().zip(&chi).zip(w_a.iter());
+        if !bool::from(lines.map(right).fold(Choice::from(1), |all, one| all & one)) {
             return Err(Error::PeerMisbehaved("the check of a product failed"));
         }
         Ok(())
     }
 }
 
-/// Step 5: the coefficients of the check.
-fn challenge<R: Ring>(seed: Block, n: usize) -> Vec<R> {
-    let mut chi = vec![R::ZERO; n];
-    R::random_slice(&mut Prg::new(seed), &mut chi);
-    chi
+/// Step 5: the coefficients of the check, for each repetition.
+fn challenge<R: Ring>(seed: Block, repetitions: usize, n: usize) -> Vec<Vec<R>> {
+    let mut prg = Prg::new(seed);
+    let mut random = || {
+        let mut chi = vec![R::ZERO; n];
+        R::random_slice(&mut prg, &mut chi);
+        chi
+    };
+    (0..repetitions).map(|_| random()).collect()
 }
 
 impl<R: Ring> Drop for Receiver<R> {

@@ -1,6 +1,6 @@
 //! What the streams of all correlations share: where they come from, and how many are left.
 
-use volery_channel::Result;
+use volery_channel::{Error, Result};
 
 /// Correlations that may still be drawn; none: without end.
 pub(crate) struct Left(pub(crate) Option<u64>);
@@ -28,6 +28,15 @@ pub(crate) enum Source<B, S> {
 }
 
 impl<B, S> Source<B, S> {
+    /// # Errors
+    /// [`Error::Broken`] if an earlier call failed.
+    pub(crate) fn alive(&self) -> Result<()> {
+        match self {
+            Self::Poisoned => Err(Error::Broken),
+            _ => Ok(()),
+        }
+    }
+
     /// Runs a call, and leaves the source poisoned if it fails on its way.
     pub(crate) fn guarded<T>(&mut self, call: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let mut source = std::mem::replace(self, Self::Poisoned);

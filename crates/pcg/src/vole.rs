@@ -170,16 +170,28 @@ impl<R: VoleRing> Sender<R> {
     /// If the lengths differ, or more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves, now or before. `u` and `v` are then not to be used.
+    /// If the channel fails or the peer misbehaves, now or before. `u` and `v` are then all zero.
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
+        self.source.alive()?;
         self.left.take(u.len());
         let rng = &mut self.rng;
-        self.source.guarded(|source| match source {
+        let result = self.source.guarded(|source| match source {
             Source::Base(base) => base.draw(u, v, rng, channel),
-            Source::Stream(stream) => stream.extend(Apart { u, v }, channel),
+            Source::Stream(stream) => stream.extend(
+                Apart {
+                    u: &mut *u,
+                    v: &mut *v,
+                },
+                channel,
+            ),
             Source::Poisoned => Err(Error::Broken),
-        })
+        });
+        if result.is_err() {
+            u.fill(R::ZERO);
+            v.fill(R::ZERO);
+        }
+        result
     }
 
     /// `VOLE.Setup` of Protocol 6 apart from `VOLE.Expand`: exchanges all messages of the next round now, if none is under
@@ -251,15 +263,20 @@ impl<R: VoleRing> Receiver<R> {
     /// If more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves, now or before. `w` is then not to be used.
+    /// If the channel fails or the peer misbehaves, now or before. `w` is then all zero.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
+        self.source.alive()?;
         self.left.take(w.len());
         let rng = &mut self.rng;
-        self.source.guarded(|source| match source {
+        let result = self.source.guarded(|source| match source {
             Source::Base(base) => base.draw(w, rng, channel),
             Source::Stream(stream) => stream.extend(w, channel),
             Source::Poisoned => Err(Error::Broken),
-        })
+        });
+        if result.is_err() {
+            w.fill(R::ZERO);
+        }
+        result
     }
 
     /// As [`Sender::prepare`].

@@ -3,6 +3,7 @@
 use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
 use volery_primitives::Block;
+use zeroize::Zeroizing;
 
 /// Elements that travel in one piece of memory.
 const CHUNK: usize = 1 << 14;
@@ -38,7 +39,7 @@ pub(crate) fn recv<R: Ring>(
 
 /// An element as the message of an OT: its canonical bytes, then zeros.
 pub(crate) fn pack<R: Ring>(element: R) -> Block {
-    let mut bytes = Vec::with_capacity(16);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(16));
     R::write(&[element], &mut bytes);
     bytes.resize(16, 0);
     let mut block = [0; 16];

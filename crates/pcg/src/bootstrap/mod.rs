@@ -41,7 +41,7 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::Ring;
 use volery_ot::flavour;
-use volery_primitives::{pages::Buffer, prg::Prg};
+use volery_primitives::{bits, pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
@@ -188,7 +188,7 @@ impl<K: Correlation> ValueHolder<K> {
             context,
         } = self.rounds.next();
         let spare = &base[step.set.k..];
-        K::feed_value(&mut self.ot, spare);
+        K::feed_value(&mut self.ot, &spare[..K::LEVELS * layout.forest().levels()]);
         let checked = self.rounds.checked();
         if checked {
             channel.bind();
@@ -234,7 +234,7 @@ impl<K: Correlation> ValueHolder<K> {
                     &alphas,
                     &values,
                     &made.0,
-                    K::value_mask(&base[..step.need]),
+                    &K::value_mask(&base[..step.need]),
                     &mut self.rng,
                     channel,
                 )?;
@@ -346,7 +346,7 @@ impl<K: Correlation> KeyHolder<K> {
             context,
         } = self.rounds.next();
         let spare = &base[step.set.k..];
-        K::feed_key(&mut self.ot, spare)?;
+        K::feed_key(&mut self.ot, &spare[..K::LEVELS * layout.forest().levels()])?;
         let checked = self.rounds.checked();
         if checked {
             channel.bind();
@@ -370,7 +370,7 @@ impl<K: Correlation> KeyHolder<K> {
             let leaves = mpfss::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
             if checked {
                 let mask = K::key_mask(&base[..step.need]);
-                check::key_holder(context, layout.forest(), x, &leaves, mask, rng, channel)?;
+                check::key_holder(context, layout.forest(), x, &leaves, &mask, rng, channel)?;
             }
             Shares::kept(Arc::clone(&layout), leaves)
         };
@@ -401,11 +401,15 @@ fn sample_noise<K: Correlation>(layout: &Layout, t: usize, rng: &mut Prg) -> Noi
             places.start + rng.below(places.len() as u64) as usize
         })),
         Noise::Uniform => {
-            let mut chosen = std::collections::BTreeSet::new();
-            while chosen.len() < t {
-                chosen.insert(rng.below(layout.n() as u64) as usize);
+            let mut taken = Zeroizing::new(vec![0; bits::bytes_for(layout.n())]);
+            while places.len() < t {
+                let place = rng.below(layout.n() as u64) as usize;
+                if !bits::bit(&taken, place) {
+                    bits::set(&mut taken, place, true);
+                    places.push(place);
+                }
             }
-            places.extend(chosen);
+            places.sort_unstable();
         }
     }
     Noises(places.iter().map(|place| (*place, K::noise(rng))).collect())

@@ -5,6 +5,7 @@ mod search;
 use std::fmt;
 
 use volery_channel::SessionId;
+use volery_field::{Fp61, Gf128};
 use volery_ot::softspoken::SmallField;
 use volery_primitives::{cuckoo, ro::RandomOracle};
 
@@ -157,8 +158,8 @@ impl Kind {
     fn spending(self) -> Spending {
         match self {
             Self::Cot => Spending::of::<Cot>(),
-            // The same in every ring.
-            Self::Vole(_) => Spending::of::<Vole<volery_field::Fp61>>(),
+            Self::Vole(Field::Gf128) => Spending::of::<Vole<Gf128>>(),
+            Self::Vole(_) => Spending::of::<Vole<Fp61>>(),
         }
     }
 
@@ -370,14 +371,14 @@ impl Plan {
         self.ladder.iter().map(|set| set.claim).min().unwrap_or(128)
     }
 
-    /// The probability, as the negative of its logarithm, with which a cheating peer passes the check of one round; none
-    /// where there is no check. 60 over `fp61`, 127 over `gf128` and for correlated OT: see `check`.
+    /// The probability, as the negative of its logarithm, with which wrong correlations pass the check of one round; none
+    /// where there is no check. 60 over `fp61`, 63 over `gf128` and for correlated OT: see [`crate::check`].
     #[must_use]
     pub fn statistical_bits(&self) -> Option<u32> {
         match (self.security, self.kind) {
             (Security::SemiHonest, _) => None,
             (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
-            (Security::Malicious, _) => Some(127),
+            (Security::Malicious, _) => Some(63),
         }
     }
 
@@ -389,8 +390,13 @@ impl Plan {
             (false, Noise::Regular) => ", primal LPN with a 10-local code and regular noise",
             (false, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
         };
-        let leakage = match self.security {
-            Security::Malicious if !self.ladder.is_empty() => ", with static leakage",
+        let leakage = match (self.security, self.noise) {
+            (Security::Malicious, Noise::Regular) if !self.ladder.is_empty() => {
+                ", with static leakage"
+            }
+            (Security::Malicious, Noise::Uniform) if !self.ladder.is_empty() => {
+                ", with static, functional leakage"
+            }
             _ => "",
         };
         format!(

@@ -110,6 +110,10 @@ impl Rounds {
                 Layout::cuckoo(step.n, step.set.t, ETA, key, cells)
             }
         });
+        assert!(
+            layout.forest().levels() <= step.levels,
+            "the plan kept back an OT for each level"
+        );
         self.layout = Some((step, Arc::clone(&layout)));
         layout
     }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use volery_field::Ring;
 use volery_primitives::{Block, cuckoo, pages::Buffer};
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::{Noise, forest::Forest};
 
@@ -188,7 +188,8 @@ impl Layout {
                 points: point_of,
                 ..
             } => {
-                let items: Vec<_> = points.iter().map(|x| Block::from(*x as u128)).collect();
+                let items: Zeroizing<Vec<_>> =
+                    Zeroizing::new(points.iter().map(|x| Block::from(*x as u128)).collect());
                 let (table, dropped) = match cuckoo::Table::build(hasher, &items) {
                     Ok(table) => (table, Vec::new()),
                     Err(full) => (full.table, full.unplaced),

@@ -11,7 +11,7 @@
 //! Security: malicious, but for Gilboa over `z64`.
 //!
 //! Cost: the setup of the base, which is 61 or 64 base OTs, or that of the extension. A draw: in `fp61` 488 bytes a
-//! correlation and 520 for the check, in 3 messages; in `z64` 512 bytes a correlation, in one; in `gf128` 128 correlated
+//! correlation and 1024 for the check, in 3 messages; in `z64` 512 bytes a correlation, in one; in `gf128` 128 correlated
 //! OTs a correlation, from a call of the extension for each 256 of them, in one.
 
 use volery_channel::{Channel, Result, SessionId};

@@ -105,9 +105,9 @@ impl Wire {
                 let each = ring_bits(plan) * element(plan);
                 self.value_holder_sends(n * each);
                 if plan.kind() == Kind::Vole(Field::Fp61) {
-                    self.value_holder_sends(each);
+                    self.value_holder_sends(repetitions(plan) * each);
                     self.key_holder_sends(16);
-                    self.value_holder_sends(2 * element(plan));
+                    self.value_holder_sends(repetitions(plan) * 2 * element(plan));
                 }
             }
         }
@@ -135,10 +135,11 @@ impl Wire {
             (false, false) => self.key_holder_sends(trees * (16 + element)),
         }
         if plan.security() == Security::Malicious {
-            self.value_holder_sends(16 + element); // nonce, x'
+            let elements = repetitions(plan) * element;
+            self.value_holder_sends(16 + elements); // nonce, x'
             self.key_holder_sends(32); // commitment
-            self.value_holder_sends(element); // W
-            self.key_holder_sends(32 + element); // opening
+            self.value_holder_sends(elements); // W
+            self.key_holder_sends(32 + elements); // opening
         }
     }
 
@@ -188,11 +189,19 @@ fn trees(set: &LpnSet, outputs: usize) -> usize {
     }
 }
 
+/// How often a check is done at once: twice over a small field.
+fn repetitions(plan: &Plan) -> usize {
+    match plan.kind() {
+        Kind::Vole(Field::Fp61) => 2,
+        _ => 1,
+    }
+}
+
 /// Base correlations that a round takes.
 pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
     let (spent, mask) = match plan.kind() {
         Kind::Cot => (levels(set, trees), 128),
-        Kind::Vole(_) => (trees, 1),
+        Kind::Vole(_) => (trees, repetitions(plan)),
     };
     let checked = plan.security() == Security::Malicious;
     set.k + spent + if checked { mask } else { 0 }
