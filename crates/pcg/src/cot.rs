@@ -211,11 +211,15 @@ impl Sender {
     /// # Errors
     /// As [`extend`](CotSender::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.source.guarded(|source| match source {
+        let result = self.source.guarded(|source| match source {
             Source::Base(_) => Ok(0),
             Source::Stream(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
-        })
+        });
+        if result.is_err() {
+            *self.delta = Block::ZERO;
+        }
+        result
     }
 }
 
@@ -242,7 +246,10 @@ impl CotSender for Sender {
         });
         match result {
             Ok(()) => self.carrier.exchange_all(v),
-            Err(_) => v.fill(Block::ZERO),
+            Err(_) => {
+                *self.delta = Block::ZERO;
+                v.fill(Block::ZERO);
+            }
         }
         result
     }

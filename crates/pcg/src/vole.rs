@@ -51,6 +51,7 @@ use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{CotReceiver, CotSender, flavour, softspoken};
 use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
+use zeroize::Zeroize;
 
 use crate::{
     Kind, Noise, Plan, PlanError, Security, Wishes,
@@ -104,15 +105,13 @@ pub fn plan<R: VoleRing>(
 
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
-    source: Source<Box<dyn ValueBase<R>>, ValueHolder<Vole<R>>>,
-    rng: Prg,
+    source: Source<(Box<dyn ValueBase<R>>, Prg), ValueHolder<Vole<R>>>,
     left: Left,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
 pub struct Receiver<R: VoleRing> {
-    source: Source<Box<dyn KeyBase<R>>, KeyHolder<Vole<R>>>,
-    rng: Prg,
+    source: Source<(Box<dyn KeyBase<R>>, Prg), KeyHolder<Vole<R>>>,
     x: R,
     left: Left,
 }
@@ -137,7 +136,7 @@ impl<R: VoleRing> Sender<R> {
         let seed = rng.fork("base");
         let mut base = base::values::<R>(plan.base(), part("base"), seed, channel)?; // step 2
         let source = if plan.ladder().is_empty() {
-            Source::Base(base)
+            Source::Base((base, rng.fork("draws")))
         } else {
             let count = plan.base_count();
             let (mut u, mut v) = (Buffer::zeroed(count), Buffer::zeroed(count));
@@ -159,7 +158,6 @@ impl<R: VoleRing> Sender<R> {
         };
         Ok(Self {
             source,
-            rng,
             left: Left(plan.total()),
         })
     }
@@ -175,9 +173,8 @@ impl<R: VoleRing> Sender<R> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
         self.source.alive()?;
         self.left.take(u.len());
-        let rng = &mut self.rng;
         let result = self.source.guarded(|source| match source {
-            Source::Base(base) => base.draw(u, v, rng, channel),
+            Source::Base((base, rng)) => base.draw(u, v, rng, channel),
             Source::Stream(stream) => stream.extend(
                 Apart {
                     u: &mut *u,
@@ -234,7 +231,7 @@ impl<R: VoleRing> Receiver<R> {
         let seed = rng.fork("base");
         let mut base = base::key::<R>(plan.base(), x, part("base"), seed, channel)?; // step 2
         let source = if plan.ladder().is_empty() {
-            Source::Base(base)
+            Source::Base((base, rng.fork("draws")))
         } else {
             let mut w = Buffer::zeroed(plan.base_count());
             base.draw(&mut w, &mut rng, channel)?; // step 3
@@ -245,15 +242,21 @@ impl<R: VoleRing> Receiver<R> {
         };
         Ok(Self {
             source,
-            rng,
             x,
             left: Left(plan.total()),
         })
     }
 
     /// The receiver's `x`.
+    ///
+    /// # Panics
+    /// If a call failed: `x` is deleted with everything else, as the peer may know some of it.
     #[must_use]
     pub fn x(&self) -> R {
+        assert!(
+            self.source.alive().is_ok(),
+            "nothing is left after a failed call"
+        );
         self.x
     }
 
@@ -267,13 +270,13 @@ impl<R: VoleRing> Receiver<R> {
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         self.source.alive()?;
         self.left.take(w.len());
-        let rng = &mut self.rng;
         let result = self.source.guarded(|source| match source {
-            Source::Base(base) => base.draw(w, rng, channel),
+            Source::Base((base, rng)) => base.draw(w, rng, channel),
             Source::Stream(stream) => stream.extend(w, channel),
             Source::Poisoned => Err(Error::Broken),
         });
         if result.is_err() {
+            self.x.zeroize();
             w.fill(R::ZERO);
         }
         result
@@ -284,17 +287,21 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.source.guarded(|source| match source {
+        let result = self.source.guarded(|source| match source {
             Source::Base(_) => Ok(0),
             Source::Stream(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
-        })
+        });
+        if result.is_err() {
+            self.x.zeroize();
+        }
+        result
     }
 }
 
 impl<R: VoleRing> Drop for Receiver<R> {
     fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.x);
+        self.x.zeroize();
     }
 }
 
