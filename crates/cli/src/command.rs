@@ -1,11 +1,15 @@
 //! The command line: one verb a file.
 
 mod bench;
+mod choices;
+mod cot;
 mod demo;
 mod ferret;
+mod files;
 mod options;
 mod params;
 mod parts;
+mod stream;
 mod table;
 mod verify;
 mod vole;
@@ -30,6 +34,7 @@ struct Arguments {
 enum Verb {
     Demo(demo::Arguments),
     Vole(vole::Arguments),
+    Cot(cot::Arguments),
     Verify(verify::Arguments),
     Params(params::Arguments),
     Bench(bench::Arguments),
@@ -50,6 +55,7 @@ pub fn main() -> ExitCode {
     let result = catch_unwind(AssertUnwindSafe(|| match &arguments.verb {
         Verb::Demo(arguments) => demo::run(arguments),
         Verb::Vole(arguments) => vole::run(arguments),
+        Verb::Cot(arguments) => cot::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
         Verb::Bench(arguments) => bench::run(arguments),

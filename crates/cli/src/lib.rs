@@ -37,6 +37,7 @@
 
 mod calibration;
 pub mod command;
+mod ends;
 mod exit;
 mod link;
 mod npy;

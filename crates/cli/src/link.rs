@@ -73,6 +73,17 @@ impl fmt::Display for Link {
 }
 
 impl Link {
+    /// The link as the choice of parameters sees it; loopback counts as a local network.
+    pub(crate) fn for_plan(&self) -> volery_pcg::Link {
+        match *self {
+            Self::Loopback => volery_pcg::Link::default(),
+            Self::Shaped { rate, round_trip } => volery_pcg::Link {
+                bits_per_second: rate as f64,
+                round_trip: round_trip.as_secs_f64(),
+            },
+        }
+    }
+
     fn channel(&self, stream: Stream, timeout: Duration) -> Channel {
         match *self {
             Self::Loopback => Channel::with_timeout(stream, Some(timeout)),

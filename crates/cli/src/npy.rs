@@ -1,11 +1,12 @@
-//! NumPy `.npy` files of 64-bit words, as streams.
+//! NumPy `.npy` files as streams.
 //!
 //! An array of n ring elements is written as it comes, a slice at a time, and read the same way, so that memory does not
-//! grow with n. `npyz` writes and parses the header; the data is the ring's own encoding, little-endian canonical values
-//! one after the other, which is byte for byte what the header announces:
+//! grow with n. `npyz` writes and parses the header; the data is little-endian canonical values one after the other, which
+//! is byte for byte what the header announces:
 //!
 //! | ring | dtype | shape |
 //! |---|---|---|
+//! | a bit (`f2`) | `|u1`, 0 or 1 | `(n,)` |
 //! | 8 bytes an element (`fp61`, `z64`) | `<u8` | `(n,)` |
 //! | 16 bytes an element (`gf128`) | `<u8` | `(n, 2)`, low word first |
 
@@ -14,23 +15,89 @@ use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 
 use npyz::{DType, NpyHeader, Order, WriteOptions, WriterBuilder as _};
-use volery_field::Ring;
+use volery_field::{NotCanonical, Ring};
 
 /// The longest header that is read; those NumPy writes for such arrays have 118 bytes.
 const HEADER_LIMIT: usize = 4096;
 
-/// The NumPy shape of `n` elements of `R`.
-pub(crate) fn shape<R: Ring>(n: u64) -> Vec<u64> {
-    match words::<R>() {
-        1 => vec![n],
-        words => vec![n, words],
+/// How the elements of an array stand in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A byte that is 0 or 1.
+    Bit,
+    /// A 64-bit word.
+    Word,
+    /// Two 64-bit words.
+    Pair,
+}
+
+impl Form {
+    /// That of the elements of `R`.
+    pub(crate) const fn of<R: Ring>() -> Self {
+        match (R::BITS, R::BYTES) {
+            (1, _) => Self::Bit,
+            (_, 8) => Self::Word,
+            (_, 16) => Self::Pair,
+            _ => panic!("a ring without a form"),
+        }
+    }
+
+    /// Bytes of an element.
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            Self::Bit => 1,
+            Self::Word => 8,
+            Self::Pair => 16,
+        }
+    }
+
+    /// NumPy's name for the type of the numbers.
+    pub(crate) const fn dtype(self) -> &'static str {
+        match self {
+            Self::Bit => "uint8",
+            Self::Word | Self::Pair => "uint64",
+        }
+    }
+
+    /// The shape of `n` elements.
+    pub(crate) fn shape(self, n: u64) -> Vec<u64> {
+        match self {
+            Self::Bit | Self::Word => vec![n],
+            Self::Pair => vec![n, 2],
+        }
+    }
+
+    fn type_in_header(self) -> DType {
+        let descriptor = match self {
+            Self::Bit => "|u1",
+            Self::Word | Self::Pair => "<u8",
+        };
+        DType::Plain(descriptor.parse().expect("a type of NumPy"))
     }
 }
 
-/// 64-bit words an element of `R` has in a file.
-fn words<R: Ring>() -> u64 {
-    const { assert!(R::BYTES.is_multiple_of(8), "an element is whole words") };
-    R::BYTES as u64 / 8
+/// Appends the bytes of the elements as they stand in a file.
+fn encode<R: Ring>(elements: &[R], out: &mut Vec<u8>) {
+    match Form::of::<R>() {
+        Form::Bit => out.extend_from_slice(bytemuck::cast_slice(elements)),
+        Form::Word | Form::Pair => R::write(elements, out),
+    }
+}
+
+/// Reads as many elements as there is room for.
+fn decode<R: Ring>(bytes: &[u8], elements: &mut [R]) -> Result<(), NotCanonical> {
+    match Form::of::<R>() {
+        Form::Bit => {
+            for (element, &byte) in elements.iter_mut().zip(bytes) {
+                if byte > 1 {
+                    return Err(NotCanonical { ring: R::NAME });
+                }
+                *element = R::from_words(&[byte.into()]);
+            }
+            Ok(())
+        }
+        Form::Word | Form::Pair => R::read(bytes, elements),
+    }
 }
 
 /// Writes one array whose length is known beforehand.
@@ -45,8 +112,8 @@ impl<R: Ring> Writer<R> {
     /// Starts an array of `n` elements: writes the header.
     pub(crate) fn new(file: File, n: u64) -> io::Result<Self> {
         let file = WriteOptions::new_header_only()
-            .dtype(word_type())
-            .shape(&shape::<R>(n))
+            .dtype(Form::of::<R>().type_in_header())
+            .shape(&Form::of::<R>().shape(n))
             .writer(file)
             .write_header_only()?;
         Ok(Self {
@@ -66,7 +133,7 @@ impl<R: Ring> Writer<R> {
         assert!(count <= self.left, "more elements than announced");
         self.left -= count;
         self.encoded.clear();
-        R::write(elements, &mut self.encoded);
+        encode(elements, &mut self.encoded);
         self.file.write_all(&self.encoded)
     }
 
@@ -86,20 +153,21 @@ impl<R> Drop for Writer<R> {
     }
 }
 
-/// What the header of a file says, checked to be an array of words in C order.
+/// What the header of a file says, checked to be one of the forms, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// Elements of the array.
     pub(crate) n: u64,
-    /// 64-bit words an element: 1 or 2.
-    pub(crate) words: u64,
+    /// How they stand in the file.
+    pub(crate) form: Form,
 }
 
 impl std::fmt::Display for Header {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.words {
-            1 => write!(f, "({},)", self.n),
-            words => write!(f, "({}, {words})", self.n),
+        match self.form {
+            Form::Bit => write!(f, "({},) of uint8", self.n),
+            Form::Word => write!(f, "({},)", self.n),
+            Form::Pair => write!(f, "({}, 2)", self.n),
         }
     }
 }
@@ -117,12 +185,12 @@ impl Reader {
     ///
     /// # Errors
     /// `InvalidData` with what is wrong for anything that is not a little-endian `uint64` array of shape `(n,)` or
-    /// `(n, 2)`.
+    /// `(n, 2)`, or a `uint8` array of shape `(n,)`.
     pub(crate) fn new(mut file: File) -> io::Result<Self> {
         let (header, bytes_of_header) = read_header(&mut file)?;
         let expected = header
             .n
-            .checked_mul(8 * header.words)
+            .checked_mul(header.form.bytes() as u64)
             .and_then(|bytes| bytes.checked_add(bytes_of_header))
             .ok_or_else(|| invalid("its shape is past any file"))?;
         let actual = file.metadata()?.len();
@@ -150,30 +218,30 @@ impl Reader {
     /// Those of the file; `InvalidData` with the element's number if a value is not canonical.
     ///
     /// # Panics
-    /// If fewer are left, or `R` does not have the file's number of words.
+    /// If fewer are left, or the elements of `R` do not have the file's form.
     pub(crate) fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
-        assert_eq!(
-            words::<R>(),
-            self.header.words,
-            "the ring is not the file's"
-        );
+        let form = Form::of::<R>();
+        assert_eq!(form, self.header.form, "the ring is not the file's");
         let count = elements.len() as u64;
         assert!(count <= self.left, "fewer elements are left");
-        self.encoded.resize(elements.len() * R::BYTES, 0);
+        self.encoded.resize(elements.len() * form.bytes(), 0);
         self.file.read_exact(&mut self.encoded)?;
-        if R::read(&self.encoded, elements).is_err() {
+        if decode(&self.encoded, elements).is_err() {
             let first = self.header.n - self.left;
             let at = self
                 .encoded
-                .chunks_exact(R::BYTES)
+                .chunks_exact(form.bytes())
                 .zip(elements)
-                .position(|(bytes, element)| R::read(bytes, std::slice::from_mut(element)).is_err())
+                .position(|(bytes, element)| decode(bytes, std::slice::from_mut(element)).is_err())
                 .unwrap_or_default() as u64;
-            return Err(invalid(format_args!(
-                "element {} is not a canonical value of {}",
-                first + at,
-                R::NAME
-            )));
+            return Err(invalid(match form {
+                Form::Bit => format!("element {} is neither 0 nor 1", first + at),
+                Form::Word | Form::Pair => format!(
+                    "element {} is not a canonical value of {}",
+                    first + at,
+                    R::NAME
+                ),
+            }));
         }
         self.left -= count;
         Ok(())
@@ -216,15 +284,17 @@ fn read_header(file: &mut File) -> io::Result<(Header, u64)> {
     }
     let parsed = NpyHeader::from_reader(&bytes[..])?;
     let parsed = npyz::NpyFile::with_header(parsed, io::empty());
-    if parsed.dtype() != word_type() {
+    let bits = parsed.dtype() == Form::Bit.type_in_header();
+    if !bits && parsed.dtype() != Form::Word.type_in_header() {
         return Err(invalid(format_args!(
-            "its dtype is {}, not '<u8' (uint64)",
+            "its dtype is {}, not '<u8' (uint64) or '|u1' (uint8)",
             parsed.dtype().descr()
         )));
     }
-    let header = match *parsed.shape() {
-        [n] => Header { n, words: 1 },
-        [n, 2] if parsed.order() == Order::C => Header { n, words: 2 },
+    let form = match (bits, parsed.shape()) {
+        (true, [_]) => Form::Bit,
+        (false, [_]) => Form::Word,
+        (false, [_, 2]) if parsed.order() == Order::C => Form::Pair,
         _ => {
             return Err(invalid(format_args!(
                 "its shape is {:?}, not (n,) or (n, 2) in C order",
@@ -232,12 +302,11 @@ fn read_header(file: &mut File) -> io::Result<(Header, u64)> {
             )));
         }
     };
+    let header = Header {
+        n: parsed.shape()[0],
+        form,
+    };
     Ok((header, total))
-}
-
-/// Little-endian `uint64`.
-fn word_type() -> DType {
-    DType::Plain("<u8".parse().expect("'<u8' is a type"))
 }
 
 fn invalid(what: impl ToString) -> io::Error {
@@ -249,7 +318,7 @@ fn invalid(what: impl ToString) -> io::Error {
 mod tests {
     use std::io::{Seek as _, SeekFrom};
 
-    use volery_field::{Fp61, Gf128, Z64};
+    use volery_field::{F2, Fp61, Gf128, Z64};
     use volery_primitives::Block;
     use volery_primitives::prg::Prg;
 
@@ -285,6 +354,31 @@ mod tests {
         there_and_back::<Fp61>();
         there_and_back::<Z64>();
         there_and_back::<Gf128>();
+        there_and_back::<F2>();
+    }
+
+    #[test]
+    fn bits_take_a_byte_each() {
+        let mut bytes = Vec::new();
+        let bits = [1, 0, 0, 1, 1, 0, 0, 0, 0, 1].map(|bit| F2::new(bit == 1));
+        written(&bits, 3).read_to_end(&mut bytes).unwrap();
+        let (header, data) = bytes.split_at(bytes.len() - 10);
+        assert_eq!(data, [1, 0, 0, 1, 1, 0, 0, 0, 0, 1]);
+        let header = String::from_utf8_lossy(header);
+        assert!(header.contains("'descr': '|u1'"), "{header}");
+        assert!(header.contains("(10,)"), "{header}");
+
+        *bytes.last_mut().unwrap() = 2;
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        let mut reader = Reader::new(file).unwrap();
+        assert_eq!(reader.header().form, Form::Bit);
+        let error = reader.read(&mut [F2::ZERO; 10]).unwrap_err();
+        assert!(
+            error.to_string().contains("element 9 is neither 0 nor 1"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,24 +1,25 @@
-//! One party's side of a VOLE stream, from an open channel to the last correlation.
+//! One party's side of a stream of correlations, from an open channel to the last of them.
 //!
-//! `vole`, `demo` and `bench` differ in where the channel comes from and where the correlations go; what lies between is
-//! here once.
+//! `vole`, `cot`, `demo` and `bench` differ in what is made ([`crate::ends`]), where the channel comes from and where the
+//! correlations go; what lies between is here once.
 
 use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, Hello, SessionId, Stats, handshake};
-use volery_field::Ring;
-use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Plan, Security};
+use volery_field::Ring as _;
+use volery_pcg::Plan;
 use volery_primitives::prg::Prg;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
+use crate::ends::{Correlation, End};
 use crate::exit::{Failure, Status};
+use crate::link::{self, Link};
 
 /// Correlations in one step of the stream: memory is proportional to it, not to n.
 pub(crate) const CHUNK: usize = 1 << 17;
 
 /// The elements of one array in one step; forgotten when dropped.
-pub(crate) type Buffer<R> = Zeroizing<Vec<R>>;
+pub(crate) type Buffer<T> = Zeroizing<Vec<T>>;
 
 /// What each side sends when all its correlations are in its files.
 const OVER: u8 = 0x56;
@@ -30,24 +31,60 @@ pub(crate) struct Job<'a> {
     pub(crate) n: u64,
     /// The parameters, the same on both sides.
     pub(crate) plan: &'a Plan,
-    /// Against whom the run is secure.
-    pub(crate) security: Security,
 }
 
 impl Job<'_> {
     /// The first message of this side; the peer's must say the same.
-    pub(crate) fn hello<R: Ring>(&self, role: &'static str) -> Hello {
+    pub(crate) fn hello<E: End>(&self) -> Hello {
         Hello {
-            protocol: "vole",
-            role,
+            protocol: E::PROTOCOL,
+            role: E::ROLE.name(),
             fields: vec![
-                ("ring", R::NAME.to_owned()),
+                ("ring", E::Base::NAME.to_owned()),
                 ("n", self.n.to_string()),
-                ("security", self.security.to_string()),
+                ("security", self.plan.security().to_string()),
                 ("noise", self.plan.noise().to_string()),
                 ("parameters", self.plan.describe()),
                 ("step", CHUNK.to_string()),
             ],
+        }
+    }
+}
+
+/// Correlations of one step: what one party gets of them.
+pub(crate) struct Step<E: End> {
+    /// How many.
+    pub(crate) count: usize,
+    /// The values `u`, in the form of [`End::Unit`]; empty at the party that has none.
+    pub(crate) u: Buffer<E::Unit>,
+    /// `v` or `w`.
+    pub(crate) column: Buffer<E::Ring>,
+}
+
+impl<E: End> Step<E> {
+    /// No correlations, with room for every step of a run of `n`.
+    pub(crate) fn with_room(n: u64) -> Self {
+        let count = next_step(n);
+        Self {
+            count: 0,
+            u: buffer(E::units(count)),
+            column: buffer(count),
+        }
+    }
+
+    fn resize(&mut self, count: usize) {
+        self.count = count;
+        self.u.resize(E::units(count), E::Unit::default());
+        self.column.resize(count, E::Ring::ZERO);
+    }
+}
+
+impl<E: End> Clone for Step<E> {
+    fn clone(&self) -> Self {
+        Self {
+            count: self.count,
+            u: self.u.clone(),
+            column: self.column.clone(),
         }
     }
 }
@@ -91,65 +128,77 @@ impl Listener for indicatif::ProgressBar {
     }
 }
 
-/// The sender: makes the stream of `u, v` and hands each step's to `put`, which gives the buffers back.
+/// Makes the stream and hands each step to `put`, which gives a step back to be filled, with the key of the party that has
+/// one (`x`, `delta`). `key` is that key; none: a random one.
+///
+/// `put` is called once with no correlations first, so that the key comes out even when `n` is zero.
 ///
 /// # Errors
 /// Those of the channel, and what `put` returns.
-pub(crate) fn send<R: VoleRing>(
+pub(crate) fn run<E: End>(
     job: Job<'_>,
+    key: Option<E::Ring>,
     channel: &mut Channel,
     listener: &mut impl Listener,
-    mut put: impl FnMut([Buffer<R>; 2]) -> Result<[Buffer<R>; 2], Failure>,
+    mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
 ) -> Result<Outcome, Failure> {
     let start = Instant::now();
-    let session = shake::<R>(job, "sender", channel, listener)?;
-    let mut sender = vole::Sender::<R>::setup(job.plan, session, fresh_prg()?, channel)?;
+    let session = shake::<E>(job, channel, listener)?;
+    let mut end = E::setup(job.plan, key, session, fresh_prg()?, channel)?;
+    let key = Zeroizing::new(end.key());
     let after = Phase::new(start, channel, listener);
 
-    let mut buffers = [(); 2].map(|()| buffer(job.n));
+    let mut step = put(*key, Step::with_room(job.n))?;
     let mut left = job.n;
     while left > 0 {
-        let now = step(left);
-        let [u, v] = &mut buffers;
-        u.resize(now, R::ZERO);
-        v.resize(now, R::ZERO);
-        sender.extend(u, v, channel)?;
-        buffers = put(buffers)?;
+        let now = next_step(left);
+        step.resize(now);
+        end.draw(&mut step.u, &mut step.column, channel)?;
+        step = put(*key, step)?;
         left -= now as u64;
         listener.done(now);
     }
     Ok(after.over(session, channel, listener))
 }
 
-/// The receiver: makes the stream of `w` and hands each step's to `put`, with `x`; the buffer comes back.
-///
-/// `put` is called once with an empty buffer first, so that `x` comes out even when `n` is zero.
+/// Runs both parties in this process, each in its pool of threads, with the link between them, and hands their steps to
+/// the two closures. Gives what the sender's and the receiver's run took.
 ///
 /// # Errors
-/// Those of the channel, and what `put` returns.
-pub(crate) fn receive<R: VoleRing>(
+/// The first party's failure that is not the mere consequence of the other's.
+pub(crate) fn run_both<K: Correlation>(
     job: Job<'_>,
-    channel: &mut Channel,
-    listener: &mut impl Listener,
-    mut put: impl FnMut(R, [Buffer<R>; 1]) -> Result<[Buffer<R>; 1], Failure>,
-) -> Result<Outcome, Failure> {
-    let start = Instant::now();
-    let session = shake::<R>(job, "receiver", channel, listener)?;
-    let mut receiver = vole::Receiver::<R>::setup(job.plan, None, session, fresh_prg()?, channel)?;
-    let after = Phase::new(start, channel, listener);
-
-    let mut buffers = put(receiver.x(), [buffer(job.n)])?;
-    let mut left = job.n;
-    while left > 0 {
-        let now = step(left);
-        let [w] = &mut buffers;
-        w.resize(now, R::ZERO);
-        receiver.extend(w, channel)?;
-        buffers = put(receiver.x(), buffers)?;
-        left -= now as u64;
-        listener.done(now);
-    }
-    Ok(after.over(session, channel, listener))
+    between: &Link,
+    timeout: Duration,
+    pools: &[rayon::ThreadPool; 2],
+    progress: &indicatif::ProgressBar,
+    mut sent: impl FnMut(Option<<K::Sender as End>::Ring>, &Step<K::Sender>) + Send,
+    mut received: impl FnMut(Option<<K::Receiver as End>::Ring>, &Step<K::Receiver>) + Send,
+) -> Result<[Outcome; 2], Failure> {
+    let (sender, receiver) = link::run_both(
+        between,
+        timeout,
+        |channel| {
+            pools[0].install(|| {
+                let mut progress = progress.clone();
+                let outcome = run::<K::Sender>(job, None, channel, &mut progress, |key, step| {
+                    sent(key, &step);
+                    Ok(step)
+                })?;
+                conclude(outcome, channel)
+            })
+        },
+        |channel| {
+            pools[1].install(|| {
+                let outcome = run::<K::Receiver>(job, None, channel, &mut (), |key, step| {
+                    received(key, &step);
+                    Ok(step)
+                })?;
+                conclude(outcome, channel)
+            })
+        },
+    )?;
+    Ok([sender, receiver])
 }
 
 /// The moment between setup and stream.
@@ -195,16 +244,19 @@ impl Phase {
 }
 
 /// Tells the peer that all is well on this side and hears the same from it, so that no half stays without its other
-/// half because, say, one disk was full.
+/// half because, say, one disk was full. Gives the outcome with these bytes counted.
 ///
 /// # Errors
 /// Those of the channel: the peer's run may have failed.
-pub(crate) fn conclude(channel: &mut Channel) -> Result<(), Failure> {
+pub(crate) fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Failure> {
     channel.send(&[OVER])?;
     let mut byte = [0];
     channel.recv(&mut byte)?;
     if byte == [OVER] {
-        return Ok(());
+        return Ok(Outcome {
+            traffic: channel.stats(),
+            ..outcome
+        });
     }
     Err(Failure::new(
         Status::Peer,
@@ -212,15 +264,14 @@ pub(crate) fn conclude(channel: &mut Channel) -> Result<(), Failure> {
     ))
 }
 
-fn shake<R: Ring>(
+fn shake<E: End>(
     job: Job<'_>,
-    role: &'static str,
     channel: &mut Channel,
     listener: &mut impl Listener,
 ) -> Result<SessionId, Failure> {
     let mut nonce = [0; 32];
     fresh_prg()?.fill_bytes(&mut nonce);
-    let session = handshake(channel, &job.hello::<R>(role), nonce)?;
+    let session = handshake(channel, &job.hello::<E>(), nonce)?;
     listener.phase(&format!("the peer agrees, session {}", hex(session)));
     Ok(session)
 }
@@ -238,13 +289,12 @@ pub(crate) fn hex(session: SessionId) -> String {
         })
 }
 
-/// An empty buffer with room for every step of a run of `n`.
-pub(crate) fn buffer<R: Ring>(n: u64) -> Buffer<R> {
-    Zeroizing::new(Vec::with_capacity(step(n)))
+fn buffer<T: Zeroize>(room: usize) -> Buffer<T> {
+    Zeroizing::new(Vec::with_capacity(room))
 }
 
 /// Correlations in the next step when `left` are left.
-fn step(left: u64) -> usize {
+fn next_step(left: u64) -> usize {
     usize::try_from(left).unwrap_or(CHUNK).min(CHUNK)
 }
 

@@ -1,22 +1,25 @@
 //! `volery bench`: what things cost on this machine and where the time goes, with what the machine can do measured in the
 //! same run.
 
+mod row;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use volery_field::{Fp61, Gf128, Z64};
-use volery_pcg::Security;
-use volery_pcg::vole::VoleRing;
+use volery_pcg::{Noise, Security};
 
-use super::options::{Common, Parameters, parse_count, plan_for, pool};
-use super::parts::{self, Parts};
-use super::table::table;
+use self::row::Row;
+use super::choices::{Choices, Parameters};
+use super::options::{Common, parse_count, pool};
+use super::parts;
 use super::verify::Findings;
 use crate::calibration::Machine;
+use crate::ends::{Correlation, Cot, End, Vole};
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
 use crate::output::SingleFile;
-use crate::party::{self, Buffer, Job, Outcome};
+use crate::party::{self, Job, Step};
 use crate::report::{Report, peak_memory};
 
 /// Measure protocols on this machine
@@ -45,9 +48,29 @@ struct RunArguments {
     #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
-    /// What lies between the parties: loopback, or RATE,RTT such as 100Mbit,20ms
+    /// What lies between the parties, for which the parameters are chosen: loopback, or RATE,RTT such as 100Mbit,20ms
     #[arg(long, default_value = "loopback")]
     link: Link,
+
+    /// Against whom, as in 'volery cot'; several are measured one after the other
+    #[arg(long, value_name = "SECURITY,..", value_delimiter = ',')]
+    security: Vec<Security>,
+
+    /// Where the LPN noise sits; several are measured one after the other
+    #[arg(long, value_name = "NOISE,..", value_delimiter = ',')]
+    noise: Vec<Noise>,
+
+    /// The LPN set of the rounds, as in 'volery cot'; several are measured one after the other
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    set: Vec<String>,
+
+    /// Where the parameters come from
+    #[arg(long, default_value = "default")]
+    parameters: Parameters,
+
+    /// Runs of each measurement: the median by time counts
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
 
     /// Write the measurements to this file
     #[arg(long, value_name = "FILE")]
@@ -71,72 +94,35 @@ struct Setting {
     name: &'static str,
     n: u64,
     link: Link,
+    choices: Choices,
+    runs: u16,
     threads: usize,
     common: Common,
     machine: Machine,
 }
 
-static BENCHES: [Bench; 3] = [
+static BENCHES: [Bench; 4] = [
+    Bench {
+        name: "cot",
+        about: "correlated OT, from nothing",
+        measure: stream::<Cot>,
+    },
     Bench {
         name: "vole-fp61",
         about: "vector OLE over the integers modulo 2^61 - 1, from nothing",
-        measure: vole::<Fp61>,
+        measure: stream::<Vole<Fp61>>,
     },
     Bench {
         name: "vole-z64",
         about: "vector OLE over the integers modulo 2^64, from nothing",
-        measure: vole::<Z64>,
+        measure: stream::<Vole<Z64>>,
     },
     Bench {
         name: "vole-gf128",
         about: "vector OLE over GF(2^128), from nothing",
-        measure: vole::<Gf128>,
+        measure: stream::<Vole<Gf128>>,
     },
 ];
-
-/// What was measured.
-#[derive(Clone, Debug, serde::Serialize)]
-struct Row {
-    name: &'static str,
-    n: u64,
-    link: String,
-    threads: usize,
-    security: String,
-    security_bits: u32,
-    noise: String,
-    parameters: String,
-    sender: Party,
-    receiver: Party,
-    /// Of the slower party, setup included.
-    nanoseconds_each: f64,
-    /// Of the slower party, without the setup.
-    nanoseconds_each_extend: f64,
-    /// Both ways.
-    bits_each: f64,
-    /// The time of one correlation, setup included, in units of what the machine did in the same run.
-    ratios: Ratios,
-    /// Where the time of the extension goes; none where the plan uses no LPN.
-    parts: Option<Parts>,
-}
-
-/// One party's part.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
-struct Party {
-    seconds_setup: f64,
-    seconds_extend: f64,
-    seconds_total: f64,
-    bytes_sent: u64,
-    setup_bytes_sent: u64,
-    messages_sent: u64,
-}
-
-/// The time of one correlation over the time of one machine operation.
-#[derive(Clone, Copy, Debug, serde::Serialize)]
-struct Ratios {
-    aes_blocks: f64,
-    random_reads: f64,
-    copied_bytes: f64,
-}
 
 /// Finds a benchmark by its name.
 fn named(name: &str) -> Result<&'static Bench, String> {
@@ -182,12 +168,19 @@ fn measure_all(arguments: &RunArguments) -> Result<(), Failure> {
     voice.explain("measuring the machine");
     let machine = Machine::measure();
     let mut rows = Vec::new();
-    for bench in &arguments.names {
+    let choices = arguments.choices();
+    for (bench, choices) in arguments
+        .names
+        .iter()
+        .flat_map(|bench| choices.iter().map(move |choices| (bench, choices)))
+    {
         voice.explain(format_args!("measuring {}", bench.name));
         rows.push((bench.measure)(&Setting {
             name: bench.name,
             n: arguments.n,
             link: arguments.link.clone(),
+            choices: choices.clone(),
+            runs: arguments.runs,
             threads: common.threads.map_or(1, usize::from),
             common: common.clone(),
             machine: machine.clone(),
@@ -207,188 +200,120 @@ fn measure_all(arguments: &RunArguments) -> Result<(), Failure> {
     if common.quiet {
         return Ok(());
     }
-    print(&machine, &rows).map_err(standard_output)
+    row::print(&machine, &rows).map_err(standard_output)
 }
 
 fn to_value(value: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(value).expect("strings and numbers")
 }
 
-/// A VOLE stream from nothing, then its parts alone. The correlations are thrown away as they come, but the last step's
-/// are checked.
-fn vole<R: VoleRing>(setting: &Setting) -> Result<Row, Failure> {
-    let security = Security::SemiHonest;
-    let plan = plan_for::<R>(setting.n, None, security, Parameters::Default)?;
-    let job = Job {
-        n: setting.n,
-        plan: &plan,
-        security,
-    };
+impl RunArguments {
+    /// Every combination of what is asked for.
+    fn choices(&self) -> Vec<Choices> {
+        fn or_default<T: Clone>(given: &[T]) -> Vec<Option<T>> {
+            match given {
+                [] => vec![None],
+                given => given.iter().cloned().map(Some).collect(),
+            }
+        }
+        let mut all = Vec::new();
+        for set in or_default(&self.set) {
+            for noise in or_default(&self.noise) {
+                for security in or_default(&self.security) {
+                    all.push(Choices {
+                        security,
+                        noise,
+                        set: set.clone(),
+                        parameters: self.parameters,
+                    });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// A stream from nothing, then its parts alone. The correlations are thrown away as they come, but the last step's are
+/// checked.
+fn stream<K: Correlation>(setting: &Setting) -> Result<Row, Failure> {
+    let (n, link) = (setting.n, &setting.link);
+    let plan = setting.choices.plan(K::KIND, n, link.for_plan())?;
+    let job = Job { n, plan: &plan };
     let pools = [pool(setting.threads)?, pool(setting.threads)?];
-    let progress = setting.common.voice().progress(setting.n);
-    let mut last = Last::<R>::default();
-    let (sender, receiver) = link::run_both(
-        &setting.link,
-        setting.common.timeout(),
-        |channel| {
-            pools[0].install(|| {
-                let mut left = setting.n;
-                let outcome = party::send::<R>(job, channel, &mut progress.clone(), |step| {
-                    left -= step[0].len() as u64;
-                    if left == 0 {
-                        last.u_v = step.clone();
-                    }
-                    Ok(step)
-                })?;
-                party::conclude(channel)?;
-                Ok(outcome)
-            })
-        },
-        |channel| {
-            pools[1].install(|| {
-                let mut left = setting.n;
-                let outcome = party::receive::<R>(job, channel, &mut (), |x, step| {
-                    left -= step[0].len() as u64;
-                    if left == 0 {
-                        last.x = x;
-                        last.w = step.clone();
-                    }
-                    Ok(step)
-                })?;
-                party::conclude(channel)?;
-                Ok(outcome)
-            })
-        },
-    )?;
+    let progress = setting.common.voice().progress(n * u64::from(setting.runs));
+    let mut runs = Vec::new();
+    for _ in 0..setting.runs {
+        let (mut sent, mut received) = (Last::<K::Sender>::new(n), Last::<K::Receiver>::new(n));
+        let outcomes = party::run_both::<K>(
+            job,
+            link,
+            setting.common.timeout(),
+            &pools,
+            &progress,
+            |key, step| sent.look(key, step),
+            |key, step| received.look(key, step),
+        )?;
+        check_last::<K>(sent, received)?;
+        runs.push(outcomes);
+    }
     progress.finish_and_clear();
-    let mut findings = Findings::default();
-    let [u, v] = &mut last.u_v;
-    findings.check(last.x, u, v, &last.w[0]);
-    findings.verdict()?;
-    let outcomes = [sender, receiver];
+    runs.sort_by_key(|outcomes| outcomes[0].total().max(outcomes[1].total()));
+    let outcomes = runs[(runs.len() - 1) / 2];
     setting.common.voice().explain("measuring the parts");
-    let parts = parts::measure::<R>(&parts::Run {
+    let parts = parts::measure::<K>(&parts::Run {
         plan: &plan,
-        n: setting.n,
-        link: &setting.link,
+        n,
+        link,
         timeout: setting.common.timeout(),
         machine: &setting.machine,
         outcomes,
     })?;
-    Ok(row(setting, job, outcomes, parts))
+    Ok(Row::new(setting, job, outcomes, parts))
 }
 
-/// The last step of both parties.
-struct Last<R: volery_field::Ring> {
-    u_v: [Buffer<R>; 2],
-    x: R,
-    w: [Buffer<R>; 1],
+/// The last step of a party.
+struct Last<E: End> {
+    left: u64,
+    key: Option<E::Ring>,
+    step: Option<Step<E>>,
 }
 
-impl<R: volery_field::Ring> Default for Last<R> {
-    fn default() -> Self {
+impl<E: End> Last<E> {
+    fn new(n: u64) -> Self {
         Self {
-            u_v: [(); 2].map(|()| party::buffer(0)),
-            x: R::ZERO,
-            w: [party::buffer(0)],
+            left: n,
+            key: None,
+            step: None,
+        }
+    }
+
+    fn look(&mut self, key: Option<E::Ring>, step: &Step<E>) {
+        self.left -= step.count as u64;
+        if self.left == 0 {
+            self.key = key;
+            self.step = Some(step.clone());
         }
     }
 }
 
-fn row(setting: &Setting, job: Job<'_>, parties: [Outcome; 2], parts: Option<Parts>) -> Row {
-    let each = |value: f64| {
-        if job.n == 0 {
-            0.0
-        } else {
-            value / job.n as f64
-        }
+/// Checks that the last steps of both parties are correlated.
+fn check_last<K: Correlation>(
+    sent: Last<K::Sender>,
+    received: Last<K::Receiver>,
+) -> Result<(), Failure> {
+    let (Some(mut s), Some(mut r)) = (sent.step, received.step) else {
+        return Err(Failure::new(Status::Other, "a party ended too early"));
     };
-    let [sender, receiver] = parties.map(|outcome| Party {
-        seconds_setup: outcome.setup.as_secs_f64(),
-        seconds_extend: outcome.extend.as_secs_f64(),
-        seconds_total: outcome.total().as_secs_f64(),
-        bytes_sent: outcome.traffic.bytes_sent,
-        setup_bytes_sent: outcome.setup_traffic.bytes_sent,
-        messages_sent: outcome.traffic.messages_sent,
-    });
-    let nanoseconds_each = each(sender.seconds_total.max(receiver.seconds_total) * 1e9);
-    Row {
-        name: setting.name,
-        n: setting.n,
-        link: setting.link.to_string(),
-        threads: setting.threads,
-        security: job.security.to_string(),
-        security_bits: job.plan.claimed_bits(),
-        noise: job.plan.noise().to_string(),
-        parameters: job.plan.describe(),
-        sender,
-        receiver,
-        nanoseconds_each,
-        nanoseconds_each_extend: each(sender.seconds_extend.max(receiver.seconds_extend) * 1e9),
-        bits_each: each(8.0 * (sender.bytes_sent + receiver.bytes_sent) as f64),
-        ratios: Ratios {
-            aes_blocks: nanoseconds_each / setting.machine.nanoseconds_aes_block,
-            random_reads: nanoseconds_each / setting.machine.nanoseconds_random_read,
-            copied_bytes: nanoseconds_each / setting.machine.nanoseconds_copied_byte,
-        },
-        parts,
+    let mut findings = Findings::default();
+    match (sent.key, received.key) {
+        (Some(key), _) => K::Receiver::open(&r.u, r.count, |u| {
+            findings.check(key, u, &mut r.column, &s.column);
+        }),
+        (None, key) => K::Sender::open(&s.u, s.count, |u| {
+            findings.check(key.unwrap_or_default(), u, &mut s.column, &r.column);
+        }),
     }
-}
-
-fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
-    let headings = [
-        "name",
-        ">n",
-        "link",
-        ">setup s",
-        ">extend s",
-        ">total s",
-        ">ns each",
-        ">bytes ->",
-        ">bytes <-",
-        ">bits each",
-        ">AES blocks",
-        ">random reads",
-    ];
-    let cells = rows.iter().map(|row| {
-        let slower = |of: fn(&Party) -> f64| of(&row.sender).max(of(&row.receiver));
-        [
-            row.name.to_owned(),
-            row.n.to_string(),
-            row.link.clone(),
-            format!("{:.3}", slower(|party| party.seconds_setup)),
-            format!("{:.3}", slower(|party| party.seconds_extend)),
-            format!("{:.3}", slower(|party| party.seconds_total)),
-            format!("{:.1}", row.nanoseconds_each),
-            row.sender.bytes_sent.to_string(),
-            row.receiver.bytes_sent.to_string(),
-            format!("{:.2}", row.bits_each),
-            format!("{:.1}", row.ratios.aes_blocks),
-            format!("{:.1}", row.ratios.random_reads),
-        ]
-    });
-    let text = table(headings, cells);
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}")?;
-    if let Some(row) = rows.first() {
-        writeln!(
-            out,
-            "{}, {} bits; {} thread(s) a party; times are the slower party's, the last two columns are ns each in those units",
-            row.security, row.security_bits, row.threads
-        )?;
-    }
-    writeln!(
-        out,
-        "this machine in the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, \
-         {:.1} GB/s copied",
-        machine.cpu,
-        machine.nanoseconds_aes_block,
-        machine.nanoseconds_random_read,
-        1.0 / machine.nanoseconds_copied_byte,
-    )?;
-    rows.iter()
-        .filter_map(|row| Some((row.name, row.parts.as_ref()?)))
-        .try_for_each(|(name, parts)| parts::print(&mut out, name, parts))
+    findings.verdict(K::RELATION)
 }
 
 #[cfg(test)]
@@ -404,6 +329,11 @@ mod tests {
             names: BENCHES.iter().collect(),
             n: 1009,
             link: Link::Loopback,
+            security: Vec::new(),
+            noise: Vec::new(),
+            set: Vec::new(),
+            parameters: Parameters::Default,
+            runs: 3,
             json: Some(json.clone()),
             common: Common {
                 report: None,

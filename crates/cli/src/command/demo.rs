@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::time::Instant;
 
-use volery_channel::Stats;
-use volery_pcg::Security;
-use volery_pcg::vole::VoleRing;
+use volery_field::{Fp61, Ring as _, Z64};
 
-use super::options::{Common, Parameters, RingName, parse_count, plan_for, pool, with_ring};
+use super::choices::Choices;
+use super::options::{Common, parse_count, pool};
 use super::table::table;
 use super::verify::Findings;
+use crate::ends::{Correlation, Cot, End, Vole};
 use crate::exit::{Failure, Status};
 use crate::link::{self, Link};
 use crate::party::{self, Job, Outcome};
@@ -18,7 +18,7 @@ use crate::report::{Report, peak_memory};
 /// Run both parties in this process, over TCP on the loopback interface, and check every correlation
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// How many correlations over each ring
+    /// How many correlations of each kind
     #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
@@ -57,16 +57,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if n > MAX_DEMO {
         return Err(
             Failure::usage("--n", format_args!("the demo takes at most {MAX_DEMO}"))
-                .hint("'volery vole' streams any number to files"),
+                .hint("'volery vole' and 'volery cot' stream any number to files"),
         );
     }
     let place = common.prepare_report()?;
     let voice = common.voice();
     let mut rows = Vec::new();
-    for ring in [RingName::Fp61, RingName::Z64] {
-        voice.explain(format_args!("{n} correlations over {ring}"));
-        let (row, findings) = with_ring!(ring, R => run_over::<R>(n, common))?;
-        findings.verdict()?;
+    for make in [make::<Vole<Fp61>>, make::<Vole<Z64>>, make::<Cot>] {
+        let row = make(n, common)?;
+        voice.explain(format_args!("{n} {} over {}: done", row.protocol, row.ring));
         rows.push(row);
     }
     if !common.quiet {
@@ -77,7 +76,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
     let mut report = Report::new("demo");
     report.n = Some(n);
-    report.security = Some(Security::SemiHonest.to_string());
     report.noise = Some(volery_pcg::Noise::Regular.to_string());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
@@ -86,14 +84,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     place.write(&report)
 }
 
-fn run_over<R: VoleRing>(n: u64, common: &Common) -> Result<(Row, Findings), Failure> {
-    let security = Security::SemiHonest;
-    let plan = plan_for::<R>(n, None, security, Parameters::Default)?;
-    let job = Job {
-        n,
-        plan: &plan,
-        security,
-    };
+/// Makes the correlations and checks all of them.
+fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
+    let plan = Choices::default().plan(K::KIND, n, Link::Loopback.for_plan())?;
+    let job = Job { n, plan: &plan };
     // Both parties share this machine.
     let threads = common
         .threads
@@ -101,45 +95,56 @@ fn run_over<R: VoleRing>(n: u64, common: &Common) -> Result<(Row, Findings), Fai
     let pools = [pool(threads)?, pool(threads)?];
     let progress = common.voice().progress(n);
 
-    let [mut u, mut v, mut w] = [(); 3].map(|()| Vec::<R>::new());
-    let mut x = R::ZERO;
-    let (sender, receiver) = link::run_both(
+    let (mut sent, mut received) = (Half::<K::Sender>::new(), Half::<K::Receiver>::new());
+    let outcomes = party::run_both::<K>(
+        job,
         &Link::Loopback,
         common.timeout(),
-        |channel| {
-            pools[0].install(|| {
-                let outcome = party::send::<R>(job, channel, &mut progress.clone(), |step| {
-                    u.extend_from_slice(&step[0]);
-                    v.extend_from_slice(&step[1]);
-                    Ok(step)
-                })?;
-                party::conclude(channel)?;
-                Ok((outcome, channel.stats()))
-            })
-        },
-        |channel| {
-            pools[1].install(|| {
-                let outcome = party::receive::<R>(job, channel, &mut (), |key, step| {
-                    x = key;
-                    w.extend_from_slice(&step[0]);
-                    Ok(step)
-                })?;
-                party::conclude(channel)?;
-                Ok((outcome, channel.stats()))
-            })
-        },
+        &pools,
+        &progress,
+        |key, step| sent.take(key, step),
+        |key, step| received.take(key, step),
     )?;
     progress.finish_and_clear();
 
     let mut findings = Findings::default();
-    findings.check(x, &u, &mut v, &w);
-    let row = row::<R>(job, [sender, receiver], &findings);
-    Ok((row, findings))
+    match sent.key {
+        Some(key) => findings.check(key, &received.u, &mut received.column, &sent.column),
+        None => {
+            let key = received.key.unwrap_or_default();
+            findings.check(key, &sent.u, &mut sent.column, &received.column);
+        }
+    }
+    findings.verdict(K::RELATION)?;
+    Ok(row::<K>(job, outcomes, &findings))
 }
 
-fn row<R: VoleRing>(job: Job<'_>, parties: [(Outcome, Stats); 2], findings: &Findings) -> Row {
+/// All that one party got.
+struct Half<E: End> {
+    key: Option<E::Ring>,
+    u: Vec<E::Base>,
+    column: Vec<E::Ring>,
+}
+
+impl<E: End> Half<E> {
+    fn new() -> Self {
+        Self {
+            key: None,
+            u: Vec::new(),
+            column: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, key: Option<E::Ring>, step: &party::Step<E>) {
+        self.key = key;
+        E::open(&step.u, step.count, |u| self.u.extend_from_slice(u));
+        self.column.extend_from_slice(&step.column);
+    }
+}
+
+fn row<K: Correlation>(job: Job<'_>, parties: [Outcome; 2], findings: &Findings) -> Row {
     // The run is over when the slower party is.
-    let slower = |of: fn(&Outcome) -> f64| of(&parties[0].0).max(of(&parties[1].0));
+    let slower = |of: fn(&Outcome) -> f64| of(&parties[0]).max(of(&parties[1]));
     let each = |value: f64| {
         if job.n == 0 {
             0.0
@@ -148,12 +153,12 @@ fn row<R: VoleRing>(job: Job<'_>, parties: [(Outcome, Stats); 2], findings: &Fin
         }
     };
     let seconds_total = slower(|outcome| outcome.total().as_secs_f64());
-    let [sender_bytes, receiver_bytes] = parties.map(|(_, stats)| stats.bytes_sent);
+    let [sender_bytes, receiver_bytes] = parties.map(|outcome| outcome.traffic.bytes_sent);
     Row {
-        protocol: "vole",
-        ring: R::NAME,
+        protocol: K::Sender::PROTOCOL,
+        ring: K::Base::NAME,
         n: job.n,
-        security: job.security.to_string(),
+        security: job.plan.security().to_string(),
         security_bits: job.plan.claimed_bits(),
         parameters: job.plan.describe(),
         assumption: job.plan.assumption(),
@@ -205,11 +210,12 @@ fn print(rows: &[Row]) -> std::io::Result<()> {
     writeln!(out, "{text}")?;
     writeln!(
         out,
-        "w = u*x + v: the sender has u and v, the receiver x and w. Times are the slower party's; bytes over TCP, \
-         -> from sender to receiver."
+        "vole: w = u*x + v, the sender has u and v, the receiver x and w. cot: w = v + u*delta, the sender has delta and v, \
+         the receiver the bits u, and w.\nTimes are the slower party's; bytes over TCP, -> from sender to receiver."
     )?;
     let distinct = |of: fn(&Row) -> &str| {
         let mut texts: Vec<_> = rows.iter().map(of).collect();
+        texts.sort_unstable();
         texts.dedup();
         texts.join("; ")
     };
@@ -250,12 +256,13 @@ mod tests {
                 .iter()
                 .map(|row| row["ring"].as_str().unwrap())
                 .collect();
-            assert_eq!(rings, ["fp61", "z64"]);
-            for row in rows {
+            assert_eq!(rings, ["fp61", "z64", "f2"]);
+            for (row, security) in rows.iter().zip(["malicious", "semi-honest", "malicious"]) {
                 assert_eq!(row["checked"], n);
                 assert_eq!(row["wrong"], 0);
-                assert_eq!(row["security"], "semi-honest");
+                assert_eq!(row["security"], security);
             }
+            assert_eq!(rows[2]["protocol"], "cot");
         }
     }
 

@@ -1,4 +1,5 @@
-//! What several verbs take: the endpoint, the ring, and the options that are the same everywhere.
+//! What several verbs take: the endpoint, the ring, and the options that are the same everywhere. What decides over the
+//! parameters is in [`super::choices`].
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
@@ -8,8 +9,6 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use volery_channel::{Channel, tcp};
-use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Noise, Plan, PlanError, Security};
 
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
@@ -59,16 +58,6 @@ macro_rules! with_ring {
     };
 }
 pub(crate) use with_ring;
-
-/// Where the sizes of the LPN instances come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Parameters {
-    /// 128 bits against every attack known today.
-    #[default]
-    Default,
-    /// The 2019 paper's own sets, 80 bits by its count: for reproduction only.
-    Paper80,
-}
 
 /// The options that every verb takes.
 #[derive(Clone, Debug, clap::Args)]
@@ -307,44 +296,6 @@ impl Endpoint {
             error => error.into(),
         }
     }
-}
-
-/// The parameters of a VOLE run.
-///
-/// # Errors
-/// A usage error that names the option at fault.
-pub(crate) fn plan_for<R: VoleRing>(
-    n: u64,
-    noise: Option<Noise>,
-    security: Security,
-    parameters: Parameters,
-) -> Result<Plan, Failure> {
-    if security == Security::Malicious {
-        return Err(Failure::usage(
-            "--security",
-            "vole has no protection against a malicious peer yet",
-        )
-        .hint("--security semi-honest, if the peer is trusted to follow the protocol"));
-    }
-    match parameters {
-        Parameters::Default => {
-            let noise = noise.unwrap_or(Noise::Regular);
-            vole::plan::<R>(Some(n), noise, security)
-                .map_err(|error| Failure::usage("--security", error))
-        }
-        Parameters::Paper80 if noise.unwrap_or(Noise::Uniform) != Noise::Uniform => Err(
-            Failure::usage("--noise", "the paper80 sets are made for uniform noise"),
-        ),
-        Parameters::Paper80 => Plan::paper80(R::FIELD, n).map_err(|error| match error {
-            PlanError::SetTooSmall(_) => Failure::usage("--n", error),
-            error => Failure::usage("--parameters", error),
-        }),
-    }
-}
-
-/// The security of a run in a few words.
-pub(crate) fn security_words(security: Security, plan: &Plan) -> String {
-    format!("{security}, {} bits", plan.claimed_bits())
 }
 
 /// Parses a count: decimal digits, with underscores between them if one likes.

@@ -1,17 +1,23 @@
-//! Where the time of a VOLE stream goes: its kernels, each measured alone, beside what the machine could do at best.
+//! Where the time of a stream goes: its kernels, each measured alone, beside what the machine could do at best.
 //!
 //! The kernels run on one thread with nothing beside them (the OTs: one thread for each of the two parties), at the sizes
 //! of the plan's last instance, and what counts is the fastest of many times. Their sum, each weighted with how often an
 //! output takes it over all rounds of the plan, stands beside the time of the real run. What is above the sum is waiting
-//! for the peer (the trees of the receiver are grown before those of the sender can be), memory that is not in the cache,
-//! and whatever else the machine did. With several threads a party the whole may be below the sum.
+//! for the peer, memory that is not in the cache, and whatever else the machine did; what is below it, kernels that keep
+//! different units of the processor busy at once. With several threads a party the whole may be far below the sum.
 //!
 //! | part | done by | limit |
 //! |---|---|---|
-//! | trees | receiver: `rot::Trees::grow`; sender: `ggm::expand_punctured` | the AES blocks of a leaf |
-//! | LPN | `LocalCode::encode`; the sender's table is of pairs | ten random reads from a table of that size, and the AES blocks of their places |
-//! | OT | SoftSpoken OT extension and chosen OT of blocks, over memory | the AES blocks of the extension's rows |
+//! | trees | key holder: `ggm::expand`; value holder: `ggm::expand_punctured` | the AES blocks of a leaf |
+//! | check | both, malicious: `Ring::inner_product` of the leaves of each tree | - |
+//! | indices | both: AES in counter mode, cut into indices | the AES blocks |
+//! | gather | both: ten entries at known places, their sum with a share, an output | ten random reads from a table of that size |
+//! | bits | value holder of correlated OT: `bits::lowest_bits` | copying the blocks |
+//! | OT | vector OLE: `SoftSpoken` OT extension and correlated OT, over memory | the AES blocks of the extension's rows |
 //! | transport | both ways, at the speed of the link | none: the speed is itself the limit |
+//!
+//! The key holder is the receiver of a vector OLE and the sender of a correlated OT. Indices and gather together are the
+//! LPN encoding, which is also measured as the one loop that it is (`LPN`, not a part of the sum).
 
 mod kernels;
 mod rounds;
@@ -19,17 +25,23 @@ mod rounds;
 use std::io::Write;
 use std::time::Duration;
 
-use volery_pcg::vole::VoleRing;
-use volery_pcg::{Noise, Plan};
+use volery_field::Ring;
+use volery_ot::softspoken::SmallField;
+use volery_pcg::correlation::Correlation as Pipeline;
+use volery_pcg::lpn::WEIGHT;
+use volery_pcg::{Noise, Plan, Security, Trees};
 
 use super::options::pool;
 use super::table::table;
 use crate::calibration::Machine;
+use crate::ends::{Correlation, End};
 use crate::exit::Failure;
 use crate::link::Link;
 use crate::party::Outcome;
-use kernels::OT_FIELD;
 use rounds::{Round, rounds};
+
+/// The OT extension under the trees of a vector OLE.
+const OT_FIELD: SmallField = SmallField::Bits8;
 
 /// The party of a part that takes both parties' time.
 const BOTH: &str = "both";
@@ -38,7 +50,7 @@ const BOTH: &str = "both";
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Parts {
     kernels: Vec<Part>,
-    /// Base OTs and multiplications (`gilboa`), the handshake included: the setup of the slower party in the run itself.
+    /// Base OTs, OT extension, multiplications, the handshake included: the setup of the slower party in the run itself.
     setup_milliseconds: f64,
     sender: Whole,
     receiver: Whole,
@@ -52,6 +64,8 @@ struct Part {
     party: &'static str,
     /// What is counted.
     unit: &'static str,
+    /// Whether the time is a part of the sum; not that of a loop of which the pieces are parts.
+    summed: bool,
     /// Of one unit.
     nanoseconds: f64,
     /// What one unit would take at best, by the calibration of the same run.
@@ -62,6 +76,41 @@ struct Part {
     units_each: f64,
     /// Time for each output of the plan.
     nanoseconds_each: f64,
+    /// Work for each output of the plan.
+    work_each: Work,
+}
+
+/// What is done, in units that are the same on every machine.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+struct Work {
+    /// AES blocks.
+    aes_blocks: f64,
+    /// Lines of memory read at random places.
+    random_lines: f64,
+    /// Bytes read one after the other.
+    bytes_read: f64,
+    /// Bytes written one after the other.
+    bytes_written: f64,
+}
+
+impl Work {
+    fn times(self, factor: f64) -> Self {
+        Self {
+            aes_blocks: self.aes_blocks * factor,
+            random_lines: self.random_lines * factor,
+            bytes_read: self.bytes_read * factor,
+            bytes_written: self.bytes_written * factor,
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            aes_blocks: self.aes_blocks + other.aes_blocks,
+            random_lines: self.random_lines + other.random_lines,
+            bytes_read: self.bytes_read + other.bytes_read,
+            bytes_written: self.bytes_written + other.bytes_written,
+        }
+    }
 }
 
 /// A party's parts together, and what its run took.
@@ -73,6 +122,8 @@ struct Whole {
     nanoseconds_each_extend: f64,
     /// The second over the first.
     ratio: f64,
+    /// The work of its parts, for each output.
+    work_each: Work,
 }
 
 /// A run that has been measured, and what it ran on.
@@ -91,81 +142,96 @@ pub(crate) struct Run<'a> {
     pub(crate) outcomes: [Outcome; 2],
 }
 
-/// Measures the parts of a run over `R`, in about a second; none if its plan uses no LPN with regular noise.
+/// Measures the parts of a run of `K`, in about two seconds; none if its plan uses no LPN, uniform noise, or the trees of
+/// the papers.
 ///
 /// # Errors
 /// If the system gives no threads or no connection.
-pub(crate) fn measure<R: VoleRing>(run: &Run<'_>) -> Result<Option<Parts>, Failure> {
-    let (Noise::Regular, Some(last)) = (run.plan.noise(), run.plan.ladder().last()) else {
+pub(crate) fn measure<K: Correlation>(run: &Run<'_>) -> Result<Option<Parts>, Failure> {
+    let (Noise::Regular, Trees::Half, Some(last)) =
+        (run.plan.noise(), run.plan.trees(), run.plan.ladder().last())
+    else {
         return Ok(None);
     };
-    let aes = run.machine.nanoseconds_aes_block;
-    let n = run.n as f64;
-    let part = |name, party, unit, nanoseconds, limit: Option<f64>, units: f64| Part {
-        name,
-        party,
-        unit,
-        nanoseconds,
-        limit_nanoseconds: limit,
-        ratio: limit.map(|limit| nanoseconds / limit),
-        units_each: units / n,
-        nanoseconds_each: nanoseconds * units / n,
+    let (key_holder, value_holder) = match K::Sender::KEY {
+        Some(_) => ("sender", "receiver"),
+        None => ("receiver", "sender"),
     };
-    let rounds = rounds(run.plan.ladder(), run.n);
+    let rounds = rounds::<K::Pipeline>(run.plan, run.n);
     let total = |of: fn(&Round) -> u64| rounds.iter().map(of).sum::<u64>() as f64;
-    let (leaves, outputs, ots) = (
-        total(Round::leaves),
-        total(|round| round.outputs),
-        total(Round::ots),
-    );
-    let tree_limit = Some(aes * if R::WORDS == 1 { 1.5 } else { 2.0 });
-    let ot_limit = Some(aes * (OT_FIELD.leaves() / OT_FIELD.bits()) as f64);
-    let ((grown, rebuilt), lpn, lpn_limits) = pool(1)?.install(|| {
-        (
-            kernels::trees::<R>(last.block()),
-            kernels::columns::<R>(last.k),
-            kernels::column_limits::<R>(last.k, aes),
-        )
-    });
+    let (leaves, outputs) = (total(Round::leaves), total(|round| round.outputs));
     let bytes: u64 = run
         .outcomes
         .iter()
         .map(|outcome| outcome.traffic.bytes_sent - outcome.setup_traffic.bytes_sent)
         .sum();
-    let (ot, byte) = (kernels::ots()?, kernels::transport(run.link, run.timeout)?);
-    let kernels = vec![
-        part("trees", "sender", "leaf", rebuilt, tree_limit, leaves),
-        part("trees", "receiver", "leaf", grown, tree_limit, leaves),
-        part(
-            "LPN",
-            "sender",
-            "output",
-            lpn[0],
-            Some(lpn_limits[0]),
+
+    let scale = Scale { run };
+    let byte = kernels::transport(run.link, run.timeout)?;
+    let mut kernels = pool(1)?.install(|| {
+        let mut kernels = tree_parts::<K>(&scale, last.block(), leaves, [key_holder, value_holder]);
+        if run.plan.security() == Security::Malicious {
+            kernels.push(check_part::<K>(&scale, last.block(), leaves));
+        }
+        kernels.extend(lpn_parts::<K>(
+            &scale,
+            last.k,
             outputs,
-        ),
-        part(
-            "LPN",
-            "receiver",
-            "output",
-            lpn[1],
-            Some(lpn_limits[1]),
-            outputs,
-        ),
-        part("OT", BOTH, "OT", ot, ot_limit, ots),
-        part("transport", BOTH, "byte", byte, None, bytes as f64),
-    ];
+            [key_holder, value_holder],
+        ));
+        if K::Pipeline::CARRIES {
+            let (size, limit) = (16.0, 16.0 * run.machine.nanoseconds_copied_byte);
+            let work = Work {
+                bytes_read: size,
+                bytes_written: 1.0 / 8.0,
+                ..Work::default()
+            };
+            let time = kernels::choice_bits();
+            kernels.push(scale.part(
+                "bits",
+                value_holder,
+                "output",
+                time,
+                Some(limit),
+                run.n as f64,
+                work,
+            ));
+        }
+        kernels
+    });
+    if K::Pipeline::LEVELS == 0 {
+        let blocks = (OT_FIELD.leaves() / OT_FIELD.bits()) as f64;
+        let work = Work {
+            aes_blocks: blocks,
+            ..Work::default()
+        };
+        let limit = Some(blocks * run.machine.nanoseconds_aes_block);
+        let (time, ots) = (kernels::ots()?, total(Round::levels));
+        kernels.push(scale.part("OT", BOTH, "OT", time, limit, ots, work));
+    }
+    kernels.push(scale.part(
+        "transport",
+        BOTH,
+        "byte",
+        byte,
+        None,
+        bytes as f64,
+        Work::default(),
+    ));
+
     let whole = |party, outcome: Outcome| {
-        let parts = kernels
-            .iter()
-            .filter(|part| [party, BOTH].contains(&part.party))
-            .map(|part| part.nanoseconds_each)
-            .sum();
-        let extend = outcome.extend.as_secs_f64() * 1e9 / n;
+        let own = || {
+            kernels
+                .iter()
+                .filter(|part| part.summed && [party, BOTH].contains(&part.party))
+        };
+        let parts = own().map(|part| part.nanoseconds_each).sum();
+        let extend = outcome.extend.as_secs_f64() * 1e9 / run.n as f64;
         Whole {
             nanoseconds_each_parts: parts,
             nanoseconds_each_extend: extend,
             ratio: extend / parts,
+            work_each: own().fold(Work::default(), |sum, part| sum.plus(part.work_each)),
         }
     };
     let [sender, receiver] = run.outcomes;
@@ -175,6 +241,138 @@ pub(crate) fn measure<R: VoleRing>(run: &Run<'_>) -> Result<Option<Parts>, Failu
         receiver: whole("receiver", receiver),
         kernels,
     }))
+}
+
+/// Brings kernels to the outputs of a run.
+struct Scale<'a> {
+    run: &'a Run<'a>,
+}
+
+impl Scale<'_> {
+    #[expect(clippy::too_many_arguments, reason = "one line of the table")]
+    fn part(
+        &self,
+        name: &'static str,
+        party: &'static str,
+        unit: &'static str,
+        nanoseconds: f64,
+        limit: Option<f64>,
+        units: f64,
+        work: Work,
+    ) -> Part {
+        let units_each = units / self.run.n as f64;
+        Part {
+            name,
+            party,
+            unit,
+            summed: true,
+            nanoseconds,
+            limit_nanoseconds: limit,
+            ratio: limit.map(|limit| nanoseconds / limit),
+            units_each,
+            nanoseconds_each: nanoseconds * units_each,
+            work_each: work.times(units_each),
+        }
+    }
+}
+
+fn tree_parts<K: Correlation>(
+    scale: &Scale<'_>,
+    block: usize,
+    leaves: f64,
+    [key_holder, value_holder]: [&'static str; 2],
+) -> Vec<Part> {
+    let size = size_of::<K::Ring>() as f64;
+    // The AES calls of a leaf of a half-tree: see `volery_pcg::ggm`.
+    let hashed = !K::Pipeline::CARRIES && K::Ring::WORDS == 2;
+    let work = Work {
+        aes_blocks: if hashed { 1.5 } else { 1.0 },
+        bytes_written: size,
+        ..Work::default()
+    };
+    let limit = Some(work.aes_blocks * scale.run.machine.nanoseconds_aes_block);
+    let (grown, rebuilt) = kernels::trees::<K::Pipeline>(block);
+    [(key_holder, grown), (value_holder, rebuilt)]
+        .map(|(party, time)| scale.part("trees", party, "leaf", time, limit, leaves, work))
+        .into()
+}
+
+fn check_part<K: Correlation>(scale: &Scale<'_>, block: usize, leaves: f64) -> Part {
+    let work = Work {
+        bytes_read: size_of::<K::Ring>() as f64,
+        ..Work::default()
+    };
+    let time = kernels::fold::<K::Ring>(block);
+    scale.part("check", BOTH, "leaf", time, None, leaves, work)
+}
+
+fn lpn_parts<K: Correlation>(
+    scale: &Scale<'_>,
+    k: usize,
+    outputs: f64,
+    [key_holder, value_holder]: [&'static str; 2],
+) -> Vec<Part> {
+    // The code cuts a block into six places where `k` is a power of two, into four elsewhere.
+    let places_a_block = if k.is_power_of_two() { 6.0 } else { 4.0 };
+    let aes_blocks = WEIGHT as f64 / places_a_block;
+    let index_work = Work {
+        aes_blocks,
+        ..Work::default()
+    };
+    let index_limit = aes_blocks * scale.run.machine.nanoseconds_aes_block;
+    let mut parts = vec![scale.part(
+        "indices",
+        BOTH,
+        "output",
+        kernels::indices(k),
+        Some(index_limit),
+        outputs,
+        index_work,
+    )];
+    let (key_table, value_table) = kernels::tables::<K::Pipeline>(k);
+    let share = size_of::<K::Ring>() as f64;
+    let key = kernels::Encoding::of(&key_table, |sum, share| {
+        K::Ring::lazy_finish(K::Ring::lazy_add(sum, share))
+    });
+    let value = kernels::Encoding::of(&value_table, <K::Pipeline as Pipeline>::sum);
+    for (party, encoding, size) in [
+        (key_holder, key, size_of::<K::Ring>()),
+        (
+            value_holder,
+            value,
+            size_of::<<K::Pipeline as Pipeline>::Pair>(),
+        ),
+    ] {
+        let limit = WEIGHT as f64 * encoding.read;
+        let work = Work {
+            random_lines: WEIGHT as f64,
+            bytes_read: share,
+            bytes_written: size as f64,
+            ..Work::default()
+        };
+        parts.push(scale.part(
+            "gather",
+            party,
+            "output",
+            encoding.gather,
+            Some(limit),
+            outputs,
+            work,
+        ));
+        parts.push(Part {
+            summed: false,
+            ..scale.part(
+                "LPN",
+                party,
+                "output",
+                encoding.whole,
+                Some(limit + index_limit),
+                outputs,
+                work.plus(index_work),
+            )
+        });
+    }
+    parts
 }
 
 /// Prints the parts of the run `name`.
@@ -191,9 +389,27 @@ pub(crate) fn print(out: &mut impl Write, name: &str, parts: &Parts) -> std::io:
         ">ratio",
         ">units an output",
         ">ns an output",
+        ">AES blocks",
+        ">random lines",
+        ">bytes read",
+        ">written",
     ];
     let maybe = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-    let cells = parts.kernels.iter().map(|part| {
+    let work = |work: Work| {
+        let Work {
+            aes_blocks,
+            random_lines,
+            bytes_read,
+            bytes_written,
+        } = work;
+        [aes_blocks, random_lines, bytes_read, bytes_written].map(|value| match value {
+            0.0 => "-".to_owned(),
+            value => format!("{value:.2}"),
+        })
+    };
+    let lines = parts.kernels.iter().map(|part| {
+        let [aes, lines, read, written] = work(part.work_each);
+        let time = format!("{:.2}", part.nanoseconds_each);
         [
             part.name.to_owned(),
             part.party.to_owned(),
@@ -202,15 +418,42 @@ pub(crate) fn print(out: &mut impl Write, name: &str, parts: &Parts) -> std::io:
             maybe(part.limit_nanoseconds),
             maybe(part.ratio),
             format!("{:.4}", part.units_each),
-            format!("{:.2}", part.nanoseconds_each),
+            if part.summed {
+                time
+            } else {
+                format!("({time})")
+            },
+            aes,
+            lines,
+            read,
+            written,
+        ]
+    });
+    let wholes = [("sender", parts.sender), ("receiver", parts.receiver)];
+    let sums = wholes.iter().map(|(party, whole)| {
+        let [aes, lines, read, written] = work(whole.work_each);
+        let nothing = || "-".to_owned();
+        [
+            "sum".to_owned(),
+            (*party).to_owned(),
+            nothing(),
+            nothing(),
+            nothing(),
+            nothing(),
+            nothing(),
+            format!("{:.2}", whole.nanoseconds_each_parts),
+            aes,
+            lines,
+            read,
+            written,
         ]
     });
     writeln!(
         out,
-        "\nwhere the time of {name} goes, each part alone on one thread:"
+        "\nwhere the time of {name} goes, each part alone on one thread (the last four columns: for an output):"
     )?;
-    writeln!(out, "{}", table(headings, cells))?;
-    for (party, whole) in [("sender", parts.sender), ("receiver", parts.receiver)] {
+    writeln!(out, "{}", table(headings, lines.chain(sums)))?;
+    for (party, whole) in wholes {
         writeln!(
             out,
             "{party}: {:.2} ns an output in parts, {:.2} ns in the run without the setup, ratio {:.2}",
@@ -219,7 +462,7 @@ pub(crate) fn print(out: &mut impl Write, name: &str, parts: &Parts) -> std::io:
     }
     writeln!(
         out,
-        "setup (handshake, base OTs, gilboa): {:.1} ms in all",
+        "setup (handshake, base OTs, first correlations): {:.1} ms in all",
         parts.setup_milliseconds
     )
 }

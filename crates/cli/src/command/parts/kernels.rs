@@ -5,15 +5,17 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Zeroable;
 use volery_channel::{SessionId, run_two_parties};
-use volery_ot::flavour;
-use volery_ot::softspoken::{self, SmallField};
+use volery_field::Ring;
+use volery_ot::{flavour, softspoken};
+use volery_pcg::Trees;
+use volery_pcg::correlation::Correlation as Pipeline;
 use volery_pcg::forest::Forest;
 use volery_pcg::ggm::{self, PuncturedSums, Scratch, TreePrgs};
-use volery_pcg::lpn::{LocalCode, Pair, WEIGHT};
-use volery_pcg::rot::Trees;
-use volery_pcg::vole::VoleRing;
-use volery_primitives::{Block, pages::Buffer, prg::Prg};
+use volery_pcg::lpn::{Entry, LocalCode, WEIGHT};
+use volery_primitives::aes::Aes128;
+use volery_primitives::{Block, bits, gather, pages::Buffer, prg::Prg};
 
+use super::OT_FIELD;
 use crate::calibration::fastest;
 use crate::command::options::pool;
 use crate::exit::Failure;
@@ -21,32 +23,45 @@ use crate::link::{self, Link};
 
 /// A session for measurements alone.
 const SESSION: SessionId = SessionId::from_bytes([0; 32]);
-/// The OT extension that a stream uses.
-pub(super) const OT_FIELD: SmallField = SmallField::Bits8;
 /// What a kernel works on in one go: leaves, outputs, or OTs.
 const BATCH: usize = 1 << 16;
+/// Columns whose indices are made together, as the code does it.
+const GROUP: usize = 48;
 
 /// Nanoseconds a leaf: grown from roots, and rebuilt from opened sums (any sums: the course is the same).
-pub(super) fn trees<R: VoleRing>(block: usize) -> (f64, f64) {
+pub(super) fn trees<P: Pipeline>(block: usize) -> (f64, f64) {
     let forest = Forest::regular(BATCH.div_ceil(block), block);
-    let prgs = TreePrgs::new(SESSION, 0);
-    let mut rng = Prg::new(Block::ZERO);
-    let mut leaves = Buffer::<R>::zeroed(forest.leaves());
-    let grown = fastest(forest.leaves(), || {
-        let trees = Trees::grow(&forest, &prgs, &mut rng, &mut leaves);
-        black_box((&trees.totals, &*leaves));
-    });
+    let mut prgs = TreePrgs::growing(P::growth(Trees::Half), SESSION, 0);
+    if P::CARRIES {
+        prgs = prgs.with_cleared_leaves();
+    }
+    let mut leaves = Buffer::<P::Ring>::zeroed(forest.leaves());
+    let mut scratch = Scratch::default();
     let shape = forest.shape(0);
+    let grown = fastest(forest.leaves(), || {
+        for (tree, leaves) in leaves.chunks_mut(block).enumerate() {
+            let root = black_box(Block::from(tree as u128));
+            let sums = ggm::expand(
+                &prgs.tree(tree),
+                shape,
+                root,
+                Block::ONE,
+                leaves,
+                &mut scratch,
+            );
+            black_box(&sums.leaf);
+        }
+        black_box(&*leaves);
+    });
     let opened = PuncturedSums {
         alpha: block / 3,
         inner: vec![Block::ONE; shape.depth() as usize - 1],
-        leaf: R::ONE,
+        leaf: P::Ring::ONE,
     };
-    let mut scratch = Scratch::default();
     let rebuilt = fastest(forest.leaves(), || {
         for (tree, leaves) in leaves.chunks_mut(block).enumerate() {
-            let prg = prgs.tree(tree);
             let sums = black_box(&opened);
+            let prg = prgs.tree(tree);
             black_box(ggm::expand_punctured(&prg, shape, sums, leaves, &mut scratch).0);
         }
         black_box(&*leaves);
@@ -54,50 +69,147 @@ pub(super) fn trees<R: VoleRing>(block: usize) -> (f64, f64) {
     (grown, rebuilt)
 }
 
-/// Nanoseconds an output of the local linear code with `k` rows: the sender's, the receiver's.
-pub(super) fn columns<R: VoleRing>(k: usize) -> [f64; 2] {
-    let code = LocalCode::new(Block::ONE, k);
-    let mut single = Buffer::<R>::zeroed(k);
-    R::random_slice(&mut Prg::new(Block::ONE), &mut single);
-    let mut pairs = Buffer::zeroed(k);
-    for (pair, &entry) in pairs.iter_mut().zip(single.iter()) {
-        *pair = Pair { u: entry, v: entry };
-    }
-    let [mut u, mut v] = [(); 2].map(|()| vec![R::ZERO; BATCH]);
-    let mut first = 0;
-    let sender = fastest(BATCH, || {
-        code.encode(&pairs, first, BATCH, |i, (sum_u, sum_v)| {
-            u[i] = R::lazy_finish(sum_u);
-            v[i] = R::lazy_finish(sum_v);
-        });
-        first += BATCH;
-        black_box((&u, &v));
-    });
-    let receiver = fastest(BATCH, || {
-        code.encode(&single, first, BATCH, |i, sum| v[i] = R::lazy_finish(sum));
-        first += BATCH;
-        black_box(&v);
-    });
-    [sender, receiver]
+/// Nanoseconds a leaf: the random linear combination of the check.
+pub(super) fn fold<R: Ring>(block: usize) -> f64 {
+    let mut rng = Prg::new(Block::ZERO);
+    let mut coefficients = vec![R::ZERO; block];
+    let mut leaves = Buffer::<R>::zeroed(BATCH.next_multiple_of(block));
+    R::random_slice(&mut rng, &mut coefficients);
+    R::random_slice(&mut rng, &mut leaves);
+    fastest(leaves.len(), || {
+        let trees = black_box(&leaves).chunks(block);
+        black_box(trees.fold(R::ZERO, |sum, leaves| {
+            sum + R::inner_product(&coefficients, leaves)
+        }));
+    })
 }
 
-/// Nanoseconds that an output takes at best: the sender's, the receiver's.
-pub(super) fn column_limits<R: VoleRing>(k: usize, aes: f64) -> [f64; 2] {
-    // The code cuts a block into six places where `k` is a power of two, into four elsewhere.
-    let places_a_block = if k.is_power_of_two() { 6.0 } else { 4.0 };
-    let xor = |sum: Block, entry: Block| sum ^ entry;
-    let reads = if R::WORDS == 1 {
-        [reads(k, xor), reads(k, |sum: u64, entry: u64| sum ^ entry)]
-    } else {
-        let xor_two = |sum: [Block; 2], entry: [Block; 2]| [sum[0] ^ entry[0], sum[1] ^ entry[1]];
-        [reads(k, xor_two), reads(k, xor)]
-    };
-    reads.map(|read| WEIGHT as f64 * (read + aes / places_a_block))
+/// Nanoseconds an output: the indices of its column.
+pub(super) fn indices(k: usize) -> f64 {
+    let aes = Aes128::new(Block::ONE);
+    let mut indices = [0_u32; GROUP * WEIGHT];
+    let packed = k.is_power_of_two();
+    let places_a_block = if packed { 6 } else { 4 };
+    let mut blocks = vec![Block::ZERO; indices.len() / places_a_block];
+    let groups = BATCH / GROUP;
+    fastest(groups * GROUP, || {
+        for group in 0..groups {
+            aes.ctr((group * blocks.len()) as u128, &mut blocks);
+            if packed {
+                gather::cut_indices(&blocks, &mut indices);
+            } else {
+                for (four, block) in indices.chunks_mut(4).zip(&blocks) {
+                    let words = [
+                        block.low(),
+                        block.low() >> 32,
+                        block.high(),
+                        block.high() >> 32,
+                    ];
+                    for (index, word) in four.iter_mut().zip(words) {
+                        *index = ((u64::from(word as u32) * k as u64) >> 32) as u32;
+                    }
+                }
+            }
+            black_box(&mut indices);
+        }
+    })
+}
+
+/// The tables that the key holder and the value holder read: `k` random entries each.
+pub(super) fn tables<P: Pipeline>(k: usize) -> (Buffer<P::Ring>, Buffer<P::Pair>) {
+    let mut rng = Prg::new(Block::ONE);
+    let mut single = Buffer::<P::Ring>::zeroed(k);
+    P::Ring::random_slice(&mut rng, &mut single);
+    let mut pairs = Buffer::zeroed(k);
+    for (pair, &entry) in pairs.iter_mut().zip(single.iter()) {
+        *pair = P::pair(P::Base::random(&mut rng), entry);
+    }
+    (single, pairs)
+}
+
+/// Nanoseconds an output of the local linear code, the one loop and in pieces.
+pub(super) struct Encoding {
+    /// Indices and gather.
+    pub(super) whole: f64,
+    /// Ten entries at known places, their sum with a share, written.
+    pub(super) gather: f64,
+    /// One random read from a table of that size.
+    pub(super) read: f64,
+}
+
+impl Encoding {
+    /// With the entries of `table`, and outputs made by `finish` from a sum and a share.
+    pub(super) fn of<E: Entry + Zeroable, R: Ring, O: Copy + Zeroable>(
+        table: &Buffer<E>,
+        finish: impl Fn(E::Sum, R) -> O,
+    ) -> Self {
+        let (k, table) = (table.len(), &table[..]);
+        let mut shares = Buffer::<R>::zeroed(BATCH);
+        shares.fill(R::ZERO);
+        let mut out = Buffer::<O>::zeroed(BATCH);
+        let code = LocalCode::new(Block::ONE, k);
+        let mut first = 0;
+        let whole = fastest(BATCH, || {
+            code.encode(black_box(table), first, BATCH, |i, sum| {
+                out[i] = finish(sum, shares[i]);
+            });
+            first += BATCH;
+            black_box(&out[..]);
+        });
+
+        // Few enough that reading the places takes hardly any time, many enough to come to most of the table.
+        let mut rng = Prg::new(Block::ONE);
+        let mut columns = vec![[0_u32; WEIGHT]; BATCH / 8];
+        for place in columns.as_flattened_mut() {
+            *place = rng.below(k as u64) as u32;
+        }
+        let gather = fastest(columns.len(), || {
+            for (group, columns) in columns.chunks(GROUP).enumerate() {
+                let first = group * GROUP;
+                sums(black_box(table), columns, |i, sum| {
+                    out[first + i] = finish(sum, shares[first + i]);
+                });
+            }
+            black_box(&out[..]);
+        });
+        Self {
+            whole,
+            gather,
+            read: match size_of::<E>() {
+                8 => reads(k, |sum: u64, entry: u64| sum ^ entry),
+                16 => reads(k, |sum: Block, entry: Block| sum ^ entry),
+                _ => reads(k, |sum: [Block; 2], entry: [Block; 2]| {
+                    [sum[0] ^ entry[0], sum[1] ^ entry[1]]
+                }),
+            },
+        }
+    }
+}
+
+/// The sums of the entries at the places of each column, as the code forms them.
+fn sums<E: Entry>(table: &[E], columns: &[[u32; WEIGHT]], mut output: impl FnMut(usize, E::Sum)) {
+    if let Some(blocks) = E::as_blocks(table).filter(|blocks| blocks.len().is_power_of_two()) {
+        let mut sums = [Block::ZERO; GROUP];
+        let sums = &mut sums[..columns.len()];
+        gather::sum_columns(blocks, columns, sums);
+        for (i, sum) in sums.iter().enumerate() {
+            output(i, E::sum_of(*sum));
+        }
+        return;
+    }
+    for (i, column) in columns.iter().enumerate() {
+        let (low, high) = column.split_at(WEIGHT / 2);
+        let add = |sum, place: &u32| table[*place as usize].add_to(sum);
+        let sum = E::fold(low.iter().fold(E::Sum::default(), add));
+        output(i, high.iter().fold(sum, add));
+    }
 }
 
 /// Nanoseconds a read of a random one of `k` entries, the places known beforehand, so that many are in flight.
 fn reads<T: Copy + Zeroable>(k: usize, add: impl Fn(T, T) -> T) -> f64 {
-    let table = Buffer::<T>::zeroed(k);
+    let mut table = Buffer::<T>::zeroed(k);
+    // Memory that was never written may be one page of zeros, many times over.
+    table.fill(T::zeroed());
     let mut rng = Prg::new(Block::ONE);
     let places: Vec<_> = (0..2 * BATCH).map(|_| rng.below(k as u64) as u32).collect();
     fastest(places.len(), || {
@@ -110,7 +222,18 @@ fn reads<T: Copy + Zeroable>(k: usize, add: impl Fn(T, T) -> T) -> f64 {
     })
 }
 
-/// Nanoseconds an OT of chosen blocks between two threads.
+/// Nanoseconds a block: its lowest bit, packed.
+pub(super) fn choice_bits() -> f64 {
+    let mut blocks = vec![Block::ZERO; BATCH];
+    Prg::new(Block::ONE).fill_blocks(&mut blocks);
+    let mut packed = vec![0; bits::bytes_for(BATCH)];
+    fastest(BATCH, || {
+        bits::lowest_bits(black_box(&blocks), &mut packed);
+        black_box(&packed);
+    })
+}
+
+/// Nanoseconds a correlated OT between two threads.
 pub(super) fn ots() -> Result<f64, Failure> {
     const TIMES: usize = 6;
     let pools = [pool(1)?, pool(1)?];
@@ -120,8 +243,8 @@ pub(super) fn ots() -> Result<f64, Failure> {
                 let rng = Prg::new(Block::ZERO);
                 let cot = softspoken::Sender::setup(None, OT_FIELD, SESSION, rng, channel)?;
                 let mut ot = flavour::Sender::new(cot, SESSION);
-                let messages = vec![[Block::ONE; 2]; BATCH];
-                (0..TIMES).try_for_each(|_| ot.chosen(&messages, channel))
+                let mut out = vec![Block::ZERO; BATCH];
+                (0..TIMES).try_for_each(|_| ot.correlated(&mut out, channel))
             })
         },
         |channel| {
@@ -129,11 +252,11 @@ pub(super) fn ots() -> Result<f64, Failure> {
                 let rng = Prg::new(Block::ONE);
                 let cot = softspoken::Receiver::setup(OT_FIELD, SESSION, rng, channel)?;
                 let mut ot = flavour::Receiver::new(cot, SESSION);
-                let (choices, mut out) = (vec![0x5a; BATCH / 8], vec![Block::ZERO; BATCH]);
+                let (mut choices, mut out) = (vec![0; BATCH / 8], vec![Block::ZERO; BATCH]);
                 let mut best = Duration::MAX;
                 for _ in 0..TIMES {
                     let start = Instant::now();
-                    ot.chosen(&choices, &mut out, channel)?;
+                    ot.correlated(&mut choices, &mut out, channel)?;
                     best = best.min(start.elapsed());
                 }
                 volery_ot::Result::Ok(best)

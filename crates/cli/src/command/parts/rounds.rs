@@ -1,9 +1,10 @@
 //! How much work a plan is: its rounds, counted.
 
-use volery_pcg::ggm::Shape;
+use volery_pcg::correlation::Correlation as Pipeline;
 use volery_pcg::lpn::LpnSet;
+use volery_pcg::{Plan, Security};
 
-/// What a round of a plan with regular noise makes.
+/// What a round of a plan with regular noise on half-trees makes.
 pub(super) struct Round {
     set: &'static LpnSet,
     trees: u64,
@@ -20,8 +21,12 @@ impl Round {
     }
 
     /// Outputs of the round before it that it spends.
-    fn need(&self) -> u64 {
-        self.set.k as u64 + self.trees
+    fn need<P: Pipeline>(&self, security: Security) -> u64 {
+        let mask = match security {
+            Security::SemiHonest => 0,
+            _ => P::MASK as u64,
+        };
+        self.set.k as u64 + P::VALUES as u64 * self.trees + P::LEVELS as u64 * self.levels() + mask
     }
 
     /// Leaves of its trees.
@@ -29,27 +34,28 @@ impl Round {
         self.trees * self.set.block() as u64
     }
 
-    /// OTs that its trees take: one a level.
-    pub(super) fn ots(&self) -> u64 {
-        self.trees * u64::from(Shape::new(self.set.block()).depth())
+    /// Levels of its trees: each takes an OT.
+    pub(super) fn levels(&self) -> u64 {
+        self.trees * u64::from(self.set.block().ilog2())
     }
 }
 
 /// The rounds for `n` outputs: each instance makes what the next one spends, and the last repeats.
-pub(super) fn rounds(ladder: &[&'static LpnSet], n: u64) -> Vec<Round> {
-    let Some((last, earlier)) = ladder.split_last() else {
+pub(super) fn rounds<P: Pipeline>(plan: &Plan, n: u64) -> Vec<Round> {
+    let Some((last, earlier)) = plan.ladder().split_last() else {
         return Vec::new();
     };
+    let need = |round: &Round| round.need::<P>(plan.security());
     let mut rounds = Vec::new();
     let mut left = n;
     while left > last.n as u64 {
         let round = Round::new(last, last.n as u64);
-        left -= round.outputs - round.need();
+        left -= round.outputs - need(&round);
         rounds.push(round);
     }
     rounds.push(Round::new(last, left));
     for set in earlier.iter().rev() {
-        rounds.insert(0, Round::new(set, rounds[0].need()));
+        rounds.insert(0, Round::new(set, need(&rounds[0])));
     }
     rounds
 }
@@ -58,13 +64,12 @@ pub(super) fn rounds(ladder: &[&'static LpnSet], n: u64) -> Vec<Round> {
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use volery_field::Fp61;
-    use volery_pcg::{Noise, Security, vole};
+    use volery_pcg::{Noise, cot, vole};
 
     use super::*;
 
     /// The trees of the first round of each instance are those that the plan names itself.
-    #[test]
-    fn rounds_are_those_of_the_plan() {
+    fn check<P: Pipeline>(plan: impl Fn(u64, Security) -> Plan) {
         for n in [
             4609,
             17_536,
@@ -75,21 +80,34 @@ mod tests {
             10_000_000,
             1 << 26,
         ] {
-            let plan = vole::plan::<Fp61>(Some(n), Noise::Regular, Security::SemiHonest).unwrap();
-            let rounds = rounds(plan.ladder(), n);
-            let mut text = String::from("gilboa");
-            for round in &rounds[..plan.ladder().len()] {
-                text += &format!("+{}x{}", round.set.name, round.trees);
+            for security in [Security::SemiHonest, Security::Malicious] {
+                let plan = plan(n, security);
+                if plan.ladder().is_empty() {
+                    assert!(rounds::<P>(&plan, n).is_empty());
+                    continue;
+                }
+                let rounds = rounds::<P>(&plan, n);
+                let mut text = plan.base().to_string();
+                for round in &rounds[..plan.ladder().len()] {
+                    text += &format!("+{}x{}", round.set.name, round.trees);
+                }
+                assert_eq!(text, plan.describe());
+                // A round of the last instance keeps what another whole round would spend.
+                let kept = rounds.windows(2).map(|pair| {
+                    let repeats = pair[0].set == pair[1].set;
+                    pair[usize::from(!repeats)].need::<P>(security)
+                });
+                let made: u64 = rounds.iter().map(|round| round.outputs).sum();
+                assert_eq!(made - kept.sum::<u64>(), n);
             }
-            assert_eq!(text, plan.describe());
-            // A round of the last instance keeps what another whole round would spend.
-            let kept = rounds.windows(2).map(|pair| {
-                let repeats = pair[0].set == pair[1].set;
-                pair[usize::from(!repeats)].need()
-            });
-            let made: u64 = rounds.iter().map(|round| round.outputs).sum();
-            assert_eq!(made - kept.sum::<u64>(), n);
         }
-        assert!(rounds(&[], 5).is_empty());
+    }
+
+    #[test]
+    fn rounds_are_those_of_the_plan() {
+        use volery_pcg::correlation::{Cot, Vole};
+        let noise = Noise::Regular;
+        check::<Vole<Fp61>>(|n, security| vole::plan::<Fp61>(Some(n), noise, security).unwrap());
+        check::<Cot>(|n, security| cot::plan(Some(n), noise, security).unwrap());
     }
 }

@@ -1,0 +1,167 @@
+//! A measurement, and the table of them.
+
+use std::io::Write as _;
+
+use super::Setting;
+use crate::calibration::Machine;
+use crate::command::parts::{self, Parts};
+use crate::command::table::table;
+use crate::party::{Job, Outcome};
+
+/// What was measured.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(super) struct Row {
+    name: &'static str,
+    n: u64,
+    link: String,
+    threads: usize,
+    security: String,
+    security_bits: u32,
+    statistical_bits: Option<u32>,
+    noise: String,
+    parameters: String,
+    sender: Party,
+    receiver: Party,
+    /// Of the slower party, setup included.
+    nanoseconds_each: f64,
+    /// Of the slower party, without the setup.
+    nanoseconds_each_extend: f64,
+    /// Both ways.
+    bits_each: f64,
+    /// The time of one correlation, setup included, in units of what the machine did in the same run.
+    ratios: Ratios,
+    /// Where the time of the extension goes; none where the plan uses no LPN.
+    parts: Option<Parts>,
+}
+
+/// One party's part.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(super) struct Party {
+    seconds_setup: f64,
+    seconds_extend: f64,
+    seconds_total: f64,
+    bytes_sent: u64,
+    setup_bytes_sent: u64,
+    messages_sent: u64,
+}
+
+/// The time of one correlation over the time of one machine operation.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+struct Ratios {
+    aes_blocks: f64,
+    random_reads: f64,
+    copied_bytes: f64,
+}
+
+impl Row {
+    /// What a run over the setting was, with its parts.
+    pub(super) fn new(
+        setting: &Setting,
+        job: Job<'_>,
+        parties: [Outcome; 2],
+        parts: Option<Parts>,
+    ) -> Self {
+        let each = |value: f64| {
+            if job.n == 0 {
+                0.0
+            } else {
+                value / job.n as f64
+            }
+        };
+        let [sender, receiver] = parties.map(|outcome| Party {
+            seconds_setup: outcome.setup.as_secs_f64(),
+            seconds_extend: outcome.extend.as_secs_f64(),
+            seconds_total: outcome.total().as_secs_f64(),
+            bytes_sent: outcome.traffic.bytes_sent,
+            setup_bytes_sent: outcome.setup_traffic.bytes_sent,
+            messages_sent: outcome.traffic.messages_sent,
+        });
+        let nanoseconds_each = each(sender.seconds_total.max(receiver.seconds_total) * 1e9);
+        Self {
+            name: setting.name,
+            n: setting.n,
+            link: setting.link.to_string(),
+            threads: setting.threads,
+            security: job.plan.security().to_string(),
+            security_bits: job.plan.claimed_bits(),
+            statistical_bits: job.plan.statistical_bits(),
+            noise: job.plan.noise().to_string(),
+            parameters: job.plan.describe(),
+            sender,
+            receiver,
+            nanoseconds_each,
+            nanoseconds_each_extend: each(sender.seconds_extend.max(receiver.seconds_extend) * 1e9),
+            bits_each: each(8.0 * (sender.bytes_sent + receiver.bytes_sent) as f64),
+            ratios: Ratios {
+                aes_blocks: nanoseconds_each / setting.machine.nanoseconds_aes_block,
+                random_reads: nanoseconds_each / setting.machine.nanoseconds_random_read,
+                copied_bytes: nanoseconds_each / setting.machine.nanoseconds_copied_byte,
+            },
+            parts,
+        }
+    }
+}
+
+/// Prints the table of the measurements, and of the parts of each.
+///
+/// # Errors
+/// Those of standard output.
+pub(super) fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
+    let headings = [
+        "name",
+        ">n",
+        "security",
+        "noise",
+        "parameters",
+        ">setup ms",
+        ">extend s",
+        ">total s",
+        ">ns each",
+        ">bytes ->",
+        ">bytes <-",
+        ">bits each",
+        ">AES blocks",
+        ">random reads",
+    ];
+    let cells = rows.iter().map(|row| {
+        let slower = |of: fn(&Party) -> f64| of(&row.sender).max(of(&row.receiver));
+        [
+            row.name.to_owned(),
+            row.n.to_string(),
+            row.security.clone(),
+            row.noise.clone(),
+            row.parameters.clone(),
+            format!("{:.1}", 1e3 * slower(|party| party.seconds_setup)),
+            format!("{:.3}", slower(|party| party.seconds_extend)),
+            format!("{:.3}", slower(|party| party.seconds_total)),
+            format!("{:.1}", row.nanoseconds_each),
+            row.sender.bytes_sent.to_string(),
+            row.receiver.bytes_sent.to_string(),
+            format!("{:.2}", row.bits_each),
+            format!("{:.1}", row.ratios.aes_blocks),
+            format!("{:.1}", row.ratios.random_reads),
+        ]
+    });
+    let text = table(headings, cells);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    if let Some(row) = rows.first() {
+        writeln!(
+            out,
+            "link {}, {} thread(s) a party; times are the slower party's, the last two columns are ns each in those units",
+            row.link, row.threads
+        )?;
+    }
+    writeln!(
+        out,
+        "this machine in the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, \
+         {:.1} GB/s copied",
+        machine.cpu,
+        machine.nanoseconds_aes_block,
+        machine.nanoseconds_random_read,
+        1.0 / machine.nanoseconds_copied_byte,
+    )?;
+    rows.iter()
+        .filter_map(|row| Some((row.name, row.parts.as_ref()?)))
+        .try_for_each(|(name, parts)| parts::print(&mut out, name, parts))
+}

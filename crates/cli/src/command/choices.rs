@@ -1,0 +1,342 @@
+//! The choices that lead to the parameters of a run: security, noise, set, link, or a paper's own parameters.
+
+use std::fmt;
+
+use volery_pcg::lpn::estimate::Field;
+use volery_pcg::lpn::{LpnSet, set_named, sets};
+use volery_pcg::{Kind, Link, Noise, Plan, PlanError, Security, Wishes};
+
+use crate::exit::Failure;
+
+/// What one may choose; both sides choose the same.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Choices {
+    /// Against whom the run is secure [default: malicious; over z64 and with paper80, which have no such form, semi-honest]
+    #[arg(long)]
+    pub(crate) security: Option<Security>,
+
+    /// Where the LPN noise sits: one non-zero a block (regular), or anywhere (uniform) [default: that of --set, or regular]
+    #[arg(long)]
+    pub(crate) noise: Option<Noise>,
+
+    /// The LPN set of the rounds, by its name in 'volery params list' [default: the cheapest for --n and --link]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) set: Option<String>,
+
+    /// Where the parameters come from
+    #[arg(long, default_value = "default")]
+    pub(crate) parameters: Parameters,
+}
+
+/// Where the parameters of a run come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Parameters {
+    /// 128 bits against every attack known today.
+    #[default]
+    Default,
+    /// VOLE as the 2019 paper has it, 80 bits by its count: for reproduction only.
+    Paper80,
+    /// COT as the Ferret paper has it, of which the setup for regular noise holds 122 bits: for reproduction only.
+    Ferret,
+}
+
+impl Parameters {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Paper80 => "paper80",
+            Self::Ferret => "ferret",
+        }
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Choices {
+    /// The plan for `n` correlations of the kind. A paper's own parameters do not depend on the link.
+    ///
+    /// # Errors
+    /// A usage error that names the option at fault.
+    pub(crate) fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
+        match (self.parameters, kind) {
+            (Parameters::Default, _) => self.todays(kind, n, link),
+            (Parameters::Paper80, Kind::Vole(field)) => self.paper80(field, n),
+            (Parameters::Ferret, Kind::Cot) => {
+                self.no_set()?;
+                let noise = self.noise.unwrap_or_default();
+                Ok(Plan::ferret(
+                    Some(n),
+                    noise,
+                    self.security.unwrap_or_default(),
+                ))
+            }
+            (Parameters::Paper80, Kind::Cot) | (Parameters::Ferret, Kind::Vole(_)) => {
+                let [made, other] = match kind {
+                    Kind::Cot => ["vole", "ferret"],
+                    Kind::Vole(_) => ["cot", "paper80"],
+                };
+                let what = format_args!("{} is for '{made}'", self.parameters);
+                Err(Failure::usage("--parameters", what)
+                    .hint(format_args!("here there are default and {other}")))
+            }
+        }
+    }
+
+    fn todays(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
+        let set = self
+            .set
+            .as_deref()
+            .map(|name| usable(name, kind, self.noise))
+            .transpose()?;
+        let none_better = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
+        let wishes = Wishes {
+            total: Some(n),
+            noise: self.noise.or(set.map(|set| set.noise)).unwrap_or_default(),
+            security: self.security.unwrap_or(if none_better {
+                Security::SemiHonest
+            } else {
+                Security::Malicious
+            }),
+            link,
+            set: set.map(|set| set.name),
+            ..Wishes::default()
+        };
+        Plan::new(kind, &wishes).map_err(|error| match error {
+            PlanError::NotMalicious => Failure::usage("--security", error)
+                .hint("--security semi-honest, if the peer is trusted to follow the protocol"),
+            error => Failure::usage("--set", error),
+        })
+    }
+
+    fn paper80(&self, field: Field, n: u64) -> Result<Plan, Failure> {
+        self.no_set()?;
+        if self.noise.is_some_and(|noise| noise != Noise::Uniform) {
+            let what = "the paper80 sets are made for uniform noise";
+            return Err(Failure::usage("--noise", what));
+        }
+        if self
+            .security
+            .is_some_and(|security| security != Security::SemiHonest)
+        {
+            let what = "the protocol of the 2019 paper is secure against semi-honest parties only";
+            return Err(Failure::usage("--security", what).hint(
+                "--parameters default has a form for malicious parties over fp61 and gf128",
+            ));
+        }
+        Plan::paper80(field, n).map_err(|error| match error {
+            PlanError::SetTooSmall(_) => Failure::usage("--n", error),
+            error => Failure::usage("--parameters", error),
+        })
+    }
+
+    fn no_set(&self) -> Result<(), Failure> {
+        match &self.set {
+            None => Ok(()),
+            Some(name) => Err(Failure::usage(
+                "--set",
+                format_args!(
+                    "'{name}' beside --parameters {}, which has its own sets",
+                    self.parameters
+                ),
+            )),
+        }
+    }
+}
+
+/// The set of that name, if it can be used.
+fn usable(name: &str, kind: Kind, noise: Option<Noise>) -> Result<&'static LpnSet, Failure> {
+    let fits = |set: &LpnSet| set.claim >= 128 && set.holds_over(kind.field());
+    let choice = || {
+        let names: Vec<_> = sets()
+            .iter()
+            .filter(|set| fits(set) && noise.is_none_or(|noise| noise == set.noise))
+            .map(|set| set.name)
+            .collect();
+        format!("there is {}", names.join(", "))
+    };
+    let refuse = |why: String| Failure::usage("--set", why).hint(choice());
+    let set = set_named(name).ok_or_else(|| refuse(format!("no set has the name '{name}'")))?;
+    if set.claim < 128 {
+        let why = format!(
+            "{name} holds {} bits, and its paper's protocol alone uses it",
+            set.claim
+        );
+        return Err(refuse(why));
+    }
+    if !set.holds_over(kind.field()) {
+        let why = format!(
+            "{name} is made for {}, not for {}",
+            fields(set),
+            field_name(kind.field())
+        );
+        return Err(refuse(why));
+    }
+    match noise {
+        Some(noise) if noise != set.noise => Err(refuse(format!(
+            "{name} is made for {} noise, not for {noise}",
+            set.noise
+        ))),
+        _ => Ok(set),
+    }
+}
+
+/// The rings that a set may be used with.
+pub(crate) fn fields(set: &LpnSet) -> String {
+    let names: Vec<_> = set.fields.iter().copied().map(field_name).collect();
+    names.join(", ")
+}
+
+/// The ring's name on the command line.
+pub(crate) fn field_name(field: Field) -> &'static str {
+    match field {
+        Field::F2 => "f2",
+        Field::Fp61 => "fp61",
+        Field::Z64Odd | Field::Z64Uniform => "z64",
+        Field::Gf128 => "gf128",
+        _ => "another ring",
+    }
+}
+
+/// The security of a run in a few words.
+pub(crate) fn security_words(plan: &Plan) -> String {
+    let statistical = plan
+        .statistical_bits()
+        .map_or(String::new(), |bits| format!(" ({bits} statistical)"));
+    format!(
+        "{}, {} bits{statistical}",
+        plan.security(),
+        plan.claimed_bits()
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+    use crate::exit::Status;
+
+    const FP61: Kind = Kind::Vole(Field::Fp61);
+    const Z64: Kind = Kind::Vole(Field::Z64Odd);
+
+    fn plan(kind: Kind, choices: &Choices) -> Result<Plan, Failure> {
+        choices.plan(kind, 10_000_000, Link::default())
+    }
+
+    #[test]
+    fn malicious_security_where_there_is_one() {
+        for (kind, expected) in [
+            (Kind::Cot, Security::Malicious),
+            (FP61, Security::Malicious),
+            (Kind::Vole(Field::Gf128), Security::Malicious),
+            (Z64, Security::SemiHonest),
+        ] {
+            assert_eq!(
+                plan(kind, &Choices::default()).unwrap().security(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn a_named_set_brings_its_noise() {
+        for (name, noise) in [("b11", Noise::Regular), ("u21", Noise::Uniform)] {
+            let choices = Choices {
+                set: Some(name.to_owned()),
+                ..Choices::default()
+            };
+            for kind in [Kind::Cot, FP61, Z64] {
+                let plan = plan(kind, &choices).unwrap();
+                assert_eq!(plan.noise(), noise);
+                assert!(plan.describe().contains(name), "{}", plan.describe());
+            }
+        }
+    }
+
+    #[test]
+    fn the_link_chooses_the_set() {
+        let describe = |link: &str| {
+            let link: crate::link::Link = link.parse().unwrap();
+            let plan = Choices::default().plan(Kind::Cot, 100_000, link.for_plan());
+            plan.unwrap().describe()
+        };
+        assert_ne!(describe("loopback"), describe("1Mbit,100ms"));
+    }
+
+    #[test]
+    fn refusals_name_the_option_and_the_reason() {
+        let choices = |security, noise, set: &str, parameters| Choices {
+            security,
+            noise,
+            set: Some(set.to_owned()).filter(|set| !set.is_empty()),
+            parameters,
+        };
+        let (default, paper80, ferret) =
+            (Parameters::Default, Parameters::Paper80, Parameters::Ferret);
+        let (malicious, uniform) = (Some(Security::Malicious), Some(Noise::Uniform));
+        for (kind, choices, fragments) in [
+            (
+                Z64,
+                choices(malicious, None, "", default),
+                ["--security", "needs a field"],
+            ),
+            (
+                Z64,
+                choices(malicious, None, "", paper80),
+                ["--security", "2019"],
+            ),
+            (
+                FP61,
+                choices(None, None, "b13", default),
+                ["--set", "made for f2, not for fp61"],
+            ),
+            (
+                FP61,
+                choices(None, None, "b10", paper80),
+                ["--set", "own sets"],
+            ),
+            (
+                FP61,
+                choices(None, None, "", ferret),
+                ["--parameters", "'cot'"],
+            ),
+            (
+                Kind::Cot,
+                choices(None, None, "", paper80),
+                ["--parameters", "'vole'"],
+            ),
+            (
+                Kind::Cot,
+                choices(None, None, "b13", ferret),
+                ["--set", "own sets"],
+            ),
+            (
+                Kind::Cot,
+                choices(None, None, "b99", default),
+                ["--set", "b10, b11, b12, b13"],
+            ),
+            (
+                Kind::Cot,
+                choices(None, uniform, "b10", default),
+                ["--set", "regular noise, not for uniform"],
+            ),
+            (
+                Kind::Cot,
+                choices(None, None, "ferret-reg-setup", default),
+                ["--set", "122 bits"],
+            ),
+        ] {
+            let refused = plan(kind, &choices).unwrap_err();
+            assert_eq!(refused.status(), Status::Usage);
+            for fragment in fragments {
+                assert!(
+                    refused.to_string().contains(fragment),
+                    "{fragment}: {refused}"
+                );
+            }
+        }
+    }
+}

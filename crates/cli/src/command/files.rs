@@ -1,0 +1,144 @@
+//! The arrays of a party, written while the next are made.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+
+use volery_field::Ring;
+
+use crate::ends::End;
+use crate::exit::{Failure, Status};
+use crate::npy::{Form, Writer};
+use crate::output::Folder;
+use crate::party::Step;
+
+/// One array on its way, with its path for messages.
+pub(super) struct Array<R> {
+    path: PathBuf,
+    writer: Writer<R>,
+}
+
+impl<R: Ring> Array<R> {
+    /// The array of that letter, of `n` elements.
+    ///
+    /// # Errors
+    /// If its file cannot be made.
+    pub(super) fn create(folder: &Folder, letter: &str, n: u64) -> Result<Self, Failure> {
+        let name = file_name(letter);
+        // Messages name the file where it will be, not where it is while it is written.
+        let path = folder.target().join(&name);
+        let writer =
+            Writer::new(folder.create(&name)?, n).map_err(|error| Failure::file(&path, error))?;
+        Ok(Self { path, writer })
+    }
+
+    /// Writes the next elements.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn write(&mut self, elements: &[R]) -> Result<(), Failure> {
+        self.writer
+            .write(elements)
+            .map_err(|error| Failure::file(&self.path, error))
+    }
+
+    /// Waits until all of it is on the disk.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.writer
+            .finish()
+            .map_err(|error| Failure::file(&self.path, error))
+    }
+}
+
+/// The long arrays of one party.
+pub(super) struct Columns<E: End> {
+    values: Option<Array<E::Base>>,
+    column: Array<E::Ring>,
+}
+
+impl<E: End> Columns<E> {
+    /// Arrays of `n` elements.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub(super) fn create(folder: &Folder, n: u64) -> Result<Self, Failure> {
+        let values = E::VALUES.map(|letter| Array::create(folder, letter, n));
+        Ok(Self {
+            values: values.transpose()?,
+            column: Array::create(folder, E::COLUMN, n)?,
+        })
+    }
+
+    /// Bytes of the arrays.
+    pub(super) fn bytes(n: u64) -> u64 {
+        let values = E::VALUES.map_or(0, |_| Form::of::<E::Base>().bytes());
+        n.saturating_mul((values + Form::of::<E::Ring>().bytes()) as u64)
+    }
+
+    fn write(&mut self, step: &Step<E>) -> Result<(), Failure> {
+        if let Some(array) = &mut self.values {
+            E::open(&step.u, step.count, |values| array.write(values))?;
+        }
+        self.column.write(&step.column)
+    }
+
+    /// Waits until all is on the disk.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        self.values.map_or(Ok(()), Array::finish)?;
+        self.column.finish()
+    }
+}
+
+/// The name of the file of an array.
+pub(super) fn file_name(letter: &str) -> String {
+    format!("{letter}.npy")
+}
+
+/// Runs `body` while another thread writes what `body` puts, so that the disk and the computation do not wait for each
+/// other. At most three steps are in memory.
+///
+/// # Errors
+/// That of the writing, or that of `body`.
+pub(super) fn write_beside<E: End, T>(
+    n: u64,
+    mut columns: Columns<E>,
+    body: impl FnOnce(&mut dyn FnMut(Step<E>) -> Result<Step<E>, Failure>) -> Result<T, Failure>,
+) -> Result<(T, Columns<E>), Failure> {
+    let (full, to_write) = mpsc::sync_channel::<Step<E>>(1);
+    let (written, empty) = mpsc::channel::<Step<E>>();
+    thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            for step in to_write {
+                columns.write(&step)?;
+                // The other side has stopped listening only when it wants no more steps.
+                let _ = written.send(step);
+            }
+            Ok(columns)
+        });
+        // The writer stops early only on an error, which joining it gives.
+        let stopped = || Failure::new(Status::Other, "the output could not be written");
+        let mut in_flight = 0;
+        let result = body(&mut |step| {
+            full.send(step).map_err(|_| stopped())?;
+            in_flight += 1;
+            if in_flight < 3 {
+                return Ok(Step::with_room(n));
+            }
+            empty.recv().map_err(|_| stopped())
+        });
+        drop(full);
+        let columns = writer
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match (result, columns) {
+            (Ok(result), Ok(columns)) => Ok((result, columns)),
+            (_, Err(failure)) | (Err(failure), Ok(_)) => Err(failure),
+        }
+    })
+}

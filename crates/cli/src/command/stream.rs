@@ -1,0 +1,266 @@
+//! What `vole` and `cot` have in common: one party's half of n correlations, as files.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use volery_channel::Channel;
+use volery_field::Ring;
+use volery_pcg::Plan;
+
+use super::choices::{Choices, Parameters, security_words};
+use super::files::{Array, Columns, file_name, write_beside};
+use super::options::{Common, EndpointArguments, Voice, parse_count};
+use crate::ends::{Correlation, End, Role};
+use crate::exit::Failure;
+use crate::link::Link;
+use crate::npy::Form;
+use crate::output::Folder;
+use crate::party::{self, Job, Outcome};
+use crate::report::{Report, Seconds, peak_memory};
+
+/// The options of both verbs.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct StreamArguments {
+    /// Which half this party gets
+    #[arg(long)]
+    pub(crate) role: Role,
+
+    #[command(flatten)]
+    endpoint: EndpointArguments,
+
+    /// How many correlations
+    #[arg(long, value_parser = parse_count, allow_negative_numbers = true)]
+    n: u64,
+
+    #[command(flatten)]
+    choices: Choices,
+
+    /// The link that the parameters are chosen for, RATE,RTT such as 100Mbit,20ms: on a slow one more is computed to send
+    /// less [default: a local network]
+    #[arg(long, value_name = "RATE,RTT")]
+    link: Option<Link>,
+
+    /// The folder for this party's half; appears when the run is done
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Replace the output folder of an earlier run
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl StreamArguments {
+    fn plan<K: Correlation>(&self) -> Result<Plan, Failure> {
+        if self.link.is_some() && self.choices.parameters != Parameters::Default {
+            return Err(Failure::usage(
+                "--link",
+                format_args!(
+                    "--parameters {} are the same on every link",
+                    self.choices.parameters
+                ),
+            ));
+        }
+        let link = self.link.as_ref().map(Link::for_plan).unwrap_or_default();
+        self.choices.plan(K::KIND, self.n, link)
+    }
+}
+
+/// Makes the correlations `K`; `key` is the key of the party that has one, unless it is to be random.
+///
+/// # Errors
+/// Whatever ends the run.
+pub(crate) fn run<K: Correlation>(
+    arguments: &StreamArguments,
+    key: Option<K::Ring>,
+) -> Result<(), Failure> {
+    match arguments.role {
+        Role::Sender => run_end::<K::Sender>(arguments, &arguments.plan::<K>()?, key),
+        Role::Receiver => run_end::<K::Receiver>(arguments, &arguments.plan::<K>()?, key),
+    }
+}
+
+fn run_end<E: End>(
+    arguments: &StreamArguments,
+    plan: &Plan,
+    key: Option<E::Ring>,
+) -> Result<(), Failure> {
+    let common = &arguments.common;
+    let voice = common.voice();
+    let job = Job {
+        n: arguments.n,
+        plan,
+    };
+    let endpoint = arguments.endpoint.endpoint()?;
+    let folder = Folder::prepare("--out", &arguments.out, arguments.force)?;
+    folder.check_space("--n", Columns::<E>::bytes(job.n))?;
+    let place = common.prepare_report()?;
+    let pool = common.pool()?;
+
+    let mut channel = endpoint.open(common.timeout(), voice)?;
+    let start = Instant::now();
+    let mut listener = Spoken {
+        voice,
+        progress: voice.progress(job.n),
+    };
+    let outcome = pool.install(|| make::<E>(job, key, &folder, &mut channel, &mut listener))?;
+    listener.progress.finish_and_clear();
+
+    let mut report = report::<E>(job, &outcome);
+    report.seconds.total = Some(start.elapsed().as_secs_f64());
+    write_own_report(&folder, &report)?;
+    let target = folder.target().to_owned();
+    folder.commit()?;
+    report.seconds.total = Some(start.elapsed().as_secs_f64());
+    report.peak_rss_bytes = peak_memory();
+    place.write(&report)?;
+    voice.say(summary(&report, plan, &outcome, &target.display()));
+    Ok(())
+}
+
+/// The run itself, and its arrays.
+fn make<E: End>(
+    job: Job<'_>,
+    key: Option<E::Ring>,
+    folder: &Folder,
+    channel: &mut Channel,
+    listener: &mut Spoken,
+) -> Result<Outcome, Failure> {
+    let mut key_array = E::KEY
+        .map(|letter| Array::<E::Ring>::create(folder, letter, 1))
+        .transpose()?;
+    let columns = Columns::<E>::create(folder, job.n)?;
+    let (outcome, columns) = write_beside(job.n, columns, |put| {
+        party::run::<E>(job, key, channel, listener, |key, step| {
+            if let (Some(key), Some(mut array)) = (key, key_array.take()) {
+                array.write(&[key])?;
+                array.finish()?;
+            }
+            put(step)
+        })
+    })?;
+    let outcome = party::conclude(outcome, channel)?;
+    columns.finish()?;
+    Ok(outcome)
+}
+
+/// Speaks of the phases and moves the progress bar.
+struct Spoken {
+    voice: Voice,
+    progress: ProgressBar,
+}
+
+impl party::Listener for Spoken {
+    fn phase(&mut self, what: &str) {
+        self.progress.suspend(|| self.voice.explain(what));
+    }
+
+    fn done(&mut self, count: usize) {
+        self.progress.inc(count as u64);
+    }
+}
+
+fn report<E: End>(job: Job<'_>, outcome: &Outcome) -> Report {
+    let Job { n, plan } = job;
+    let traffic = outcome.traffic;
+    let form = Form::of::<E::Ring>();
+    let arrays = [
+        E::KEY.map(|letter| (letter, form, 1)),
+        E::VALUES.map(|letter| (letter, Form::of::<E::Base>(), n)),
+        Some((E::COLUMN, form, n)),
+    ];
+    let arrays = arrays.into_iter().flatten().map(|(letter, form, n)| {
+        let entry = serde_json::json!({ "file": file_name(letter), "dtype": form.dtype(), "shape": form.shape(n) });
+        (letter.to_owned(), entry)
+    });
+    let mut result = serde_json::Map::from_iter([
+        ("session".to_owned(), party::hex(outcome.session).into()),
+        ("security_bits".to_owned(), plan.claimed_bits().into()),
+        (
+            "statistical_bits".to_owned(),
+            plan.statistical_bits().into(),
+        ),
+        (
+            "setup_bytes_sent".to_owned(),
+            outcome.setup_traffic.bytes_sent.into(),
+        ),
+        (
+            "setup_bytes_received".to_owned(),
+            outcome.setup_traffic.bytes_received.into(),
+        ),
+        (
+            "arrays".to_owned(),
+            serde_json::Value::Object(arrays.collect()),
+        ),
+    ]);
+    if E::Base::BITS == 1 {
+        result.insert("delta_bits".to_owned(), DELTA_BITS.into());
+        result.insert("note".to_owned(), CARRIER_NOTE.into());
+    }
+    Report {
+        role: Some(E::ROLE.to_string()),
+        n: Some(n),
+        ring: Some(E::Base::NAME.to_owned()),
+        security: Some(plan.security().to_string()),
+        noise: Some(plan.noise().to_string()),
+        parameters: Some(plan.describe()),
+        assumption: Some(plan.assumption()),
+        bytes_sent: Some(traffic.bytes_sent),
+        bytes_received: Some(traffic.bytes_received),
+        messages: Some(traffic.messages_sent + traffic.messages_received),
+        seconds: Seconds {
+            setup: Some(outcome.setup.as_secs_f64()),
+            extend: Some(outcome.extend.as_secs_f64()),
+            ..Seconds::default()
+        },
+        peak_rss_bytes: peak_memory(),
+        result,
+        ..Report::new(E::PROTOCOL)
+    }
+}
+
+/// Bits of a `delta` that the receiver does not know.
+const DELTA_BITS: u32 = 127;
+
+/// What a user of the blocks of a COT must know of them.
+const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the receiver knows that it is set in delta and \
+                            zero in v; hash w before it becomes a key";
+
+/// Puts the report beside the arrays: they do not say by themselves over which ring they are.
+fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
+    use std::io::Write as _;
+    let mut file = folder.create("report.json")?;
+    file.write_all(&report.to_json())
+        .and_then(|()| file.sync_all())
+        .map_err(|error| Failure::file(&folder.target().join("report.json"), error))
+}
+
+/// The line that a run ends with.
+fn summary(
+    report: &Report,
+    plan: &Plan,
+    outcome: &Outcome,
+    target: &dyn std::fmt::Display,
+) -> String {
+    let n = report.n.unwrap_or_default();
+    let traffic = outcome.traffic;
+    let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
+    let bytes = traffic.bytes_sent + traffic.bytes_received;
+    let what = match report.ring.as_deref() {
+        Some("f2") | None => "correlated OTs".to_owned(),
+        Some(ring) => format!("correlations over {ring}"),
+    };
+    format!(
+        "{}: {n} {what}, {}, in {:.3} s ({:.1} ns each), {} bytes sent, {} received ({:.2} bits each), in {target}",
+        report.role.as_deref().unwrap_or_default(),
+        security_words(plan),
+        report.seconds.total.unwrap_or_default(),
+        each(outcome.total().as_secs_f64() * 1e9),
+        traffic.bytes_sent,
+        traffic.bytes_received,
+        each(8.0 * bytes as f64),
+    )
+}
