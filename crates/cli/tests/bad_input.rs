@@ -46,12 +46,51 @@ fn wrong_calls_are_refused_by_name() {
         ("vole GOOD --ring FP61", 2, "--ring"),
         ("vole GOOD --noise gaussian", 2, "--noise"),
         ("vole GOOD --security none", 2, "--security"),
-        ("vole GOOD --security malicious", 2, "--security"),
+        (
+            "vole GOOD --ring z64 --security malicious",
+            2,
+            "--security: vector OLE over z64",
+        ),
         ("vole GOOD --parameters tiny", 2, "--parameters"),
         (
             "vole GOOD --parameters paper80 --noise regular",
             2,
             "--noise",
+        ),
+        (
+            "vole GOOD --parameters paper80 --security malicious",
+            2,
+            "--security",
+        ),
+        ("vole GOOD --parameters ferret", 2, "--parameters"),
+        ("vole GOOD --set b13", 2, "--set: b13 is made for f2"),
+        ("vole GOOD --delta FILE", 2, "--delta"),
+        ("cot --role sender", 2, "--n"),
+        ("cot GOOD --ring fp61", 2, "--ring"),
+        ("cot GOOD --set b99", 2, "--set: no set has the name 'b99'"),
+        ("cot GOOD --set b12 --noise uniform", 2, "--set: b12"),
+        ("cot GOOD --set u21 --noise regular", 2, "--set: u21"),
+        ("cot GOOD --set ferret-reg-setup", 2, "--set"),
+        ("cot GOOD --parameters paper80", 2, "--parameters"),
+        ("cot GOOD --parameters ferret --set b10", 2, "--set"),
+        ("cot GOOD --parameters ferret --link 1Gbit,1ms", 2, "--link"),
+        ("cot GOOD --link fast", 2, "--link"),
+        ("cot GOOD --delta FILE", 1, "not an .npy file"),
+        ("cot GOOD --delta OUT", 1, "No such file"),
+        (
+            "cot --role receiver --n 5 --listen 127.0.0.1:0 --out OUT --delta FILE",
+            2,
+            "--delta: only the sender",
+        ),
+        (
+            "cot --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776",
+            2,
+            "--n: the output takes",
+        ),
+        (
+            "cot --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force",
+            2,
+            "did not write",
         ),
         ("vole GOOD --timeout 0", 2, "--timeout"),
         ("vole GOOD --threads 0", 2, "--threads"),
@@ -153,6 +192,9 @@ fn wrong_calls_are_refused_by_name() {
         ("bench run", 2, "NAME"),
         ("bench run nothing", 2, "vole-fp61"),
         ("bench run vole-fp61 --link wet-string", 2, "--link"),
+        ("bench run vole-z64 --security malicious", 2, "--security"),
+        ("bench run cot --set b10,u99 --n 10", 2, "u99"),
+        ("bench run cot --runs 0", 2, "--runs"),
         ("bench run vole-fp61 --json /proc/volery-json", 2, "--json"),
     ];
     for &(call, status, fragment) in table {
@@ -189,6 +231,7 @@ fn help_and_version_are_answers_not_errors() {
         &["--help"][..],
         &["--version"],
         &["vole", "--help"],
+        &["cot", "--help"],
         &["bench", "run", "--help"],
     ] {
         let finished = run(arguments);
@@ -229,9 +272,17 @@ fn lists_go_to_standard_output() {
         sets.stdout.contains("128 bits") && sets.stdout.contains("paper80"),
         "{sets:?}"
     );
+    let line = |name| {
+        sets.stdout
+            .lines()
+            .find(|line| line.trim_start().starts_with(name))
+    };
+    let [own, paper] = ["b13 ", "ferret-uni "].map(|name| line(name).unwrap());
+    assert!(own.contains("f2") && !own.contains("fp61") && own.contains("own"));
+    assert!(paper.contains("f2") && paper.contains("paper"));
     let benches = run(&["bench", "list"]);
     assert_eq!(benches.status, Some(0));
-    for name in ["vole-fp61", "vole-z64", "vole-gf128"] {
+    for name in ["cot", "vole-fp61", "vole-z64", "vole-gf128"] {
         assert!(benches.stdout.contains(name), "{benches:?}");
     }
 }
@@ -240,7 +291,15 @@ fn lists_go_to_standard_output() {
 fn the_demo_prints_one_table() {
     let demo = run(&["demo", "--n", "5000"]);
     assert_eq!(demo.status, Some(0), "{demo:?}");
-    for fragment in ["fp61", "z64", "5000", "semi-honest, 128 bits", "all hold"] {
+    for fragment in [
+        "fp61",
+        "z64",
+        "f2",
+        "5000",
+        "malicious, 128 bits",
+        "semi-honest, 128 bits",
+        "all hold",
+    ] {
         assert!(demo.stdout.contains(fragment), "{demo:?}");
     }
     assert!(demo.stderr.is_empty(), "{demo:?}");

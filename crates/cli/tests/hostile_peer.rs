@@ -138,19 +138,23 @@ fn a_hello_with_an_absurd_length() {
 }
 
 /// A peer that begins well: gives its channel after the handshake.
-fn well_begun(us: &Running, role: &'static str) -> Channel {
+fn well_begun(
+    us: &Running,
+    [verb, ring, parameters]: [&'static str; 3],
+    role: &'static str,
+) -> Channel {
     let mut channel =
         tcp::connect((Ipv4Addr::LOCALHOST, us.port()), Duration::from_secs(10)).unwrap();
     let fields = [
-        ("ring", "fp61"),
+        ("ring", ring),
         ("n", "1000"),
-        ("security", "semi-honest"),
+        ("security", "malicious"),
         ("noise", "regular"),
-        ("parameters", "gilboa"),
+        ("parameters", parameters),
         ("step", "131072"),
     ];
     let hello = Hello {
-        protocol: "vole",
+        protocol: verb,
         role,
         fields: fields
             .map(|(name, value)| (name, value.to_owned()))
@@ -160,14 +164,15 @@ fn well_begun(us: &Running, role: &'static str) -> Channel {
     channel
 }
 
-/// Runs our side in both roles against a peer that is good until after the handshake.
+/// Runs our side of both verbs in both roles against a peer that is good until after the handshake.
 fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
+    let verbs = [["vole", "fp61", "gilboa"], ["cot", "f2", "softspoken4"]];
     let roles = [("sender", "receiver"), ("receiver", "sender")];
-    let run = |(ours, theirs)| {
+    let run = |verb: [&'static str; 3], (ours, theirs)| {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("out");
         let us = Running::start(&[
-            "vole",
+            verb[0],
             "--role",
             ours,
             "--n",
@@ -179,12 +184,15 @@ fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
             "--listen",
             "127.0.0.1:0",
         ]);
-        peer(well_begun(&us, theirs));
+        peer(well_begun(&us, verb, theirs));
         let finished = us.finish_within(LIMIT);
         assert!(names(place.path()).is_empty(), "{finished:?}");
         finished
     };
-    roles.map(run).into()
+    verbs
+        .into_iter()
+        .flat_map(|verb| roles.map(|roles| run(verb, roles)))
+        .collect()
 }
 
 #[test]

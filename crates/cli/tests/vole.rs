@@ -6,51 +6,11 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{Finished, Running, names, read_npy, run, text};
+use common::{Finished, Running, assert_done, names, read_npy, run, text};
 
-/// Runs both sides; `more` goes to both, `left` to the sender, which listens, and `right` to the receiver.
-fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> (Finished, Finished) {
-    let (s, r) = (place.join("s"), place.join("r"));
-    let sender = Running::start(
-        &[
-            &[
-                "vole",
-                "--role",
-                "sender",
-                "--listen",
-                "127.0.0.1:0",
-                "--out",
-                text(&s),
-            ],
-            more,
-            left,
-        ]
-        .concat(),
-    );
-    let address = format!("127.0.0.1:{}", sender.port());
-    let receiver = Running::start(
-        &[
-            &[
-                "vole",
-                "--role",
-                "receiver",
-                "--connect",
-                &address,
-                "--out",
-                text(&r),
-            ],
-            more,
-            right,
-        ]
-        .concat(),
-    );
-    (sender.finish(), receiver.finish())
-}
-
-fn assert_done(finished: &Finished) {
-    assert_eq!(finished.status, Some(0), "{finished:?}");
-    assert!(finished.stdout.is_empty(), "{finished:?}");
-    assert!(finished.stderr.contains("semi-honest"), "{finished:?}");
+/// Runs both sides of `vole`.
+fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
+    common::both("vole", place, more, left, right)
 }
 
 const P: u128 = (1 << 61) - 1;
@@ -108,13 +68,13 @@ fn check_files(place: &Path, ring: &str, n: u64) {
     }
 }
 
-fn check_ring(ring: &str) {
+/// Every length, with the security that is the default there.
+fn check_ring(ring: &str, security: &str) {
     for n in [0, 1, 2, 1009, 100_003] {
         let place = tempfile::tempdir().unwrap();
         let count = n.to_string();
-        let (sender, receiver) = both(place.path(), &["--ring", ring, "--n", &count], &[], &[]);
-        assert_done(&sender);
-        assert_done(&receiver);
+        let ended = both(place.path(), &["--ring", ring, "--n", &count], &[], &[]);
+        assert_done(&ended, security);
         assert_eq!(names(place.path()), ["r", "s"], "nothing temporary is left");
         assert_eq!(
             names(&place.path().join("s")),
@@ -138,29 +98,35 @@ fn check_ring(ring: &str) {
 
 #[test]
 fn fp61() {
-    check_ring("fp61");
+    check_ring("fp61", "malicious");
 }
 
 #[test]
 fn z64() {
-    check_ring("z64");
+    check_ring("z64", "semi-honest");
 }
 
 #[test]
 fn gf128() {
-    check_ring("gf128");
+    check_ring("gf128", "malicious");
 }
 
 #[test]
 fn uniform_noise_and_the_papers_parameters() {
     for more in [
         &["--n", "20_011", "--noise", "uniform"][..],
+        &["--n", "20_011", "--set", "u14", "--security", "semi-honest"],
         &["--n", "9001", "--parameters", "paper80", "--ring", "z64"],
     ] {
         let place = tempfile::tempdir().unwrap();
-        let (sender, receiver) = both(place.path(), more, &[], &[]);
-        assert_done(&sender);
-        assert_done(&receiver);
+        let ended = both(place.path(), more, &[], &[]);
+        let security = if more.len() == 4 {
+            "malicious"
+        } else {
+            "semi-honest"
+        };
+        assert_done(&ended, security);
+        let [sender, _] = ended;
         let paper = more.contains(&"paper80");
         let bits = if paper { "80 bits" } else { "128 bits" };
         assert!(sender.stderr.contains(bits), "{sender:?}");
@@ -177,9 +143,10 @@ fn the_report_says_what_was_run() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("report.json");
     let report = ["--report", text(&path)];
-    let (sender, receiver) = both(place.path(), &["--n", "5000"], &[], &report);
-    assert_done(&sender);
-    assert_done(&receiver);
+    assert_done(
+        &both(place.path(), &["--n", "5000"], &[], &report),
+        "malicious",
+    );
     let read = |path: &Path| -> serde_json::Value {
         serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
     };
@@ -188,7 +155,7 @@ fn the_report_says_what_was_run() {
         ("protocol", "vole"),
         ("role", "receiver"),
         ("ring", "fp61"),
-        ("security", "semi-honest"),
+        ("security", "malicious"),
         ("noise", "regular"),
         ("version", env!("CARGO_PKG_VERSION")),
     ] {
@@ -241,7 +208,7 @@ fn files_are_for_the_owner_only_and_quiet_is_quiet() {
         "--out",
         text(&out),
     ]);
-    assert_done(&sender.finish());
+    assert_done(&[sender.finish()], "malicious");
     assert_eq!(receiver.status, Some(0), "{receiver:?}");
     assert_eq!(
         (receiver.stdout.as_str(), receiver.stderr.as_str()),
@@ -257,8 +224,7 @@ fn files_are_for_the_owner_only_and_quiet_is_quiet() {
 #[test]
 fn a_second_run_replaces_the_first_only_by_force() {
     let place = tempfile::tempdir().unwrap();
-    let (first, _) = both(place.path(), &["--n", "10"], &[], &[]);
-    assert_done(&first);
+    assert_done(&both(place.path(), &["--n", "10"], &[], &[]), "malicious");
     let before = read_npy(&place.path().join("s/u.npy"));
     let refused = run(&[
         "vole",
@@ -274,8 +240,8 @@ fn a_second_run_replaces_the_first_only_by_force() {
     refused.assert_refused(2, &["--out", "not empty"]);
     assert_eq!(read_npy(&place.path().join("s/u.npy")), before);
 
-    let (second, _) = both(place.path(), &["--n", "11", "--force"], &[], &[]);
-    assert_done(&second);
+    let second = both(place.path(), &["--n", "11", "--force"], &[], &[]);
+    assert_done(&second, "malicious");
     check_files(place.path(), "fp61", 11);
 }
 
@@ -283,7 +249,7 @@ fn a_second_run_replaces_the_first_only_by_force() {
 fn folders_of_different_runs_are_told_apart() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for place in [&one, &two] {
-        assert_done(&both(place.path(), &["--n", "10"], &[], &[]).0);
+        assert_done(&both(place.path(), &["--n", "10"], &[], &[]), "malicious");
     }
     let (s, r) = (one.path().join("s"), two.path().join("r"));
     run(&["verify", text(&s), text(&r)]).assert_refused(1, &["session"]);
@@ -306,14 +272,25 @@ fn settings_that_differ_end_both_sides_and_are_named() {
             "noise:",
         ),
         (
-            &["--n", "9000", "--noise", "uniform"],
+            &["--n", "10", "--security", "semi-honest"],
+            &["--n", "10"],
+            "security:",
+        ),
+        (
+            &[
+                "--n",
+                "9000",
+                "--noise",
+                "uniform",
+                "--security",
+                "semi-honest",
+            ],
             &["--n", "9000", "--parameters", "paper80"],
             "parameters:",
         ),
     ] {
         let place = tempfile::tempdir().unwrap();
-        let (sender, receiver) = both(place.path(), &[], left, right);
-        for side in [sender, receiver] {
+        for side in both(place.path(), &[], left, right) {
             side.assert_refused(5, &[field]);
         }
         assert!(names(place.path()).is_empty());

@@ -17,7 +17,8 @@ use crate::npy::{Form, Reader};
 /// started with the same --n, --security, --noise, --set, --link and --parameters.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The sender's delta, as written by an earlier run: uint64 of shape (1, 2), not zero [default: random]
+    /// The sender's delta, as an earlier run wrote it: uint64 of shape (1, 2), drawn at random, never zero. The receiver
+    /// learns the place of one of its set bits [default: random]
     #[arg(long, value_name = "FILE.npy")]
     delta: Option<PathBuf>,
 

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use volery_pcg::lpn;
 
+use super::choices::{field_name, fields};
 use super::options::Common;
 use super::table::table;
 use crate::exit::{Failure, Status};
@@ -18,7 +19,8 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Action {
-    /// List the LPN sets: n samples, dimension k, noise weight t, the bits claimed against all known attacks
+    /// List the LPN sets: n samples, dimension k, noise weight t, the rings that each may be used with (f2: correlated OT),
+    /// the bits claimed against all known attacks, and whether it is a paper's own, for reproduction
     List(Common),
 }
 
@@ -33,7 +35,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|set| {
             serde_json::json!({
                 "name": set.name, "n": set.n, "k": set.k, "t": set.t, "noise": set.noise.to_string(),
-                "claimed_bits": set.claim, "source": set.source, "date": set.date,
+                "fields": set.fields.iter().copied().map(field_name).collect::<Vec<_>>(),
+                "claimed_bits": set.claim, "paper": set.paper, "source": set.source, "date": set.date,
             })
         })
         .collect();
@@ -50,14 +53,16 @@ fn list() -> String {
             set.k.to_string(),
             set.t.to_string(),
             set.noise.to_string(),
+            fields(set),
             format!("{} bits", set.claim),
+            if set.paper { "paper" } else { "own" }.to_owned(),
             set.source.to_owned(),
             set.date.to_owned(),
         ]
     });
     table(
         [
-            "name", ">n", ">k", ">t", "noise", ">claims", "source", "date",
+            "name", ">n", ">k", ">t", "noise", "rings", ">claims", "whose", "source", "date",
         ],
         rows,
     )
@@ -82,6 +87,11 @@ mod tests {
                     "{line}"
                 );
             }
+            assert!(line.contains(&fields(set)), "{line}");
+            assert_eq!(
+                line.split_whitespace().any(|word| word == "paper"),
+                set.paper
+            );
         }
     }
 }

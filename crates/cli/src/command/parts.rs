@@ -298,11 +298,18 @@ fn tree_parts<K: Correlation>(
 }
 
 fn check_part<K: Correlation>(scale: &Scale<'_>, block: usize, leaves: f64) -> Part {
+    // Over a small field it is done more than once, each time with a mask of its own.
+    let times = if K::Pipeline::CARRIES {
+        1
+    } else {
+        K::Pipeline::MASK
+    };
     let work = Work {
         bytes_read: size_of::<K::Ring>() as f64,
         ..Work::default()
     };
     let time = kernels::fold::<K::Ring>(block);
+    let leaves = leaves * times as f64;
     scale.part("check", BOTH, "leaf", time, None, leaves, work)
 }
 

@@ -226,8 +226,8 @@ fn report<E: End>(job: Job<'_>, outcome: &Outcome) -> Report {
 const DELTA_BITS: u32 = 127;
 
 /// What a user of the blocks of a COT must know of them.
-const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the receiver knows that it is set in delta and \
-                            zero in v; hash w before it becomes a key";
+const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the receiver knows which, that it is set in \
+                            delta, and that it is zero in v; hash w before it becomes a key";
 
 /// Puts the report beside the arrays: they do not say by themselves over which ring they are.
 fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {

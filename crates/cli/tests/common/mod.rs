@@ -154,6 +154,35 @@ impl Running {
     }
 }
 
+/// Runs both sides of a verb into the folders `s` and `r` of `place`; `more` goes to both, `left` to the sender, which
+/// listens, and `right` to the receiver.
+pub(crate) fn both(
+    verb: &str,
+    place: &Path,
+    more: &[&str],
+    left: &[&str],
+    right: &[&str],
+) -> [Finished; 2] {
+    let (s, r) = (place.join("s"), place.join("r"));
+    let call = |role, endpoint, address, out, own| {
+        let start = [verb, "--role", role, endpoint, address, "--out", out];
+        Running::start(&[&start[..], more, own].concat())
+    };
+    let sender = call("sender", "--listen", "127.0.0.1:0", text(&s), left);
+    let address = format!("127.0.0.1:{}", sender.port());
+    let receiver = call("receiver", "--connect", &address, text(&r), right);
+    [sender.finish(), receiver.finish()]
+}
+
+/// Fails unless all ended well, and each said in which model it ran.
+pub(crate) fn assert_done(all: &[Finished], security: &str) {
+    for finished in all {
+        assert_eq!(finished.status, Some(0), "{finished:?}");
+        assert!(finished.stdout.is_empty(), "{finished:?}");
+        assert!(finished.stderr.contains(security), "{finished:?}");
+    }
+}
+
 /// The text of a path.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -169,7 +198,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// An array as NumPy would see it: its shape, and its words in file order. Written for the tests alone, from the
+/// An array as NumPy would see it: its shape, and its numbers in file order. Written for the tests alone, from the
 /// description of the format.
 pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
     let bytes = std::fs::read(path).unwrap();
@@ -182,7 +211,11 @@ pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
         let (_, rest) = header.split_once(&format!("'{key}':")).unwrap();
         rest.trim_start().to_owned()
     };
-    assert!(value_of("descr").starts_with("'<u8'"), "{header}");
+    let width = match &value_of("descr")[..5] {
+        "'<u8'" => 8,
+        "'|u1'" => 1,
+        _ => panic!("{header}"),
+    };
     assert!(value_of("fortran_order").starts_with("False"), "{header}");
     let shape = value_of("shape");
     let shape = &shape[1..shape.find(')').unwrap()];
@@ -192,10 +225,15 @@ pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
         .filter(|part| !part.is_empty())
         .map(|part| part.parse().unwrap())
         .collect();
-    let words: Vec<u64> = bytes[data..]
-        .chunks(8)
-        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+    assert_eq!((bytes.len() - data) % width, 0);
+    let numbers: Vec<u64> = bytes[data..]
+        .chunks(width)
+        .map(|number| {
+            number
+                .iter()
+                .rfold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        })
         .collect();
-    assert_eq!(shape.iter().product::<u64>(), words.len() as u64);
-    (shape, words)
+    assert_eq!(shape.iter().product::<u64>(), numbers.len() as u64);
+    (shape, numbers)
 }
