@@ -1,8 +1,12 @@
 //! Correlated randomness between two parties who do not trust each other, and what runs on it.
 //!
 //! This crate is the face of the library, one module a room, and the `volery` command ([`command::main`]). Two parties
-//! make vector-OLE correlations `w = u*x + v`: the sender ends with the vectors `u, v`, the receiver with one random `x`
-//! and the vector `w`, and neither learns the other's half.
+//! make correlations, and neither learns the other's half:
+//!
+//! | | sender | receiver | |
+//! |---|---|---|---|
+//! | vector OLE | vectors `u, v` | random `x`, vector `w` | `w = u*x + v` over a ring |
+//! | correlated OT | random `delta`, blocks `v` | bits `u`, blocks `w` | `w = v + u*delta` in GF(2)^128 |
 //!
 //! ```
 //! use volery::channel::{SessionId, run_two_parties};
@@ -10,7 +14,7 @@
 //! use volery::pcg::{Error, Noise, Security, vole};
 //! use volery::primitives::prg::Prg;
 //!
-//! let plan = vole::plan::<Fp61>(Some(1000), Noise::Regular, Security::SemiHonest)?;
+//! let plan = vole::plan::<Fp61>(Some(1000), Noise::Regular, Security::Malicious)?;
 //! let session = SessionId::from_bytes([7; 32]); // between two processes, from `channel::handshake`
 //! let (sender, receiver) = run_two_parties(
 //!     |channel| {
@@ -31,7 +35,8 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Security is semi-honest so far, see [`pcg::Security`].
+//! [`pcg::cot`] has the same for correlated OT. Security is malicious by default, where there is such a form; see
+//! [`pcg::Security`].
 
 #![forbid(unsafe_code)]
 

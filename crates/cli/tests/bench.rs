@@ -5,17 +5,15 @@ mod common;
 
 use common::{run, text};
 
-/// Runs a benchmark; gives what it printed and its one row.
-fn bench(name: &str, n: &str) -> (String, serde_json::Value) {
+/// Runs a benchmark; gives what it printed and its rows.
+fn bench(arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("bench.json");
-    let finished = run(&["bench", "run", name, "--n", n, "--json", text(&file)]);
+    let finished = run(&[&["bench", "run", "--json", text(&file)], arguments].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
-    let mut report: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    let rows = report["result"]["rows"].as_array_mut().unwrap();
-    assert_eq!(rows.len(), 1);
-    (finished.stdout, rows.remove(0))
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let rows = report["result"]["rows"].as_array().unwrap();
+    (finished.stdout, rows.clone())
 }
 
 /// A figure; not finite, it would have been written as `null`.
@@ -29,9 +27,12 @@ fn assert_close(a: f64, b: f64) {
     assert!((a - b).abs() <= 1e-9 * a.abs(), "{a} is not {b}");
 }
 
-#[test]
-fn parts_are_there_and_add_up() {
-    let (stdout, row) = bench("vole-fp61", "100000");
+/// Checks the parts of a run of 100,000: those that are expected, and that their figures add up.
+fn check_parts(name: &str, more: &[&str], expected: &[(&str, &str)]) {
+    let (stdout, rows) = bench(&[&[name, "--n", "100000"], more].concat());
+    let [row] = &rows[..] else {
+        panic!("one row");
+    };
     let parts = &row["parts"];
     let kernels = parts["kernels"].as_array().unwrap();
     let names: Vec<_> = kernels
@@ -43,20 +44,12 @@ fn parts_are_there_and_add_up() {
             )
         })
         .collect();
-    let expected = [
-        ("trees", "sender"),
-        ("trees", "receiver"),
-        ("LPN", "sender"),
-        ("LPN", "receiver"),
-        ("OT", "both"),
-        ("transport", "both"),
-    ];
     assert_eq!(names, expected);
     for part in kernels {
         let nanoseconds = positive(&part["nanoseconds"]);
         let units = positive(&part["units_each"]);
         assert_close(positive(&part["nanoseconds_each"]), nanoseconds * units);
-        if part["name"] == "transport" {
+        if ["transport", "check"].contains(&part["name"].as_str().unwrap()) {
             assert!(part["limit_nanoseconds"].is_null() && part["ratio"].is_null());
         } else {
             let limit = positive(&part["limit_nanoseconds"]);
@@ -64,30 +57,99 @@ fn parts_are_there_and_add_up() {
         }
     }
     for party in ["sender", "receiver"] {
-        let sum: f64 = kernels
-            .iter()
-            .filter(|part| part["party"] == party || part["party"] == "both")
-            .map(|part| part["nanoseconds_each"].as_f64().unwrap())
-            .sum();
+        let sum = |pointer: &str| -> f64 {
+            kernels
+                .iter()
+                .filter(|part| part["party"] == party || part["party"] == "both")
+                .filter(|part| part["summed"] == true)
+                .map(|part| part.pointer(pointer).unwrap().as_f64().unwrap())
+                .sum()
+        };
         let whole = &parts[party];
-        assert_close(positive(&whole["nanoseconds_each_parts"]), sum);
+        let in_parts = sum("/nanoseconds_each");
+        assert_close(positive(&whole["nanoseconds_each_parts"]), in_parts);
         let extend = positive(&whole["nanoseconds_each_extend"]);
         let seconds = positive(&row[party]["seconds_extend"]);
         assert_close(extend, seconds * 1e9 / 100_000.0);
-        assert_close(positive(&whole["ratio"]), extend / sum);
+        assert_close(positive(&whole["ratio"]), extend / in_parts);
+        for work in ["aes_blocks", "random_lines", "bytes_read", "bytes_written"] {
+            let each = positive(&whole["work_each"][work]);
+            assert_close(each, sum(&format!("/work_each/{work}")));
+        }
+        // Ten places an output, and those of the rounds before the last.
+        let lines = positive(&whole["work_each"]["random_lines"]);
+        assert!((10.0..20.0).contains(&lines), "{lines}");
     }
     positive(&parts["setup_milliseconds"]);
-    assert!(
-        stdout.contains("where the time of vole-fp61 goes"),
-        "{stdout}"
-    );
+    let title = format!("where the time of {name} goes");
+    assert!(stdout.contains(&title), "{stdout}");
+}
+
+#[test]
+fn parts_of_a_vector_ole() {
+    let expected = [
+        ("trees", "receiver"),
+        ("trees", "sender"),
+        ("check", "both"),
+        ("indices", "both"),
+        ("gather", "receiver"),
+        ("LPN", "receiver"),
+        ("gather", "sender"),
+        ("LPN", "sender"),
+        ("OT", "both"),
+        ("transport", "both"),
+    ];
+    check_parts("vole-fp61", &[], &expected);
+}
+
+#[test]
+fn parts_of_a_correlated_ot() {
+    let expected = [
+        ("trees", "sender"),
+        ("trees", "receiver"),
+        ("indices", "both"),
+        ("gather", "sender"),
+        ("LPN", "sender"),
+        ("gather", "receiver"),
+        ("LPN", "receiver"),
+        ("bits", "receiver"),
+        ("transport", "both"),
+    ];
+    let more = ["--set", "r17", "--security", "semi-honest"];
+    check_parts("cot", &more, &expected);
 }
 
 #[test]
 fn without_lpn_there_are_no_parts() {
     for n in ["0", "1009"] {
-        let (stdout, row) = bench("vole-gf128", n);
-        assert!(row["parts"].is_null());
+        let (stdout, rows) = bench(&["vole-gf128", "--n", n]);
+        assert!(rows[0]["parts"].is_null());
         assert!(!stdout.contains("where the time"), "{stdout}");
     }
+}
+
+#[test]
+fn every_combination_is_a_row() {
+    let (_, rows) = bench(&[
+        "cot",
+        "--n",
+        "1009",
+        "--set",
+        "r14,u14",
+        "--security",
+        "malicious,semi-honest",
+    ]);
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| ["noise", "security"].map(|field| row[field].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ["regular", "malicious"],
+            ["regular", "semi-honest"],
+            ["uniform", "malicious"],
+            ["uniform", "semi-honest"],
+        ]
+    );
 }

@@ -144,7 +144,7 @@ fn the_report_says_what_was_run() {
     let path = place.path().join("report.json");
     let report = ["--report", text(&path)];
     assert_done(
-        &both(place.path(), &["--n", "5000"], &[], &report),
+        &both(place.path(), &["--n", "20_000"], &[], &report),
         "malicious",
     );
     let read = |path: &Path| -> serde_json::Value {
@@ -161,10 +161,10 @@ fn the_report_says_what_was_run() {
     ] {
         assert_eq!(report[field], value);
     }
-    assert_eq!(report["n"], 5000);
+    assert_eq!(report["n"], 20_000);
     assert_eq!(
         report["result"]["arrays"]["w"]["shape"],
-        serde_json::json!([5000])
+        serde_json::json!([20_000])
     );
     for phase in ["setup", "extend", "total"] {
         assert!(report["seconds"][phase].as_f64().unwrap() > 0.0, "{phase}");
