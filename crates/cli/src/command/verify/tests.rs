@@ -289,7 +289,7 @@ fn what_is_no_cot_is_refused() {
     write(r, "u.npy", &[Z64::ONE; 10]);
     assert!(complaint(&arguments).contains("u.npy: (10,) is not an array over f2"));
     write(r, "u.npy", &[F2::ONE; 9]);
-    assert!(complaint(&arguments).contains("w.npy: holds (10, 2) where"));
+    assert!(complaint(&arguments).contains("v.npy: holds (10, 2) where"));
     fs::write(r.join("u.npy"), good).unwrap();
 
     let other_way = Arguments {
