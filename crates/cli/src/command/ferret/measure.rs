@@ -1,21 +1,21 @@
 //! One run of one protocol over one link, in the parts that the tables tell apart.
 //!
 //! ```text
-//! first    setup, all messages of the first main round and its trees; then its outputs, untimed
-//! round    all messages of the second main round, its trees and check, the outputs that it keeps for the next; then,
-//!          apart, the outputs that it hands out, without a message
-//! stream   main rounds drawn without a pause: what Tables 1 and 3 show. Checked ones are the same whether prepared or drawn,
-//!          so the round above is the first of them; semi-honest ones may be drawn as their trees are made
+//! first    setup, and the first main round up to its first outputs; then the rest of that round, untimed
+//! begin    the next main round up to its first outputs
+//! stream   main rounds drawn without a pause, the one above the first of them: what Tables 1 and 3 show
 //! ```
 //!
-//! The one-time setup is what `first` took more than the messages of `round`. A protocol without LPN has no rounds: its
-//! setup is `first`, all else is `stream`.
+//! The one-time setup is what `first` took more than `begin`. Of a checked round, all messages, all trees and the check are
+//! in `begin`, with the outputs that the round keeps for the next, and nothing else: that is what Table 5 takes apart.
+//! A protocol without LPN has no rounds: its setup is `first`, all else is `stream`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, SessionId};
 use volery_ot::{CotReceiver, CotSender, iknp, softspoken};
+use volery_pcg::lpn::LpnSet;
 use volery_pcg::{Plan, Security, cot};
 use volery_primitives::{Block, bits, prg::Prg};
 
@@ -38,10 +38,10 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Whether drawing a round does first what preparing it does.
-    fn rounds_are_prepared(&self) -> bool {
-        self.plan
-            .is_some_and(|plan| plan.security() == Security::Malicious)
+    /// The rounds' set, if they are checked.
+    fn checked(&self) -> Option<&'static LpnSet> {
+        let plan = self.plan?;
+        (plan.security() == Security::Malicious).then(|| plan.ladder().last().copied())?
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Sample {
     pub(super) seconds: f64,
     pub(super) bytes: u64,
     pub(super) cots: u64,
-    /// One main round, in parts; none without LPN.
+    /// One main round, in parts; none where it is not checked.
     pub(super) round: Option<Round>,
 }
 
@@ -75,15 +75,19 @@ pub(super) struct Round {
 struct Times {
     first: Duration,
     first_bytes: u64,
+    begin: Duration,
+    begin_bytes: u64,
+    /// The rest of the round.
+    rest: Duration,
     /// Correlated OTs that a main round hands out.
     round: u64,
-    prepare: Duration,
-    extend: Duration,
-    round_bytes: u64,
     stream: Duration,
     stream_bytes: u64,
     cots: u64,
 }
+
+/// The first outputs of a round: few.
+const FEW: u64 = 1 << 10;
 
 /// Runs both parties and checks their last outputs.
 ///
@@ -128,21 +132,20 @@ fn sample(run: &Run<'_>, parties: [Times; 2]) -> Sample {
             .map_or(0.0, |time| time.as_secs_f64())
     };
     let sum = |of: fn(&Times) -> u64| parties.iter().map(of).sum::<u64>();
-    let round = run.plan.and_then(|plan| plan.ladder().last()).map(|set| {
+    let round = run.checked().map(|set| {
         let cots = parties[0].round;
-        let (prepare, extend) = (slower(|times| times.prepare), slower(|times| times.extend));
+        let (begin, rest) = (slower(|times| times.begin), slower(|times| times.rest));
         // As long for an output that is kept as for one that is handed out.
-        let lpn_seconds = extend * set.n as f64 / cots as f64;
+        let lpn_seconds = rest * set.n as f64 / (cots - FEW) as f64;
         Round {
-            trees_seconds: (prepare + extend - lpn_seconds).max(0.0),
+            trees_seconds: (begin + rest - lpn_seconds).max(0.0),
             lpn_seconds,
             cots,
         }
     });
-    let first = slower(|times| times.first);
     Sample {
-        setup_seconds: (first - slower(|times| times.prepare)).max(0.0),
-        setup_bytes: sum(|times| times.first_bytes) - sum(|times| times.round_bytes),
+        setup_seconds: (slower(|times| times.first) - slower(|times| times.begin)).max(0.0),
+        setup_bytes: sum(|times| times.first_bytes) - sum(|times| times.begin_bytes),
         seconds: slower(|times| times.stream),
         bytes: sum(|times| times.stream_bytes),
         cots: parties[0].cots,
@@ -157,37 +160,32 @@ fn party<E: End>(
     setup: impl FnOnce(&mut Channel) -> volery_ot::Result<E>,
 ) -> Result<(Times, E::Last), Failure> {
     let mut times = Times::default();
-    // First
+    let rounds = run.plan.is_some();
     let before = meet(channel)?;
     let start = Instant::now();
     let mut end = setup(channel)?;
-    let ready = end.prepare(channel)?;
+    if rounds {
+        end.draw_all(FEW, channel)?;
+    }
     times.first = start.elapsed();
     times.first_bytes = channel.stats().bytes_sent - before;
-    end.draw_all(ready as u64, channel)?;
-    // Round
-    times.round = ready as u64;
-    let mut before = meet(channel)?;
-    let mut start = Instant::now();
-    let mut made = 0;
-    if ready > 0 {
-        made = end.prepare(channel)? as u64;
-        times.prepare = start.elapsed();
-        times.round_bytes = channel.stats().bytes_sent - before;
-        end.draw_all(made, channel)?;
-        times.extend = start.elapsed() - times.prepare;
+    if rounds {
+        let left = end.prepare(channel)? as u64;
+        end.draw_all(left, channel)?;
+        times.round = FEW + left;
     }
-    // Stream
-    if !run.rounds_are_prepared() {
-        made = 0;
-        before = meet(channel)?;
-        start = Instant::now();
+    let before = meet(channel)?;
+    let start = Instant::now();
+    times.cots = run.n;
+    if rounds {
+        end.draw_all(FEW, channel)?;
+        times.begin = start.elapsed();
+        times.begin_bytes = channel.stats().bytes_sent - before;
+        end.draw_all(times.round - FEW, channel)?;
+        times.rest = start.elapsed() - times.begin;
+        times.cots = run.n.next_multiple_of(times.round);
     }
-    times.cots = match times.round {
-        0 => run.n,
-        round => run.n.next_multiple_of(round),
-    };
-    end.draw_all(times.cots - made, channel)?;
+    end.draw_all(times.cots - times.round, channel)?;
     times.stream = start.elapsed();
     times.stream_bytes = channel.stats().bytes_sent - before;
     meet(channel)?;
@@ -206,7 +204,7 @@ trait End {
     /// What is checked at the end.
     type Last;
 
-    /// All messages of the next round; how many outputs can then be drawn. Zero where there are no rounds.
+    /// How many outputs are left of the round. Zero where there are no rounds.
     fn prepare(&mut self, channel: &mut Channel) -> volery_ot::Result<usize>;
 
     /// The next outputs, at most [`CHUNK`], in place of the last ones.
