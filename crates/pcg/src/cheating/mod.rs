@@ -9,8 +9,10 @@
 //! | [`leak`] | value holder | reads `delta` off a tree, where the tree is of the wrong kind |
 //! | [`products`] | value holder | in the base of a vector OLE |
 //!
-//! A cheating key holder is [`Villain`](villain), who follows the protocol but for one thing. A lie in the messages of the
+//! A cheating key holder is the [`villain`], who follows the protocol but for one thing. A lie in the messages of the
 //! check is told by the honest code over a transport that changes what it sends, as these messages are hashed by no one.
+//!
+//! [`soak`] is the control: honest rounds, as many as one has patience for.
 //!
 //! Every case runs twice: with a base that a dealer made, and, through [`Setup::Real`], as a user would meet it.
 

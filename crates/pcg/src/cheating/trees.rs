@@ -1,9 +1,10 @@
 //! A key holder who lies about its trees.
 
+use volery_channel::{memory, tamper::Tampered};
 use volery_field::{Fp61, Gf128, Ring};
 use volery_primitives::Block;
 
-use super::{Cheat, FEW, MANY, Setup, Stage, cheat, plan, round_by_round, villain::Grown};
+use super::{Cheat, FEW, MANY, Setup, Stage, cheat, honest, plan, round_by_round, villain::Grown};
 use crate::{
     Noise, Trees,
     correlation::{Cot, Vole},
@@ -271,4 +272,17 @@ fn a_wrong_tree_in_a_later_round() {
     check::<Cot>();
     check::<Vole<Fp61>>();
     check::<Vole<Gf128>>();
+}
+
+/// The first byte of a correlated OT says which bit of 128 carries the choice.
+#[test]
+fn a_carrier_that_is_no_bit_of_a_block() {
+    let plan = plan(Cot::KIND, Trees::Half, Noise::Regular, FEW);
+    for mask in [0x80, 0xff] {
+        let (key, value) = memory::pair();
+        let key = Tampered::flip(key, 0, mask);
+        let ends = honest::<Cot>(Setup::Real, &plan, &[FEW], key, value);
+        ends.assert_value_holder_aborts(0, "carrier");
+        assert!(ends.key.is_err());
+    }
 }
