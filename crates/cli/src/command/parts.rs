@@ -382,11 +382,16 @@ fn lpn_parts<K: Correlation>(
     parts
 }
 
-/// Prints the parts of the run `name`.
+/// Prints the parts of the run `name`; `which` tells it from others of that name.
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn print(out: &mut impl Write, name: &str, parts: &Parts) -> std::io::Result<()> {
+pub(crate) fn print(
+    out: &mut impl Write,
+    name: &str,
+    which: &str,
+    parts: &Parts,
+) -> std::io::Result<()> {
     let headings = [
         "part",
         "party",
@@ -457,7 +462,7 @@ pub(crate) fn print(out: &mut impl Write, name: &str, parts: &Parts) -> std::io:
     });
     writeln!(
         out,
-        "\nwhere the time of {name} goes, each part alone on one thread (the last four columns: for an output):"
+        "\nwhere the time of {name} goes ({which}), each part alone on one thread; the last four columns are for an output:"
     )?;
     writeln!(out, "{}", table(headings, lines.chain(sums)))?;
     for (party, whole) in wholes {

@@ -162,6 +162,9 @@ pub(super) fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         1.0 / machine.nanoseconds_copied_byte,
     )?;
     rows.iter()
-        .filter_map(|row| Some((row.name, row.parts.as_ref()?)))
-        .try_for_each(|(name, parts)| parts::print(&mut out, name, parts))
+        .filter_map(|row| Some((row, row.parts.as_ref()?)))
+        .try_for_each(|(row, parts)| {
+            let which = format!("{}, {}", row.security, row.parameters);
+            parts::print(&mut out, row.name, &which, parts)
+        })
 }
