@@ -163,7 +163,10 @@ impl Channel {
         }
         self.turn(Direction::Sending);
         self.stats.bytes_sent += bytes.len() as u64;
-        for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
+        for transcript in [&mut self.transcript, &mut self.bound]
+            .into_iter()
+            .flatten()
+        {
             transcript.sent.update(bytes);
         }
         if self.outgoing.len() + bytes.len() > BUFFER {
@@ -210,7 +213,10 @@ impl Channel {
         if !bytes.is_empty() {
             self.turn(Direction::Receiving);
             self.stats.bytes_received += bytes.len() as u64;
-            for transcript in [&mut self.transcript, &mut self.bound].into_iter().flatten() {
+            for transcript in [&mut self.transcript, &mut self.bound]
+                .into_iter()
+                .flatten()
+            {
                 transcript.received.update(bytes);
             }
         }

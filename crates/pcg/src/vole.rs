@@ -103,15 +103,21 @@ pub fn plan<R: VoleRing>(
     )
 }
 
+/// A base that outputs are drawn from, with the randomness for that.
+type Drawn<B> = (Box<B>, Prg);
+
+/// The base itself as the output, and the randomness that its draws take.
+type Direct<B> = (Box<B>, Prg);
+
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
-    source: Source<(Box<dyn ValueBase<R>>, Prg), ValueHolder<Vole<R>>>,
+    source: Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>>,
     left: Left,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
 pub struct Receiver<R: VoleRing> {
-    source: Source<(Box<dyn KeyBase<R>>, Prg), KeyHolder<Vole<R>>>,
+    source: Source<Drawn<dyn KeyBase<R>>, KeyHolder<Vole<R>>>,
     x: R,
     left: Left,
 }

@@ -378,7 +378,8 @@ impl Plan {
         match (self.security, self.kind) {
             (Security::SemiHonest, _) => None,
             (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
-            (Security::Malicious, _) => Some(63),
+            // Without rounds there is only the check of the OT extension, which is no statistical one.
+            (Security::Malicious, _) => (!self.ladder.is_empty()).then_some(63),
         }
     }
 
