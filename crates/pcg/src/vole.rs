@@ -106,9 +106,6 @@ pub fn plan<R: VoleRing>(
 /// A base that outputs are drawn from, with the randomness for that.
 type Drawn<B> = (Box<B>, Prg);
 
-/// The base itself as the output, and the randomness that its draws take.
-type Direct<B> = (Box<B>, Prg);
-
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
     source: Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>>,
