@@ -15,13 +15,13 @@
 //! OTs a correlation, from a call of the extension for each 256 of them, in one.
 
 use volery_channel::{Channel, Result, SessionId};
-use volery_field::{Gf128, Ring};
+use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, softspoken};
 use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroizing;
 
 use super::VoleRing;
-use crate::{Base, gilboa, lpn::estimate::Field};
+use crate::{Base, correlation::packed, gilboa, lpn::estimate::Field};
 
 /// Packed correlations that are made at once.
 const CHUNK: usize = 256;
@@ -161,10 +161,4 @@ fn pack_all<R: Ring>(blocks: &[Block], out: &mut [R]) {
     for (out, blocks) in out.iter_mut().zip(blocks.as_chunks::<128>().0) {
         *out = R::from_block(packed(blocks));
     }
-}
-
-/// `sum X^i blocks[i]`.
-pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
-    let horner = |sum: Gf128, block: &Block| sum * Gf128::power_of_two(1) + Gf128::new(*block);
-    blocks.iter().rev().fold(Gf128::ZERO, horner).value()
 }
