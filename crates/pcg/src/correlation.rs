@@ -28,7 +28,7 @@ use crate::{
     Trees, check, chosen,
     ggm::Growth,
     lpn::{Entry, Pair},
-    stock, vole,
+    stock,
 };
 
 /// A kind of correlation, with what is special about it.
@@ -257,7 +257,7 @@ impl Correlation for Cot {
 
     /// Packing: `sum X^i q_i`.
     fn key_mask(spare: &[Gf128]) -> Vec<Gf128> {
-        vec![packed(spare)]
+        vec![packed_last(spare)]
     }
 
     /// Packing: `sum X^i r_i` and `sum X^i t_i`.
@@ -265,14 +265,21 @@ impl Correlation for Cot {
         let spare = &spare[spare.len() - 128..];
         let mut u = [0; 16];
         bits::lowest_bits(bytemuck::cast_slice(spare), &mut u);
-        vec![(Gf128::new(Block::from_bytes(u)), packed(spare))]
+        vec![(Gf128::new(Block::from_bytes(u)), packed_last(spare))]
     }
 }
 
-fn packed(spare: &[Gf128]) -> Gf128 {
+/// The last 128 blocks, packed.
+fn packed_last(spare: &[Gf128]) -> Gf128 {
     let blocks: &[Block] = bytemuck::cast_slice(spare);
     let blocks = blocks.last_chunk().expect("128 blocks for the check");
-    Gf128::new(vole::base::packed(blocks))
+    Gf128::new(packed(blocks))
+}
+
+/// 128 correlations with `u` in F_2 as one with `u` in F_2^128: `sum X^i blocks[i]`.
+pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
+    let horner = |sum: Gf128, block: &Block| sum * Gf128::power_of_two(1) + Gf128::new(*block);
+    blocks.iter().rev().fold(Gf128::ZERO, horner).value()
 }
 
 /// Places where the value holder's outputs go.
