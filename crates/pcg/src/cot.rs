@@ -45,8 +45,9 @@
 //! **The carrier bit.** Where there are rounds, one bit of every block carries the receiver's choice bit: it is set in
 //! `delta`, zero in every `v`, and `u` in every `w`. In a `delta` that the protocol picks it is the lowest bit, and `delta`
 //! has 127 bits that the receiver does not know. Of a given one the sender says which it is: one of its set bits, chosen by
-//! a hash of `delta`, so always the same one. That tells as much about a random `delta`, and about one with few set bits
-//! everything. Do not use the carrier bit of `w` as a part of a key; a hash of `w` is fine.
+//! a hash of `delta`, so always the same one. To a bounded adversary that tells no more about a random `delta` than one bit
+//! of it; about one with few set bits it tells everything. Do not use the carrier bit of `w` as a part of a key; a hash of
+//! `w` is fine.
 //!
 //! Security: that of the plan; malicious by default ([`crate::check`]; Theorem 3: LPN with static leakage).
 //! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
@@ -164,7 +165,7 @@ impl Sender {
         let delta = Zeroizing::new(delta.unwrap_or_else(|| rng.block() | Block::ONE));
         let inner = Zeroizing::new(carrier.exchange(*delta));
         channel.send(&[carrier.0])?;
-        let part = |name| sub(session, plan, name);
+        let part = |name| sub(session, plan, carrier, name);
         let (seed, base_session) = (rng.fork("base"), part("base"));
         let mut base: Box<dyn CotSender + Send> = match plan.base() {
             Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
@@ -274,7 +275,8 @@ impl Receiver {
         if carrier[0] >= 128 {
             return Err(Error::PeerMisbehaved("the carrier bit is none of 128"));
         }
-        let part = |name| sub(session, plan, name);
+        let carrier = Carrier(carrier[0]);
+        let part = |name| sub(session, plan, carrier, name);
         let (seed, base_session) = (rng.fork("base"), part("base"));
         let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
             Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
@@ -300,7 +302,7 @@ impl Receiver {
             Source::Stream(ValueHolder::new(plan.clone(), part("rounds"), rng, ot, w))
         };
         Ok(Self {
-            carrier: Carrier(carrier[0]),
+            carrier,
             source,
             left: Left(plan.total()),
         })
@@ -352,11 +354,13 @@ impl CotReceiver for Receiver {
     }
 }
 
-/// A session of its own for a part of the protocol, bound to the plan.
+/// A session of its own for a part of the protocol, bound to the plan and to the carrier bit that the sender named.
 ///
 /// # Panics
 /// If the plan is not for correlated OT.
-fn sub(session: SessionId, plan: &Plan, part: &str) -> SessionId {
+fn sub(session: SessionId, plan: &Plan, carrier: Carrier, part: &str) -> SessionId {
     assert_eq!(plan.kind(), Kind::Cot, "a plan for correlated OT");
-    plan.session(RandomOracle::new("volery cot part"), session, part)
+    let mut oracle = RandomOracle::new("volery cot part");
+    oracle.absorb(&[carrier.0]);
+    plan.session(oracle, session, part)
 }

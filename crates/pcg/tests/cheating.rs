@@ -364,14 +364,7 @@ fn sweep<K: Correlation>(trees: Trees, seed: u128, places: u64) {
         let near = (0..places).map(|_| length - 1 - random.below(length.min(900)));
         let near: Vec<_> = near.collect();
         let far = (0..places).map(|_| random.below(length));
-        // The first byte of a correlated OT, which bit of the outputs carries the choice, is the key holder's own business.
-        let first = u64::from(K::KIND == Kind::Cot && who == 0);
-        let at: Vec<_> = far
-            .chain(near)
-            .chain(last)
-            .map(|at| at.max(first))
-            .chain([first])
-            .collect();
+        let at: Vec<_> = far.chain(near).chain(last).chain([0]).collect();
         for (number, at) in at.into_iter().enumerate() {
             let flip = Change::Flip(random.below(8) as u8);
             let others = [
