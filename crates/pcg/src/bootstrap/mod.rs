@@ -28,6 +28,7 @@
 //! Cost: that of [`crate::mpfss`] and of [`crate::check`] for each round.
 
 mod cost;
+mod noise;
 mod plan;
 mod rounds;
 mod shares;
@@ -41,16 +42,17 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::Ring;
 use volery_ot::flavour;
-use volery_primitives::{bits, pages::Buffer, prg::Prg};
+use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
-    Noise, check,
+    check,
     correlation::{Correlation, Pairs, Places},
     lpn::LocalCode,
-    mpfss::{self, Assignment, Layout, Public},
+    mpfss::{self, Assignment, Public},
     single::{self, Points},
 };
+use noise::{Noises, sample_noise};
 use rounds::{Round, Rounds};
 use shares::Shares;
 
@@ -94,9 +96,6 @@ struct ValueExpansion<K: Correlation> {
     next: usize,
     end: usize,
 }
-
-/// The noise of a round, wiped when dropped.
-struct Noises<B: Ring>(Vec<(usize, B)>);
 
 /// A key holder's round that has been set up.
 struct KeyExpansion<K: Correlation> {
@@ -166,6 +165,10 @@ impl<K: Correlation> ValueHolder<K> {
 
     /// The round under way, or the next one; none if the plan's total has been drawn.
     fn round(&mut self, channel: &mut Channel) -> Result<Option<&mut ValueExpansion<K>>> {
+        // The base of the next round is away only where a call failed.
+        if self.base.is_none() {
+            return Err(Error::Broken);
+        }
         while self.expansion.as_ref().is_none_or(|e| e.next == e.end) {
             if self.rounds.finished() {
                 return Ok(None);
@@ -324,6 +327,10 @@ impl<K: Correlation> KeyHolder<K> {
 
     /// The round under way, or the next one; none if the plan's total has been drawn.
     fn round(&mut self, channel: &mut Channel) -> Result<Option<&mut KeyExpansion<K>>> {
+        // The base of the next round is away only where a call failed.
+        if self.base.is_none() {
+            return Err(Error::Broken);
+        }
         while self.expansion.as_ref().is_none_or(|e| e.next == e.end) {
             if self.rounds.finished() {
                 return Ok(None);
@@ -391,39 +398,6 @@ impl<K: Correlation> KeyHolder<K> {
     }
 }
 
-/// Setup, step 1: the places of the noise, one in each block or anywhere, all different, in ascending order, with their
-/// values.
-fn sample_noise<K: Correlation>(layout: &Layout, t: usize, rng: &mut Prg) -> Noises<K::Base> {
-    let mut places = Zeroizing::new(Vec::with_capacity(t));
-    match layout.noise() {
-        Noise::Regular => places.extend((0..layout.forest().trees()).map(|block| {
-            let places = layout.forest().leaves_of(block);
-            places.start + rng.below(places.len() as u64) as usize
-        })),
-        Noise::Uniform => {
-            let mut taken = Zeroizing::new(vec![0; bits::bytes_for(layout.n())]);
-            while places.len() < t {
-                let place = rng.below(layout.n() as u64) as usize;
-                if !bits::bit(&taken, place) {
-                    bits::set(&mut taken, place, true);
-                    places.push(place);
-                }
-            }
-            places.sort_unstable();
-        }
-    }
-    Noises(places.iter().map(|place| (*place, K::noise(rng))).collect())
-}
-
-impl<B: Ring> Noises<B> {
-    /// Leaves out the points that found no tree.
-    fn drop_points(&mut self, dropped: &[usize]) {
-        for point in dropped {
-            self.0[*point].1 = B::ZERO;
-        }
-    }
-}
-
 impl<K: Correlation> ValueExpansion<K> {
     /// Expand, step i, for the next outputs.
     fn expand<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
@@ -478,15 +452,6 @@ impl<K: Correlation> KeyExpansion<K> {
                 });
         }
         Ok(())
-    }
-}
-
-impl<B: Ring> Drop for Noises<B> {
-    fn drop(&mut self) {
-        for (place, value) in &mut self.0 {
-            place.zeroize();
-            value.zeroize();
-        }
     }
 }
 

@@ -263,8 +263,9 @@ fn bytes<K: Correlation>(plan: &Plan, trees: usize, levels: usize) -> Bytes {
     };
     value += K::VALUES * trees * element;
     if plan.security() == Security::Malicious {
-        key += 32 + 32 + element;
-        value += 16 + element + element;
+        let elements = crate::check::repetitions::<K::Ring>() * element;
+        key += 32 + 32 + elements;
+        value += 16 + elements + elements;
     }
     (key as u64, value as u64)
 }

@@ -139,7 +139,11 @@ impl Stage for Cot {
     }
 
     fn set_up(plan: &Plan, channel: &mut Channel) -> Result<Key<Self>> {
-        let part = |name| plan.session(RandomOracle::new("volery cot part"), SESSION, name);
+        let part = |name| {
+            let mut oracle = RandomOracle::new("volery cot part");
+            oracle.absorb(&[0]); // the carrier bit
+            plan.session(oracle, SESSION, name)
+        };
         let Base::SoftSpoken(field) = plan.base() else {
             unreachable!("the base of malicious correlated OT");
         };
