@@ -29,7 +29,7 @@ fn assert_placed(hasher: &Hasher, items: &[Block], table: &Table, unplaced: &[us
 }
 
 /// Size of a largest placement, by the textbook's depth-first augmenting paths.
-fn largest_placement(hasher: &Hasher, items: &[Block]) -> usize {
+fn largest_placement(bins: &[[u32; 3]], bin_count: usize) -> usize {
     fn augment(
         item: usize,
         bins: &[[u32; 3]],
@@ -46,17 +46,9 @@ fn largest_placement(hasher: &Hasher, items: &[Block]) -> usize {
         }
         false
     }
-    let bins: Vec<[u32; 3]> = items.iter().map(|&item| hasher.bins(item)).collect();
-    let mut owner = vec![None; hasher.bin_count()];
-    (0..items.len())
-        .filter(|&item| {
-            augment(
-                item,
-                &bins,
-                &mut owner,
-                &mut vec![false; hasher.bin_count()],
-            )
-        })
+    let mut owner = vec![None; bin_count];
+    (0..bins.len())
+        .filter(|&item| augment(item, bins, &mut owner, &mut vec![false; bin_count]))
         .count()
 }
 
@@ -115,7 +107,9 @@ proptest! {
     fn nothing_is_left_over_that_could_be_placed(seed: u128, n in 0usize..120, bins in 3usize..100) {
         let hasher = Hasher::new(Block::new(seed), bins);
         let items = items(!seed, n);
-        let placed = largest_placement(&hasher, &items);
+        let mut bins = vec![[0; 3]; n];
+        hasher.bins_slice(&items, &mut bins);
+        let placed = largest_placement(&bins, hasher.bin_count());
         match Table::build(&hasher, &items) {
             Ok(table) => {
                 assert_placed(&hasher, &items, &table, &[]);
@@ -176,4 +170,48 @@ fn failures_are_as_rare_as_claimed() {
             "{n} items in {bins} bins: {failures} failures of {trials}, {claimed} claimed"
         );
     }
+}
+
+/// Bins from elsewhere, which may coincide: as many items are placed as possible, each in one of its bins.
+#[test]
+fn bins_that_coincide() {
+    let mut prg = Prg::new(Block::new(8));
+    for (n, bin_count) in [
+        (0, 0),
+        (0, 1),
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (7, 5),
+        (100, 97),
+        (257, 300),
+    ] {
+        for _ in 0..20 {
+            let bins: Vec<[u32; 3]> = (0..n)
+                .map(|_| [0; 3].map(|_: u32| prg.below(bin_count as u64) as u32))
+                .collect();
+            let (table, unplaced) = match Table::build_from(&bins, bin_count) {
+                Ok(table) => (table, Vec::new()),
+                Err(full) => (full.table, full.unplaced),
+            };
+            let mut times = vec![0; n];
+            for bin in 0..bin_count {
+                if let (Some(item), Some(function)) = (table.bin(bin), table.function(bin)) {
+                    assert_eq!(bins[item][function] as usize, bin);
+                    times[item] += 1;
+                }
+            }
+            for (item, times) in times.into_iter().enumerate() {
+                assert_eq!(times, usize::from(!unplaced.contains(&item)), "item {item}");
+            }
+            let placed = largest_placement(&bins, bin_count);
+            assert_eq!(unplaced.len(), n - placed, "{n} items in {bin_count} bins");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "one of the table's")]
+fn bins_outside_the_table() {
+    let _ = Table::build_from(&[[0, 1, 3]], 3);
 }

@@ -48,20 +48,44 @@ impl Table {
     ///
     /// If there are 2^32 - 2 items or more.
     pub fn build(hasher: &Hasher, items: &[Block]) -> Result<Self, Full> {
-        assert!(items.len() < CLOSED as usize, "too many items for a table");
+        assert_fits(items.len());
         let mut bins = vec![[0; FUNCTIONS]; items.len()];
         hasher.bins_slice(items, &mut bins);
+        Self::place_all(&bins, hasher.bin_count())
+    }
+
+    /// As [`Table::build`], for items whose bins come from elsewhere than a [`Hasher`]: `bins[i]` are those of item `i`
+    /// among `bin_count`, in the order of the hash functions. They need not be distinct; then the item has fewer places.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] if not all items can be placed. What [`bins_for`](super::bins_for) says holds for distinct bins only.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2^32 - 2 items or more, or an item has a bin that is not below `bin_count`.
+    pub fn build_from(bins: &[[u32; FUNCTIONS]], bin_count: usize) -> Result<Self, Full> {
+        assert_fits(bins.len());
+        let inside = |bin: &u32| (*bin as usize) < bin_count;
+        assert!(
+            bins.as_flattened().iter().all(inside),
+            "every bin is one of the table's"
+        );
+        Self::place_all(bins, bin_count)
+    }
+
+    fn place_all(bins: &[[u32; FUNCTIONS]], bin_count: usize) -> Result<Self, Full> {
         let empty = Slot {
             item: NONE,
             seen: NONE,
         };
         let mut builder = Builder {
-            bins: &bins,
-            slots: vec![empty; hasher.bin_count()],
-            functions: vec![0; hasher.bin_count()],
+            bins,
+            slots: vec![empty; bin_count],
+            functions: vec![0; bin_count],
             queue: Vec::new(),
         };
-        let unplaced: Vec<usize> = (0..items.len())
+        let unplaced: Vec<usize> = (0..bins.len())
             .filter(|&item| !builder.place(item as u32))
             .collect();
         let table = Self {
@@ -129,6 +153,11 @@ impl fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
+/// Item numbers and marks are told apart.
+fn assert_fits(items: usize) {
+    assert!(items < CLOSED as usize, "too many items for a table");
+}
+
 /// One step of a search: `function` of `item`, reached from the bin of an earlier step.
 #[derive(Clone, Copy)]
 struct Step {
@@ -192,9 +221,11 @@ impl Builder<'_> {
         if let Some(function) = slots.iter().position(|slot| slot.item == NONE) {
             return Some(step(function));
         }
-        for (function, slot) in slots.iter().enumerate() {
-            if slot.seen != item && slot.seen != CLOSED {
-                self.slots[bins[function]].seen = item;
+        for (function, &bin) in bins.iter().enumerate() {
+            // Looked up again: an item may have the same bin twice.
+            let seen = &mut self.slots[bin].seen;
+            if *seen != item && *seen != CLOSED {
+                *seen = item;
                 self.queue.push(step(function));
             }
         }
