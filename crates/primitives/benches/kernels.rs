@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use volery_primitives::Block;
-use volery_primitives::aes::{Aes128, double, hash_pairs, hash_words, leaf_pairs, split};
+use volery_primitives::aes::{
+    Aes128, double, hash_pairs, hash_words, leaf_pairs, rekeyed_on, split,
+};
 use volery_primitives::bits::lowest_bits_on;
-use volery_primitives::clmul::{gf128_axpy_on, gf128_inner_product_on, gf128_mul_slice_on};
+use volery_primitives::clmul::{
+    gf128_axpy_on, gf128_combine_on, gf128_inner_product_on, gf128_mul_slice_on,
+};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::cuckoo::{Hasher, Table, bins_for};
 use volery_primitives::prg::Prg;
@@ -66,6 +70,15 @@ fn kernels(criterion: &mut Criterion) {
         // Per child.
         group.bench_function(format!("hash_pairs/{cpu}"), |b| {
             b.iter(|| hash_pairs(&keys[0], black_box(&x[..BLOCKS / 2]), black_box(&mut out)));
+        });
+        group.bench_function(format!("rekeyed/{cpu}"), |b| {
+            b.iter(|| rekeyed_on(cpu, black_box(&x), black_box(&mut out)));
+        });
+        // Per output.
+        group.bench_function(format!("gf128_combine of four/{cpu}"), |b| {
+            b.iter(|| {
+                gf128_combine_on(cpu, black_box([&x[..]; 4]), [s; 4], black_box(&mut out));
+            });
         });
         group.bench_function(format!("lowest_bits/{cpu}"), |b| {
             b.iter(|| lowest_bits_on(cpu, black_box(&x), black_box(&mut bits)));

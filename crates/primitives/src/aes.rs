@@ -205,3 +205,33 @@ pub fn hash_pairs(key: &Aes128, parents: &[Block], out: &mut [Block]) -> [Block;
     );
     dispatch!(&key.0, hash_pairs(keys, parents, out))
 }
+
+/// Each block hashed under a key of its own: `x[i]` becomes `AES(x[i]) ^ x[i]` under `keys[i]`.
+///
+/// A key that serves few blocks keeps their hashes apart from all others: whoever searches for the input of one of
+/// many hashes gains nothing from there being many. Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for
+/// Half-Gates Garbling*, CRYPTO 2020; the key schedule is computed beside the rounds as in Gueron, Lindell, Nof, Pinkas,
+/// *Fast Garbling of Circuits Under Standard Assumptions*, CCS 2015.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn rekeyed(keys: &[Block], x: &mut [Block]) {
+    rekeyed_on(Cpu::detect(), keys, x);
+}
+
+/// [`rekeyed`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
+    cpu.assert_available();
+    assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
+    match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::aes::rekeyed(keys, x) },
+        _ => portable::aes::rekeyed(keys, x),
+    }
+}

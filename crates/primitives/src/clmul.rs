@@ -52,6 +52,19 @@ pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
     gf128_inner_product_on(Cpu::detect(), a, b)
 }
 
+/// `out[j]` is the sum of `weights[i] * columns[i][j]` over all `i`; the sum is taken before the one reduction.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn gf128_combine<const N: usize>(
+    columns: [&[Block]; N],
+    weights: [Block; N],
+    out: &mut [Block],
+) {
+    gf128_combine_on(Cpu::detect(), columns, weights, out);
+}
+
 /// [`gf128_mul`] with the kernels of one level.
 ///
 /// # Panics
@@ -104,4 +117,30 @@ pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
         cpu,
         inner_product(bytemuck::cast_slice(a), bytemuck::cast_slice(b))
     ))
+}
+
+/// [`gf128_combine`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+pub fn gf128_combine_on<const N: usize>(
+    cpu: Cpu,
+    columns: [&[Block]; N],
+    weights: [Block; N],
+    out: &mut [Block],
+) {
+    cpu.assert_available();
+    assert!(
+        columns.iter().all(|column| column.len() == out.len()),
+        "columns of different lengths"
+    );
+    dispatch!(
+        cpu,
+        combine(
+            columns.map(bytemuck::cast_slice),
+            weights.map(u128::from),
+            bytemuck::cast_slice_mut(out)
+        )
+    );
 }

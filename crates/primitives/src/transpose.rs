@@ -32,10 +32,7 @@ pub fn transpose_128_on(cpu: Cpu, rows: &[Block], out: &mut [Block]) {
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::transpose::avx2::transpose_128(rows, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX-512F and AVX-512BW.
-        Cpu::Vaes => unsafe { x86_64::transpose::avx512::transpose_128(rows, out) },
+        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::transpose::transpose_128(rows, out) },
         _ => portable::transpose::transpose_128(rows, out),
     }
 }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use volery_primitives::Block;
-use volery_primitives::aes::{Aes128, double, hash_pairs, hash_words, leaf_pairs, split};
+use volery_primitives::aes::{
+    Aes128, double, hash_pairs, hash_words, leaf_pairs, rekeyed, rekeyed_on, split,
+};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::hash::Circular;
 
@@ -221,6 +223,29 @@ fn hash_pairs_refuses_two_too_many() {
 fn double_refuses_two_children_too_few() {
     let parents = blocks(2);
     double(&keys(Cpu::detect()), &parents, &mut [Block::ZERO; 2]);
+}
+
+#[test]
+#[should_panic(expected = "keys and blocks differ in number")]
+fn rekeyed_refuses_a_key_too_few() {
+    rekeyed(&blocks(2), &mut [Block::ZERO; 3]);
+}
+
+#[test]
+fn rekeyed_is_the_hash_under_each_key() {
+    for n in [0, 1, 2, 5, 6, 7, 11, 12, 13, 97] {
+        let (keys, x) = (blocks(2 * n).split_off(n), blocks(n));
+        let expected: Vec<_> = keys
+            .iter()
+            .zip(&x)
+            .map(|(&key, &x)| Aes128::with_cpu(key, Cpu::Portable).encrypt(x) ^ x)
+            .collect();
+        for cpu in Cpu::available() {
+            let mut hashes = x.clone();
+            rekeyed_on(cpu, &keys, &mut hashes);
+            assert!(hashes == expected, "{n} {cpu}");
+        }
+    }
 }
 
 proptest! {

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::clmul::{
-    gf128_axpy_on, gf128_inner_product_on, gf128_mul, gf128_mul_on, gf128_mul_slice_on,
+    gf128_axpy_on, gf128_combine_on, gf128_inner_product_on, gf128_mul, gf128_mul_on,
+    gf128_mul_slice_on,
 };
 use volery_primitives::cpu::Cpu;
 
@@ -104,6 +105,9 @@ proptest! {
             gf128_axpy_on(cpu, &mut acc, s, &a);
             prop_assert_eq!(&acc, &summed);
             prop_assert_eq!(gf128_inner_product_on(cpu, &a, &b), product);
+            let mut combined = vec![Block::ZERO; a.len()];
+            gf128_combine_on(cpu, [&a, &b], [s, Block::ONE], &mut combined);
+            prop_assert_eq!(&combined, &summed);
         }
     }
 }

@@ -130,3 +130,11 @@ pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) 
     }
     sums
 }
+
+pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
+    for (&key, x) in keys.iter().zip(x) {
+        let mut y = [*x];
+        encrypt_blocks(&Schedule::new(key), &mut y);
+        *x ^= y[0];
+    }
+}

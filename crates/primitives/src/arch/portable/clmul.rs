@@ -85,3 +85,9 @@ pub(crate) fn inner_product(a: &[u128], b: &[u128]) -> u128 {
     }
     reduce(sum)
 }
+
+pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N], out: &mut [u128]) {
+    for (j, out) in out.iter_mut().enumerate() {
+        *out = inner_product(&columns.map(|column| column[j]), &weights);
+    }
+}

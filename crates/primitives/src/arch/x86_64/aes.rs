@@ -374,3 +374,63 @@ pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) 
     }
     bytemuck::cast(sums)
 }
+
+/// The round constants of FIPS 197, section 5.2.
+const ROUND_CONSTANTS: [i32; 10] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
+
+/// The next round key in each lane.
+///
+/// AESKEYGENASSIST is slow on many processors. AESENCLAST substitutes bytes as well; it also shifts rows, which changes
+/// nothing when all columns are equal.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn next_round_keys<const N: usize>(keys: &mut [__m128i; N], constant: i32) {
+    let constant = _mm_set1_epi32(constant);
+    // RotWord of the last word, in all four.
+    let rotate = _mm_set1_epi32(0x0c0f_0e0d);
+    for key in keys {
+        let assist = _mm_aesenclast_si128(_mm_shuffle_epi8(*key, rotate), constant);
+        let mut sums = _mm_xor_si128(*key, _mm_slli_si128::<4>(*key));
+        sums = _mm_xor_si128(sums, _mm_slli_si128::<8>(sums));
+        *key = _mm_xor_si128(sums, assist);
+    }
+}
+
+/// `AES(x) ^ x`, each lane under its own key.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn rekeyed_lanes<const N: usize>(mut keys: [__m128i; N], x: [__m128i; N]) -> [__m128i; N] {
+    let mut y = x;
+    for (y, key) in y.iter_mut().zip(keys) {
+        *y = _mm_xor_si128(*y, key);
+    }
+    for constant in &ROUND_CONSTANTS[..9] {
+        next_round_keys(&mut keys, *constant);
+        for (y, key) in y.iter_mut().zip(keys) {
+            *y = _mm_aesenc_si128(*y, key);
+        }
+    }
+    next_round_keys(&mut keys, ROUND_CONSTANTS[9]);
+    for ((y, key), x) in y.iter_mut().zip(keys).zip(x) {
+        *y = _mm_xor_si128(_mm_aesenclast_si128(*y, key), x);
+    }
+    y
+}
+
+/// Lanes whose keys and blocks fit into the registers together.
+const REKEYED: usize = 6;
+
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
+    let keys: &[__m128i] = bytemuck::cast_slice(keys);
+    let x: &mut [__m128i] = bytemuck::cast_slice_mut(x);
+    let (keys, keys_rest) = keys.as_chunks::<REKEYED>();
+    let (x, x_rest) = x.as_chunks_mut::<REKEYED>();
+    for (keys, x) in keys.iter().zip(x) {
+        *x = rekeyed_lanes(*keys, *x);
+    }
+    if !x_rest.is_empty() {
+        let last = rekeyed_lanes::<REKEYED>(padded(keys_rest), padded(x_rest));
+        x_rest.copy_from_slice(&last[..x_rest.len()]);
+    }
+}

@@ -66,3 +66,18 @@ pub(crate) fn inner_product(a: &[u128], b: &[u128]) -> u128 {
     }
     bytemuck::cast(reduce(sum))
 }
+
+#[target_feature(enable = "pclmulqdq,avx2")]
+pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N], out: &mut [u128]) {
+    let columns = columns.map(|column| &column[..out.len()]);
+    for (j, out) in out.iter_mut().enumerate() {
+        let mut sum: Product = bytemuck::Zeroable::zeroed();
+        for (column, weight) in columns.iter().zip(weights) {
+            let product = mul_wide(bytemuck::cast(column[j]), bytemuck::cast(weight));
+            for (sum, product) in sum.iter_mut().zip(product) {
+                *sum = _mm_xor_si128(*sum, product);
+            }
+        }
+        *out = bytemuck::cast(reduce(sum));
+    }
+}
