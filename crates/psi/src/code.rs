@@ -1,0 +1,224 @@
+//! The pseudorandom code: Definition 2 and Lemma 1 of the BaRK-OPRF paper.
+//!
+//! A code word is the AES encryption of an input of 128 bits under four keys, `C(x) = AES_1(x) | AES_2(x) | AES_3(x) |
+//! AES_4(x)`, cut to `k` bits (section 6.3; the paper counts within one key, which leaves less than 128 bits for the
+//! input). Any two code words differ in at least [`DISTANCE`] places but for a probability that [`width`] bounds, as
+//! long as the inputs are fixed before the keys are drawn.
+//!
+//! A [`Code`] also holds what turns a row of `k` bits into a block, as [`oprf`](crate::oprf) needs it: four public random
+//! weights in GF(2^128), drawn together with the keys.
+
+use volery_primitives::Block;
+use volery_primitives::aes::Aes128;
+use volery_primitives::clmul::gf128_combine;
+use volery_primitives::ro::RandomOracle;
+
+/// `kappa`: the least distance between two code words, the computational security in bits.
+pub const DISTANCE: usize = 128;
+
+/// `sigma`: the statistical security in bits.
+pub const STATISTICAL: u32 = 40;
+
+/// Blocks of a code word of the greatest width.
+pub const BLOCKS: usize = 4;
+
+/// The greatest width of a code in bits.
+pub const MAX_WIDTH: usize = 128 * BLOCKS;
+
+/// `k`, the bits of a code word: the least multiple of eight with which all of `evaluations` pairs of code words are at
+/// distance [`DISTANCE`] but for a probability of 2^-[`STATISTICAL`].
+///
+/// Lemma 1: a pair of random words of `k` bits is closer with probability `2^-k` times the sum of `C(k, i)` over `i`
+/// below the distance. Section 6.1 asks for `2^-(sigma + log2 m)`, `m` the number of outputs that the sender computes.
+///
+/// # Panics
+///
+/// If `evaluations` is above 2^56: then [`MAX_WIDTH`] bits are not enough.
+#[must_use]
+pub fn width(evaluations: u64) -> usize {
+    let wanted = f64::from(STATISTICAL) + (evaluations.max(1) as f64).log2();
+    (DISTANCE..=MAX_WIDTH)
+        .step_by(8)
+        .find(|&width| closeness(width) >= wanted)
+        .expect("512 bits are enough for 2^56 evaluations")
+}
+
+/// `epsilon` of Lemma 1: minus the binary logarithm of the probability that two random words of `width` bits differ in
+/// fewer than [`DISTANCE`] places.
+fn closeness(width: usize) -> f64 {
+    // The sum of C(width, i), taken down from its last and largest term.
+    let last = DISTANCE - 1;
+    let largest: f64 = (1..=last)
+        .map(|i| ((width - last + i) as f64 / i as f64).log2())
+        .sum();
+    let (mut term, mut sum) = (1.0, 1.0);
+    for i in (1..=last).rev() {
+        term *= i as f64 / (width - i + 1) as f64;
+        sum += term;
+    }
+    width as f64 - largest - f64::log2(sum)
+}
+
+/// A member of the family of codes, and the weights that go with it. Public.
+#[derive(Debug)]
+pub struct Code {
+    width: usize,
+    keys: [Aes128; BLOCKS],
+    weights: [Block; BLOCKS],
+    /// Keys the hash of the OPRF.
+    hash: Block,
+}
+
+impl Code {
+    /// The code with code words of `width` bits that a seed of 32 bytes names.
+    ///
+    /// The seed must be drawn after all inputs are fixed: whoever knows the code can search for inputs whose code words
+    /// are close.
+    ///
+    /// # Panics
+    ///
+    /// If `width` is no multiple of eight, below [`DISTANCE`] or above [`MAX_WIDTH`].
+    #[must_use]
+    pub fn new(seed: &[u8; 32], width: usize) -> Self {
+        assert!(
+            width.is_multiple_of(8) && (DISTANCE..=MAX_WIDTH).contains(&width),
+            "the width of a code is a multiple of 8 from 128 to 512"
+        );
+        let mut drawn = [Block::ZERO; 2 * BLOCKS + 1];
+        RandomOracle::new("volery oprf: code")
+            .absorb(seed)
+            .absorb_u64(width as u64)
+            .finish_into(Block::as_bytes_mut(&mut drawn));
+        Self {
+            width,
+            keys: std::array::from_fn(|i| Aes128::new(drawn[i])),
+            weights: std::array::from_fn(|i| drawn[BLOCKS + i]),
+            hash: drawn[2 * BLOCKS],
+        }
+    }
+
+    /// `k`, the bits of a code word.
+    #[must_use]
+    pub const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Bits of a code word that lie in block `block`: 128 but for the last ones.
+    #[must_use]
+    pub fn bits(&self, block: usize) -> usize {
+        self.width.saturating_sub(128 * block).min(128)
+    }
+
+    /// The ones of a block of a code word.
+    pub(crate) fn mask(&self, block: usize) -> Block {
+        match self.bits(block) {
+            0 => Block::ZERO,
+            bits => Block::new(u128::MAX >> (128 - bits)),
+        }
+    }
+
+    /// Block `block` of the code word of each input.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ, or `block` is 4 or more.
+    pub fn encode(&self, block: usize, inputs: &[Block], out: &mut [Block]) {
+        out.copy_from_slice(inputs);
+        self.keys[block].encrypt_blocks(out);
+        let mask = self.mask(block);
+        if mask != Block::ALL_ONES {
+            out.iter_mut().for_each(|out| *out = *out & mask);
+        }
+    }
+
+    /// `L(row)`: the weighted sum of the blocks of each row.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub(crate) fn fold(&self, columns: [&[Block]; BLOCKS], out: &mut [Block]) {
+        gf128_combine(columns, self.weights, out);
+    }
+
+    /// The key under which instance `instance` of the OPRF hashes.
+    #[inline]
+    pub(crate) fn hash_key(&self, instance: u64) -> Block {
+        self.hash ^ Block::new(u128::from(instance))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_2() {
+        for (log, stash, k) in [
+            (8, 12, 424),
+            (12, 6, 432),
+            (16, 4, 440),
+            (20, 3, 448),
+            (24, 2, 448),
+        ] {
+            assert_eq!(width((3 + stash) << log), k, "2^{log}");
+        }
+    }
+
+    /// Lemma 1 in whole numbers, for words short enough to count.
+    #[test]
+    fn closeness_is_the_sum_of_binomials() {
+        // C(130, i) for i < 128 are all words but C(130, 128) + C(130, 129) + 1 of them.
+        let missing = 130.0 * 129.0 / 2.0 + 130.0 + 1.0;
+        let expected = -(1.0 - missing / 130_f64.exp2()).log2();
+        assert!((closeness(130) - expected).abs() < 1e-9);
+        // At twice the distance less one, half of all words are closer.
+        assert!((closeness(255) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn widths_grow_and_suffice() {
+        let mut last = 0;
+        for log in 0..=56 {
+            let width = width(1 << log);
+            assert!(width >= last && closeness(width) >= f64::from(STATISTICAL + log));
+            assert!(closeness(width - 8) < f64::from(STATISTICAL + log));
+            last = width;
+        }
+        assert_eq!(width(0), width(1));
+    }
+
+    #[test]
+    fn code_words_are_cut_and_far_apart() {
+        let inputs: Vec<_> = (0..200).map(Block::new).collect();
+        for width in [128, 136, 256, 424, 448, 512] {
+            let code = Code::new(&[9; 32], width);
+            let mut words = [const { Vec::new() }; BLOCKS];
+            for (block, words) in words.iter_mut().enumerate() {
+                *words = vec![Block::ZERO; inputs.len()];
+                code.encode(block, &inputs, words);
+            }
+            let distance = |i: usize, j: usize| -> u32 {
+                let differences = words.iter().map(|word| u128::from(word[i] ^ word[j]));
+                differences.map(u128::count_ones).sum()
+            };
+            for i in 0..inputs.len() {
+                for j in 0..i {
+                    // Random words differ in half of their places, give or take ten standard deviations.
+                    let (half, spread) = (width as f64 / 2.0, (width as f64).sqrt() / 2.0);
+                    let off = (f64::from(distance(i, j)) - half).abs() / spread;
+                    assert!(off < 10.0, "{width}: {i} and {j}");
+                }
+            }
+            let all = (0..BLOCKS)
+                .map(|block| words[block].iter().fold(Block::ZERO, |all, &word| all | word));
+            let places: u32 = all.map(|all| u128::from(all).count_ones()).sum();
+            assert_eq!(places as usize, width, "every place is used, no other");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "multiple of 8")]
+    fn refuses_a_width_that_is_too_large() {
+        let _ = Code::new(&[0; 32], 520);
+    }
+}

@@ -1,0 +1,475 @@
+//! The batched related-key OPRF: Figures 1 and 2 of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious
+//! PRF with Applications to Private Set Intersection*, CCS 2016.
+//!
+//! The receiver brings one input `r_j` for each of `m` instances and gets `F_j(r_j)`; the sender can then compute `F_j(x)`
+//! for every instance `j` and any `x`. Inputs and outputs are blocks; [`crate::items`] makes blocks of any byte strings.
+//! With the keys of `k` OTs in which the sender chose the bits of `s`, and `G` for AES in counter mode:
+//!
+//! ```text
+//! Sender: s, keys K_i                             Receiver: keys K_i0, K_i1, inputs r_j
+//! 0. both: the code C and the weights of L, drawn after the inputs are fixed
+//! 2.                                              t_0^i = G(K_i0): the columns of T_0
+//!                                                 u_j = t_0j + row j of G(K_i1) + C(r_j)
+//! 3.  <------------------- u_j ------------------
+//!     q_j = row j of G(K_i) + u_j*s
+//!         = t_0j + C(r_j)*s
+//! 4.  keeps L(q_j)                                5. F_j(r_j) = H(j, L(t_0j))
+//!     F_j(x) = H(j, L(q_j) + L(C(x)*s))
+//! ```
+//!
+//! `*` between rows is the bitwise AND. Step 3 is the OT of the columns of `T_0` and `T_1`, `t_1j = C(r_j) + t_0j`, with
+//! `T_0` made from the keys, as in every OT extension; step 1, the choice of `s`, is part of the OTs.
+//!
+//! # The hash
+//!
+//! The paper wants a hash of `(j, row)` that is Hamming correlation robust (Definition 1): the receiver knows `t_0j` and
+//! the difference `b = C(r_j) + C(x)`, and `F_j(x)` must look random to it as long as it does not know `s` where `b` is
+//! one. Ours first folds a row of `k` bits to a block, `L(q) = w_1*q_1 + .. + w_4*q_4` over GF(2^128) with public random
+//! weights, then hashes that under a key of the instance's own, `H(j, y) = AES_{h + j}(y) + y`.
+//!
+//! *Nothing is lost in folding.* Restricted to the places where `b` is one, `L` is a matrix of 128 rows. A fixed
+//! combination of its rows is a uniform word, as the weights are, and vanishes with probability `2^-wt(b)`. So in the mean
+//! over the weights `2^-rank(L_b) <= 2^-128 (1 + 2^(128 - wt(b)))`: whoever guesses `L(b*s)` once, knowing the weights, is
+//! right with at most twice the probability `2^-128` at the least distance, and with `2^-128 (1 + 2^-57)` in the mean over
+//! the code words of 448 bits. The code does better than it must, and folding needs no more than the paper's width.
+//!
+//! *Nothing is lost by there being many.* In the ideal cipher model the outputs look random until somebody asks for
+//! `AES_{h + j}` at one of the `y` of instance `j`. A question under one key is about the few evaluations of one
+//! instance (about three in a set intersection), not about all millions, which a fixed key would give away.
+//!
+//! *Linear in the row.* `L(q_j + C(x)*s)` is the sum of a block for the instance and a block for the input. The sender
+//! keeps 16 bytes an instance, and computes what depends on its inputs ([`Sender::shift`]) before the receiver's message
+//! is there.
+//!
+//! Security: semi-honest. (A malicious receiver may send any `u_j`, and learns bits of `s` from what the sender's outputs
+//! turn out to be.) The OTs are those of [`volery_ot::softspoken`], secure against malicious parties.
+//!
+//! Cost: setup as `softspoken` with `k = 4`, and 512 correlations. Then 1 message from the receiver for each call, `k/8`
+//! bytes an instance; nothing from the sender. The message goes out in pieces of [`MESSAGE`] instances, so neither party
+//! holds the matrix. Per instance about `3k/128 + 4` AES calls for the two parties together, and 4 products in GF(2^128).
+
+use rayon::prelude::*;
+use volery_channel::{Channel, SessionId};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{Error, Result, flavour};
+use volery_primitives::Block;
+use volery_primitives::aes::{Aes128, rekeyed};
+use volery_primitives::bits::bit;
+use volery_primitives::pages::Buffer;
+use volery_primitives::prg::Prg;
+use volery_primitives::transpose::transpose_128;
+use zeroize::Zeroizing;
+
+use crate::code::{BLOCKS, Code, MAX_WIDTH};
+
+/// Instances in one piece of the receiver's message.
+pub const MESSAGE: usize = 1 << 14;
+
+/// Instances that are computed at a time: all that is needed for them fits into a level-2 cache.
+const TASK: usize = 1 << 11;
+
+/// Instances in one allocation of [`Keys`].
+const CHUNK: usize = 1 << 17;
+
+/// How the few OTs of the setup are made.
+const FIELD: SmallField = SmallField::Bits4;
+
+/// The party that gets the keys of all instances.
+///
+/// Dropping it wipes its secrets. A call that failed has done so already.
+pub struct Sender(Option<LiveSender>);
+
+struct LiveSender {
+    /// `s`, its bits in the order of the columns.
+    s: Zeroizing<[Block; BLOCKS]>,
+    /// `K_i` for each column.
+    columns: Vec<Aes128>,
+    next: u64,
+}
+
+impl Sender {
+    /// The offline phase: the OTs, in which this party chooses the bits of `s`.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer was caught cheating.
+    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let cot = softspoken::Receiver::setup(FIELD, session, rng.fork("oprf"), channel)?;
+        let mut bits = Zeroizing::new([0; MAX_WIDTH / 8]);
+        let mut keys = Zeroizing::new(vec![Block::ZERO; MAX_WIDTH]);
+        flavour::Receiver::new(cot, session).random(&mut bits[..], &mut keys, channel)?;
+        channel.flush()?;
+        let mut s = Zeroizing::new([Block::ZERO; BLOCKS]);
+        Block::as_bytes_mut(&mut s[..]).copy_from_slice(&bits[..]);
+        debug_assert!((0..MAX_WIDTH).all(|i| s[i / 128].bit(i % 128) == bit(&bits[..], i)));
+        Ok(Self(Some(LiveSender {
+            s,
+            columns: keys.iter().map(|&key| Aes128::new(key)).collect(),
+            next: 0,
+        })))
+    }
+
+    /// What an evaluation owes to its input alone: `L(C(x)*s)` for each input.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call failed.
+    pub fn shift(&self, code: &Code, inputs: &[Block], out: &mut [Block]) -> Result<()> {
+        let live = self.0.as_ref().ok_or(Error::Broken)?;
+        shift(&live.s, code, inputs, out);
+        Ok(())
+    }
+
+    /// Steps 3 and 4: the keys of `instances` more instances.
+    ///
+    /// The receiver calls [`Receiver::extend`] for as many, with the same code.
+    ///
+    /// # Errors
+    /// If the channel fails; [`Error::Broken`] if an earlier call did.
+    pub fn extend(
+        &mut self,
+        code: &Code,
+        instances: usize,
+        channel: &mut Channel,
+    ) -> Result<Keys> {
+        self.extend_watched(code, instances, &mut |_| (), channel)
+    }
+
+    /// [`Sender::extend`], telling how many instances are there after each piece of the message.
+    ///
+    /// # Errors
+    /// As [`Sender::extend`].
+    pub fn extend_watched(
+        &mut self,
+        code: &Code,
+        instances: usize,
+        done: &mut dyn FnMut(usize),
+        channel: &mut Channel,
+    ) -> Result<Keys> {
+        let mut live = self.0.take().ok_or(Error::Broken)?;
+        let first = live.next;
+        // The instances come from the peer's set size: memory for them is taken as the peer sends them.
+        let mut rows = Vec::new();
+        let mut message = Vec::new();
+        for start in (0..instances).step_by(CHUNK) {
+            let mut chunk = Buffer::zeroed(CHUNK.min(instances - start));
+            for (piece, folded) in chunk.chunks_mut(MESSAGE).enumerate() {
+                message.resize(folded.len() * code.width() / 8, 0);
+                channel.recv(&mut message)?; // step 3
+                live.fold(code, &message, folded); // step 4
+                done(start + piece * MESSAGE + folded.len());
+            }
+            rows.push(chunk);
+        }
+        let keys = Keys {
+            rows,
+            first,
+            instances,
+        };
+        self.0 = Some(live);
+        Ok(keys)
+    }
+}
+
+impl LiveSender {
+    /// Steps 3 and 4 for the instances of one piece of the message.
+    fn fold(&mut self, code: &Code, message: &[u8], folded: &mut [Block]) {
+        let row_blocks = self.next / 128;
+        self.next += (folded.len() as u64).next_multiple_of(128);
+        let (s, columns) = (&self.s, &self.columns);
+        folded
+            .par_chunks_mut(TASK)
+            .zip(message.par_chunks(TASK * code.width() / 8))
+            .enumerate()
+            .for_each(|(task, (folded, message))| {
+                let first = row_blocks + (task * TASK / 128) as u64;
+                fold_rows(columns, s, first, code, message, folded);
+            });
+    }
+}
+
+/// Steps 3 and 4: `L(q_j)` from the messages `u_j`, for rows from number `128*first` on.
+fn fold_rows(
+    columns: &[Aes128],
+    s: &[Block; BLOCKS],
+    first: u64,
+    code: &Code,
+    message: &[u8],
+    folded: &mut [Block],
+) {
+    let n = folded.len();
+    let mut scratch = Scratch::new(n);
+    let mut q = [const { Vec::new() }; BLOCKS];
+    let mut rest = message;
+    for (block, q) in q.iter_mut().enumerate() {
+        let bits = code.bits(block);
+        *q = scratch.rows(columns[128 * block..][..bits].iter(), first);
+        let (u, others) = rest.split_at(n * bits / 8);
+        rest = others;
+        for (q, u) in q.iter_mut().zip(u.chunks_exact(bits.max(1) / 8)) {
+            let mut bytes = [0; 16];
+            bytes[..u.len()].copy_from_slice(u);
+            *q ^= Block::from_bytes(bytes) & s[block];
+        }
+    }
+    code.fold(q.each_ref().map(|q| &q[..n]), folded);
+}
+
+/// `L(C(x)*s)` for each input.
+fn shift(s: &[Block; BLOCKS], code: &Code, inputs: &[Block], out: &mut [Block]) {
+    assert_eq!(inputs.len(), out.len(), "one output for each input");
+    let step = |inputs: &[Block], out: &mut [Block]| {
+        let mut words = [[Block::ZERO; LANES]; BLOCKS];
+        for (inputs, out) in inputs.chunks(LANES).zip(out.chunks_mut(LANES)) {
+            let n = inputs.len();
+            for (block, words) in words.iter_mut().enumerate() {
+                code.encode(block, inputs, &mut words[..n]);
+                words.iter_mut().for_each(|word| *word = *word & s[block]);
+            }
+            code.fold(words.each_ref().map(|words| &words[..n]), out);
+        }
+    };
+    inputs
+        .par_chunks(TASK)
+        .zip(out.par_chunks_mut(TASK))
+        .for_each(|(inputs, out)| step(inputs, out));
+}
+
+/// Inputs whose code words are computed at a time: they stay in the level-1 cache.
+const LANES: usize = 128;
+
+/// The keys of consecutive instances: 16 bytes each. Wiped when dropped.
+pub struct Keys {
+    rows: Vec<Buffer<Block>>,
+    /// Number of the first instance among all of the session.
+    first: u64,
+    instances: usize,
+}
+
+impl Keys {
+    /// How many instances there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.instances
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.instances == 0
+    }
+
+    /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these keys, and `shifted[i]` is
+    /// what [`Sender::shift`] makes of `x`; it becomes the output.
+    ///
+    /// # Panics
+    /// If the lengths differ, or there is no such instance.
+    pub fn evaluate_shifted(&self, code: &Code, instances: &[u32], shifted: &mut [Block]) {
+        assert_eq!(instances.len(), shifted.len(), "an instance for each input");
+        let mut keys = [Block::ZERO; LANES];
+        for (instances, values) in instances.chunks(LANES).zip(shifted.chunks_mut(LANES)) {
+            let keys = &mut keys[..instances.len()];
+            // The reads do not wait for each other: nothing else is in this loop.
+            for ((&instance, value), key) in instances.iter().zip(&mut *values).zip(&mut *keys) {
+                let instance = instance as usize;
+                *value ^= self.rows[instance / CHUNK][instance % CHUNK];
+                *key = code.hash_key(self.first + instance as u64);
+            }
+            rekeyed(keys, values);
+        }
+    }
+
+    /// `F_j(x)` for the instance `instance`, counted from the first of these keys, and any input.
+    ///
+    /// # Panics
+    /// If there is no such instance.
+    ///
+    /// # Errors
+    /// [`Error::Broken`] if a call of the sender failed.
+    pub fn evaluate(
+        &self,
+        sender: &Sender,
+        code: &Code,
+        instance: u32,
+        input: Block,
+    ) -> Result<Block> {
+        let mut value = [Block::ZERO];
+        sender.shift(code, &[input], &mut value)?;
+        self.evaluate_shifted(code, &[instance], &mut value);
+        Ok(value[0])
+    }
+}
+
+/// The party that brings one input for each instance.
+///
+/// Dropping it wipes its secrets. A call that failed has done so already.
+pub struct Receiver(Option<LiveReceiver>);
+
+struct LiveReceiver {
+    /// `K_i0` and `K_i1` for each column.
+    columns: Vec<[Aes128; 2]>,
+    next: u64,
+}
+
+impl Receiver {
+    /// The offline phase: the OTs.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer was caught cheating.
+    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let cot = softspoken::Sender::setup(None, FIELD, session, rng.fork("oprf"), channel)?;
+        let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; MAX_WIDTH]);
+        flavour::Sender::new(cot, session).random(&mut keys, channel)?;
+        Ok(Self(Some(LiveReceiver {
+            columns: keys.iter().map(|pair| pair.map(Aes128::new)).collect(),
+            next: 0,
+        })))
+    }
+
+    /// Steps 2, 3 and 5: `F_j(inputs[j])` for as many new instances as there are inputs.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    ///
+    /// # Errors
+    /// If the channel fails; [`Error::Broken`] if an earlier call did.
+    pub fn extend(
+        &mut self,
+        code: &Code,
+        inputs: &[Block],
+        outputs: &mut [Block],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(inputs.len(), outputs.len(), "one output for each input");
+        let ask = |first: usize, piece: &mut [Block]| {
+            piece.copy_from_slice(&inputs[first..][..piece.len()]);
+        };
+        let take = |first: usize, piece: &[Block]| {
+            outputs[first..][..piece.len()].copy_from_slice(piece);
+        };
+        self.extend_streamed(code, inputs.len(), ask, take, channel)
+    }
+
+    /// [`Receiver::extend`] piece by piece: `ask` fills in the inputs of the instances from its first argument on, `take`
+    /// gets the outputs of the same instances.
+    ///
+    /// # Errors
+    /// As [`Receiver::extend`].
+    pub fn extend_streamed(
+        &mut self,
+        code: &Code,
+        instances: usize,
+        mut ask: impl FnMut(usize, &mut [Block]),
+        mut take: impl FnMut(usize, &[Block]),
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let mut live = self.0.take().ok_or(Error::Broken)?;
+        let largest = MESSAGE.min(instances);
+        let mut inputs = Zeroizing::new(vec![Block::ZERO; largest]);
+        let mut outputs = Zeroizing::new(vec![Block::ZERO; largest]);
+        let mut message = vec![0; largest * code.width() / 8];
+        for start in (0..instances).step_by(MESSAGE) {
+            let n = MESSAGE.min(instances - start);
+            ask(start, &mut inputs[..n]);
+            let message = &mut message[..n * code.width() / 8];
+            live.rows(code, &inputs[..n], message, &mut outputs[..n]); // steps 2 and 5
+            channel.send(message)?; // step 3
+            take(start, &outputs[..n]);
+        }
+        channel.flush()?;
+        self.0 = Some(live);
+        Ok(())
+    }
+}
+
+impl LiveReceiver {
+    /// Steps 2 and 5 for the instances of one piece of the message.
+    fn rows(&mut self, code: &Code, inputs: &[Block], message: &mut [u8], outputs: &mut [Block]) {
+        let row_blocks = self.next / 128;
+        let instance = self.next;
+        self.next += (inputs.len() as u64).next_multiple_of(128);
+        let columns = &self.columns;
+        inputs
+            .par_chunks(TASK)
+            .zip(message.par_chunks_mut(TASK * code.width() / 8))
+            .zip(outputs.par_chunks_mut(TASK))
+            .enumerate()
+            .for_each(|(task, ((inputs, message), outputs))| {
+                let done = (task * TASK) as u64;
+                mask_rows(columns, row_blocks + done / 128, code, inputs, message, outputs);
+                hash_rows(code, instance + done, outputs);
+            });
+    }
+}
+
+/// Step 2: the messages `u_j`, and `L(t_0j)`, for rows from number `128*first` on.
+fn mask_rows(
+    columns: &[[Aes128; 2]],
+    first: u64,
+    code: &Code,
+    inputs: &[Block],
+    message: &mut [u8],
+    folded: &mut [Block],
+) {
+    let n = inputs.len();
+    let mut scratch = Scratch::new(n);
+    let mut t = [const { Vec::new() }; BLOCKS];
+    let mut words = Zeroizing::new(vec![Block::ZERO; n]);
+    let mut rest = message;
+    for (block, t) in t.iter_mut().enumerate() {
+        let bits = code.bits(block);
+        let keys = &columns[128 * block..][..bits];
+        *t = scratch.rows(keys.iter().map(|[key, _]| key), first);
+        let other = scratch.rows(keys.iter().map(|[_, key]| key), first);
+        code.encode(block, inputs, &mut words);
+        let (u, others) = rest.split_at_mut(n * bits / 8);
+        rest = others;
+        let rows = words.iter().zip(t.iter().zip(&other));
+        for (u, (&word, (&t, &other))) in u.chunks_exact_mut(bits.max(1) / 8).zip(rows) {
+            u.copy_from_slice(&(word ^ t ^ other).to_bytes()[..u.len()]);
+        }
+    }
+    code.fold(t.each_ref().map(|t| &t[..n]), folded);
+}
+
+/// Step 5: the outputs of instances from number `first` on, in the place of `L(t_0j)`.
+fn hash_rows(code: &Code, first: u64, folded: &mut [Block]) {
+    let mut keys = [Block::ZERO; LANES];
+    for (i, values) in folded.chunks_mut(LANES).enumerate() {
+        let first = first + (i * LANES) as u64;
+        let keys = &mut keys[..values.len()];
+        for (j, key) in keys.iter_mut().enumerate() {
+            *key = code.hash_key(first + j as u64);
+        }
+        rekeyed(keys, values);
+    }
+}
+
+/// Room for the columns of 128 OTs before they are transposed.
+struct Scratch {
+    columns: Zeroizing<Vec<Block>>,
+    row_blocks: usize,
+}
+
+impl Scratch {
+    /// For `rows` rows.
+    fn new(rows: usize) -> Self {
+        let row_blocks = rows.div_ceil(128);
+        Self {
+            columns: Zeroizing::new(vec![Block::ZERO; 128 * row_blocks]),
+            row_blocks,
+        }
+    }
+
+    /// A block of each row from number `128*first` on: `G` of the keys gives its columns, at most 128.
+    fn rows<'a>(&mut self, keys: impl Iterator<Item = &'a Aes128>, first: u64) -> Vec<Block> {
+        self.columns.fill(Block::ZERO);
+        for (key, column) in keys.zip(self.columns.chunks_exact_mut(self.row_blocks.max(1))) {
+            key.ctr(first.into(), column);
+        }
+        let mut rows = vec![Block::ZERO; self.columns.len()];
+        transpose_128(&self.columns, &mut rows);
+        rows
+    }
+}
