@@ -4,7 +4,8 @@
 //!
 //! * [`naive`]: exchanging hashes of the items; **insecure**, the floor under every comparison;
 //! * [`kk13`]: random 1-out-of-256 OT of Kolesnikov and Kumaresan, CRYPTO 2013;
-//! * [`pssz`]: private set intersection of Pinkas, Schneider, Segev and Zohner, USENIX Security 2015, over `kk13`.
+//! * [`pssz`]: private set intersection of Pinkas, Schneider, Segev and Zohner, USENIX Security 2015, over `kk13`;
+//! * [`hybrid`]: which of `pssz` and BaRK-OPRF is the cheaper for given sizes.
 //!
 //! The folders beside `src` hold the published tables of the papers, each with its source and all differences.
 //!
@@ -15,6 +16,7 @@
 
 #[cfg(test)]
 mod cases;
+pub mod hybrid;
 pub mod kk13;
 mod matching;
 pub mod naive;

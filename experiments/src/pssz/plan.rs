@@ -187,7 +187,7 @@ impl Plan {
 }
 
 // The bins of a batch make whole blocks of OTs, so that only the last batch is rounded up.
-const _: () = assert!(BATCH % 128 == 0);
+const _: () = assert!(BATCH.is_multiple_of(128));
 
 /// Bytes of a number that is not zero.
 const fn bytes_of(number: u128) -> usize {

@@ -1,0 +1,128 @@
+//! Which of PSSZ and BaRK-OPRF is the cheaper.
+//!
+//! Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious PRF with Applications to Private Set Intersection*,
+//! CCS 2016, section 5.3 and Table 1: the two differ in what a bin costs in bits of the OT matrix, `32*l'` for PSSZ with the
+//! effective length `l' = l - log2 n`, and the width `k` of the code for BaRK-OPRF. PSSZ wins for short items in large sets.
+//!
+//! [`Cost::Fractional`] counts as the table does. PSSZ cannot run a fraction of an OT: it takes 256 bits for each byte that
+//! `l'` has begun, [`Cost::Whole`]. Of the rows of Table 1 that changes one: at 2^20 items of 32 bits the table has PSSZ ahead
+//! with 384 bits to 448, while whole OTs take 512, and Tables 3 and 5 show BaRK-OPRF ahead.
+
+/// A protocol to pick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// [`pssz`](crate::pssz).
+    Pssz,
+    /// BaRK-OPRF.
+    Bark,
+}
+
+/// How the OTs of PSSZ are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// As in Table 1: 32 bits for each bit of the effective length.
+    Fractional,
+    /// As it runs: 256 bits for each byte.
+    Whole,
+}
+
+/// Bits of the OT matrix that PSSZ takes for a bin, with `items` items of `bits` bits.
+#[must_use]
+pub fn pssz_bits(items: usize, bits: u32, cost: Cost) -> f64 {
+    let effective = (f64::from(bits) - (items.max(1) as f64).log2()).max(0.0);
+    match cost {
+        Cost::Fractional => 32.0 * effective,
+        // What a bin holds is compared by one OT at least.
+        Cost::Whole => 256.0 * (effective / 8.0).ceil().max(1.0),
+    }
+}
+
+/// The cheaper protocol for `items` items of `bits` bits, where the code of BaRK-OPRF has `width` bits; BaRK-OPRF if both
+/// cost the same.
+#[must_use]
+pub fn choose(items: usize, bits: u32, width: usize, cost: Cost) -> Choice {
+    if pssz_bits(items, bits, cost) < width as f64 {
+        Choice::Pssz
+    } else {
+        Choice::Bark
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every row of Table 1: set size, item length, the printed costs of PSSZ and of BaRK-OPRF.
+    const TABLE_1: [(u32, u32, f64, usize); 15] = [
+        (8, 32, 768.0, 424),
+        (8, 64, 1792.0, 424),
+        (8, 128, 3840.0, 424),
+        (12, 32, 640.0, 432),
+        (12, 64, 1664.0, 432),
+        (12, 128, 3712.0, 432),
+        (16, 32, 576.0, 440),
+        (16, 64, 1536.0, 440),
+        (16, 128, 3584.0, 440),
+        (20, 32, 384.0, 448),
+        (20, 64, 1408.0, 448),
+        (20, 128, 3456.0, 448),
+        (24, 32, 256.0, 448),
+        (24, 64, 1280.0, 448),
+        (24, 128, 3328.0, 448),
+    ];
+
+    #[test]
+    fn every_row_of_table_1() {
+        for (log, bits, printed, width) in TABLE_1 {
+            let items = 1 << log;
+            // The row prints 576; 32 * (32 - 16) is 512. The winner is the same.
+            let computed = if (log, bits) == (16, 32) {
+                512.0
+            } else {
+                printed
+            };
+            let cost = pssz_bits(items, bits, Cost::Fractional);
+            assert!(
+                (cost - computed).abs() < 1e-9,
+                "2^{log}, {bits} bits: {cost}"
+            );
+            let winner = if printed < width as f64 {
+                Choice::Pssz
+            } else {
+                Choice::Bark
+            };
+            let chosen = choose(items, bits, width, Cost::Fractional);
+            assert_eq!(chosen, winner, "2^{log}, {bits} bits");
+            // The two rows in bold for PSSZ.
+            assert_eq!(winner == Choice::Pssz, bits == 32 && log >= 20);
+            let whole = choose(items, bits, width, Cost::Whole);
+            assert_eq!(whole == chosen, (log, bits) != (20, 32));
+        }
+    }
+
+    #[test]
+    fn whole_ots_are_those_that_run() {
+        use crate::Sizes;
+        use crate::pssz::{HashIndex, Plan};
+        for (log, bits, ..) in TABLE_1 {
+            // Items that are not shortened first.
+            if bits == 32 {
+                let sizes = Sizes {
+                    sender: 1 << log,
+                    receiver: 1 << log,
+                };
+                let plan = Plan::new(sizes, bits, HashIndex::Hashed);
+                let whole = pssz_bits(1 << log, bits, Cost::Whole);
+                assert!((whole - 256.0 * plan.bin_ots() as f64).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn no_length_and_no_set_is_too_small() {
+        assert_eq!(choose(0, 1, 424, Cost::Whole), Choice::Pssz);
+        assert_eq!(choose(1 << 20, 8, 448, Cost::Fractional), Choice::Pssz);
+        assert_eq!(choose(1 << 20, 8, 448, Cost::Whole), Choice::Pssz);
+        assert_eq!(choose(1 << 20, 34, 448, Cost::Fractional), Choice::Bark);
+    }
+}
