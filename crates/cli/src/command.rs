@@ -7,6 +7,7 @@ mod demo;
 mod ferret;
 mod files;
 mod options;
+mod paper;
 mod params;
 mod parts;
 mod stream;

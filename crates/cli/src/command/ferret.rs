@@ -16,7 +16,7 @@ use std::time::Duration;
 use volery_pcg::{Plan, Security};
 
 use super::options::{Common, parse_count};
-use crate::calibration::Machine;
+use super::paper::{self, Conditions, SCHEMA};
 use crate::exit::{Failure, Status};
 use crate::link::Link;
 use crate::output::SingleFile;
@@ -24,9 +24,6 @@ use crate::report::{Report, peak_memory};
 use candidate::Candidate;
 use measure::{Run, Sample};
 use published::{Published, Rate, published};
-
-/// The version of the form of the JSON that `--json` writes.
-const SCHEMA: u32 = 1;
 
 /// Repeat tables 1, 3, 4 and 5 of the Ferret paper
 #[derive(Clone, Debug, clap::Args)]
@@ -81,15 +78,7 @@ struct Cell {
 }
 
 fn table_number(text: &str) -> Result<u8, String> {
-    let known = || {
-        let numbers: Vec<_> = published::numbers()
-            .map(|number| number.to_string())
-            .collect();
-        format!("the tables are {}", numbers.join(", "))
-    };
-    let number: u8 = text.parse().map_err(|_| known())?;
-    let found = published::numbers().find(|have| *have == number);
-    found.ok_or_else(known)
+    paper::table_number(&published::TABLES, text)
 }
 
 /// Runs the verb.
@@ -111,10 +100,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let tables = arguments.tables();
     let mut cells = arguments.cells(&tables)?;
     common.voice().explain("measuring the machine");
-    let machine = Machine::measure();
-    let before = load();
+    let mut conditions = Conditions::before(arguments.threads());
     arguments.measure(&mut cells)?;
-    let load = [before, load()];
+    conditions.after();
     let tables: Vec<_> = tables
         .iter()
         .map(|table| tables::compare(table, &arguments.links, &cells))
@@ -123,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut report = Report::new("bench ferret");
     report.n = Some(arguments.n);
     report.peak_rss_bytes = peak_memory();
-    report.result = arguments.result(&machine, load, &cells, &tables);
+    report.result = arguments.result(&conditions, &cells, &tables);
     if let Some(json) = json {
         json.commit(&report.to_json())?;
     }
@@ -132,14 +120,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = std::io::stdout().lock();
-    let printed = tables.iter().try_for_each(|table| table.print(&mut out));
+    let printed = tables
+        .iter()
+        .try_for_each(|table| tables::print(table, &mut out));
     printed
         .and_then(|()| {
             tables::plans(&cells)
                 .iter()
                 .try_for_each(|line| writeln!(out, "{line}"))
         })
-        .and_then(|()| writeln!(out, "{}", arguments.conditions(&machine, load)))
+        .and_then(|()| writeln!(out, "{}", arguments.conditions(&conditions)))
         .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
 }
 
@@ -264,8 +254,7 @@ impl Arguments {
 
     fn result(
         &self,
-        machine: &Machine,
-        load: [Option<f64>; 2],
+        conditions: &Conditions,
         cells: &[Cell],
         tables: &[tables::Compared],
     ) -> serde_json::Map<String, serde_json::Value> {
@@ -282,69 +271,20 @@ impl Arguments {
                 })
             })
             .collect();
-        let pairs = serde_json::json!({
+        conditions.with(serde_json::json!({
             "schema": SCHEMA,
-            "processor": processor(),
-            "machine": machine,
-            "load_before_and_after": load,
-            "threads": self.threads(),
             "round_trip_microseconds": self.rtt,
             "runs": self.runs,
             "tables": tables,
             "measurements": measurements,
-        });
-        match pairs {
-            serde_json::Value::Object(pairs) => pairs,
-            _ => unreachable!("an object was written above"),
-        }
+        }))
     }
 
     /// What the figures were measured on, in a few lines.
-    fn conditions(&self, machine: &Machine, load: [Option<f64>; 2]) -> String {
-        let [before, after] = load.map(|load| load.map_or("?".to_owned(), |load| load.to_string()));
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        format!(
-            "{}, {cores} cores for both parties, {} thread(s) each; median and range of {} run(s); links with {} us there and \
-             back\nload average {before} before and {after} after: the two parties make 1 to 2, and above that others took \
-             their time\nin the same run, one thread, {}: {:.2} ns an AES block, {:.2} ns a random 16-byte read from 2 MiB, \
-             {:.1} GB/s copied",
-            processor().as_deref().unwrap_or("an unnamed processor"),
-            self.threads(),
-            self.runs,
-            self.rtt,
-            machine.cpu,
-            machine.nanoseconds_aes_block,
-            machine.nanoseconds_random_read,
-            1.0 / machine.nanoseconds_copied_byte,
-        )
-    }
-}
-
-/// The processor's name, where the system tells.
-fn processor() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
-}
-
-/// The system's load average over a minute, where it tells: how many processes wanted a core.
-fn load() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
-    text.split(' ').next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_by_number() {
-        assert_eq!(table_number("4"), Ok(4));
-        for bad in ["", "2", "4.5", "300"] {
-            assert_eq!(
-                table_number(bad),
-                Err("the tables are 1, 3, 4, 5".to_owned())
-            );
-        }
+    fn conditions(&self, conditions: &Conditions) -> String {
+        conditions.text(&format!(
+            "median and range of {} run(s); links with {} us there and back",
+            self.runs, self.rtt
+        ))
     }
 }

@@ -2,34 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the data files' form.
-const SCHEMA: u32 = 1;
+use crate::command::paper;
 
 /// One table of the paper.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Published {
-    schema: u32,
-    pub(super) paper: String,
-    pub(super) table: u8,
-    /// Where the paper discusses it.
-    pub(super) section: String,
-    pub(super) caption: String,
-    /// Of the times.
-    pub(super) unit: String,
-    /// Of the traffic; none where the table has no such column.
-    pub(super) traffic_unit: Option<String>,
-    /// How the figures were taken over.
-    pub(super) note: String,
-    pub(super) columns: Vec<Rate>,
-    pub(super) rows: Vec<PublishedRow>,
-    /// What the paper measured on.
-    pub(super) there: String,
-    /// What we measure.
-    pub(super) ours: Vec<String>,
-    /// What keeps the two from being the same.
-    pub(super) differences: Vec<String>,
-}
+pub(super) type Published = paper::Published<Rate, PublishedRow>;
 
 /// One row of a table: one protocol, or a part of one.
 #[derive(Clone, Debug, Deserialize)]
@@ -151,7 +127,7 @@ impl Part {
 }
 
 /// The tables with their numbers.
-const TABLES: [(u8, &str); 4] = [
+pub(super) const TABLES: [(u8, &str); 4] = [
     (
         1,
         include_str!("../../../../../experiments/ferret/table1.json"),
@@ -170,23 +146,12 @@ const TABLES: [(u8, &str); 4] = [
     ),
 ];
 
-/// The numbers of the tables that there are.
-pub(super) fn numbers() -> impl Iterator<Item = u8> {
-    TABLES.iter().map(|(number, _)| *number)
-}
-
 /// The table of that number.
 ///
 /// # Panics
 /// If there is none.
 pub(super) fn published(number: u8) -> Published {
-    let (_, text) = TABLES
-        .iter()
-        .find(|(have, _)| *have == number)
-        .expect("a number of a table");
-    let table: Published = serde_json::from_str(text).expect("the data files are tested");
-    assert_eq!(table.schema, SCHEMA, "the data files are tested");
-    table
+    Published::find(&TABLES, number)
 }
 
 #[cfg(test)]
@@ -217,7 +182,6 @@ mod tests {
             }
             assert_eq!(table.traffic_unit.is_some(), number != 5);
         }
-        assert!(numbers().eq([1, 3, 4, 5]));
     }
 
     /// Table 1 is a part of Table 3, in nanoseconds for one in place of milliseconds for ten million.

@@ -8,27 +8,15 @@ use super::Cell;
 use super::candidate::Candidate;
 use super::measure::Sample;
 use super::published::{Part, Protocol, Published, PublishedRow, Rate};
+use crate::command::paper::{self, Figure};
 use crate::command::table::table;
 
 /// A table of the paper with our figures.
-#[derive(Clone, Debug, serde::Serialize)]
-pub(super) struct Compared {
-    table: u8,
-    section: String,
-    paper: String,
-    caption: String,
-    unit: String,
-    traffic_unit: Option<String>,
-    note: String,
-    rows: Vec<Row>,
-    ours: Vec<String>,
-    there: String,
-    differences: Vec<String>,
-}
+pub(super) type Compared = paper::Compared<Row>;
 
 /// One figure of the paper with ours.
 #[derive(Clone, Debug, serde::Serialize)]
-struct Row {
+pub(super) struct Row {
     security: String,
     protocol: Protocol,
     part: Part,
@@ -39,18 +27,6 @@ struct Row {
     here: Option<Figure>,
     /// What this program does by default.
     volery: Option<Figure>,
-}
-
-/// A figure of ours.
-#[derive(Clone, Debug, serde::Serialize)]
-struct Figure {
-    median: f64,
-    least: f64,
-    most: f64,
-    /// Ours over the published one.
-    ratio: Option<f64>,
-    /// Fewer correlated OTs were made than were asked for, and the time scaled.
-    extrapolated: bool,
 }
 
 /// Puts our figures beside those of a table, for the links asked for.
@@ -95,19 +71,7 @@ pub(super) fn compare(published: &Published, links: &[Rate], cells: &[Cell]) -> 
             push(Some(*rate), value, figures(&[*rate], what, value));
         }
     }
-    Compared {
-        table: published.table,
-        section: published.section.clone(),
-        paper: published.paper.clone(),
-        caption: published.caption.clone(),
-        unit: published.unit.clone(),
-        traffic_unit: published.traffic_unit.clone(),
-        note: published.note.clone(),
-        rows,
-        ours: published.ours.clone(),
-        there: published.there.clone(),
-        differences: published.differences.clone(),
-    }
+    Compared::new(published, rows)
 }
 
 fn beside(row: &PublishedRow) -> [Option<Candidate>; 2] {
@@ -158,23 +122,9 @@ fn figure(
             values.push(value(sample, part, what)? - less);
         }
     }
-    values.sort_by(f64::total_cmp);
-    let (least, most) = (*values.first()?, *values.last()?);
-    let half = values.len() / 2;
-    let median = if values.len() % 2 == 1 {
-        values[half]
-    } else {
-        f64::midpoint(values[half - 1], values[half])
-    };
-    Some(Figure {
-        median,
-        least,
-        most,
-        ratio: published
-            .filter(|_| median > 0.0)
-            .map(|published| median / published),
-        extrapolated: extrapolated && matches!(what, What::Nanoseconds | What::Milliseconds),
-    })
+    let mut figure = Figure::of(values, published)?;
+    figure.extrapolated = extrapolated && matches!(what, What::Nanoseconds | What::Milliseconds);
+    Some(figure)
 }
 
 fn value(sample: &Sample, part: Part, what: What) -> Option<f64> {
@@ -216,120 +166,66 @@ pub(super) fn plans(cells: &[Cell]) -> Vec<String> {
     lines.into_iter().map(text).collect()
 }
 
-impl Compared {
-    /// Prints the table and what has to be known to read it.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub(super) fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
-        writeln!(
-            out,
-            "Table {} (section {}): {}; {}",
-            self.table, self.section, self.caption, self.unit
-        )?;
-        if self.rows.is_empty() {
-            return writeln!(out, "no column of this table is among the links\n");
-        }
-        let headings = [
-            "security",
-            "protocol",
-            "link",
-            ">published",
-            ">here",
-            ">range",
-            ">ratio",
-            ">volery",
-            ">range",
-            ">ratio",
-        ];
-        let mut last = None;
-        let cells = self.rows.iter().map(|row| {
-            let group = (row.security.clone(), row.protocol, row.part);
-            let first = last.replace(group.clone()).as_ref() != Some(&group);
-            let link = row.link.map(Rate::name);
-            let [here, here_spread, here_ratio] = texts(row.here.as_ref());
-            let [volery, volery_spread, volery_ratio] = texts(row.volery.as_ref());
-            [
-                if first {
-                    row.security.clone()
-                } else {
-                    String::new()
-                },
-                if first {
-                    format!("{}{}", row.protocol.name(), row.part.suffix())
-                } else {
-                    String::new()
-                },
-                link.or(self.traffic_unit.as_deref())
-                    .unwrap_or("-")
-                    .to_owned(),
-                row.published
-                    .map_or("-".to_owned(), |value| value.to_string()),
-                here,
-                here_spread,
-                here_ratio,
-                volery,
-                volery_spread,
-                volery_ratio,
-            ]
-        });
-        writeln!(out, "{}", table(headings, cells))?;
-        if self.rows.iter().any(|row| {
-            [&row.here, &row.volery]
-                .into_iter()
-                .flatten()
-                .any(|figure| figure.extrapolated)
-        }) {
-            writeln!(out, "~ fewer were made and the time scaled")?;
-        }
-        writeln!(out)
+/// Prints a table and what has to be known to read it.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn print(compared: &Compared, out: &mut impl Write) -> std::io::Result<()> {
+    compared.print_title(out)?;
+    if compared.rows.is_empty() {
+        return writeln!(out, "no column of this table is among the links\n");
     }
-}
-
-/// The median, the range and the ratio.
-fn texts(figure: Option<&Figure>) -> [String; 3] {
-    let Some(figure) = figure else {
-        return ["-"; 3].map(str::to_owned);
-    };
-    let mark = if figure.extrapolated { "~" } else { "" };
-    let [median, least, most] = [figure.median, figure.least, figure.most].map(short);
-    [
-        format!("{mark}{median}"),
-        if least == most {
-            String::new()
-        } else {
-            format!("{least}..{most}")
-        },
-        figure
-            .ratio
-            .map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
-    ]
-}
-
-/// About three digits.
-fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+    let headings = [
+        "security",
+        "protocol",
+        "link",
+        ">published",
+        ">here",
+        ">range",
+        ">ratio",
+        ">volery",
+        ">range",
+        ">ratio",
+    ];
+    let mut last = None;
+    let cells = compared.rows.iter().map(|row| {
+        let group = (row.security.clone(), row.protocol, row.part);
+        let first = last.replace(group.clone()).as_ref() != Some(&group);
+        let link = row.link.map(Rate::name);
+        let [here, here_spread, here_ratio] = Figure::texts(row.here.as_ref());
+        let [volery, volery_spread, volery_ratio] = Figure::texts(row.volery.as_ref());
+        [
+            if first {
+                row.security.clone()
+            } else {
+                String::new()
+            },
+            if first {
+                format!("{}{}", row.protocol.name(), row.part.suffix())
+            } else {
+                String::new()
+            },
+            link.or(compared.traffic_unit.as_deref())
+                .unwrap_or("-")
+                .to_owned(),
+            row.published
+                .map_or("-".to_owned(), |value| value.to_string()),
+            here,
+            here_spread,
+            here_ratio,
+            volery,
+            volery_spread,
+            volery_ratio,
+        ]
+    });
+    writeln!(out, "{}", table(headings, cells))?;
+    if compared.rows.iter().any(|row| {
+        [&row.here, &row.volery]
+            .into_iter()
+            .flatten()
+            .any(|figure| figure.extrapolated)
+    }) {
+        writeln!(out, "~ fewer were made and the time scaled")?;
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_as_text() {
-        let figure = Figure {
-            median: 12.34,
-            least: 10.0,
-            most: 14.0,
-            ratio: Some(0.5),
-            extrapolated: true,
-        };
-        assert_eq!(texts(Some(&figure)), ["~12.3", "10.0..14.0", "0.50"]);
-        assert_eq!(texts(None), ["-", "-", "-"]);
-        assert_eq!([0.0, 9.876, 123.4].map(short), ["0.00", "9.88", "123"]);
-    }
+    writeln!(out)
 }
