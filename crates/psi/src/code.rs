@@ -127,7 +127,7 @@ impl Code {
         self.keys[block].encrypt_blocks(out);
         let mask = self.mask(block);
         if mask != Block::ALL_ONES {
-            out.iter_mut().for_each(|out| *out = *out & mask);
+            out.iter_mut().for_each(|out| *out &= mask);
         }
     }
 
@@ -209,8 +209,11 @@ mod tests {
                     assert!(off < 10.0, "{width}: {i} and {j}");
                 }
             }
-            let all = (0..BLOCKS)
-                .map(|block| words[block].iter().fold(Block::ZERO, |all, &word| all | word));
+            let all = (0..BLOCKS).map(|block| {
+                words[block]
+                    .iter()
+                    .fold(Block::ZERO, |all, &word| all | word)
+            });
             let places: u32 = all.map(|all| u128::from(all).count_ones()).sum();
             assert_eq!(places as usize, width, "every place is used, no other");
         }

@@ -127,12 +127,7 @@ impl Sender {
     ///
     /// # Errors
     /// If the channel fails; [`Error::Broken`] if an earlier call did.
-    pub fn extend(
-        &mut self,
-        code: &Code,
-        instances: usize,
-        channel: &mut Channel,
-    ) -> Result<Keys> {
+    pub fn extend(&mut self, code: &Code, instances: usize, channel: &mut Channel) -> Result<Keys> {
         self.extend_watched(code, instances, &mut |_| (), channel)
     }
 
@@ -225,7 +220,7 @@ fn shift(s: &[Block; BLOCKS], code: &Code, inputs: &[Block], out: &mut [Block]) 
             let n = inputs.len();
             for (block, words) in words.iter_mut().enumerate() {
                 code.encode(block, inputs, &mut words[..n]);
-                words.iter_mut().for_each(|word| *word = *word & s[block]);
+                words.iter_mut().for_each(|word| *word &= s[block]);
             }
             code.fold(words.each_ref().map(|words| &words[..n]), out);
         }
@@ -397,7 +392,14 @@ impl LiveReceiver {
             .enumerate()
             .for_each(|(task, ((inputs, message), outputs))| {
                 let done = (task * TASK) as u64;
-                mask_rows(columns, row_blocks + done / 128, code, inputs, message, outputs);
+                mask_rows(
+                    columns,
+                    row_blocks + done / 128,
+                    code,
+                    inputs,
+                    message,
+                    outputs,
+                );
                 hash_rows(code, instance + done, outputs);
             });
     }

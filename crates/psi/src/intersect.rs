@@ -1,0 +1,110 @@
+//! Private set intersection: Figure 3 of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious PRF with
+//! Applications to Private Set Intersection*, CCS 2016.
+//!
+//! ```text
+//! Sender (Alice): X                               Receiver (Bob): Y
+//! 0. to 3. sizes, seed, cuckoo table, OPRF        (module halves)
+//! 4. H_i = F_{h_i(x)}(x | i) for i = 1, 2, 3
+//!    S_j = F_{bins + j}(x) for each place j of the stash
+//!    ------ H_1, H_2, H_3, S_1, .. in pieces ---->
+//!                                                 5. y is common if the output for its instance is in the set
+//!                                                    that belongs to its bin, or to its place in the stash
+//! 6. and the end
+//! ```
+//!
+//! The outputs are cut to `v` bits, so that of all pairs that are compared none is equal by chance but with probability
+//! 2^-40. They go out in pieces of the sender's items, in a secret random order, for each piece set after set: the receiver
+//! looks up a piece while the sender computes the next.
+//!
+//! What a party learns: each the size of the other's set; the receiver which of its items the sender has; with
+//! [`Settings::both`] the sender the same of its own.
+//!
+//! Security: **semi-honest**. A receiver that deviates can learn whether the sender has items of its choice beyond the size
+//! it stated; a sender that deviates can make the result wrong.
+//!
+//! Cost: 3 messages in each direction beside the setup, in `Parameters::row_bytes` and 113 bytes from the receiver,
+//! `Parameters::tag_bytes` and 96 from the sender, and with `both` a bit for each item of the sender.
+
+use volery_channel::Channel;
+
+use crate::error::Result;
+use crate::halves::{Receiver, Sender, Settings, write_cut};
+use crate::items::Items;
+use crate::params::Parameters;
+use crate::watch::Watch;
+
+/// What the sender has at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The sizes, and what followed from them.
+    pub parameters: Parameters,
+    /// With [`Settings::both`] the numbers of its items that are common, ascending.
+    pub common: Option<Vec<usize>>,
+}
+
+/// What the receiver has at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The sizes, and what followed from them.
+    pub parameters: Parameters,
+    /// The numbers of its items that are common, ascending.
+    pub common: Vec<usize>,
+}
+
+impl Sender {
+    /// Lets the receiver learn which of its items are among these. The items are fixed by this call, and different.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`](crate::Error::Duplicate) if two items are equal; if there are too many; if the channel fails,
+    /// or the peer does not follow the protocol.
+    pub fn intersect(
+        self,
+        items: &(impl Items + ?Sized),
+        settings: Settings,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Sent> {
+        let mut half = self.begin(items, 0, settings, watch, channel)?;
+        let parameters = half.parameters.clone();
+        let mut message = Vec::new();
+        half.answer(watch, |_, _, sets, _| {
+            for outputs in sets {
+                message.resize(outputs.len() * parameters.tag, 0);
+                write_cut(outputs, parameters.tag, &mut message);
+                channel.send(&message)?; // step 4
+            }
+            channel.flush()?;
+            Ok(())
+        })?;
+        let common = half.end(settings, watch, channel)?;
+        Ok(Sent { parameters, common })
+    }
+}
+
+impl Receiver {
+    /// Learns which of these items are among the sender's. The items are fixed by this call, and different.
+    ///
+    /// # Errors
+    /// As [`Sender::intersect`].
+    pub fn intersect(
+        self,
+        items: &(impl Items + ?Sized),
+        settings: Settings,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Received> {
+        let mut half = self.begin(items, settings, false, |_| (), watch, channel)?;
+        let parameters = half.parameters.clone();
+        let mut tags = Vec::new();
+        half.listen(watch, |half, first, places| {
+            tags.resize(places * parameters.tag, 0);
+            for set in 0..parameters.sets() {
+                channel.recv(&mut tags)?; // step 4
+                half.look_up(set, first, &tags); // step 5
+            }
+            Ok(())
+        })?;
+        let common = half.end(settings, watch, channel)?;
+        Ok(Received { parameters, common })
+    }
+}

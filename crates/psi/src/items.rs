@@ -1,0 +1,167 @@
+//! The items of a set: byte strings, and the blocks that stand for them.
+//!
+//! An item of any length becomes a block by BLAKE3 under a key that both parties draw after they have fixed their items
+//! (the salt). The two lowest bits of the block are zero: the hash index of the paper's Figure 3 goes there. Two
+//! different items of sets of `n` and `m` items become one block with probability below `(n + m)^2 / 2^127`, at most
+//! 2^-61 for the largest sets.
+
+use rayon::prelude::*;
+use volery_primitives::Block;
+use volery_primitives::cuckoo::FUNCTIONS;
+use volery_primitives::pages::Buffer;
+
+use crate::error::{Error, Result};
+use crate::index::Index;
+
+/// Items hashed by one thread at a time.
+const TASK: usize = 1 << 10;
+
+/// The bits of a block that carry the hash index.
+const INDEX_BITS: u128 = 3;
+
+/// A sequence of byte strings that can be read in any order, by several threads.
+pub trait Items: Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// The item number `index`, counted from 0. Panics if there is none.
+    fn item(&self, index: usize) -> &[u8];
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T: AsRef<[u8]> + Sync> Items for [T] {
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    fn item(&self, index: usize) -> &[u8] {
+        self[index].as_ref()
+    }
+}
+
+impl<T: AsRef<[u8]> + Sync> Items for Vec<T> {
+    fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    fn item(&self, index: usize) -> &[u8] {
+        self[index].as_ref()
+    }
+}
+
+/// The block that stands for an item under a salt; its two lowest bits are zero.
+#[must_use]
+pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
+    let hash = blake3::keyed_hash(salt, item);
+    let (block, _) = hash
+        .as_bytes()
+        .split_first_chunk()
+        .expect("a hash has 32 bytes");
+    Block::new(u128::from_le_bytes(*block) & !INDEX_BITS)
+}
+
+/// The input of the OPRF for the block of an item: with hash index `z`, 1 to 3, in the bins, and 0 in the stash.
+#[inline]
+pub(crate) fn input(digest: Block, z: usize) -> Block {
+    debug_assert!(z as u128 <= INDEX_BITS, "a hash index has two bits");
+    digest | Block::new(z as u128)
+}
+
+/// The hash index that goes with a set of outputs: 1 to 3 for the bins, 0 for the places of the stash.
+pub(crate) const fn hash_index(set: usize) -> usize {
+    if set < FUNCTIONS { set + 1 } else { 0 }
+}
+
+/// The blocks of all items, in their order.
+///
+/// # Errors
+/// [`Error::Duplicate`] if two items are equal.
+pub(crate) fn digests(
+    salt: &[u8; 32],
+    items: &(impl Items + ?Sized),
+    done: &mut dyn FnMut(usize),
+) -> Result<Buffer<Block>> {
+    /// Items between two reports of progress.
+    const PIECE: usize = 1 << 17;
+    let mut out = Buffer::zeroed(items.len());
+    for (piece, out) in out.chunks_mut(PIECE).enumerate() {
+        out.par_chunks_mut(TASK)
+            .enumerate()
+            .for_each(|(task, out)| {
+                let first = piece * PIECE + task * TASK;
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = digest(salt, items.item(first + i));
+                }
+            });
+        done(piece * PIECE + out.len());
+    }
+    match first_duplicate(&out) {
+        Some((first, second)) => Err(Error::Duplicate { first, second }),
+        None => Ok(out),
+    }
+}
+
+/// The numbers of two equal blocks, if there are any.
+fn first_duplicate(digests: &[Block]) -> Option<(usize, usize)> {
+    let mut index = Index::for_items(digests.len());
+    digests.iter().enumerate().find_map(|(i, &digest)| {
+        let equal = |other: usize| digests[other] == digest;
+        let earlier = index.insert(digest.high(), i, equal)?;
+        Some((earlier, i))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use super::*;
+
+    #[test]
+    fn a_digest_is_a_cut_keyed_hash() {
+        let (salt, item) = ([7; 32], vec![b'x'; 10_240]);
+        let hash = blake3::keyed_hash(&salt, &item);
+        let expected: [u8; 16] = hash.as_bytes()[..16].try_into().unwrap();
+        let mut expected = u128::from_le_bytes(expected);
+        expected -= expected % 4;
+        assert_eq!(digest(&salt, &item), Block::new(expected));
+        assert_eq!(input(Block::new(expected), 3), Block::new(expected + 3));
+    }
+
+    #[test]
+    fn the_order_is_kept_whatever_the_number() {
+        for n in [0, 1, 2, TASK - 1, TASK, TASK + 1, 5003] {
+            let items: Vec<_> = (0..n).map(|i| i.to_string()).collect();
+            let mut steps = 0;
+            let out = digests(&[1; 32], &items, &mut |done| steps = done).unwrap();
+            assert_eq!(steps, n);
+            for (item, &out) in items.iter().zip(out.iter()) {
+                assert_eq!(out, digest(&[1; 32], item.as_bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn duplicates_are_found_by_number() {
+        let mut items: Vec<_> = (0..4000).map(|i| i.to_string()).collect();
+        items.push("77".to_owned());
+        let refused = digests(&[1; 32], &items, &mut |_| ()).err().unwrap();
+        assert!(matches!(
+            refused,
+            Error::Duplicate {
+                first: 77,
+                second: 4000
+            }
+        ));
+        assert_eq!(
+            refused.to_string(),
+            "items 77 and 4000 are equal; the items of a set are different"
+        );
+        let twice: [&[u8]; 2] = [b"", b""];
+        assert!(digests(&[1; 32], &twice[..], &mut |_| ()).is_err());
+    }
+}

@@ -1,0 +1,252 @@
+//! The numbers of a run: bins, stash, widths, from the sizes of the two sets.
+
+use std::fmt;
+use std::str::FromStr;
+
+use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
+
+use crate::code::{STATISTICAL, width};
+
+/// The most items of a set.
+pub const MAX_ITEMS: u64 = 1 << 31;
+
+/// How the receiver's items are placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// No stash, and as many bins as [`bins_for`] asks for.
+    #[default]
+    Kkrt,
+    /// 1.2 bins an item and the stash of Table 2 of the paper.
+    KkrtPaper,
+}
+
+impl Variant {
+    /// All of them, the default first.
+    pub const ALL: [Self; 2] = [Self::Kkrt, Self::KkrtPaper];
+
+    /// Its name on the command line and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kkrt => "kkrt",
+            Self::KkrtPaper => "kkrt-paper",
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|variant| variant.name() == name);
+        found.ok_or_else(|| format!("the protocols are {}", names()))
+    }
+}
+
+/// The stash of Table 2: the most items and `s`, for 2^-40 and 1.2 bins an item. Fewer items need a larger stash.
+///
+/// Pinkas, Schneider, Segev, Zohner, *Phasing*, USENIX Security 2015, from experiments.
+const STASH: [(u64, usize); 4] = [
+    ((1 << 12) - 1, 12),
+    ((1 << 16) - 1, 6),
+    ((1 << 20) - 1, 4),
+    ((1 << 24) - 1, 3),
+];
+
+/// `s` from 2^24 items on.
+const SMALLEST_STASH: usize = 2;
+
+/// The numbers of one run. Both parties compute them from the sizes alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// How the receiver's items are placed.
+    pub variant: Variant,
+    /// Items of the sender.
+    pub sender_items: u64,
+    /// Items of the receiver.
+    pub receiver_items: u64,
+    /// Bins of the cuckoo table.
+    pub bins: usize,
+    /// `s`, places in the stash.
+    pub stash: usize,
+    /// `k`, bits of a code word.
+    pub width: usize,
+    /// `v` in bytes: what is sent of each output of the OPRF.
+    pub tag: usize,
+}
+
+impl Parameters {
+    /// The parameters for two set sizes.
+    ///
+    /// # Panics
+    ///
+    /// If a size is above [`MAX_ITEMS`].
+    #[must_use]
+    pub fn new(variant: Variant, sender_items: u64, receiver_items: u64) -> Self {
+        assert!(
+            sender_items.max(receiver_items) <= MAX_ITEMS,
+            "a set is too large"
+        );
+        let items = receiver_items as usize;
+        let (bins, stash) = match variant {
+            Variant::Kkrt => (bins_for(items, STATISTICAL), 0),
+            Variant::KkrtPaper => {
+                let stash = STASH.iter().find(|(most, _)| receiver_items <= *most);
+                let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
+                ((6 * items).div_ceil(5).max(FUNCTIONS), stash)
+            }
+        };
+        let mut parameters = Self {
+            variant,
+            sender_items,
+            receiver_items,
+            bins,
+            stash,
+            width: 0,
+            tag: 0,
+        };
+        parameters.width = width(parameters.evaluations());
+        // The least v with 2^v >= 2^sigma times the pairs that are compared.
+        let pairs = u128::from(sender_items.max(1)) * u128::from(receiver_items.max(1));
+        let bits = STATISTICAL + pairs.next_power_of_two().ilog2();
+        parameters.tag = bits.div_ceil(8) as usize;
+        parameters
+    }
+
+    /// `m`, instances of the OPRF: `1.2n + s` in the paper.
+    #[must_use]
+    pub const fn instances(&self) -> usize {
+        self.bins + self.stash
+    }
+
+    /// The sets `H_1, H_2, H_3, S_1, ..` that the sender makes of its items.
+    #[must_use]
+    pub const fn sets(&self) -> usize {
+        FUNCTIONS + self.stash
+    }
+
+    /// Outputs of the OPRF that the sender computes.
+    #[must_use]
+    pub const fn evaluations(&self) -> u64 {
+        self.sender_items * self.sets() as u64
+    }
+
+    /// Bytes from the receiver to the sender that the sizes make, `k(1.2n + s)` in the paper's Table 5.
+    #[must_use]
+    pub const fn row_bytes(&self) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        (self.instances() * self.width / 8) as u64
+    }
+
+    /// Bytes from the sender to the receiver that the sizes make, `(3 + s)nv` in the paper's Table 5.
+    #[must_use]
+    pub const fn tag_bytes(&self) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        self.evaluations() * self.tag as u64
+    }
+
+    /// The binary logarithm of a bound on the probability that the receiver takes any item for common that is not.
+    #[must_use]
+    pub fn false_positive(&self) -> f64 {
+        let pairs = self.sender_items.max(1) as f64 * self.receiver_items.max(1) as f64;
+        pairs.log2() - 8.0 * self.tag as f64
+    }
+
+    /// Whether a set is empty, so that nothing is left to be done once both know it.
+    #[must_use]
+    pub const fn trivial(&self) -> bool {
+        self.sender_items == 0 || self.receiver_items == 0
+    }
+}
+
+impl fmt::Display for Parameters {
+    /// In words, for reports.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            bins,
+            stash,
+            width,
+            tag,
+            ..
+        } = self;
+        write!(
+            f,
+            "3 hash functions, {bins} bins, stash {stash}, code of {width} bits, outputs of {} bits",
+            8 * tag
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_2_and_table_5() {
+        for (log, stash, k, v) in [
+            (8, 12, 424, 56),
+            (12, 6, 432, 64),
+            (16, 4, 440, 72),
+            (20, 3, 448, 80),
+            (24, 2, 448, 88),
+        ] {
+            let n = 1 << log;
+            let parameters = Parameters::new(Variant::KkrtPaper, n, n);
+            assert_eq!(parameters.stash, stash, "2^{log}");
+            assert_eq!(parameters.width, k, "2^{log}");
+            assert_eq!(8 * parameters.tag, v, "2^{log}");
+            assert_eq!(parameters.bins as u64, (6 * n).div_ceil(5));
+            let bytes = k as u64 * parameters.instances() as u64 / 8
+                + (3 + stash as u64) * n * v as u64 / 8;
+            assert_eq!(parameters.row_bytes() + parameters.tag_bytes(), bytes);
+        }
+    }
+
+    #[test]
+    fn the_default_has_no_stash_and_more_bins() {
+        for n in [1, 2, 3, 100, 1 << 12, 1 << 20, 1 << 24, MAX_ITEMS] {
+            let ours = Parameters::new(Variant::Kkrt, n, n);
+            assert_eq!((ours.stash, ours.sets()), (0, 3));
+            assert_eq!(ours.bins, bins_for(n as usize, 40));
+        }
+        let ours = Parameters::new(Variant::Kkrt, 1 << 20, 1 << 20);
+        assert_eq!((ours.bins, ours.width, ours.tag), (1_380_626, 440, 10));
+    }
+
+    #[test]
+    fn false_positives_are_rare_and_tags_not_longer_than_needed() {
+        for sender in [0, 1, 2, 3, 255, 256, 257, 1000, 1 << 20, MAX_ITEMS] {
+            for receiver in [0, 1, 5, 1 << 10, (1 << 24) + 1, MAX_ITEMS] {
+                for variant in Variant::ALL {
+                    let parameters = Parameters::new(variant, sender, receiver);
+                    assert!(parameters.false_positive() <= -40.0, "{sender} {receiver}");
+                    assert!(parameters.false_positive() > -48.0, "{sender} {receiver}");
+                    assert!(parameters.tag <= 13 && parameters.instances() > 0);
+                    assert_eq!(parameters.trivial(), sender == 0 || receiver == 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names() {
+        for variant in Variant::ALL {
+            assert_eq!(variant.name().parse(), Ok(variant));
+        }
+        assert_eq!(
+            "ecdh".parse::<Variant>(),
+            Err("the protocols are kkrt, kkrt-paper".to_owned())
+        );
+    }
+}

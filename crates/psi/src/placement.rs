@@ -1,0 +1,157 @@
+//! What the receiver computes: where its items lie, and which of the sender's outputs are its own. Nothing here talks.
+
+use rayon::prelude::*;
+use volery_primitives::Block;
+use volery_primitives::cuckoo::{FUNCTIONS, Full, Hasher, Table};
+use volery_primitives::pages::Buffer;
+
+use crate::agree::Agreement;
+use crate::error::{Error, Result};
+use crate::index::{Index, LANES};
+use crate::items::{hash_index, input};
+use crate::params::Parameters;
+
+/// Tables that are tried, each with new hash functions.
+pub(crate) const ATTEMPTS: u8 = 8;
+
+/// Outputs that one thread looks up at a time.
+const TASK: usize = 1 << 10;
+
+/// Step 2: every item in a bin or in the stash.
+pub(crate) struct Placement {
+    table: Table,
+    /// Numbers of the items in the stash.
+    stash: Vec<usize>,
+    /// The hash functions that did it, by number.
+    pub(crate) attempt: u8,
+}
+
+impl Placement {
+    /// Places all items, with other hash functions if those before left too many over.
+    ///
+    /// # Errors
+    /// [`Error::Unplaced`] if none of them would do.
+    pub(crate) fn find(
+        agreement: &Agreement,
+        parameters: &Parameters,
+        digests: &[Block],
+    ) -> Result<Self> {
+        for attempt in 0..ATTEMPTS {
+            let hasher = Hasher::new(agreement.cuckoo(attempt), parameters.bins);
+            let (table, stash) = match Table::build(&hasher, digests) {
+                Ok(table) => (table, Vec::new()),
+                Err(Full { unplaced, table }) => (table, unplaced),
+            };
+            if stash.len() <= parameters.stash {
+                return Ok(Self {
+                    table,
+                    stash,
+                    attempt,
+                });
+            }
+        }
+        Err(Error::Unplaced {
+            attempts: ATTEMPTS.into(),
+        })
+    }
+
+    /// The item at an instance of the OPRF, and the set of outputs in which to look for it.
+    pub(crate) fn item(&self, instance: usize) -> Option<(usize, usize)> {
+        let bins = self.table.bin_count();
+        if instance >= bins {
+            let place = instance - bins;
+            let item = *self.stash.get(place)?;
+            return Some((item, FUNCTIONS + place));
+        }
+        Some((self.table.bin(instance)?, self.table.function(instance)?))
+    }
+
+    /// The inputs of the OPRF for the instances from `first` on: `y | z(y)` in a bin, `y` in the stash, zero in an empty
+    /// place. (The sender never asks a bin for an input whose hash index is 0.)
+    pub(crate) fn inputs(&self, digests: &[Block], first: usize, out: &mut [Block]) {
+        for (instance, out) in (first..).zip(out) {
+            *out = match self.item(instance) {
+                Some((item, set)) => input(digests[item], hash_index(set)),
+                None => Block::ZERO,
+            };
+        }
+    }
+}
+
+/// The receiver's outputs of the OPRF, to be found among the sender's.
+pub(crate) struct Own {
+    /// What the sender sends of the output of each instance, if it has the same item.
+    tags: Buffer<Block>,
+    /// The instances by the first bits of their tags, for each of the sets.
+    sets: Vec<Index>,
+    tag_bytes: usize,
+}
+
+impl Own {
+    pub(crate) fn new(placement: &Placement, parameters: &Parameters) -> Self {
+        let mut sizes = vec![0; parameters.sets()];
+        for (_, set) in (0..parameters.instances()).filter_map(|i| placement.item(i)) {
+            sizes[set] += 1;
+        }
+        Self {
+            tags: Buffer::zeroed(parameters.instances()),
+            sets: sizes.into_iter().map(Index::for_items).collect(),
+            tag_bytes: parameters.tag,
+        }
+    }
+
+    /// Takes the tags of the instances from `first` on, given as the blocks they begin.
+    pub(crate) fn take(&mut self, placement: &Placement, first: usize, outputs: &[Block]) {
+        for (instance, &output) in (first..).zip(outputs) {
+            if let Some((_, set)) = placement.item(instance) {
+                let tag = cut(output, self.tag_bytes);
+                self.tags[instance] = tag;
+                // Two items whose tags are equal are both kept.
+                self.sets[set].insert(tag.low(), instance, |_| false);
+            }
+        }
+    }
+
+    /// Step 5: the places of `tags`, `tag` bytes each, that are this party's in set `set`, with the instances they
+    /// belong to.
+    pub(crate) fn find(&self, set: usize, tags: &[u8]) -> Vec<(usize, usize)> {
+        tags.par_chunks(TASK * self.tag_bytes)
+            .enumerate()
+            .flat_map_iter(|(task, tags)| {
+                let mut found = Vec::new();
+                for (lane, tags) in tags.chunks(LANES * self.tag_bytes).enumerate() {
+                    self.find_some(&self.sets[set], tags, |place, instance| {
+                        found.push((task * TASK + lane * LANES + place, instance));
+                    });
+                }
+                found
+            })
+            .collect()
+    }
+
+    /// [`Own::find`] for at most [`LANES`] tags.
+    fn find_some(&self, set: &Index, tags: &[u8], mut found: impl FnMut(usize, usize)) {
+        let (mut blocks, mut hashes) = ([Block::ZERO; LANES], [0; LANES]);
+        let mut slots = [0; LANES];
+        let n = tags.len() / self.tag_bytes;
+        let lanes = blocks.iter_mut().zip(&mut hashes);
+        for ((block, hash), tag) in lanes.zip(tags.chunks_exact(self.tag_bytes)) {
+            let mut bytes = [0; 16];
+            bytes[..tag.len()].copy_from_slice(tag);
+            *block = Block::from_bytes(bytes);
+            *hash = block.low();
+        }
+        set.prepare(&hashes[..n], &mut slots);
+        for (place, &block) in blocks[..n].iter().enumerate() {
+            let equal = |instance: usize| self.tags[instance] == block;
+            if let Some(instance) = set.find(hashes[place], slots[place], equal) {
+                found(place, instance);
+            }
+        }
+    }
+}
+
+/// The first bytes of a block, and zeros.
+pub(crate) fn cut(block: Block, bytes: usize) -> Block {
+    block & Block::new(u128::MAX >> (128 - 8 * bytes))
+}
