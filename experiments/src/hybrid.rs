@@ -8,12 +8,19 @@
 //! `l'` has begun, [`Cost::Whole`]. Of the rows of Table 1 that changes one: at 2^20 items of 32 bits the table has PSSZ ahead
 //! with 384 bits to 448, while whole OTs take 512, and Tables 3 and 5 show BaRK-OPRF ahead.
 
+use volery_channel::{Channel, SessionId};
+use volery_primitives::{Block, prg::Prg};
+use volery_psi::{Parameters, Result, Settings, Variant};
+
+use crate::Sizes;
+use crate::pssz::{self, HashIndex};
+
 /// A protocol to pick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// [`pssz`](crate::pssz).
     Pssz,
-    /// BaRK-OPRF.
+    /// BaRK-OPRF, of `volery-psi`.
     Bark,
 }
 
@@ -48,9 +55,138 @@ pub fn choose(items: usize, bits: u32, width: usize, cost: Cost) -> Choice {
     }
 }
 
+/// What both parties settle beforehand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// To be run by PSSZ.
+    Pssz(pssz::Plan),
+    /// To be run by BaRK-OPRF, with the settings of `volery-psi`.
+    Bark(Settings),
+}
+
+impl Plan {
+    /// The plan for sets of these sizes, of items below 2^`item_bits`, with the cheaper protocol for as many items as the
+    /// receiver has; `variant` says how BaRK-OPRF would run, `index` how PSSZ would.
+    ///
+    /// # Panics
+    /// As [`pssz::Plan::new`].
+    #[must_use]
+    pub fn new(
+        sizes: Sizes,
+        item_bits: u32,
+        cost: Cost,
+        variant: Variant,
+        index: HashIndex,
+    ) -> Self {
+        let parameters = Parameters::new(variant, sizes.sender as u64, sizes.receiver as u64);
+        match choose(sizes.receiver, item_bits, parameters.width, cost) {
+            Choice::Pssz => Self::Pssz(pssz::Plan::new(sizes, item_bits, index)),
+            Choice::Bark => Self::Bark(Settings {
+                variant,
+                both: false,
+            }),
+        }
+    }
+}
+
+/// The party whose set stays hidden but for what is common.
+pub enum Sender {
+    /// Running PSSZ.
+    Pssz(Box<pssz::Sender>, pssz::Plan),
+    /// Running BaRK-OPRF.
+    Bark(Box<volery_psi::Sender>, Settings),
+}
+
+impl Sender {
+    /// What can be done before the items are known.
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
+        Ok(match plan {
+            Plan::Pssz(plan) => {
+                let sender = pssz::Sender::setup(session, rng, channel)?;
+                Self::Pssz(Box::new(sender), plan.clone())
+            }
+            Plan::Bark(settings) => {
+                let sender = volery_psi::Sender::setup(session, rng, channel)?;
+                Self::Bark(Box::new(sender), *settings)
+            }
+        })
+    }
+
+    /// Lets the receiver find the common items.
+    ///
+    /// # Panics
+    /// As [`pssz::Sender::run`].
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    pub fn run(self, items: &[Block], channel: &mut Channel) -> Result<()> {
+        match self {
+            Self::Pssz(mut sender, plan) => sender.run(items, &plan, channel)?,
+            Self::Bark(sender, settings) => {
+                sender.intersect(&bytes(items), settings, &mut (), channel)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The party that learns which of its items are common.
+pub enum Receiver {
+    /// Running PSSZ.
+    Pssz(Box<pssz::Receiver>, pssz::Plan),
+    /// Running BaRK-OPRF.
+    Bark(Box<volery_psi::Receiver>, Settings),
+}
+
+impl Receiver {
+    /// What can be done before the items are known, as the peer of [`Sender::setup`].
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    pub fn setup(plan: &Plan, session: SessionId, rng: Prg, channel: &mut Channel) -> Result<Self> {
+        Ok(match plan {
+            Plan::Pssz(plan) => {
+                let receiver = pssz::Receiver::setup(session, rng, channel)?;
+                Self::Pssz(Box::new(receiver), plan.clone())
+            }
+            Plan::Bark(settings) => {
+                let receiver = volery_psi::Receiver::setup(session, rng, channel)?;
+                Self::Bark(Box::new(receiver), *settings)
+            }
+        })
+    }
+
+    /// Finds the common items: their numbers, ascending.
+    ///
+    /// # Panics
+    /// As [`pssz::Receiver::run`].
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    pub fn run(self, items: &[Block], channel: &mut Channel) -> Result<Vec<usize>> {
+        match self {
+            Self::Pssz(mut receiver, plan) => Ok(receiver.run(items, &plan, channel)?),
+            Self::Bark(receiver, settings) => {
+                let received = receiver.intersect(&bytes(items), settings, &mut (), channel)?;
+                Ok(received.common)
+            }
+        }
+    }
+}
+
+/// The items as BaRK-OPRF takes them.
+fn bytes(items: &[Block]) -> Vec<[u8; 16]> {
+    items.iter().map(|item| item.to_bytes()).collect()
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
+    use crate::cases::cases;
 
     /// Every row of Table 1: set size, item length, the printed costs of PSSZ and of BaRK-OPRF.
     const TABLE_1: [(u32, u32, f64, usize); 15] = [
@@ -102,8 +238,6 @@ mod tests {
 
     #[test]
     fn whole_ots_are_those_that_run() {
-        use crate::Sizes;
-        use crate::pssz::{HashIndex, Plan};
         for (log, bits, ..) in TABLE_1 {
             // Items that are not shortened first.
             if bits == 32 {
@@ -111,7 +245,7 @@ mod tests {
                     sender: 1 << log,
                     receiver: 1 << log,
                 };
-                let plan = Plan::new(sizes, bits, HashIndex::Hashed);
+                let plan = pssz::Plan::new(sizes, bits, HashIndex::Hashed);
                 let whole = pssz_bits(1 << log, bits, Cost::Whole);
                 assert!((whole - 256.0 * plan.bin_ots() as f64).abs() < 1e-9);
             }
@@ -124,5 +258,41 @@ mod tests {
         assert_eq!(choose(1 << 20, 8, 448, Cost::Fractional), Choice::Pssz);
         assert_eq!(choose(1 << 20, 8, 448, Cost::Whole), Choice::Pssz);
         assert_eq!(choose(1 << 20, 34, 448, Cost::Fractional), Choice::Bark);
+    }
+
+    /// The code's width as `volery-psi` computes it is that of Table 1.
+    #[test]
+    fn widths_are_those_of_the_table() {
+        for (log, _, _, width) in TABLE_1 {
+            let parameters = Parameters::new(Variant::KkrtPaper, 1 << log, 1 << log);
+            assert_eq!(parameters.width, width);
+        }
+    }
+
+    #[test]
+    fn both_protocols_give_the_intersection() {
+        let session = SessionId::from_bytes([4; 32]);
+        let mut picked = [false; 2];
+        // Fifteen bits are few enough for PSSZ where there are many items.
+        for (bits, variant) in [(15, Variant::Kkrt), (64, Variant::KkrtPaper)] {
+            for case in cases(bits) {
+                let index = HashIndex::Chosen;
+                let plan = &Plan::new(case.sizes(), bits, Cost::Whole, variant, index);
+                picked[usize::from(matches!(plan, Plan::Bark(_)))] = true;
+                let (sent, received) = volery_channel::run_two_parties(
+                    |channel| {
+                        let rng = Prg::new(Block::new(1));
+                        Sender::setup(plan, session, rng, channel)?.run(&case.sender, channel)
+                    },
+                    |channel| {
+                        let rng = Prg::new(Block::new(2));
+                        Receiver::setup(plan, session, rng, channel)?.run(&case.receiver, channel)
+                    },
+                );
+                sent.unwrap();
+                assert_eq!(received.unwrap(), case.common(), "{}", case.name);
+            }
+        }
+        assert_eq!(picked, [true, true]);
     }
 }
