@@ -1,0 +1,158 @@
+//! Which rows become items: every row with a key, once.
+
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
+
+use crate::error::Problem;
+use crate::key::{self, Cell, KeyType, Outcome};
+use crate::records::{Counts, Duplicates, EmptyKeys, Reading};
+use crate::strings::ByteStrings;
+
+/// The most rows a file may have: items are counted in 32 bits.
+const MOST_ROWS: u64 = u32::MAX as u64;
+
+/// Takes the rows of a file one by one and keeps the keys.
+///
+/// A key is built at the end of the arena of kept keys and taken back if its row is left out, so there is no second copy.
+/// The table of keys holds indices into the arena, hashed with a key drawn for this run.
+pub(crate) struct Collector {
+    duplicates: Duplicates,
+    empty_keys: EmptyKeys,
+    /// The names of the key columns, for messages, and their types.
+    names: Vec<String>,
+    types: Vec<KeyType>,
+    keys: ByteStrings,
+    values: Option<ByteStrings>,
+    /// The row of each item, from the first time that it is not simply the next row.
+    rows: Option<Vec<u32>>,
+    counts: Counts,
+    table: HashTable<u32>,
+    hasher: RandomState,
+}
+
+/// What a file was found to hold.
+pub(crate) struct Collected {
+    pub(crate) keys: ByteStrings,
+    pub(crate) values: Option<ByteStrings>,
+    pub(crate) rows: Option<Vec<u32>>,
+    pub(crate) counts: Counts,
+}
+
+impl Collector {
+    pub(crate) fn new(reading: &Reading, names: Vec<String>, types: Vec<KeyType>) -> Self {
+        Self {
+            duplicates: reading.duplicates,
+            empty_keys: reading.empty_keys,
+            names,
+            types,
+            keys: ByteStrings::default(),
+            values: reading.value.is_some().then(ByteStrings::default),
+            rows: None,
+            counts: Counts::default(),
+            table: HashTable::new(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// The next row: the cells of its key columns, null where there is none. Returns whether the row was kept; then, if
+    /// there is a value column, [`value`](Self::value) must follow.
+    pub(crate) fn row<'a>(
+        &mut self,
+        cells: impl Iterator<Item = Option<Cell<'a>>>,
+    ) -> Result<bool, Problem> {
+        self.counts.rows += 1;
+        let row = self.counts.rows;
+        if row > MOST_ROWS {
+            return Err(Problem::TooManyRows { limit: MOST_ROWS });
+        }
+        match (
+            key::append_all(cells, &self.types, self.keys.open()),
+            self.empty_keys,
+        ) {
+            (Outcome::Whole, _) => {}
+            (Outcome::Empty(_), EmptyKeys::Skip) => {
+                self.counts.empty += 1;
+                self.leave_out();
+                return Ok(false);
+            }
+            (Outcome::Empty(column), EmptyKeys::Error) => {
+                let column = self.names[column].clone();
+                return Err(Problem::EmptyKey { row, column });
+            }
+            (Outcome::Unreadable(column), _) => {
+                return Err(Problem::Unreadable {
+                    row,
+                    column: self.names[column].clone(),
+                    wanted: self.types[column],
+                });
+            }
+        }
+        let (keys, key) = (&self.keys, self.keys.opened());
+        let hash = self.hasher.hash_one(key);
+        if let Some(&first) = self.table.find(hash, |&i| keys.get(i as usize) == key) {
+            return match self.duplicates {
+                Duplicates::Error => Err(Problem::DuplicateKey {
+                    first: self.row_of(first as usize),
+                    second: row,
+                }),
+                Duplicates::Dedup => {
+                    self.counts.duplicates += 1;
+                    self.leave_out();
+                    Ok(false)
+                }
+            };
+        }
+        let item = self.keys.len() as u32;
+        self.table
+            .insert_unique(hash, item, |&i| self.hasher.hash_one(keys.get(i as usize)));
+        self.keys.commit();
+        if let Some(rows) = &mut self.rows {
+            rows.push(row as u32);
+        }
+        self.counts.kept += 1;
+        Ok(true)
+    }
+
+    /// The value of the row that was just kept.
+    ///
+    /// # Panics
+    /// If there is no value column.
+    pub(crate) fn value(&mut self, value: &[u8], limit: u64) -> Result<(), Problem> {
+        let found = value.len() as u64;
+        if found > limit {
+            let row = self.counts.rows;
+            return Err(Problem::ValueTooLong { row, found, limit });
+        }
+        let values = self.values.as_mut();
+        values.expect("asked for a value column").push(value);
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Collected {
+        // The table goes first, so that shrinking does not come on top of it.
+        drop(self.table);
+        self.keys.shrink();
+        if let Some(values) = &mut self.values {
+            values.shrink();
+        }
+        Collected {
+            keys: self.keys,
+            values: self.values,
+            rows: self.rows,
+            counts: self.counts,
+        }
+    }
+
+    fn leave_out(&mut self) {
+        self.keys.roll_back();
+        let kept = self.counts.kept as u32;
+        self.rows.get_or_insert_with(|| (1..=kept).collect());
+    }
+
+    fn row_of(&self, item: usize) -> u64 {
+        self.rows
+            .as_ref()
+            .map_or(item as u64 + 1, |rows| rows[item].into())
+    }
+}
