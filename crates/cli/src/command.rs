@@ -6,6 +6,7 @@ mod cot;
 mod demo;
 mod ferret;
 mod files;
+mod kkrt;
 mod options;
 mod paper;
 mod params;

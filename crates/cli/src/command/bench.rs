@@ -36,6 +36,7 @@ enum Action {
     /// Measure: two threads in this process, TCP between them
     Run(RunArguments),
     Ferret(super::ferret::Arguments),
+    Kkrt(super::kkrt::Arguments),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -141,6 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Action::List => print_list(),
         Action::Run(arguments) => measure_all(arguments),
         Action::Ferret(arguments) => super::ferret::run(arguments),
+        Action::Kkrt(arguments) => super::kkrt::run(arguments),
     }
 }
 
