@@ -10,13 +10,22 @@
 //! 2.  <----------------- u_i ----------------------
 //! 3.  q_i = G(K_i) + s_i*u_i, so that row j is
 //!     q_j = t_j + C(c_j)*s
-//! 4.  m_jc = H(j, q_j + C(c)*s) for any c           m_j = H(j, t_j), which is m_jc for its own choice
+//! 4.  m_jc = H(j, L(q_j) + L(C(c)*s)) for any c     m_j = H(j, L(t_j)), which is m_jc for its own choice
 //! ```
 //!
 //! The base OTs are 256 random OTs from [`iknp`], which in turn extends 128.
 //!
-//! `H` is BLAKE3 under a key of the session; `j` counts the OTs of the object and never repeats. Bit 0 of every code word
-//! is zero, so column 0 tells nothing and costs a 256th of the traffic; the paper counts 256 columns, and so do we.
+//! A row is hashed as `volery-psi` hashes it, so that the two protocols differ in nothing but the code and what it is used
+//! for: `L` folds a row to a block, `L(r) = w_1*r_1 + w_2*r_2` over GF(2^128) with public random weights, and `H(j, y) =
+//! AES_{h+j}(y) + y`. `j` counts the OTs of the object and never repeats. (The paper has a random oracle of the row. Why
+//! folding loses at most a bit where two code words differ in 128 places is said in `volery_psi::oprf`.) As `L` is linear,
+//! the 256 blocks `L(C(c)*s)` are computed once.
+//!
+//! Bit 0 of every code word is zero, so column 0 tells nothing and costs a 256th of the traffic; the paper counts 256
+//! columns, and so do we.
+//!
+//! The sender looks up `L(C(c)*s)` by its own `c`, whose bytes come from its items: memory accesses follow the items, as in
+//! cuckoo hashing.
 //!
 //! Security: semi-honest. The receiver would have to guess the 128 bits of `s` where two code words differ. A malicious
 //! receiver may send columns that belong to no code word and learn bits of `s`: there is no check.
@@ -26,7 +35,8 @@
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_ot::{flavour, iknp};
-use volery_primitives::aes::Aes128;
+use volery_primitives::aes::{Aes128, rekeyed};
+use volery_primitives::clmul::gf128_combine;
 use volery_primitives::ro::RandomOracle;
 use volery_primitives::transpose::transpose_128;
 use volery_primitives::{Block, bits, prg::Prg};
@@ -57,6 +67,8 @@ pub struct Sender {
     columns: Vec<Aes128>,
     progress: Progress,
     hash: RowHash,
+    /// `L(C(c)*s)` for each choice `c`.
+    shifts: Zeroizing<Vec<Block>>,
 }
 
 impl Sender {
@@ -70,11 +82,13 @@ impl Sender {
         let mut keys = Zeroizing::new(vec![Block::ZERO; WIDTH]);
         let s_bytes = Block::as_bytes_mut(&mut s[..]);
         flavour::Receiver::new(source, session).random(s_bytes, &mut keys, channel)?;
+        let hash = RowHash::new(session);
         Ok(Self {
+            shifts: hash.shifts(&s),
             s,
             columns: keys.iter().map(|&key| Aes128::new(key)).collect(),
             progress: Progress::default(),
-            hash: RowHash::new(session),
+            hash,
         })
     }
 
@@ -89,21 +103,21 @@ impl Sender {
         let q = self.columns_of_sender(first_block, u); // step 3
         Ok(Batch {
             first,
-            rows: rows(&q, count),
+            folded: self.hash.folded_rows(&q, count),
         })
     }
 
-    /// Step 4: the message of OT `index` of the batch that belongs to `choice`.
+    /// Step 4: for each OT of the batch, by its index, and choice the message that belongs to it.
     ///
     /// # Panics
-    /// If the batch has no such OT.
-    #[inline]
-    #[must_use]
-    pub fn message(&self, batch: &Batch, index: usize, choice: u8) -> Block {
-        let [low, high] = code_word(choice);
-        let [q_low, q_high] = batch.rows[index];
-        let row = [q_low ^ (low & self.s[0]), q_high ^ (high & self.s[1])];
-        self.hash.hash(batch.first + index as u64, row)
+    /// If the lengths differ, or the batch has no such OT.
+    pub fn messages(&self, batch: &Batch, of: &[(u32, u8)], messages: &mut [Block]) {
+        assert_eq!(of.len(), messages.len(), "one message for each choice");
+        for (&(index, choice), message) in of.iter().zip(messages.iter_mut()) {
+            *message = batch.folded[index as usize] ^ self.shifts[usize::from(choice)];
+        }
+        let numbers = of.iter().map(|&(index, _)| batch.first + u64::from(index));
+        self.hash.hash(numbers, messages);
     }
 
     /// Step 3: the columns `q_i` in place of the `u_i`.
@@ -134,14 +148,15 @@ impl Sender {
 pub struct Batch {
     /// Number of the first of them.
     first: u64,
-    rows: Zeroizing<Vec<Row>>,
+    /// `L(q_j)`.
+    folded: Zeroizing<Vec<Block>>,
 }
 
 impl Batch {
     /// How many OTs.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.rows.len()
+        self.folded.len()
     }
 }
 
@@ -187,10 +202,8 @@ impl Receiver {
         let (t, u) = self.columns_of_receiver(first_block, choices); // step 1
         channel.send_blocks(&u)?; // step 2
         channel.flush()?;
-        let rows = rows(&t, choices.len());
-        for ((message, &row), j) in messages.iter_mut().zip(rows.iter()).zip(first..) {
-            *message = self.hash.hash(j, row); // step 4
-        }
+        messages.copy_from_slice(&self.hash.folded_rows(&t, choices.len()));
+        self.hash.hash(first.., messages); // step 4
         Ok(())
     }
 
@@ -285,38 +298,78 @@ fn bit_planes(choices: &[u8], blocks: usize) -> Zeroizing<Vec<Block>> {
     planes
 }
 
-/// The first `count` rows of a matrix given by its 256 columns.
-fn rows(columns: &[Block], count: usize) -> Zeroizing<Vec<Row>> {
+/// The rows of a matrix given by its 256 columns, in two halves: the first 128 bits of all rows, then the others.
+fn rows(columns: &[Block]) -> Zeroizing<Vec<Block>> {
+    let mut out = Zeroizing::new(vec![Block::ZERO; columns.len()]);
+    if columns.is_empty() {
+        return out;
+    }
     let half = columns.len() / 2;
-    let mut out = Zeroizing::new(vec![[Block::ZERO; 2]; count]);
-    let mut transposed = Zeroizing::new(vec![Block::ZERO; half]);
-    for (side, columns) in [&columns[..half], &columns[half..]].into_iter().enumerate() {
-        transpose_128(columns, &mut transposed);
-        for (row, &block) in out.iter_mut().zip(transposed.iter()) {
-            row[side] = block;
-        }
+    for (columns, out) in columns.chunks(half).zip(out.chunks_mut(half)) {
+        transpose_128(columns, out);
     }
     out
 }
 
-/// `H` of step 4.
-struct RowHash([u8; 32]);
+/// `L` and `H` of step 4.
+struct RowHash {
+    weights: [Block; 2],
+    key: Block,
+}
 
 impl RowHash {
     fn new(session: SessionId) -> Self {
-        let mut oracle = RandomOracle::new("volery experiments kk13: key of the row hash");
-        oracle.absorb(session.as_bytes());
-        Self(oracle.finish32())
+        let mut drawn = [Block::ZERO; 3];
+        RandomOracle::new("volery experiments kk13: row hash")
+            .absorb(session.as_bytes())
+            .finish_into(Block::as_bytes_mut(&mut drawn));
+        let [first, second, key] = drawn;
+        Self {
+            weights: [first, second],
+            key,
+        }
     }
 
-    #[inline]
-    fn hash(&self, j: u64, row: Row) -> Block {
-        let mut input = [0; 40];
-        input[..8].copy_from_slice(&j.to_le_bytes());
-        input[8..].copy_from_slice(Block::as_bytes(&row));
-        let mut out = [0; 16];
-        out.copy_from_slice(&blake3::keyed_hash(&self.0, &input).as_bytes()[..16]);
-        Block::from_bytes(out)
+    /// `L(C(c)*s)` for each choice `c`.
+    fn shifts(&self, s: &Row) -> Zeroizing<Vec<Block>> {
+        let mut halves = [(); 2].map(|()| Zeroizing::new(vec![Block::ZERO; 256]));
+        for choice in 0..=255 {
+            let word = code_word(choice);
+            for (side, half) in halves.iter_mut().enumerate() {
+                half[usize::from(choice)] = word[side] & s[side];
+            }
+        }
+        let mut out = Zeroizing::new(vec![Block::ZERO; 256]);
+        gf128_combine([&halves[0], &halves[1]], self.weights, &mut out);
+        out
+    }
+
+    /// `L` of the first `count` rows of a matrix given by its columns.
+    fn folded_rows(&self, columns: &[Block], count: usize) -> Zeroizing<Vec<Block>> {
+        let rows = rows(columns);
+        let (first, second) = rows.split_at(rows.len() / 2);
+        let mut out = Zeroizing::new(vec![Block::ZERO; count]);
+        gf128_combine([&first[..count], &second[..count]], self.weights, &mut out);
+        out
+    }
+
+    /// `H(j, y)` for the numbers `j`, in place of the `y`.
+    fn hash(&self, numbers: impl Iterator<Item = u64>, y: &mut [Block]) {
+        hash_under(self.key, numbers, y);
+    }
+}
+
+/// `AES_{h+j}(y) + y` for the numbers `j`, in place of the `y`.
+pub(crate) fn hash_under(h: Block, mut numbers: impl Iterator<Item = u64>, y: &mut [Block]) {
+    /// Keys that are computed at a time.
+    const LANES: usize = 64;
+    let mut keys = [Block::ZERO; LANES];
+    for y in y.chunks_mut(LANES) {
+        let keys = &mut keys[..y.len()];
+        for (key, number) in keys.iter_mut().zip(numbers.by_ref()) {
+            *key = h ^ Block::new(u128::from(number));
+        }
+        rekeyed(keys, y);
     }
 }
 
@@ -366,10 +419,11 @@ mod tests {
         for count in [0, 1, 2, 127, 128, 129, 257] {
             let mut choices = vec![0; count];
             Prg::new(Block::ONE).fill_bytes(&mut choices);
-            let rows = rows(&code_columns(&choices), count);
-            assert_eq!(rows.len(), count);
-            for (row, &choice) in rows.iter().zip(&choices) {
-                assert_eq!(*row, code_word(choice));
+            let rows = rows(&code_columns(&choices));
+            let (first, second) = rows.split_at(rows.len() / 2);
+            assert!(first.len() >= count);
+            for ((first, second), &choice) in first.iter().zip(second).zip(&choices) {
+                assert_eq!([*first, *second], code_word(choice));
             }
         }
     }
@@ -390,16 +444,11 @@ mod tests {
                 for count in counts {
                     let batch = sender.extend(count, channel)?;
                     assert_eq!(batch.count(), count);
-                    for index in 0..count {
-                        all.push([0; 256].map({
-                            let mut choice = 0u8;
-                            let (sender, batch) = (&sender, &batch);
-                            move |_: u8| {
-                                let message = sender.message(batch, index, choice);
-                                choice = choice.wrapping_add(1);
-                                message
-                            }
-                        }));
+                    for index in 0..count as u32 {
+                        let of: Vec<_> = (0..=255).map(|choice| (index, choice)).collect();
+                        let mut messages = vec![Block::ZERO; 256];
+                        sender.messages(&batch, &of, &mut messages);
+                        all.push(messages);
                     }
                 }
                 Ok(all)

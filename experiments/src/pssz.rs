@@ -2,7 +2,8 @@
 //!
 //! Pinkas, Schneider, Segev, Zohner, *Phasing: Private Set Intersection using Permutation-based Hashing*, USENIX Security
 //! 2015, as BaRK-OPRF (CCS 2016) sums it up in sections 5.1 and 5.2 and measures it. `F_p` is the function of bin `p`:
-//! `F_p(c, z) = H(p, z, sum of the messages that the bytes of c choose)`, one OT for each byte.
+//! `F_p(c, z) = H(p, z, sum of the messages that the bytes of c choose)`, one OT for each byte. `H` is AES under a key for each
+//! `p` and `z`, with feed-forward, as in `kk13`; the messages it hashes are random blocks.
 //!
 //! ```text
 //! Sender: X                                       Receiver: Y
@@ -53,12 +54,12 @@ use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, prg::Prg};
 
 use crate::kk13;
-use crate::matching::{Matcher, Shuffled, cut, recv_values};
+use crate::matching::{Matcher, Shuffled, recv_values};
 use phasing::{Buckets, Phased, Phasing};
 pub use plan::{HashIndex, Plan, published_bytes, stash_size};
 
-/// Bins whose OTs are made at a time; a multiple of 128.
-const BATCH: usize = 1 << 11;
+/// About how many OTs are made at a time: their matrix and all that is computed from it fit into a level-2 cache.
+const BATCH: usize = 1 << 12;
 
 /// In the place of the index of a hash function, in the stash.
 const STASH: usize = FUNCTIONS;
@@ -66,7 +67,7 @@ const STASH: usize = FUNCTIONS;
 /// The party whose set stays hidden but for what is common.
 pub struct Sender {
     ot: kk13::Sender,
-    key: OutputKey,
+    hash: OutputHash,
     rng: Prg,
 }
 
@@ -78,7 +79,7 @@ impl Sender {
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         Ok(Self {
             ot: kk13::Sender::setup(session, rng.fork("OTs"), channel)?,
-            key: OutputKey::new(session),
+            hash: OutputHash::new(session),
             rng,
         })
     }
@@ -95,11 +96,11 @@ impl Sender {
         if plan.sizes().is_trivial() {
             return Ok(());
         }
-        let items = plan.reduce(items, &self.key.0);
+        let items = plan.reduce(items, &self.hash.items);
         let phasing = Phasing::new(channel.recv_block()?, plan); // step 1
         let buckets = Buckets::new(phasing.split(&items), plan.bins());
         let mut sets = [(); FUNCTIONS].map(|()| self.set(plan));
-        for bins in batches(plan.bins()) {
+        for bins in batches(plan) {
             let batch = self.ot.extend(bins.len() * plan.bin_ots(), channel)?; // step 2
             self.bin_values(plan, &buckets, bins, &batch, &mut sets); // step 3
         }
@@ -129,15 +130,22 @@ impl Sender {
         sets: &mut [Shuffled; FUNCTIONS],
     ) {
         let ots = plan.bin_ots();
+        let mut owners = Vec::new();
+        let mut of = Vec::new();
         for (bin, first) in bins.zip((0..).step_by(ots)) {
             for (item, function, quotient) in buckets.bin(bin) {
+                owners.push((item, function, tweak(bin, function)));
                 let choices = plan.choices(quotient, function);
-                let sum = (0..ots).fold(Block::ZERO, |sum, i| {
-                    sum ^ self.ot.message(batch, first + i, choices[i])
-                });
-                let value = self.key.value(bin, function, sum, plan.value_bytes());
-                sets[function].put(item, value);
+                of.extend((first..).zip(choices).take(ots));
             }
+        }
+        let mut messages = vec![Block::ZERO; of.len()];
+        self.ot.messages(batch, &of, &mut messages);
+        let mut values = sums(&messages, ots);
+        let tweaks = owners.iter().map(|&(_, _, tweak)| tweak);
+        self.hash.values(tweaks, &mut values);
+        for (&(item, function, _), &value) in owners.iter().zip(&values) {
+            sets[function].put(item, value.into());
         }
     }
 
@@ -152,20 +160,24 @@ impl Sender {
     ) {
         let ots = plan.stash_ots();
         // All items are compared with the same OTs, so all their messages are computed once.
-        let messages: Vec<Block> = (0..ots)
-            .flat_map(|i| (0..=255).map(move |choice| (i, choice)))
-            .map(|(i, choice)| self.ot.message(batch, place * ots + i, choice))
-            .collect();
-        for (number, item) in items.iter().enumerate() {
-            let bytes = item.to_le_bytes();
-            let sum = (0..ots).fold(Block::ZERO, |sum, i| {
-                sum ^ messages[256 * i + usize::from(bytes[i])]
-            });
-            let instance = plan.bins() + place;
-            set.put(
-                number,
-                self.key.value(instance, STASH, sum, plan.value_bytes()),
-            );
+        let all = |i| (0..=255).map(move |choice| ((place * ots + i) as u32, choice));
+        let of: Vec<_> = (0..ots).flat_map(all).collect();
+        let mut messages = vec![Block::ZERO; of.len()];
+        self.ot.messages(batch, &of, &mut messages);
+        let tweak = tweak(plan.bins() + place, STASH);
+        for (first, items) in (0..).step_by(BATCH).zip(items.chunks(BATCH)) {
+            let sum = |item: &u128| {
+                let bytes = item.to_le_bytes().into_iter().take(ots);
+                let messages = bytes.zip(messages.chunks_exact(256));
+                messages.fold(Block::ZERO, |sum, (byte, messages)| {
+                    sum ^ messages[usize::from(byte)]
+                })
+            };
+            let mut values: Vec<Block> = items.iter().map(sum).collect();
+            self.hash.values(std::iter::repeat(tweak), &mut values);
+            for (number, &value) in (first..).zip(&values) {
+                set.put(number, value.into());
+            }
         }
     }
 }
@@ -173,7 +185,7 @@ impl Sender {
 /// The party that learns which of its items are common.
 pub struct Receiver {
     ot: kk13::Receiver,
-    key: OutputKey,
+    hash: OutputHash,
     rng: Prg,
 }
 
@@ -185,7 +197,7 @@ impl Receiver {
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         Ok(Self {
             ot: kk13::Receiver::setup(session, rng.fork("OTs"), channel)?,
-            key: OutputKey::new(session),
+            hash: OutputHash::new(session),
             rng,
         })
     }
@@ -212,21 +224,23 @@ impl Receiver {
         if plan.sizes().is_trivial() {
             return Ok(Vec::new());
         }
-        let items = plan.reduce(items, &self.key.0);
+        let items = plan.reduce(items, &self.hash.items);
         let placed = place(&items, plan, &mut self.rng); // step 1
         channel.send_block(placed.key)?;
         let mut found = Found::new(items.len());
-        for bins in batches(plan.bins()) {
+        for bins in batches(plan) {
             let choices = placed.choices(plan, bins.clone());
-            let sums = self.sums(&choices, plan.bin_ots(), channel)?; // step 2
+            let sums = self.chosen_sums(&choices, plan.bin_ots(), channel)?; // step 2
             self.bin_values(plan, &placed.table, bins, &sums, &mut found); // step 3
         }
         let choices = stash_choices(plan, &items, &placed.stash);
-        let sums = self.sums(&choices, plan.stash_ots(), channel)?; // step 2
+        let sums = self.chosen_sums(&choices, plan.stash_ots(), channel)?; // step 2
         let mut common = found.compare(plan, channel)?; // steps 4 and 5
-        for (place, sum) in sums.iter().enumerate() {
-            let instance = plan.bins() + place;
-            let value = self.key.value(instance, STASH, *sum, plan.value_bytes()); // step 3
+        let mut values = sums;
+        let tweaks = (0..).map(|place| tweak(plan.bins() + place, STASH));
+        self.hash.values(tweaks, &mut values); // step 3
+        for (place, &value) in values.iter().enumerate() {
+            let value = low_bytes(value, plan.value_bytes());
             let mut is_there = false;
             recv_values(
                 items_of_sender(plan),
@@ -245,11 +259,15 @@ impl Receiver {
     }
 
     /// Step 2: for each group of `ots` choices the sum of the chosen messages.
-    fn sums(&mut self, choices: &[u8], ots: usize, channel: &mut Channel) -> Result<Vec<Block>> {
+    fn chosen_sums(
+        &mut self,
+        choices: &[u8],
+        ots: usize,
+        channel: &mut Channel,
+    ) -> Result<Vec<Block>> {
         let mut messages = vec![Block::ZERO; choices.len()];
         self.ot.extend(choices, &mut messages, channel)?;
-        let sum = |group: &[Block]| group.iter().fold(Block::ZERO, |sum, &x| sum ^ x);
-        Ok(messages.chunks_exact(ots).map(sum).collect())
+        Ok(sums(&messages, ots))
     }
 
     /// Step 3: the values of the items in these bins.
@@ -261,12 +279,19 @@ impl Receiver {
         sums: &[Block],
         found: &mut Found,
     ) {
+        let mut owners = Vec::with_capacity(bins.len());
+        let mut values = Vec::with_capacity(bins.len());
         for (bin, &sum) in bins.zip(sums) {
             if let (Some(item), Some(function)) = (table.bin(bin), table.function(bin)) {
-                let value = self.key.value(bin, function, sum, plan.value_bytes());
-                found.items[function].push(item);
-                found.values[function].push(value);
+                owners.push((item, function, tweak(bin, function)));
+                values.push(sum);
             }
+        }
+        let tweaks = owners.iter().map(|&(_, _, tweak)| tweak);
+        self.hash.values(tweaks, &mut values);
+        for (&(item, function, _), &value) in owners.iter().zip(&values) {
+            found.items[function].push(item);
+            found.values[function].push(low_bytes(value, plan.value_bytes()));
         }
     }
 }
@@ -365,30 +390,49 @@ impl Found {
     }
 }
 
-/// The bins, as many at a time as their OTs are made.
-fn batches(bins: usize) -> impl Iterator<Item = Range<usize>> {
+/// The bins, as many at a time as their OTs are made: whole blocks of OTs, so that only the last are rounded up.
+fn batches(plan: &Plan) -> impl Iterator<Item = Range<usize>> {
+    let bins = plan.bins();
+    let size = (BATCH / plan.bin_ots()).next_multiple_of(128);
     (0..bins)
-        .step_by(BATCH)
-        .map(move |first| first..(first + BATCH).min(bins))
+        .step_by(size)
+        .map(move |first| first..(first + size).min(bins))
+}
+
+/// The sum of each group of `ots` messages.
+fn sums(messages: &[Block], ots: usize) -> Vec<Block> {
+    let sum = |group: &[Block]| group.iter().fold(Block::ZERO, |sum, &x| sum ^ x);
+    messages.chunks_exact(ots).map(sum).collect()
+}
+
+/// One number for an instance, which is a bin or after those a place of the stash, and an index.
+fn tweak(instance: usize, index: usize) -> u64 {
+    (instance * (FUNCTIONS + 1) + index) as u64
+}
+
+/// As much of a value as is sent.
+fn low_bytes(value: Block, bytes: usize) -> u128 {
+    u128::from(value) & (u128::MAX >> (128 - 8 * bytes))
 }
 
 /// `H` of step 3, and the key of the hash that shortens items.
-struct OutputKey([u8; 32]);
+struct OutputHash {
+    key: Block,
+    items: [u8; 32],
+}
 
-impl OutputKey {
+impl OutputHash {
     fn new(session: SessionId) -> Self {
-        let mut oracle = RandomOracle::new("volery experiments pssz: key of the outputs");
+        let mut oracle = RandomOracle::new("volery experiments pssz: keys");
         oracle.absorb(session.as_bytes());
-        Self(oracle.finish32())
+        let items = oracle.finish32();
+        let key = oracle.absorb(b"outputs").finish_block();
+        Self { key, items }
     }
 
-    /// The value of an instance, which is a bin or after those a place of the stash.
-    fn value(&self, instance: usize, index: usize, sum: Block, bytes: usize) -> u128 {
-        let mut input = [0; 25];
-        input[..8].copy_from_slice(&(instance as u64).to_le_bytes());
-        input[8] = index as u8;
-        input[9..].copy_from_slice(&sum.to_bytes());
-        cut(blake3::keyed_hash(&self.0, &input).as_bytes(), bytes)
+    /// The values of the instances and indices, which the tweaks name, in place of the sums.
+    fn values(&self, tweaks: impl Iterator<Item = u64>, sums: &mut [Block]) {
+        kk13::hash_under(self.key, tweaks, sums);
     }
 }
 

@@ -3,7 +3,6 @@
 use volery_primitives::Block;
 use volery_primitives::cuckoo::FUNCTIONS;
 
-use super::BATCH;
 use crate::matching::{cut, value_bytes};
 use crate::{Sizes, kk13};
 
@@ -141,12 +140,8 @@ impl Plan {
     /// If an item has more bits than the plan says.
     pub(super) fn reduce(&self, items: &[Block], key: &[u8; 32]) -> Vec<u128> {
         let short = |item: &Block| {
-            let mut input = [0; 17];
-            // Longer than nothing else that is hashed under this key, and marked besides.
-            input[0] = 0xff;
-            input[1..].copy_from_slice(&item.to_bytes());
             cut(
-                blake3::keyed_hash(key, &input).as_bytes(),
+                blake3::keyed_hash(key, &item.to_bytes()).as_bytes(),
                 self.bits as usize / 8,
             )
         };
@@ -185,9 +180,6 @@ impl Plan {
         }
     }
 }
-
-// The bins of a batch make whole blocks of OTs, so that only the last batch is rounded up.
-const _: () = assert!(BATCH.is_multiple_of(128));
 
 /// Bytes of a number that is not zero.
 const fn bytes_of(number: u128) -> usize {

@@ -89,7 +89,7 @@ fn over_tcp() {
 fn items_in_the_stash_are_found() {
     let case = Case::overlapping(40, 40, 40, 32);
     let plan = Plan::new(case.sizes(), 32, HashIndex::Hashed);
-    let items = plan.reduce(&case.receiver, &OutputKey::new(SESSION).0);
+    let items = plan.reduce(&case.receiver, &OutputHash::new(SESSION).items);
     let seed = (0..10_000)
         .map(Block::new)
         .find(|&seed| {
