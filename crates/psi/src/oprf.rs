@@ -202,7 +202,7 @@ fn fold_rows(
         *q = scratch.rows(columns[128 * block..][..bits].iter(), first);
         let (u, others) = rest.split_at(n * bits / 8);
         rest = others;
-        for (q, u) in q.iter_mut().zip(u.chunks_exact(bits.max(1) / 8)) {
+        for (q, u) in q.iter_mut().zip(u.chunks_exact((bits / 8).max(1))) {
             let mut bytes = [0; 16];
             bytes[..u.len()].copy_from_slice(u);
             *q ^= Block::from_bytes(bytes) & s[block];
@@ -428,7 +428,7 @@ fn mask_rows(
         let (u, others) = rest.split_at_mut(n * bits / 8);
         rest = others;
         let rows = words.iter().zip(t.iter().zip(&other));
-        for (u, (&word, (&t, &other))) in u.chunks_exact_mut(bits.max(1) / 8).zip(rows) {
+        for (u, (&word, (&t, &other))) in u.chunks_exact_mut((bits / 8).max(1)).zip(rows) {
             u.copy_from_slice(&(word ^ t ^ other).to_bytes()[..u.len()]);
         }
     }
@@ -475,3 +475,8 @@ impl Scratch {
         rows
     }
 }
+
+#[cfg(test)]
+mod plain;
+#[cfg(test)]
+pub(crate) mod tests;
