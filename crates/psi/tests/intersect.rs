@@ -5,25 +5,12 @@ mod common;
 
 use std::collections::HashSet;
 
-use common::{SESSION, intersect, intersect_to_failure};
+use common::{SESSION, intersect, intersect_to_failure, items};
 use proptest::prelude::*;
 use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::{Error, Receiver, Sender, Settings, Variant};
-
-/// Items `from..to`, some of them long.
-fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
-    (from..to)
-        .map(|i| {
-            let mut item = format!("item {i}").into_bytes();
-            if i % 97 == 0 {
-                item.resize(10_240, b'.');
-            }
-            item
-        })
-        .collect()
-}
 
 fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], settings: Settings) {
     let (sent, received) = intersect(sender, receiver, settings);

@@ -11,6 +11,19 @@ use volery_psi::{Receiver, Result, Sender, Settings};
 /// The session of all tests.
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 
+/// Items `from..to`, some of them long.
+pub(crate) fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
+    (from..to)
+        .map(|i| {
+            let mut item = format!("item {i}").into_bytes();
+            if i % 97 == 0 {
+                item.resize(10_240, b'.');
+            }
+            item
+        })
+        .collect()
+}
+
 /// The sender, all its phases.
 pub(crate) fn sender(items: &[Vec<u8>], settings: Settings, channel: &mut Channel) -> Result<Sent> {
     let sender = Sender::setup(SESSION, Prg::new(Block::new(1)), channel)?;
