@@ -15,7 +15,9 @@ const MOST_ROWS: u64 = u32::MAX as u64;
 /// Takes the rows of a file one by one and keeps the keys.
 ///
 /// A key is built at the end of the arena of kept keys and taken back if its row is left out, so there is no second copy.
-/// The table of keys holds indices into the arena, hashed with a key drawn for this run.
+/// The table of keys holds indices into the arena, hashed with a key drawn for this run. Beside each index stands half of
+/// its hash: without it, a table that grows would have to look up every key again, and a key would have to be looked up to
+/// be found different.
 pub(crate) struct Collector {
     duplicates: Duplicates,
     empty_keys: EmptyKeys,
@@ -27,14 +29,17 @@ pub(crate) struct Collector {
     /// The row of each item, from the first time that it is not simply the next row.
     rows: Option<Vec<u32>>,
     counts: Counts,
-    table: HashTable<u32>,
+    /// Half of the hash of a key, and its item.
+    table: HashTable<(u32, u32)>,
     hasher: RandomState,
 }
 
 /// What a file was found to hold.
+#[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) keys: ByteStrings,
     pub(crate) values: Option<ByteStrings>,
+    /// The row of each item, counted from 1, unless item `i` comes from row `i + 1` throughout.
     pub(crate) rows: Option<Vec<u32>>,
     pub(crate) counts: Counts,
 }
@@ -89,8 +94,10 @@ impl Collector {
             }
         }
         let (keys, key) = (&self.keys, self.keys.opened());
-        let hash = self.hasher.hash_one(key);
-        if let Some(&first) = self.table.find(hash, |&i| keys.get(i as usize) == key) {
+        let short = self.hasher.hash_one(key) as u32;
+        let hash = spread(short);
+        let same = |&(h, i): &(u32, u32)| h == short && keys.get(i as usize) == key;
+        if let Some(&(_, first)) = self.table.find(hash, same) {
             return match self.duplicates {
                 Duplicates::Error => Err(Problem::DuplicateKey {
                     first: self.row_of(first as usize),
@@ -105,7 +112,7 @@ impl Collector {
         }
         let item = self.keys.len() as u32;
         self.table
-            .insert_unique(hash, item, |&i| self.hasher.hash_one(keys.get(i as usize)));
+            .insert_unique(hash, (short, item), |&(h, _)| spread(h));
         self.keys.commit();
         if let Some(rows) = &mut self.rows {
             rows.push(row as u32);
@@ -154,5 +161,71 @@ impl Collector {
         self.rows
             .as_ref()
             .map_or(item as u64 + 1, |rows| rows[item].into())
+    }
+}
+
+/// A hash of 64 bits out of one of 32: the table looks at both ends of it.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::collections::HashMap;
+
+    use super::*;
+
+    fn collector(duplicates: Duplicates) -> Collector {
+        let reading = Reading {
+            duplicates,
+            ..Reading::default()
+        };
+        Collector::new(&reading, vec!["key".to_owned()], vec![KeyType::Integer])
+    }
+
+    fn row(collector: &mut Collector, key: u64) -> Result<bool, Problem> {
+        collector.row(std::iter::once(Some(Cell::Integer(key.into()))))
+    }
+
+    #[test]
+    fn the_first_row_of_each_key_is_kept_at_every_size() {
+        for n in [0, 1, 2, 127, 128, 129, 6_789, 100_003] {
+            let mut collector = collector(Duplicates::Dedup);
+            let mut first_rows = HashMap::new();
+            let mut kept = Vec::new();
+            for i in 1..=n {
+                // Some keys have been there before.
+                let key = (i * i).wrapping_mul(2_654_435_761) % n.max(3);
+                let new = !first_rows.contains_key(&key);
+                first_rows.entry(key).or_insert(i);
+                assert_eq!(row(&mut collector, key).unwrap(), new);
+                if new {
+                    kept.push((i as u32, key.to_string()));
+                }
+            }
+            let found = collector.finish();
+            let rows = found.rows.unwrap_or_else(|| (1..=n as u32).collect());
+            let keys = found.keys.iter().map(|key| key[9..].to_vec());
+            let keys = keys.map(|key| String::from_utf8(key).unwrap());
+            assert_eq!(rows.into_iter().zip(keys).collect::<Vec<_>>(), kept);
+            assert_eq!(
+                found.counts.rows,
+                found.counts.kept + found.counts.duplicates
+            );
+        }
+    }
+
+    #[test]
+    fn rows_are_counted_in_32_bits() {
+        let mut collector = collector(Duplicates::Error);
+        collector.counts.rows = MOST_ROWS - 1;
+        assert!(row(&mut collector, 1).unwrap());
+        let result = row(&mut collector, 2);
+        assert!(matches!(
+            result,
+            Err(Problem::TooManyRows { limit: MOST_ROWS })
+        ));
     }
 }

@@ -1,14 +1,16 @@
 //! Parquet files: batches of rows, and cells of their columns.
 
+mod guard;
+
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int64Type, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Int64Array, LargeBinaryArray, LargeStringArray,
-    RecordBatch, UInt64Array,
+    RecordBatch, UInt32Array, UInt64Array,
 };
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -19,6 +21,7 @@ use parquet::basic::Compression;
 use crate::error::Problem;
 use crate::key::{Cell, KeyColumn, KeyType, check_names};
 use crate::strings::ByteStrings;
+use guard::guarded;
 
 /// How much of a file to hold in memory at a time, in decoded bytes, and the most rows.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -33,7 +36,9 @@ impl Table {
     /// Reads the description of `file`, which has `length` bytes.
     pub(crate) fn open(mut file: File, length: u64) -> Result<Self, Problem> {
         check_magic(&mut file, length)?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(0, e))?;
+        let builder = guarded(0, || {
+            ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(0, e))
+        })?;
         let table = Self { builder };
         check_names(&table.columns())?;
         table.check_compression()?;
@@ -110,12 +115,11 @@ impl Table {
         let size = (BATCH_BYTES / row).clamp(1, BATCH_ROWS);
         let mask = ProjectionMask::roots(self.builder.parquet_schema(), chosen.iter().copied());
         let expected = self.rows();
-        let reader = self
-            .builder
-            .with_batch_size(size as usize)
-            .with_projection(mask)
-            .build()
-            .map_err(|e| damaged(0, e))?;
+        let builder = self.builder.with_batch_size(size as usize);
+        let reader = guarded(0, || {
+            let reader = builder.with_projection(mask).build();
+            reader.map_err(|e| damaged(0, e))
+        })?;
         Ok(Batches {
             reader,
             chosen,
@@ -205,17 +209,18 @@ pub(crate) struct Batches {
 impl Batches {
     /// The next rows, and how many there were before them.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, RecordBatch)>, Problem> {
-        match self.reader.next() {
-            Some(Ok(batch)) => {
-                let first = self.row;
-                self.row += batch.num_rows() as u64;
-                Ok(Some((first, batch)))
-            }
+        let next = guarded(self.row, || match self.reader.next() {
             Some(Err(ArrowError::ExternalError(error))) => Err(damaged(self.row, error)),
             Some(Err(error)) => Err(damaged(self.row, error)),
+            Some(Ok(batch)) => Ok(Some(batch)),
             None if self.row != self.expected => Err(damaged(self.row, "rows are missing")),
             None => Ok(None),
-        }
+        })?;
+        Ok(next.map(|batch| {
+            let first = self.row;
+            self.row += batch.num_rows() as u64;
+            (first, batch)
+        }))
     }
 
     /// Where in a batch the column of the file is.
@@ -253,7 +258,9 @@ impl Cells {
             (Some(KeyType::Date), _) => DataType::Date32,
             _ => DataType::LargeBinary,
         };
-        let column = arrow_cast::cast(column, &form).map_err(|e| damaged(0, e))?;
+        let column = guarded(0, || {
+            arrow_cast::cast(column, &form).map_err(|e| damaged(0, e))
+        })?;
         Ok(match form {
             DataType::LargeUtf8 => Self::Text(column.as_string().clone()),
             DataType::UInt64 => Self::Unsigned(column.as_primitive::<UInt64Type>().clone()),
@@ -315,23 +322,31 @@ impl Values {
 
 /// The cells of a column as text: null is empty, binary is in hexadecimal, times with a time zone are in UTC.
 pub(crate) fn texts(column: &ArrayRef, name: &str) -> Result<ByteStrings, Problem> {
-    use std::io::Write;
-
     let refuse = || no_text(name, column.data_type());
-    let column = match column.data_type() {
-        // Names of time zones need a table of them; the moment is the same in any.
-        DataType::Timestamp(unit, Some(_)) => {
-            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
-            arrow_cast::cast(column, &utc).map_err(|_| refuse())?
+    guarded(0, || {
+        let column = match column.data_type() {
+            // Names of time zones need a table of them; the moment is the same in any.
+            DataType::Timestamp(unit, Some(_)) => {
+                let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+                arrow_cast::cast(column, &utc).map_err(|_| refuse())?
+            }
+            _ => Arc::clone(column),
+        };
+        let options = FormatOptions::default().with_display_error(false);
+        let formatter = ArrayFormatter::try_new(&column, &options).map_err(|_| refuse())?;
+        let mut texts = ByteStrings::default();
+        for row in 0..column.len() {
+            write!(texts.open(), "{}", formatter.value(row)).map_err(|_| refuse())?;
+            texts.commit();
         }
-        _ => Arc::clone(column),
-    };
-    let options = FormatOptions::default().with_display_error(false);
-    let formatter = ArrayFormatter::try_new(&column, &options).map_err(|_| refuse())?;
-    let mut texts = ByteStrings::default();
-    for row in 0..column.len() {
-        write!(texts.open(), "{}", formatter.value(row)).map_err(|_| refuse())?;
-        texts.commit();
-    }
-    Ok(texts)
+        Ok(texts)
+    })
+}
+
+/// These rows of a batch.
+pub(crate) fn take(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, Problem> {
+    let rows = UInt32Array::from(rows);
+    guarded(0, || {
+        arrow_select::take::take_record_batch(batch, &rows).map_err(|e| damaged(0, e))
+    })
 }

@@ -284,7 +284,7 @@ pub enum Problem {
         "is damaged, or uses a part of the Parquet format that is not supported, behind row {after}"
     )]
     Damaged {
-        /// How many rows could be read; 0 too where the description of the columns is at fault.
+        /// How many rows could be read at least.
         after: u64,
         /// What the Parquet library says of it. It may quote from the file, so it is no part of the message.
         #[source]

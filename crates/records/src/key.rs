@@ -1,21 +1,5 @@
-//! Keys: which columns they come from, as what types they are read, and their one form as bytes.
-//!
-//! A key is the concatenation, over the key columns in the order they are named, of
-//!
-//! ```text
-//! tag (1 byte) | length of the content (8 bytes, little-endian) | content
-//! ```
-//!
-//! | type | tag | content |
-//! |---|---|---|
-//! | text | 1 | the bytes of the field, whatever they are |
-//! | binary | 2 | the bytes of the field |
-//! | integer | 3 | decimal ASCII: `-` if below zero, no leading zero, zero is `0` |
-//! | boolean | 4 | one byte, 0 or 1 |
-//! | date | 5 | days since 1970-01-01, 8 bytes, two's complement, little-endian |
-//!
-//! The lengths make it injective: two keys are the same bytes only if they agree in the type and the content of every
-//! column. `("ab", "c")` and `("a", "bc")` differ, and so do the text `1` and the integer 1.
+//! Keys: which columns they come from, as what types they are read, and their one form as bytes, which is specified in the
+//! crate's documentation.
 
 use std::fmt;
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::collect::{Collected, Collector};
-use crate::columnar::{self, Table};
+use crate::columnar::{Cells, Table, Values};
 use crate::delimited::{Rows, Text};
 use crate::encoding::Encoding;
 use crate::error::{Error, Problem};
 use crate::format::Format;
-use crate::key::{self, Cell, KeyType};
+use crate::key::{self, Cell, KeyColumn, KeyType};
 use crate::strings::ByteStrings;
 
 /// The most bytes a value of the value column may have.
@@ -78,26 +78,55 @@ pub struct Records {
     pub(crate) path: PathBuf,
     pub(crate) stamp: Stamp,
     pub(crate) source: Source,
-    pub(crate) columns: Vec<Vec<u8>>,
-    /// The key columns by their place in `columns`.
-    pub(crate) key_columns: Vec<usize>,
-    key_types: Vec<KeyType>,
-    keys: ByteStrings,
-    values: Option<ByteStrings>,
-    rows: Option<Vec<u32>>,
-    counts: Counts,
+    pub(crate) layout: Layout,
+    collected: Collected,
     notices: Vec<String>,
+}
+
+/// The columns of a file.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The names of all of them.
+    pub(crate) columns: Vec<Vec<u8>>,
+    /// The key columns by their place in `columns`, and their types.
+    pub(crate) keys: Vec<usize>,
+    pub(crate) types: Vec<KeyType>,
+    /// The value column by its place.
+    value: Option<usize>,
+}
+
+impl Layout {
+    /// Finds the columns that are named in `reading`; `type_of` gives the type of a key column.
+    fn find(
+        columns: Vec<Vec<u8>>,
+        reading: &Reading,
+        type_of: impl Fn(KeyColumn) -> Result<KeyType, Problem>,
+    ) -> Result<Self, Problem> {
+        let found = key::resolve(&reading.keys, &columns)?;
+        let value = reading.value.as_ref();
+        Ok(Self {
+            keys: found.iter().map(|key| key.column).collect(),
+            types: found.into_iter().map(type_of).collect::<Result<_, _>>()?,
+            value: value.map(|name| key::find(name, &columns)).transpose()?,
+            columns,
+        })
+    }
+
+    fn collector(&self, reading: &Reading) -> Collector {
+        let names = self.keys.iter().map(|&c| key::lossy(&self.columns[c]));
+        Collector::new(reading, names.collect(), self.types.clone())
+    }
 }
 
 impl Records {
     /// The key of each item, in the form that [the crate's documentation](crate#keys) gives.
     pub fn keys(&self) -> &ByteStrings {
-        &self.keys
+        &self.collected.keys
     }
 
     /// The value of each item, if a value column was named.
     pub fn values(&self) -> Option<&ByteStrings> {
-        self.values.as_ref()
+        self.collected.values.as_ref()
     }
 
     /// The row that item `i` comes from, counted from 1, the header not counted.
@@ -105,25 +134,24 @@ impl Records {
     /// # Panics
     /// If there is no item `i`.
     pub fn row_of(&self, i: usize) -> u64 {
-        assert!(i < self.keys.len(), "there is no item {i}");
-        self.rows
-            .as_ref()
-            .map_or(i as u64 + 1, |rows| rows[i].into())
+        assert!(i < self.collected.keys.len(), "there is no item {i}");
+        let rows = self.collected.rows.as_ref();
+        rows.map_or(i as u64 + 1, |rows| rows[i].into())
     }
 
     /// The types of the key columns, in the order they were named. Two parties' keys can only be the same if these are.
     pub fn key_types(&self) -> &[KeyType] {
-        &self.key_types
+        &self.layout.types
     }
 
     /// The names of all columns, in the order of the file.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = String> {
-        self.columns.iter().map(|name| key::lossy(name))
+        self.layout.columns.iter().map(|name| key::lossy(name))
     }
 
     /// How many rows there are, and what became of them.
     pub fn counts(&self) -> Counts {
-        self.counts
+        self.collected.counts
     }
 
     /// What the user should know, each a sentence without a full stop: what was removed or left out in silence.
@@ -142,7 +170,7 @@ pub(crate) enum Source {
 /// Reads the keys of the file `path`, and its values if a value column is named.
 ///
 /// `progress` is told now and then how many bytes of how many have been read. The file is read once from end to end; in
-/// memory are the keys, the values, and while reading a table of 5 to 10 bytes an item.
+/// memory are the keys, the values, and while reading a table of 10 to 30 bytes an item.
 ///
 /// # Errors
 /// If anything of the file is not as [the crate's documentation](crate#rules) says it must be.
@@ -152,90 +180,79 @@ pub fn read(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Records, Error> {
     let format = Format::of(path)?;
-    let records = open(path).and_then(|(file, stamp)| match format {
-        Format::Parquet => read_parquet(path, file, stamp, reading, progress),
-        Format::Csv | Format::Tsv => read_text(path, file, stamp, reading, progress),
+    let records = Input::open(path).and_then(|input| match format {
+        Format::Parquet => read_parquet(input, reading, progress),
+        Format::Csv | Format::Tsv => read_text(input, format, reading, progress),
     });
     records.map_err(|problem| Error::new(path, problem))
 }
 
 fn read_text(
-    path: &Path,
-    file: File,
-    stamp: Stamp,
+    input: Input<'_>,
+    format: Format,
     reading: &Reading,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Records, Problem> {
-    let format = Format::of(path).unwrap_or(Format::Csv);
     let delimiter = reading.delimiter.unwrap_or(format.delimiter());
     let text = Text::new(delimiter, reading.encoding)?;
-    let mut rows = Rows::open(file, text)?;
-    let columns = rows.columns();
-    let found = key::resolve(&reading.keys, &columns)?;
-    let key_columns: Vec<usize> = found.iter().map(|key| key.column).collect();
-    let key_types: Vec<KeyType> = found
-        .iter()
-        .map(|key| key.wanted.unwrap_or(KeyType::Text))
-        .collect();
-    let value = reading.value.as_ref();
-    let value = value.map(|name| key::find(name, &columns)).transpose()?;
+    let mut rows = Rows::open(input.file, text)?;
+    let layout = Layout::find(rows.columns(), reading, |key| {
+        Ok(key.wanted.unwrap_or(KeyType::Text))
+    })?;
     let only_utf8 = reading.output == Some(Format::Parquet);
     if only_utf8 {
         check_utf8(rows.header(), 0)?;
     }
 
-    let names = key_columns.iter().map(|&c| key::lossy(&columns[c]));
-    let mut collector = Collector::new(reading, names.collect(), key_types.clone());
+    let mut collector = layout.collector(reading);
     let mut record = csv::ByteRecord::new();
     let mut reported = 0;
     while rows.next(&mut record)? {
         if only_utf8 {
             check_utf8(&record, rows.row())?;
         }
-        let cells = key_columns.iter().map(|&c| Some(Cell::Bytes(&record[c])));
+        let cells = layout.keys.iter().map(|&c| Some(Cell::Bytes(&record[c])));
         if collector.row(cells)?
-            && let Some(column) = value
+            && let Some(column) = layout.value
         {
             collector.value(&record[column], LONGEST_VALUE)?;
         }
         if rows.done() != reported {
             reported = rows.done();
-            progress(reported, stamp.length.max(reported));
+            progress(reported, input.stamp.length.max(reported));
         }
     }
-    stamp.check(path)?;
+    input.stamp.check(input.path)?;
+    Ok(Records {
+        path: input.path.to_owned(),
+        stamp: input.stamp,
+        source: Source::Text(text, format),
+        notices: notices(&rows, &layout),
+        layout,
+        collected: collector.finish(),
+    })
+}
 
+/// What was passed over in a text file.
+fn notices(rows: &Rows, layout: &Layout) -> Vec<String> {
     let mut notices = Vec::new();
     if rows.marked() {
         notices.push("a byte-order mark was removed from the front of the file".to_owned());
     }
-    if rows.blank_lines() > 0 {
-        let lines = rows.blank_lines();
-        let mut notice = format!(
-            "{lines} blank line{} left out",
-            if lines == 1 { "" } else { "s" }
-        );
-        if columns.len() == 1 {
+    let lines = rows.blank_lines();
+    if lines > 0 {
+        let plural = if lines == 1 { "" } else { "s" };
+        let mut notice = format!("{lines} blank line{plural} left out");
+        if layout.columns.len() == 1 {
             notice += " (an empty field is written \"\")";
         }
         notices.push(notice);
     }
-    let source = Source::Text(text, format);
-    let layout = (columns, key_columns, key_types);
-    Ok(Records::new(
-        path,
-        stamp,
-        source,
-        layout,
-        collector.finish(),
-        notices,
-    ))
+    notices
 }
 
 fn read_parquet(
-    path: &Path,
-    file: File,
-    stamp: Stamp,
+    input: Input<'_>,
     reading: &Reading,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Records, Problem> {
@@ -245,32 +262,27 @@ fn read_parquet(
     if reading.encoding.is_some() {
         return Err(Problem::TextOnly("encoding"));
     }
-    let table = Table::open(file, stamp.length)?;
-    let columns = table.columns();
-    let found = key::resolve(&reading.keys, &columns)?;
-    let key_columns: Vec<usize> = found.iter().map(|key| key.column).collect();
-    let key_types = found
-        .iter()
-        .map(|&key| table.key_type(key))
-        .collect::<Result<Vec<_>, _>>()?;
-    let value = reading.value.as_ref();
-    let value = value.map(|name| key::find(name, &columns)).transpose()?;
-    value.map_or(Ok(()), |column| table.check_text(column))?;
+    let length = input.stamp.length;
+    let table = Table::open(input.file, length)?;
+    let layout = Layout::find(table.columns(), reading, |key| table.key_type(key))?;
+    layout
+        .value
+        .map_or(Ok(()), |column| table.check_text(column))?;
     if matches!(reading.output, Some(Format::Csv | Format::Tsv)) {
-        (0..columns.len()).try_for_each(|column| table.check_text(column))?;
+        (0..layout.columns.len()).try_for_each(|column| table.check_text(column))?;
     }
 
-    let names = key_columns.iter().map(|&c| key::lossy(&columns[c]));
-    let mut collector = Collector::new(reading, names.collect(), key_types.clone());
+    let mut collector = layout.collector(reading);
     let total = table.rows();
-    let wanted: Vec<usize> = key_columns.iter().copied().chain(value).collect();
+    let wanted: Vec<usize> = layout.keys.iter().copied().chain(layout.value).collect();
     let mut batches = table.batches(Some(&wanted))?;
     while let Some((first, batch)) = batches.next()? {
         let column = |c: usize| batch.column(batches.position(c));
-        let cells = key_columns.iter().map(|&c| columnar::Cells::of(column(c)));
-        let cells: Vec<columnar::Cells> = cells.collect::<Result<_, _>>()?;
-        let values = value
-            .map(|c| columnar::Values::of(column(c), &key::lossy(&columns[c])))
+        let cells = layout.keys.iter().map(|&c| Cells::of(column(c)));
+        let cells: Vec<Cells> = cells.collect::<Result<_, _>>()?;
+        let values = layout
+            .value
+            .map(|c| Values::of(column(c), &key::lossy(&layout.columns[c])))
             .transpose()?;
         for row in 0..batch.num_rows() {
             if collector.row(cells.iter().map(|cells| cells.get(row)))?
@@ -279,20 +291,25 @@ fn read_parquet(
                 collector.value(values.get(row), LONGEST_VALUE)?;
             }
         }
-        let rows = first + batch.num_rows() as u64;
-        let done = u128::from(stamp.length) * u128::from(rows) / u128::from(total.max(1));
-        progress(done as u64, stamp.length);
+        progress(
+            share(length, first + batch.num_rows() as u64, total),
+            length,
+        );
     }
-    stamp.check(path)?;
-    let layout = (columns, key_columns, key_types);
-    Ok(Records::new(
-        path,
-        stamp,
-        Source::Parquet,
+    input.stamp.check(input.path)?;
+    Ok(Records {
+        path: input.path.to_owned(),
+        stamp: input.stamp,
+        source: Source::Parquet,
         layout,
-        collector.finish(),
-        Vec::new(),
-    ))
+        collected: collector.finish(),
+        notices: Vec::new(),
+    })
+}
+
+/// The part of `length` bytes that `done` of `total` rows stand for.
+pub(crate) fn share(length: u64, done: u64, total: u64) -> u64 {
+    (u128::from(length) * u128::from(done.min(total)) / u128::from(total.max(1))) as u64
 }
 
 /// Every field is UTF-8, as the text columns of a Parquet file must be.
@@ -307,31 +324,6 @@ pub(crate) fn check_utf8(record: &csv::ByteRecord, row: u64) -> Result<(), Probl
             row,
             column: column + 1,
         }),
-    }
-}
-
-impl Records {
-    fn new(
-        path: &Path,
-        stamp: Stamp,
-        source: Source,
-        (columns, key_columns, key_types): (Vec<Vec<u8>>, Vec<usize>, Vec<KeyType>),
-        collected: Collected,
-        notices: Vec<String>,
-    ) -> Self {
-        Self {
-            path: path.to_owned(),
-            stamp,
-            source,
-            columns,
-            key_columns,
-            key_types,
-            keys: collected.keys,
-            values: collected.values,
-            rows: collected.rows,
-            counts: collected.counts,
-            notices,
-        }
     }
 }
 
@@ -369,16 +361,25 @@ impl Stamp {
     }
 }
 
-/// Opens a regular file. What it is, is asked first: opening a pipe would wait for its other end.
-pub(crate) fn open(path: &Path) -> Result<(File, Stamp), Problem> {
-    let metadata = fs::metadata(path).map_err(Problem::Open)?;
-    if metadata.is_dir() {
-        return Err(Problem::Folder);
+/// A file that is open.
+pub(crate) struct Input<'a> {
+    path: &'a Path,
+    pub(crate) file: File,
+    pub(crate) stamp: Stamp,
+}
+
+impl<'a> Input<'a> {
+    /// Opens a regular file. What it is, is asked first: opening a pipe would wait for its other end.
+    pub(crate) fn open(path: &'a Path) -> Result<Self, Problem> {
+        let metadata = fs::metadata(path).map_err(Problem::Open)?;
+        if metadata.is_dir() {
+            return Err(Problem::Folder);
+        }
+        if !metadata.is_file() {
+            return Err(Problem::NotAFile);
+        }
+        let file = File::open(path).map_err(Problem::Open)?;
+        let stamp = Stamp::of(&file.metadata().map_err(Problem::Read)?);
+        Ok(Self { path, file, stamp })
     }
-    if !metadata.is_file() {
-        return Err(Problem::NotAFile);
-    }
-    let file = File::open(path).map_err(Problem::Open)?;
-    let stamp = Stamp::of(&file.metadata().map_err(Problem::Read)?);
-    Ok((file, stamp))
 }

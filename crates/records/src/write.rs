@@ -9,7 +9,7 @@ use crate::delimited::{Rows, Text};
 use crate::error::{Error, Problem};
 use crate::format::Format;
 use crate::key::{self, Cell, Outcome};
-use crate::records::{self, Records, Source, check_utf8};
+use crate::records::{Input, Records, Source, check_utf8, share};
 use sink::{ParquetSink, TextSink};
 
 /// Where matching rows go, and as what.
@@ -82,11 +82,11 @@ impl Records {
         output: Output<'_, W>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Written, Problem> {
-        let (file, stamp) = records::open(&self.path)?;
+        let Input { file, stamp, .. } = Input::open(&self.path)?;
         self.check_same(stamp == self.stamp)?;
         self.check_free(output.extra)?;
         let mut rows = Rows::open(file, text)?;
-        self.check_same(rows.columns() == self.columns)?;
+        self.check_same(rows.columns() == self.layout.columns)?;
         let mut sink = match output.format {
             Format::Parquet => {
                 check_utf8(rows.header(), 0)?;
@@ -97,7 +97,7 @@ impl Records {
                     true => text.delimiter(),
                     false => output.format.delimiter(),
                 };
-                TextTarget::Text(TextSink::new(output, delimiter, &self.columns)?)
+                TextTarget::Text(TextSink::new(output, delimiter, &self.layout.columns)?)
             }
         };
 
@@ -106,7 +106,7 @@ impl Records {
         let mut reported = 0;
         while rows.next(&mut record)? {
             if let Some(position) = wanted.take(rows.row()) {
-                let cells = self.key_columns.iter();
+                let cells = self.layout.keys.iter();
                 wanted.check(position, cells.map(|&c| Some(Cell::Bytes(&record[c]))))?;
                 match &mut sink {
                     TextTarget::Text(sink) => sink.record(&mut record, position)?,
@@ -134,19 +134,19 @@ impl Records {
         output: Output<'_, W>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Written, Problem> {
-        let (file, stamp) = records::open(&self.path)?;
+        let Input { file, stamp, .. } = Input::open(&self.path)?;
         self.check_same(stamp == self.stamp)?;
         self.check_free(output.extra)?;
         let table = Table::open(file, stamp.length)?;
-        self.check_same(table.columns() == self.columns)?;
+        self.check_same(table.columns() == self.layout.columns)?;
         let mut sink = match output.format {
             Format::Parquet => {
                 TableTarget::Parquet(ParquetSink::for_table(output, &table, items.len())?)
             }
             Format::Csv | Format::Tsv => {
-                (0..self.columns.len()).try_for_each(|column| table.check_text(column))?;
+                (0..self.layout.columns.len()).try_for_each(|column| table.check_text(column))?;
                 let delimiter = output.format.delimiter();
-                TableTarget::Text(TextSink::new(output, delimiter, &self.columns)?)
+                TableTarget::Text(TextSink::new(output, delimiter, &self.layout.columns)?)
             }
         };
 
@@ -160,7 +160,7 @@ impl Records {
             let taken: Vec<u32> = (0..batch.num_rows() as u32)
                 .filter(|&row| wanted.take(first + u64::from(row) + 1).is_some())
                 .collect();
-            let cells = self.key_columns.iter().map(|&c| Cells::of(batch.column(c)));
+            let cells = self.layout.keys.iter().map(|&c| Cells::of(batch.column(c)));
             let cells: Vec<Cells> = cells.collect::<Result<_, _>>()?;
             for (i, &row) in taken.iter().enumerate() {
                 wanted.check(start + i, cells.iter().map(|cells| cells.get(row as usize)))?;
@@ -169,8 +169,7 @@ impl Records {
                 TableTarget::Text(sink) => sink.batch(&batch, taken, start)?,
                 TableTarget::Parquet(sink) => sink.batch(&batch, taken, start)?,
             }
-            let done = u128::from(stamp.length) * u128::from(rows) / u128::from(total.max(1));
-            progress(done as u64, stamp.length);
+            progress(share(stamp.length, rows, total), stamp.length);
         }
         match sink {
             TableTarget::Text(sink) => sink.finish()?,
@@ -187,6 +186,7 @@ impl Records {
         match extra {
             Some(extra)
                 if self
+                    .layout
                     .columns
                     .iter()
                     .any(|name| name == extra.name.as_bytes()) =>

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
-use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use csv::ByteRecord;
 use parquet::arrow::ArrowWriter;
@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use super::{Extra, Output};
-use crate::columnar::{Table, texts};
+use crate::columnar::{Table, take, texts};
 use crate::error::Problem;
 use crate::key::lossy;
 
@@ -231,12 +231,6 @@ impl<'a, W: Write + Send> ParquetSink<'a, W> {
             .map_err(|error| refused(error.into()))?;
         self.writer.write(&batch).map_err(refused)
     }
-}
-
-/// These rows of a batch.
-fn take(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch, Problem> {
-    let rows = UInt32Array::from(rows);
-    arrow_select::take::take_record_batch(batch, &rows).map_err(|error| refused(error.into()))
 }
 
 fn refused(error: ParquetError) -> Problem {
