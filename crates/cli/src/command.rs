@@ -7,10 +7,13 @@ mod demo;
 mod ferret;
 mod files;
 mod kkrt;
+mod lookup;
+mod matching;
 mod options;
 mod paper;
 mod params;
 mod parts;
+mod psi;
 mod stream;
 mod table;
 mod verify;
@@ -37,6 +40,8 @@ enum Verb {
     Demo(demo::Arguments),
     Vole(vole::Arguments),
     Cot(cot::Arguments),
+    Psi(psi::Arguments),
+    Lookup(lookup::Arguments),
     Verify(verify::Arguments),
     Params(params::Arguments),
     Bench(bench::Arguments),
@@ -58,6 +63,8 @@ pub fn main() -> ExitCode {
         Verb::Demo(arguments) => demo::run(arguments),
         Verb::Vole(arguments) => vole::run(arguments),
         Verb::Cot(arguments) => cot::run(arguments),
+        Verb::Psi(arguments) => psi::run(arguments),
+        Verb::Lookup(arguments) => lookup::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
         Verb::Bench(arguments) => bench::run(arguments),

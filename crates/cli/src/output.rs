@@ -298,9 +298,21 @@ impl SingleFile {
     }
 
     /// Writes the contents and makes the file appear under its name.
-    pub(crate) fn commit(mut self, contents: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn commit(self, contents: &[u8]) -> Result<(), Failure> {
+        let target = self.target.clone();
+        self.write(|file| {
+            file.write_all(contents)
+                .map_err(|error| Failure::file(&target, error))
+        })
+    }
+
+    /// Lets `write` write the contents, and makes the file appear under its name if that went well.
+    pub(crate) fn write(
+        mut self,
+        write: impl FnOnce(&mut File) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        write(&mut self.file)?;
         let failed = |error| Failure::file(&self.target, error);
-        self.file.write_all(contents).map_err(failed)?;
         self.file.sync_all().map_err(failed)?;
         let _no_signal = unfinished();
         fs::rename(&self.temporary.0, &self.target).map_err(failed)

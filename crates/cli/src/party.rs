@@ -298,7 +298,8 @@ fn next_step(left: u64) -> usize {
     usize::try_from(left).unwrap_or(CHUNK).min(CHUNK)
 }
 
-fn fresh_prg() -> Result<Prg, Failure> {
+/// A generator with a seed from the system.
+pub(crate) fn fresh_prg() -> Result<Prg, Failure> {
     Prg::from_os().map_err(|error| {
         Failure::new(
             Status::Other,

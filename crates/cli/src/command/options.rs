@@ -163,6 +163,25 @@ impl Voice {
         }
     }
 
+    /// A progress bar for one phase of `steps` steps, a spinner if it has none; invisible when standard error is no terminal,
+    /// and with `-q`.
+    pub(crate) fn phase(self, name: &'static str, steps: u64) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let template = if steps == 0 {
+            "{spinner} {msg}"
+        } else {
+            "{msg:24} {bar:30} {human_pos}/{human_len}"
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is a constant");
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr())
+            .with_style(style)
+            .with_message(name);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+
     /// A progress bar over `n` correlations; invisible when standard error is no terminal, and with `-q`.
     pub(crate) fn progress(self, n: u64) -> ProgressBar {
         if self.quiet || !std::io::stderr().is_terminal() {
