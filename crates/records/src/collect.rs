@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_first_row_of_each_key_is_kept_at_every_size() {
-        for n in [0, 1, 2, 127, 128, 129, 6_789, 100_003] {
+        for n in [0u64, 1, 2, 127, 128, 129, 6_789, 100_003] {
             let mut collector = collector(Duplicates::Dedup);
             let mut first_rows = HashMap::new();
             let mut kept = Vec::new();

@@ -157,9 +157,13 @@ impl Records {
         while let Some((first, batch)) = batches.next()? {
             rows = first + batch.num_rows() as u64;
             let start = wanted.next;
+            progress(share(stamp.length, rows, total), stamp.length);
             let taken: Vec<u32> = (0..batch.num_rows() as u32)
                 .filter(|&row| wanted.take(first + u64::from(row) + 1).is_some())
                 .collect();
+            if taken.is_empty() {
+                continue;
+            }
             let cells = self.layout.keys.iter().map(|&c| Cells::of(batch.column(c)));
             let cells: Vec<Cells> = cells.collect::<Result<_, _>>()?;
             for (i, &row) in taken.iter().enumerate() {
@@ -169,7 +173,6 @@ impl Records {
                 TableTarget::Text(sink) => sink.batch(&batch, taken, start)?,
                 TableTarget::Parquet(sink) => sink.batch(&batch, taken, start)?,
             }
-            progress(share(stamp.length, rows, total), stamp.length);
         }
         match sink {
             TableTarget::Text(sink) => sink.finish()?,
