@@ -388,3 +388,8 @@ pub(crate) fn write_cut(blocks: &[Block], bytes: usize, out: &mut [u8]) {
         out.copy_from_slice(&block.to_bytes()[..bytes]);
     }
 }
+
+#[cfg(test)]
+mod cheating;
+#[cfg(test)]
+mod tests;

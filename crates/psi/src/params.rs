@@ -18,6 +18,12 @@ pub enum Variant {
     Kkrt,
     /// 1.2 bins an item and the stash of Table 2 of the paper.
     KkrtPaper,
+    /// So few bins that placing the items fails every now and then; always, if they are many.
+    #[cfg(test)]
+    Tight,
+    /// Bins for half of the items, and a stash for the others.
+    #[cfg(test)]
+    Stashed,
 }
 
 impl Variant {
@@ -30,6 +36,10 @@ impl Variant {
         match self {
             Self::Kkrt => "kkrt",
             Self::KkrtPaper => "kkrt-paper",
+            #[cfg(test)]
+            Self::Tight => "tight",
+            #[cfg(test)]
+            Self::Stashed => "stashed",
         }
     }
 }
@@ -102,6 +112,10 @@ impl Parameters {
                 let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
                 ((6 * items).div_ceil(5).max(FUNCTIONS), stash)
             }
+            #[cfg(test)]
+            Variant::Tight => (FUNCTIONS.max(items + items / 32 + 1), 0),
+            #[cfg(test)]
+            Variant::Stashed => (FUNCTIONS.max(items / 2), items),
         };
         let mut parameters = Self {
             variant,
