@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{FUNCTIONS, Hasher};
 use crate::Block;
+use crate::pages::Buffer;
 
 /// Marks an empty bin, an unplaced item.
 const NONE: u32 = u32::MAX;
@@ -12,18 +13,16 @@ const NONE: u32 = u32::MAX;
 const CLOSED: u32 = u32::MAX - 1;
 
 /// A cuckoo table: at most one item in each bin, each item in one of its three bins.
-#[derive(Clone)]
 pub struct Table {
     /// Item number in each bin, or `NONE`.
-    items: Vec<u32>,
+    items: Buffer<u32>,
     /// Hash function by which the item is in its bin.
-    functions: Vec<u8>,
+    functions: Buffer<u8>,
 }
 
 /// Some items could not be placed: no placement of all items exists.
 ///
 /// The number of items left over is the smallest possible.
-#[derive(Clone)]
 pub struct Full {
     /// Numbers of the items that are in no bin, ascending.
     pub unplaced: Vec<usize>,
@@ -34,10 +33,11 @@ pub struct Full {
 impl Table {
     /// Places the items, all different, each in one of its bins.
     ///
-    /// Each item in turn takes the end of a shortest chain of moves to an empty bin, found by breadth-first search: an
-    /// augmenting path in the sense of Berge's theorem, so that nothing is left over that could have been placed. If
-    /// the search finds no empty bin, the bins it has seen are full of items that have nowhere else to go; they are
-    /// never looked at again, so all failing searches together look at each bin once.
+    /// First each item in turn takes one of its bins that is empty, then, if there was none, one whose item can move to
+    /// an empty bin. For each item that is left, the end of a shortest chain of moves to an empty bin is found by
+    /// breadth-first search: an augmenting path in the sense of Berge's theorem, so that nothing is left over that could
+    /// have been placed. If the search finds no empty bin, the bins it has seen are full of items that have nowhere else
+    /// to go; they are never looked at again, so all failing searches together look at each bin once.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Table {
     /// If there are 2^32 - 2 items or more.
     pub fn build(hasher: &Hasher, items: &[Block]) -> Result<Self, Full> {
         assert_fits(items.len());
-        let mut bins = vec![[0; FUNCTIONS]; items.len()];
+        let mut bins = Buffer::zeroed(items.len());
         hasher.bins_slice(items, &mut bins);
         Self::place_all(&bins, hasher.bin_count())
     }
@@ -75,21 +75,23 @@ impl Table {
     }
 
     fn place_all(bins: &[[u32; FUNCTIONS]], bin_count: usize) -> Result<Self, Full> {
-        let empty = Slot {
-            item: NONE,
-            seen: NONE,
+        let filled = |value| {
+            let mut numbers = Buffer::zeroed(bin_count);
+            numbers.fill(value);
+            numbers
         };
         let mut builder = Builder {
             bins,
-            slots: vec![empty; bin_count],
-            functions: vec![0; bin_count],
+            items: filled(NONE),
+            seen: filled(NONE),
+            functions: Buffer::zeroed(bin_count),
             queue: Vec::new(),
         };
-        let unplaced: Vec<usize> = (0..bins.len())
-            .filter(|&item| !builder.place(item as u32))
-            .collect();
+        let mut unplaced = builder.fill();
+        unplaced = builder.push(&unplaced);
+        unplaced.retain(|&item| !builder.place(item as u32));
         let table = Self {
-            items: builder.slots.iter().map(|slot| slot.item).collect(),
+            items: builder.items,
             functions: builder.functions,
         };
         if unplaced.is_empty() {
@@ -167,24 +169,94 @@ struct Step {
     from: u32,
 }
 
-/// What a search looks at in a bin, side by side in memory.
-#[derive(Clone, Copy)]
-struct Slot {
-    /// The item in the bin, or `NONE`.
-    item: u32,
-    /// The item whose search saw the bin last, or `CLOSED` after a failed search.
-    seen: u32,
-}
+/// Items whose bins are read together: reads that do not wait for each other.
+const GROUP: usize = 32;
 
 struct Builder<'a> {
     bins: &'a [[u32; FUNCTIONS]],
-    slots: Vec<Slot>,
-    functions: Vec<u8>,
+    /// The item in each bin, or `NONE`.
+    items: Buffer<u32>,
+    /// The item whose search saw the bin last, or `CLOSED` after a failed search.
+    seen: Buffer<u32>,
+    functions: Buffer<u8>,
     /// The bins a search has reached and not yet looked behind, and all it came through.
     queue: Vec<Step>,
 }
 
+/// What `read` gives for each of at most `GROUP` inputs.
+fn gather<A, B: Default + Copy>(inputs: &[A], read: impl Fn(&A) -> B) -> [B; GROUP] {
+    let mut out = [B::default(); GROUP];
+    for (out, input) in out.iter_mut().zip(inputs) {
+        *out = read(input);
+    }
+    out
+}
+
 impl Builder<'_> {
+    /// Puts each item into the first of its bins that is empty; returns those for which there was none.
+    fn fill(&mut self) -> Vec<usize> {
+        let mut left = Vec::new();
+        for (group, bins) in self.bins.chunks(GROUP).enumerate() {
+            let before = gather(bins, |bins| bins.map(|bin| self.items[bin as usize]));
+            for (i, (before, bins)) in before.iter().zip(bins).enumerate() {
+                let item = group * GROUP + i;
+                // What was empty may have been taken by an item of this group.
+                let empty = |function: &usize| {
+                    before[*function] == NONE && self.items[bins[*function] as usize] == NONE
+                };
+                match (0..FUNCTIONS).find(empty) {
+                    Some(function) => {
+                        self.put(item as u32, bins[function] as usize, function);
+                    }
+                    None => left.push(item),
+                }
+            }
+        }
+        left
+    }
+
+    /// Puts each of the items into a bin whose item it moves to an empty one; returns those for which there was none.
+    fn push(&mut self, items: &[usize]) -> Vec<usize> {
+        let mut left = Vec::new();
+        for group in items.chunks(GROUP) {
+            // Each line is reads that do not wait for each other; the next line waits for it.
+            let n = group.len();
+            let bins = gather(group, |&item| self.bins[item]);
+            let occupants = gather(&bins[..n], |bins| bins.map(|bin| self.items[bin as usize]));
+            let others = gather(&occupants[..n], |occupants| {
+                occupants.map(|occupant| self.bins[occupant as usize])
+            });
+            let behind = gather(&others[..n], |others| {
+                others.map(|bins| bins.map(|bin| self.items[bin as usize]))
+            });
+            for (i, &item) in group.iter().enumerate() {
+                let way = (0..FUNCTIONS * FUNCTIONS).find_map(|way| {
+                    let (function, other) = (way / FUNCTIONS, way % FUNCTIONS);
+                    let (from, to) = (bins[i][function], others[i][function][other]);
+                    // What was there may have changed for an item of this group.
+                    (behind[i][function][other] == NONE
+                        && self.items[to as usize] == NONE
+                        && self.items[from as usize] == occupants[i][function])
+                        .then_some([(from, function), (to, other)])
+                });
+                match way {
+                    Some([(from, function), (to, other)]) => {
+                        self.put(self.items[from as usize], to as usize, other);
+                        self.put(item as u32, from as usize, function);
+                    }
+                    None => left.push(item),
+                }
+            }
+        }
+        left
+    }
+
+    /// Puts an item into a bin, by one of its hash functions.
+    fn put(&mut self, item: u32, bin: usize, function: usize) {
+        self.items[bin] = item;
+        self.functions[bin] = function as u8;
+    }
+
     /// Finds a bin for an item; false if there is none.
     fn place(&mut self, item: u32) -> bool {
         self.queue.clear();
@@ -194,7 +266,7 @@ impl Builder<'_> {
             let Some(step) = self.queue.get(next) else {
                 break;
             };
-            let occupant = self.slots[self.bin(*step)].item;
+            let occupant = self.items[self.bin(*step)];
             found = self.reach(item, occupant, next as u32);
             next += 1;
         }
@@ -204,7 +276,7 @@ impl Builder<'_> {
         }
         for i in 0..self.queue.len() {
             let bin = self.bin(self.queue[i]);
-            self.slots[bin].seen = CLOSED;
+            self.seen[bin] = CLOSED;
         }
         false
     }
@@ -212,18 +284,18 @@ impl Builder<'_> {
     /// Queues the bins of `occupant` that the search for `item` has not seen; an empty one ends the search.
     fn reach(&mut self, item: u32, occupant: u32, from: u32) -> Option<Step> {
         let bins = self.bins[occupant as usize].map(|bin| bin as usize);
-        let slots = bins.map(|bin| self.slots[bin]);
+        let items = bins.map(|bin| self.items[bin]);
         let step = |function: usize| Step {
             item: occupant,
             function: function as u8,
             from,
         };
-        if let Some(function) = slots.iter().position(|slot| slot.item == NONE) {
+        if let Some(function) = items.iter().position(|&item| item == NONE) {
             return Some(step(function));
         }
         for (function, &bin) in bins.iter().enumerate() {
             // Looked up again: an item may have the same bin twice.
-            let seen = &mut self.slots[bin].seen;
+            let seen = &mut self.seen[bin];
             if *seen != item && *seen != CLOSED {
                 *seen = item;
                 self.queue.push(step(function));
@@ -241,9 +313,7 @@ impl Builder<'_> {
     fn shift(&mut self, last: Step) {
         let mut step = last;
         loop {
-            let bin = self.bin(step);
-            self.slots[bin].item = step.item;
-            self.functions[bin] = step.function;
+            self.put(step.item, self.bin(step), step.function.into());
             if step.from == NONE {
                 return;
             }
