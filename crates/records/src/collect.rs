@@ -14,10 +14,10 @@ const MOST_ROWS: u64 = u32::MAX as u64;
 
 /// Takes the rows of a file one by one and keeps the keys.
 ///
-/// A key is built at the end of the arena of kept keys and taken back if its row is left out, so there is no second copy.
-/// The table of keys holds indices into the arena, hashed with a key drawn for this run. Beside each index stands half of
-/// its hash: without it, a table that grows would have to look up every key again, and a key would have to be looked up to
-/// be found different.
+/// A key is built at the end of the arena of kept keys and taken back if its row is left out, so there is no second
+/// copy. The table of keys holds indices into the arena, hashed with a key drawn for this run. Beside each index
+/// stands half of its hash: without it, a table that grows would have to look up every key again, and a key would
+/// have to be looked up to be found different.
 pub(crate) struct Collector {
     duplicates: Duplicates,
     empty_keys: EmptyKeys,

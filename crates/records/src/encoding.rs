@@ -97,7 +97,8 @@ fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<(), Problem> {
     }
 }
 
-/// Takes byte-order marks, by now those of UTF-8, away from the front. All of them: the CSV reader would take the second.
+/// Takes byte-order marks, by now those of UTF-8, away from the front. All of them: the CSV reader would take the
+/// second.
 fn without_mark(mut text: Box<dyn Read>) -> Result<(Box<dyn Read>, bool), Problem> {
     let mut marked = false;
     loop {

@@ -8,8 +8,8 @@ use crate::key::KeyType;
 
 /// Why a file could not be read, or the matching rows not be written: the file, and what is the matter with it.
 ///
-/// Its text is `FILE: what and where`; [`hint`](Self::hint) says what to do. Neither holds anything of the fields: rows are
-/// named by their number, columns by their name.
+/// Its text is `FILE: what and where`; [`hint`](Self::hint) says what to do. Neither holds anything of the fields:
+/// rows are named by their number, columns by their name.
 #[derive(Debug)]
 pub struct Error {
     file: PathBuf,

@@ -1,5 +1,5 @@
-//! Keys: which columns they come from, as what types they are read, and their one form as bytes, which is specified in the
-//! crate's documentation.
+//! Keys: which columns they come from, as what types they are read, and their one form as bytes, which is specified
+//! in the crate's documentation.
 
 use std::fmt;
 
@@ -72,8 +72,8 @@ pub(crate) struct KeyColumn {
     pub(crate) wanted: Option<KeyType>,
 }
 
-/// Finds the key columns among the `columns` of a file: each argument is `NAME` or `NAME:TYPE`, and a column that is called
-/// exactly like the whole argument is the one that is meant.
+/// Finds the key columns among the `columns` of a file: each argument is `NAME` or `NAME:TYPE`, and a column that is
+/// called exactly like the whole argument is the one that is meant.
 pub(crate) fn resolve(
     arguments: &[String],
     columns: &[Vec<u8>],
@@ -179,8 +179,8 @@ pub(crate) enum Outcome {
     Unreadable(usize),
 }
 
-/// Appends the key made of `cells`, null where there is none, to `out`; unless the outcome is `Whole`, what was appended
-/// is of no use.
+/// Appends the key made of `cells`, null where there is none, to `out`; unless the outcome is `Whole`, what was
+/// appended is of no use.
 pub(crate) fn append_all<'a>(
     cells: impl Iterator<Item = Option<Cell<'a>>>,
     types: &[KeyType],

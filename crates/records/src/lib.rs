@@ -1,8 +1,8 @@
 //! Tables of records: keys out of CSV and Parquet files, matching rows into new ones.
 //!
 //! [`read`] takes the key columns of a file and gives its [`Records`]: one key an item, in the order of the rows.
-//! [`Records::write_matches`] reads the file once more and writes the rows of the items that matched. Nothing of the rows
-//! is in memory but the keys and, if asked for, the values of one column.
+//! [`Records::write_matches`] reads the file once more and writes the rows of the items that matched. Nothing of the
+//! rows is in memory but the keys and, if asked for, the values of one column.
 //!
 //! ```
 //! use volery_records::{Format, Output, Reading, read};
@@ -39,10 +39,10 @@
 //! | `boolean` | 4 | one byte, 0 or 1 | `true` or `false`, in any case of letters | boolean |
 //! | `date` | 5 | days since 1970-01-01, 8 bytes, two's complement, little-endian | `YYYY-MM-DD` | date (32 bits) |
 //!
-//! The lengths make it injective: `("ab", "c")` and `("a", "bc")` differ, and so do the text `1` and the integer 1. Text is
-//! never normalised: case, spaces and leading zeros count. A column written `NAME:TYPE` is read as that type: strings of
-//! any file as any type, the other types of Parquet also as their text. A column that is called exactly like the whole
-//! argument is the one that is meant.
+//! The lengths make it injective: `("ab", "c")` and `("a", "bc")` differ, and so do the text `1` and the integer 1.
+//! Text is never normalised: case, spaces and leading zeros count. A column written `NAME:TYPE` is read as that type:
+//! strings of any file as any type, the other types of Parquet also as their text. A column that is called exactly
+//! like the whole argument is the one that is meant.
 //!
 //! # Rules
 //!

@@ -19,9 +19,9 @@ pub const LONGEST_VALUE: u64 = 1024;
 /// How to read a file of records. The default has no key column, which is an error: set `keys`.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
-    /// The key columns, each `NAME` or `NAME:TYPE` with TYPE `text`, `binary`, `integer`, `boolean` or `date`. A column that
-    /// is called exactly like the whole argument is the one that is meant. Without a type, fields of text files are text,
-    /// and columns of Parquet files are what they are.
+    /// The key columns, each `NAME` or `NAME:TYPE` with TYPE `text`, `binary`, `integer`, `boolean` or `date`. A
+    /// column that is called exactly like the whole argument is the one that is meant. Without a type, fields of text
+    /// files are text, and columns of Parquet files are what they are.
     pub keys: Vec<String>,
     /// The column whose values belong to the keys, at most [`LONGEST_VALUE`] bytes each.
     pub value: Option<String>,
@@ -33,7 +33,8 @@ pub struct Reading {
     pub duplicates: Duplicates,
     /// What to do with a row that has no key.
     pub empty_keys: EmptyKeys,
-    /// The format that matching rows will be written in, so that what cannot be written is an error now and not at the end.
+    /// The format that matching rows will be written in, so that what cannot be written is an error now and not at
+    /// the end.
     pub output: Option<Format>,
 }
 
@@ -72,7 +73,8 @@ pub struct Counts {
 
 /// The keys of a file, and what it takes to find their rows again.
 ///
-/// Items are counted from 0, in the order of their rows. An item costs its key, 8 bytes, and 4 more if rows were left out.
+/// Items are counted from 0, in the order of their rows. An item costs its key, 8 bytes, and 4 more if rows were left
+/// out.
 #[derive(Debug)]
 pub struct Records {
     pub(crate) path: PathBuf,

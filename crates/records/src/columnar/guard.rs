@@ -13,8 +13,8 @@ thread_local! {
 
 /// Runs `decode`, a call of the Parquet library; a panic in it is a damaged file, of which `after` rows could be read.
 ///
-/// What `decode` works on must not be used again after an error. The first call puts a panic hook in front of the one there
-/// is, which keeps silent about these panics only: their messages may quote from the file.
+/// What `decode` works on must not be used again after an error. The first call puts a panic hook in front of the one
+/// there is, which keeps silent about these panics only: their messages may quote from the file.
 pub(super) fn guarded<T>(
     after: u64,
     decode: impl FnOnce() -> Result<T, Problem>,

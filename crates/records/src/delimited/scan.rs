@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use crate::encoding::is_malformed;
 use crate::error::Problem;
 
-/// The most bytes a row may have. Rows are held in memory one at a time, and a quote that never closes makes the rest of
-/// the file one row.
+/// The most bytes a row may have. Rows are held in memory one at a time, and a quote that never closes makes the rest
+/// of the file one row.
 const LONGEST_ROW: u64 = 64 << 20;
 
 /// Hands on the bytes of a text file up to the first problem in it.

@@ -87,7 +87,8 @@ impl<'a, W: Write> TextSink<'a, W> {
     }
 }
 
-/// How much of the output to gather before it is written: of text in bytes and in rows, and of encoded columns in bytes.
+/// How much of the output to gather before it is written: of text in bytes and in rows, and of encoded columns in
+/// bytes.
 const GATHERED: (usize, usize, usize) = (8 << 20, 8192, 64 << 20);
 
 /// Parquet.
