@@ -1,5 +1,6 @@
 //! One run of one protocol over one link, in its two phases.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, SessionId};
@@ -59,9 +60,8 @@ pub(super) fn run(run: &Run<'_>) -> Result<Sample, Failure> {
     fresh_prg()?.fill_bytes(&mut session);
     let session = SessionId::from_bytes(session);
     // The first half of the receiver's items is the second half of the sender's.
-    let bits = run.candidate.item_bits();
-    let theirs = items(0..run.items, bits);
-    let own = items(run.items / 2..run.items / 2 + run.items, bits);
+    let theirs = Items::of(run.candidate, 0..run.items);
+    let own = Items::of(run.candidate, run.items / 2..run.items / 2 + run.items);
     let (sender, (receiver, common)) = link::run_both(
         run.link,
         run.timeout,
@@ -205,30 +205,44 @@ fn meet(channel: &mut Channel) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A party's items, as all protocols take them.
+/// A party's items, as the protocol takes them; the other form is empty.
+#[derive(Default)]
 struct Items {
     blocks: Vec<Block>,
     bytes: Vec<[u8; 16]>,
 }
 
+impl Items {
+    fn of(candidate: Candidate, numbers: Range<usize>) -> Self {
+        let items = items(numbers, candidate.item_bits());
+        match candidate {
+            Candidate::Naive | Candidate::Pssz(_) => Self {
+                blocks: items.collect(),
+                ..Self::default()
+            },
+            Candidate::Bark(_) => Self {
+                bytes: items.map(Block::to_bytes).collect(),
+                ..Self::default()
+            },
+        }
+    }
+}
+
 /// Items that look random, are all different and have `bits` bits (an even number): a Feistel network over their numbers.
-fn items(numbers: std::ops::Range<usize>, bits: u32) -> Items {
+fn items(numbers: Range<usize>, bits: u32) -> impl Iterator<Item = Block> {
     /// Rounds; four make a random permutation of a random function.
     const ROUNDS: u128 = 4;
     let aes = Aes128::new(Block::new(0x6974_656d));
     let half = bits / 2;
     let low = u128::MAX >> (128 - half);
-    let item = |number: usize| {
+    numbers.map(move |number| {
         let (mut left, mut right) = (number as u128 >> half, number as u128 & low);
         for round in 0..ROUNDS {
             let hash = u128::from(aes.encrypt(Block::new(right << 8 | round)));
             (left, right) = (right, left ^ (hash & low));
         }
         Block::new(left << half | right)
-    };
-    let blocks: Vec<_> = numbers.map(item).collect();
-    let bytes = blocks.iter().map(|block| block.to_bytes()).collect();
-    Items { blocks, bytes }
+    })
 }
 
 fn failed(error: volery_psi::Error) -> Failure {
@@ -256,8 +270,7 @@ mod tests {
     #[test]
     fn items_are_different_and_as_long_as_they_should_be() {
         for bits in [16, 32, 64, 128] {
-            let items = items(5..10_005, bits);
-            let different: HashSet<u128> = items.blocks.iter().map(|&item| item.into()).collect();
+            let different: HashSet<u128> = items(5..10_005, bits).map(u128::from).collect();
             assert_eq!(different.len(), 10_000);
             assert!(bits == 128 || different.iter().all(|item| item >> bits == 0));
             // They reach all over the range.
