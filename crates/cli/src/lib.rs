@@ -35,7 +35,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`pcg::cot`] has the same for correlated OT. Security is malicious by default, where there is such a form; see
+//! [`psi`] intersects two private sets, and answers private look-ups. [`pcg::cot`] has the same as above for correlated OT. Security is malicious by default, where there is such a form; see
 //! [`pcg::Security`].
 
 #![forbid(unsafe_code)]
@@ -64,6 +64,12 @@ pub use volery_ot as ot;
 
 /// From a few correlations to millions: trees, LPN, vector OLE.
 pub use volery_pcg as pcg;
+
+/// Oblivious PRF, private set intersection, keyword search.
+pub use volery_psi as psi;
+
+/// Tables of records: keys out of CSV and Parquet files, matching rows into new ones.
+pub use volery_records as records;
 
 /// The example of the README, compiled and run by the documentation tests.
 #[cfg(doctest)]
