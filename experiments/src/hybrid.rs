@@ -1,12 +1,13 @@
 //! Which of PSSZ and BaRK-OPRF is the cheaper.
 //!
-//! Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious PRF with Applications to Private Set Intersection*,
-//! CCS 2016, section 5.3 and Table 1: the two differ in what a bin costs in bits of the OT matrix, `32*l'` for PSSZ with the
-//! effective length `l' = l - log2 n`, and the width `k` of the code for BaRK-OPRF. PSSZ wins for short items in large sets.
+//! Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious PRF with Applications to Private Set
+//! Intersection*, CCS 2016, section 5.3 and Table 1: the two differ in what a bin costs in bits of the OT matrix,
+//! `32*l'` for PSSZ with the effective length `l' = l - log2 n`, and the width `k` of the code for BaRK-OPRF. PSSZ
+//! wins for short items in large sets.
 //!
-//! [`Cost::Fractional`] counts as the table does. PSSZ cannot run a fraction of an OT: it takes 256 bits for each byte that
-//! `l'` has begun, [`Cost::Whole`]. Of the rows of Table 1 that changes one: at 2^20 items of 32 bits the table has PSSZ ahead
-//! with 384 bits to 448, while whole OTs take 512, and Tables 3 and 5 show BaRK-OPRF ahead.
+//! [`Cost::Fractional`] counts as the table does. PSSZ cannot run a fraction of an OT: it takes 256 bits for each
+//! byte that `l'` has begun, [`Cost::Whole`]. Of the rows of Table 1 that changes one: at 2^20 items of 32 bits the
+//! table has PSSZ ahead with 384 bits to 448, while whole OTs take 512, and Tables 3 and 5 show BaRK-OPRF ahead.
 
 use volery_channel::{Channel, SessionId};
 use volery_primitives::{Block, prg::Prg};
@@ -18,7 +19,7 @@ use crate::pssz::{self, HashIndex};
 /// A protocol to pick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// [`pssz`](crate::pssz).
+    /// [`pssz`].
     Pssz,
     /// BaRK-OPRF, of `volery-psi`.
     Bark,
@@ -44,8 +45,8 @@ pub fn pssz_bits(items: usize, bits: u32, cost: Cost) -> f64 {
     }
 }
 
-/// The cheaper protocol for `items` items of `bits` bits, where the code of BaRK-OPRF has `width` bits; BaRK-OPRF if both
-/// cost the same.
+/// The cheaper protocol for `items` items of `bits` bits, where the code of BaRK-OPRF has `width` bits; BaRK-OPRF if
+/// both cost the same.
 #[must_use]
 pub fn choose(items: usize, bits: u32, width: usize, cost: Cost) -> Choice {
     if pssz_bits(items, bits, cost) < width as f64 {
@@ -65,8 +66,8 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// The plan for sets of these sizes, of items below 2^`item_bits`, with the cheaper protocol for as many items as the
-    /// receiver has; `variant` says how BaRK-OPRF would run, `index` how PSSZ would.
+    /// The plan for sets of these sizes, of items below 2^`item_bits`, with the cheaper protocol for as many items as
+    /// the receiver has; `variant` says how BaRK-OPRF would run, `index` how PSSZ would.
     ///
     /// # Panics
     /// As [`pssz::Plan::new`].

@@ -1,8 +1,9 @@
 //! Random 1-out-of-256 OT by OT extension with a code.
 //!
-//! Kolesnikov, Kumaresan, *Improved OT Extension for Transferring Short Secrets*, CRYPTO 2013, with the Walsh-Hadamard
-//! code `C` of length 256: bit `i` of `C(c)` is the parity of `i AND c`, so two code words differ in 128 places. Sums are
-//! XOR, `*` between rows is AND. With the keys `K_i0`, `K_i1` of 256 base OTs, the messages running the other way:
+//! Kolesnikov, Kumaresan, *Improved OT Extension for Transferring Short Secrets*, CRYPTO 2013, with the
+//! Walsh-Hadamard code `C` of length 256: bit `i` of `C(c)` is the parity of `i AND c`, so two code words differ in
+//! 128 places. Sums are XOR, `*` between rows is AND. With the keys `K_i0`, `K_i1` of 256 base OTs, the messages
+//! running the other way:
 //!
 //! ```text
 //! Sender: s (256 bits), keys K_i for the bits s_i   Receiver: choices c_j below 256
@@ -15,23 +16,23 @@
 //!
 //! The base OTs are 256 random OTs from [`iknp`], which in turn extends 128.
 //!
-//! A row is hashed as `volery-psi` hashes it, so that the two protocols differ in nothing but the code and what it is used
-//! for: `L` folds a row to a block, `L(r) = w_1*r_1 + w_2*r_2` over GF(2^128) with public random weights, and `H(j, y) =
-//! AES_{h+j}(y) + y`. `j` counts the OTs of the object and never repeats. (The paper has a random oracle of the row. Why
-//! folding loses at most a bit where two code words differ in 128 places is said in `volery_psi::oprf`.) As `L` is linear,
-//! the 256 blocks `L(C(c)*s)` are computed once.
+//! A row is hashed as `volery-psi` hashes it, so that the two protocols differ in nothing but the code and what it is
+//! used for: `L` folds a row to a block, `L(r) = w_1*r_1 + w_2*r_2` over GF(2^128) with public random weights, and
+//! `H(j, y) = AES_{h+j}(y) + y`. `j` counts the OTs of the object and never repeats. (The paper has a random oracle
+//! of the row. Why folding loses at most a bit where two code words differ in 128 places is said in
+//! `volery_psi::oprf`.) As `L` is linear, the 256 blocks `L(C(c)*s)` are computed once.
 //!
 //! Bit 0 of every code word is zero, so column 0 tells nothing and costs a 256th of the traffic; the paper counts 256
 //! columns, and so do we.
 //!
-//! The sender looks up `L(C(c)*s)` by its own `c`, whose bytes come from its items: memory accesses follow the items, as in
-//! cuckoo hashing.
+//! The sender looks up `L(C(c)*s)` by its own `c`, whose bytes come from its items: memory accesses follow the items,
+//! as in cuckoo hashing.
 //!
 //! Security: semi-honest. The receiver would have to guess the 128 bits of `s` where two code words differ. A malicious
 //! receiver may send columns that belong to no code word and learn bits of `s`: there is no check.
 //!
-//! Cost of the setup: that of 256 random OTs of `iknp`, 4,128 bytes from the sender and 8,192 from the receiver. Cost of
-//! an extension: 1 message from the receiver, 32 bytes for each OT, their number rounded up to a multiple of 128.
+//! Cost of the setup: that of 256 random OTs of `iknp`, 4,128 bytes from the sender and 8,192 from the receiver. Cost
+//! of an extension: 1 message from the receiver, 32 bytes for each OT, their number rounded up to a multiple of 128.
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_ot::{flavour, iknp};

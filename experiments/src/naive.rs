@@ -9,9 +9,9 @@
 //! 3.                                              the y whose h(y) came
 //! ```
 //!
-//! **Insecure**: whoever sees the hashes tries candidates until one fits. Items that could be guessed at all (addresses,
-//! numbers, names) are as good as sent in the clear. It is here because BaRK-OPRF (CCS 2016, section 6.3) and many
-//! others measure it.
+//! **Insecure**: whoever sees the hashes tries candidates until one fits. Items that could be guessed at all
+//! (addresses, numbers, names) are as good as sent in the clear. It is here because BaRK-OPRF (CCS 2016, section 6.3)
+//! and many others measure it.
 //!
 //! `h` is BLAKE3 under a key of the session, cut to `v = 40 + log2(|X||Y|)` bits, rounded up to bytes, so that no two
 //! different items meet but with probability 2^-40.

@@ -1,9 +1,9 @@
 //! PSSZ: private set intersection by comparing cuckoo tables with 1-out-of-256 OT.
 //!
-//! Pinkas, Schneider, Segev, Zohner, *Phasing: Private Set Intersection using Permutation-based Hashing*, USENIX Security
-//! 2015, as BaRK-OPRF (CCS 2016) sums it up in sections 5.1 and 5.2 and measures it. `F_p` is the function of bin `p`:
-//! `F_p(c, z) = H(p, z, sum of the messages that the bytes of c choose)`, one OT for each byte. `H` is AES under a key for each
-//! `p` and `z`, with feed-forward, as in `kk13`; the messages it hashes are random blocks.
+//! Pinkas, Schneider, Segev, Zohner, *Phasing: Private Set Intersection using Permutation-based Hashing*, USENIX
+//! Security 2015, as BaRK-OPRF (CCS 2016) sums it up in sections 5.1 and 5.2 and measures it. `F_p` is the function
+//! of bin `p`: `F_p(c, z) = H(p, z, sum of the messages that the bytes of c choose)`, one OT for each byte. `H` is
+//! AES under a key for each `p` and `z`, with feed-forward, as in `kk13`; the messages it hashes are random blocks.
 //!
 //! ```text
 //! Sender: X                                       Receiver: Y
@@ -17,22 +17,23 @@
 //! 5.                                              y in bin p by z is common if F_p(q, z) is in H_z
 //! ```
 //!
-//! Permutation-based hashing: whoever knows the bin, `z` and `q` knows `r` and so `x`. Only `q` needs to be compared, which
-//! is shorter than `x` by the bits of the number of bins. The stash has no bin: there all of `x` is compared.
+//! Permutation-based hashing: whoever knows the bin, `z` and `q` knows `r` and so `x`. Only `q` needs to be compared,
+//! which is shorter than `x` by the bits of the number of bins. The stash has no bin: there all of `x` is compared.
 //!
-//! **Where the index `z` goes.** Without `z` in the input of `F`, an item whose `p_0` and `p_1` coincide would put the
-//! same value into `H_0` and `H_1`, and the receiver would learn something of an item that it does not have; the authors'
-//! program does not mind (footnote 3 of the BaRK-OPRF paper). In BaRK-OPRF the index lengthens the input for nothing; here
-//! every byte costs an OT. [`HashIndex::Hashed`] puts it into `H` alone, at the published cost. Then a receiver whose item
-//! lies in bin `p` holds all it takes to compute `F_p(q, z)` for the other two `z` as well, that is, to see whether the
-//! sender has the two items with the same `q` that another function would take there. [`HashIndex::Chosen`] closes that:
-//! `z` is part of `c`, which takes one more OT where the length is (nearly) whole bytes.
+//! **Where the index `z` goes.** Without `z` in the input of `F`, an item whose `p_0` and `p_1` coincide would put
+//! the same value into `H_0` and `H_1`, and the receiver would learn something of an item that it does not have; the
+//! authors' program does not mind (footnote 3 of the BaRK-OPRF paper). In BaRK-OPRF the index lengthens the input for
+//! nothing; here every byte costs an OT. [`HashIndex::Hashed`] puts it into `H` alone, at the published cost. Then a
+//! receiver whose item lies in bin `p` holds all it takes to compute `F_p(q, z)` for the other two `z` as well, that
+//! is, to see whether the sender has the two items with the same `q` that another function would take there.
+//! [`HashIndex::Chosen`] closes that: `z` is part of `c`, which takes one more OT where the length is (nearly) whole
+//! bytes.
 //!
 //! An empty bin is compared as if it held a value that no item has, above all the others: a value that some item could
 //! have would tell the receiver whether the sender has that item.
 //!
-//! Items of more bits than `v'` are hashed to that many first. `v'` is `40 + log2(3|X||Y|)`, rounded up to bytes, as in Table 5
-//! of the BaRK-OPRF paper, and the width of the values in step 4.
+//! Items of more bits than `v'` are hashed to that many first. `v'` is `40 + log2(3|X||Y|)`, rounded up to bytes, as
+//! in Table 5 of the BaRK-OPRF paper, and the width of the values in step 4.
 //!
 //! If an unlucky key leaves more items over than the stash holds, the receiver takes another before it sends it; that
 //! happens with probability 2^-40 or so, and only then does the key depend on its items.
@@ -40,8 +41,8 @@
 //! Security: semi-honest, with [`HashIndex::Chosen`]; see above for the other.
 //!
 //! Cost: that of the setup of `kk13` once. Then, with `b = 1.2|Y|` bins and a stash of `s`, of `t` and `t'` OTs each:
-//! 1 message from the receiver, 16 bytes and the OTs: 32 bytes for each of `b*t` and of `s*t'`, both rounded up to multiples
-//! of 128; 1 message from the sender of `(3+s)*|X|` values of `v'` bits.
+//! 1 message from the receiver, 16 bytes and the OTs: 32 bytes for each of `b*t` and of `s*t'`, both rounded up to
+//! multiples of 128; 1 message from the sender of `(3+s)*|X|` values of `v'` bits.
 
 mod phasing;
 mod plan;
@@ -205,8 +206,8 @@ impl Receiver {
     /// Finds the common items: their numbers, ascending.
     ///
     /// # Panics
-    /// If there are not as many items as the plan says, or one of them has more bits; if so many items are the same that
-    /// no table holds them.
+    /// If there are not as many items as the plan says, or one of them has more bits; if so many items are the same
+    /// that no table holds them.
     ///
     /// # Errors
     /// If the channel fails.

@@ -29,8 +29,9 @@ pub struct Plan {
     quotients: u128,
 }
 
-/// Places of the stash for `items` items in 1.2 bins each: column `s` of Table 2 of the BaRK-OPRF paper, which has it for
-/// 2^8, 2^12, .., 2^24 items and whose source is the PSSZ paper. Between those, what is next below: it needs the most.
+/// Places of the stash for `items` items in 1.2 bins each: column `s` of Table 2 of the BaRK-OPRF paper, which has it
+/// for 2^8, 2^12, .., 2^24 items and whose source is the PSSZ paper. Between those, what is next below: it needs the
+/// most.
 ///
 /// Never more than there are items.
 #[must_use]
@@ -186,11 +187,11 @@ const fn bytes_of(number: u128) -> usize {
     (u128::BITS - number.leading_zeros()).div_ceil(8) as usize
 }
 
-/// The bytes of both directions by the formula of Table 5 of the BaRK-OPRF paper, for `items` items of `bits` bits a side:
-/// `2*128*(1.2n + s)*ceil((min(v', l) - log2 n)/8) + (3 + s)*n*v'` bits.
+/// The bytes of both directions by the formula of Table 5 of the BaRK-OPRF paper, for `items` items of `bits` bits a
+/// side: `2*128*(1.2n + s)*ceil((min(v', l) - log2 n)/8) + (3 + s)*n*v'` bits.
 ///
-/// The paper leaves out base OTs and prints units of 2^20 bytes. What it leaves out besides, a run sends: the key, rounding up to
-/// 128 OTs, and the bytes of the stash that have no bin.
+/// The paper leaves out base OTs and prints units of 2^20 bytes. What it leaves out besides, a run sends: the key,
+/// rounding up to 128 OTs, and the bytes of the stash that have no bin.
 #[must_use]
 pub fn published_bytes(items: usize, bits: u32) -> f64 {
     let n = items as f64;

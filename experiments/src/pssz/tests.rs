@@ -142,8 +142,8 @@ fn the_same_item_too_often_is_the_callers_mistake() {
     assert!(result.is_err());
 }
 
-/// Table 5 of the BaRK-OPRF paper, in units of 2^20 bytes: the formula gives what is printed, up to rounding either way. (At
-/// 2^8 items it gives the same for 64 and for 128 bits, 0.097, where 0.09 and 0.10 are printed.)
+/// Table 5 of the BaRK-OPRF paper, in units of 2^20 bytes: the formula gives what is printed, up to rounding either
+/// way. (At 2^8 items it gives the same for 64 and for 128 bits, 0.097, where 0.09 and 0.10 are printed.)
 #[test]
 fn published_traffic() {
     let printed: [(u32, [f64; 5]); 3] = [

@@ -1,8 +1,8 @@
 //! `volery bench kkrt`: Tables 1 to 5 of the BaRK-OPRF paper, our figures beside the published ones.
 //!
-//! Tables 1 and 2 are computed. For the others every protocol is measured alone, for each size and over the link of each
-//! setting; a run that several tables show is measured once. The runs go through all of them before they begin again, from the
-//! smallest sets to the largest.
+//! Tables 1 and 2 are computed. For the others every protocol is measured alone, for each size and over the link of
+//! each setting; a run that several tables show is measured once. The runs go through all of them before they begin
+//! again, from the smallest sets to the largest.
 
 mod candidate;
 mod measure;
@@ -281,8 +281,8 @@ impl Arguments {
     }
 }
 
-/// About how many seconds a cell takes at least: what its traffic takes on the link, and what it would take if the largest of
-/// the smaller sets went on as it did.
+/// About how many seconds a cell takes at least: what its traffic takes on the link, and what it would take if the
+/// largest of the smaller sets went on as it did.
 fn foretold(before: &[Cell], cell: &Cell, link: &Link) -> f64 {
     /// Below, what a run takes says little of a larger one.
     const TELLING: u32 = 12;

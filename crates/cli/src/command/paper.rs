@@ -1,5 +1,5 @@
-//! What the commands that repeat the tables of a paper share: the published figures, ours beside them, and what they were
-//! measured on.
+//! What the commands that repeat the tables of a paper share: the published figures, ours beside them, and what they
+//! were measured on.
 
 use std::io::Write;
 

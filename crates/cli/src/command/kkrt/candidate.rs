@@ -51,8 +51,8 @@ impl Candidate {
         pssz::Plan::new(sizes, bits, pssz::HashIndex::Hashed)
     }
 
-    /// Bytes of both directions without the setup, by a formula: that of the paper, and for the default of this program what
-    /// its own parameters put into it.
+    /// Bytes of both directions without the setup, by a formula: that of the paper, and for the default of this
+    /// program what its own parameters put into it.
     pub(super) fn formula(self, items: usize) -> f64 {
         let sizes = same(items);
         match self {

@@ -228,7 +228,8 @@ impl Items {
     }
 }
 
-/// Items that look random, are all different and have `bits` bits (an even number): a Feistel network over their numbers.
+/// Items that look random, are all different and have `bits` bits (an even number): a Feistel network over their
+/// numbers.
 fn items(numbers: Range<usize>, bits: u32) -> impl Iterator<Item = Block> {
     /// Rounds; four make a random permutation of a random function.
     const ROUNDS: u128 = 4;

@@ -115,7 +115,8 @@ fn ours(
 
 const MEBIBYTE: f64 = (1 << 20) as f64;
 
-/// What follows from the parameters, with the bits of whole OTs beside those of Table 1; none where it has to be measured.
+/// What follows from the parameters, with the bits of whole OTs beside those of Table 1; none where it has to be
+/// measured.
 fn computed(
     candidate: Candidate,
     row: &PublishedRow,
