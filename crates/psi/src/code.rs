@@ -225,3 +225,6 @@ mod tests {
         let _ = Code::new(&[0; 32], 520);
     }
 }
+
+#[cfg(test)]
+mod statistics;

@@ -1,0 +1,207 @@
+//! What the security of the OPRF rests on, counted.
+
+use volery_primitives::prg::Prg;
+
+use super::*;
+
+/// The code words of some inputs, block by block.
+fn words(code: &Code, inputs: &[Block]) -> Vec<[Block; BLOCKS]> {
+    let mut words = vec![[Block::ZERO; BLOCKS]; inputs.len()];
+    let mut out = vec![Block::ZERO; inputs.len()];
+    for block in 0..BLOCKS {
+        code.encode(block, inputs, &mut out);
+        for (word, &out) in words.iter_mut().zip(&out) {
+            word[block] = out;
+        }
+    }
+    words
+}
+
+fn distance(a: &[Block; BLOCKS], b: &[Block; BLOCKS]) -> usize {
+    let differences = a.iter().zip(b).map(|(&a, &b)| u128::from(a ^ b));
+    differences.map(|block| block.count_ones() as usize).sum()
+}
+
+/// The share of words of `width` bits whose weight is below `bound`: Lemma 1, summed up from the front.
+fn share_below(width: usize, bound: usize) -> f64 {
+    let mut term = (-(width as f64)).exp2();
+    let mut sum = 0.0;
+    for i in 0..bound {
+        sum += term;
+        term *= (width - i) as f64 / (i + 1) as f64;
+    }
+    sum
+}
+
+/// Pairs of inputs that differ in one bit, in the hash index, or in everything: their distances are as often below any
+/// bound as Lemma 1 says.
+#[test]
+fn distances_are_those_of_random_words() {
+    const PAIRS: usize = 40_000;
+    for (seed, width) in [(1, 128), (2, 424), (3, 448), (4, 512)] {
+        let code = Code::new(&[seed; 32], width);
+        let mut rng = Prg::new(Block::new(seed.into()));
+        let mut inputs = vec![Block::ZERO; PAIRS];
+        rng.fill_blocks(&mut inputs);
+        let own = words(&code, &inputs);
+        for change in 0..4 {
+            let others: Vec<_> = inputs
+                .iter()
+                .map(|&input| match change {
+                    0 => input ^ Block::ONE,
+                    1 => input ^ Block::new(3),
+                    2 => input ^ Block::new(1 << rng.below(128)),
+                    _ => rng.block(),
+                })
+                .collect();
+            let distances: Vec<_> = own
+                .iter()
+                .zip(&words(&code, &others))
+                .map(|(a, b)| distance(a, b))
+                .collect();
+            // Bounds at the middle and up to three standard deviations away.
+            let deviation = (width as f64).sqrt() / 2.0;
+            for step in -6..=6 {
+                let bound = (width as f64 / 2.0 + f64::from(step) * deviation / 2.0) as usize;
+                let share = share_below(width, bound);
+                let expected = PAIRS as f64 * share;
+                let spread = (expected * (1.0 - share)).sqrt();
+                let found = distances.iter().filter(|&&distance| distance < bound);
+                let off = (found.count() as f64 - expected).abs() / spread;
+                assert!(off < 5.0, "{width}, change {change}, below {bound}: {off}");
+            }
+            if width > 128 {
+                assert!(distances.iter().all(|&distance| distance >= DISTANCE));
+            }
+        }
+    }
+}
+
+/// The two ways to sum up Lemma 1 are one.
+#[test]
+fn lemma_1_from_both_ends() {
+    for width in (136..=512).step_by(8) {
+        let direct = -share_below(width, DISTANCE).log2();
+        assert!((direct - closeness(width)).abs() < 1e-6, "{width}");
+    }
+}
+
+/// Each place of a code word is one for about half of all inputs, and any two places agree for about half of them.
+#[test]
+fn places_are_balanced_and_independent() {
+    const INPUTS: usize = 1 << 12;
+    let code = Code::new(&[5; 32], 440);
+    let inputs: Vec<_> = (0..INPUTS as u128).map(Block::new).collect();
+    let words = words(&code, &inputs);
+    let column = |place: usize| -> Vec<u64> {
+        let bits = |words: &[[Block; BLOCKS]]| {
+            let bit = |word: &[Block; BLOCKS]| u64::from(word[place / 128].bit(place % 128));
+            words.iter().fold(0, |bits, word| bits << 1 | bit(word))
+        };
+        words.chunks(64).map(bits).collect()
+    };
+    let columns: Vec<_> = (0..440).map(column).collect();
+    let ones = |bits: &mut dyn Iterator<Item = u64>| bits.map(u64::count_ones).sum::<u32>();
+    // Six and a half standard deviations, of 32 each: there are a hundred thousand pairs.
+    let balanced = |ones: u32| (ones as usize).abs_diff(INPUTS / 2) < 208;
+    for (i, a) in columns.iter().enumerate() {
+        assert!(balanced(ones(&mut a.iter().copied())), "{i}");
+        for (j, b) in columns[..i].iter().enumerate() {
+            let differ = ones(&mut a.iter().zip(b).map(|(a, b)| a ^ b));
+            assert!(balanced(differ), "{i} and {j}");
+        }
+    }
+}
+
+/// The rank of blocks as rows of bits.
+fn rank(mut rows: Vec<u128>) -> usize {
+    let mut rank = 0;
+    for bit in 0..128 {
+        let Some(pivot) = (rank..rows.len()).find(|&row| rows[row] >> bit & 1 == 1) else {
+            continue;
+        };
+        rows.swap(rank, pivot);
+        let (done, rest) = rows.split_at_mut(rank + 1);
+        for row in rest.iter_mut().filter(|row| **row >> bit & 1 == 1) {
+            *row ^= done[rank];
+        }
+        rank += 1;
+    }
+    rank
+}
+
+/// `L` at the unit vectors of some places.
+fn images(code: &Code, places: &[usize]) -> Vec<u128> {
+    let columns: [Vec<Block>; BLOCKS] = std::array::from_fn(|block| {
+        let unit = |&place: &usize| {
+            let here = place / 128 == block;
+            Block::new(u128::from(here) << (place % 128))
+        };
+        places.iter().map(unit).collect()
+    });
+    let mut out = vec![Block::ZERO; places.len()];
+    code.fold(columns.each_ref().map(Vec::as_slice), &mut out);
+    out.into_iter().map(u128::from).collect()
+}
+
+/// Whoever does not know `s` at 150 places or more does not know a bit of `L(b*s)`: on any of 2000 random supports, each
+/// with weights of its own, `L` has all of its rank. (It lacks some with probability below `2^(128 - weight)`.)
+#[test]
+fn folding_loses_nothing() {
+    let mut rng = Prg::new(Block::new(1));
+    for draw in 0_u32..2000 {
+        let mut seed = [0; 32];
+        seed[..4].copy_from_slice(&draw.to_le_bytes());
+        let width = [424, 432, 440, 448, 512][draw as usize % 5];
+        let code = Code::new(&seed, width);
+        let weight = 150 + rng.below(75) as usize;
+        let mut places: Vec<_> = (0..width).collect();
+        for i in 0..weight {
+            let other = i + rng.below((width - i) as u64) as usize;
+            places.swap(i, other);
+        }
+        assert_eq!(rank(images(&code, &places[..weight])), 128, "draw {draw}");
+    }
+}
+
+/// At the least distance a matrix of as many rows as columns is regular as often as random ones are: 0.2888 of them.
+#[test]
+fn folding_at_the_least_distance_is_a_random_matrix() {
+    let mut lost = [0; 5];
+    let draws = 2000;
+    for draw in 0_u32..draws {
+        let mut seed = [1; 32];
+        seed[..4].copy_from_slice(&draw.to_le_bytes());
+        let code = Code::new(&seed, 448);
+        // Words with ones in all of the blocks.
+        let places: Vec<_> = (0..128).map(|i| (i * 3 + draw as usize) % 448).collect();
+        let rank = rank(images(&code, &places));
+        lost[(128 - rank).min(4)] += 1;
+    }
+    // Of random square matrices over GF(2) the share of 0.2888 is regular, 0.5776 lacks one, 0.1284 two, 0.0052 three.
+    for (lost, share) in lost.into_iter().zip([0.2888, 0.5776, 0.1284, 0.0052]) {
+        let expected = f64::from(draws) * share;
+        assert!(
+            (f64::from(lost) - expected).abs() < 6.0 * expected.sqrt(),
+            "{lost} {expected}"
+        );
+    }
+    // The mean over the weights of 2^-rank, against which the module documentation measures a guess.
+    let guess: f64 = lost
+        .iter()
+        .zip(0..)
+        .map(|(&n, lost)| f64::from(n) * f64::exp2(lost.into()))
+        .sum();
+    assert!((guess / f64::from(draws) - 2.0).abs() < 0.2, "{guess}");
+}
+
+/// A word of one block in all of its places is mapped one to one, unless the weight is zero.
+#[test]
+fn folding_one_block_is_a_product() {
+    for block in 0..3 {
+        let code = Code::new(&[3; 32], 448);
+        let places: Vec<_> = (128 * block..128 * (block + 1)).collect();
+        assert_eq!(rank(images(&code, &places)), 128);
+    }
+    assert_eq!(rank(vec![1, 2, 3, 0]), 2);
+}
