@@ -1,0 +1,148 @@
+//! A peer that states a size makes nobody take memory for it.
+//!
+//! The test runs itself once more, as a process of its own with little address space: whoever takes memory for the
+//! largest set there is would be stopped before the machine runs out of it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::{SESSION, items};
+use volery_channel::tamper::Tampered;
+use volery_channel::{
+    Channel, Error as ChannelError, memory, run_two_channels, run_two_parties_with_stats,
+};
+use volery_primitives::Block;
+use volery_primitives::prg::Prg;
+use volery_psi::params::MAX_ITEMS;
+use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant};
+
+/// The variable that says that this is the second process.
+const INSIDE: &str = "VOLERY_TEST_LITTLE_MEMORY";
+
+/// Address space of the second process, in units of 1024 bytes. The largest set has 2^31 items.
+const LIMIT: &str = "2097152";
+
+/// What a run may take on top of an honest one, in units of 1024 bytes.
+const ALLOWED: u64 = 64 << 10;
+
+#[test]
+fn a_stated_size_takes_no_memory() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let limited = format!("ulimit -v {LIMIT} && exec \"$0\" \"$@\"");
+    let status = Command::new("sh")
+        .args(["-c", &limited])
+        .arg(std::env::current_exe().unwrap())
+        .args(["a_stated_size_takes_no_memory", "--exact", "--nocapture"])
+        .env(INSIDE, "1")
+        // Arenas and threads of a large machine are not what is measured.
+        .env("MALLOC_ARENA_MAX", "2")
+        .env("RAYON_NUM_THREADS", "2")
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+}
+
+/// The most address space that this process has had, in units of 1024 bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
+}
+
+fn inside() {
+    for variant in Variant::ALL {
+        for both in [false, true] {
+            for lookup in [false, true] {
+                let settings = Settings { variant, both };
+                assert!(run(settings, lookup, None).is_ok());
+                let before = peak();
+                for party in 0..2 {
+                    let error = run(settings, lookup, Some(party)).unwrap_err();
+                    let expected = ChannelError::Disconnected.to_string();
+                    assert_eq!(error.to_string(), expected, "{settings:?} {party}");
+                }
+                let more = peak() - before;
+                assert!(more < ALLOWED, "{settings:?}: {more} KiB more");
+            }
+        }
+    }
+}
+
+/// A party's bytes before the online phase.
+fn setup_bytes() -> [u64; 2] {
+    let ((_, left), (_, right)) = run_two_parties_with_stats(
+        |channel| Sender::setup(SESSION, Prg::new(Block::new(1)), channel).map(|_| ()),
+        |channel| Receiver::setup(SESSION, Prg::new(Block::new(2)), channel).map(|_| ()),
+    );
+    [left.bytes_sent, right.bytes_sent]
+}
+
+/// A run in which one of the parties may state another size than its own; gives what became of the other one.
+fn run(settings: Settings, lookup: bool, liar: Option<usize>) -> Result<()> {
+    let lie = |party: usize, transport: memory::Memory| -> Channel {
+        if liar != Some(party) {
+            return Channel::with_timeout(transport, Some(Duration::from_secs(60)));
+        }
+        let start = setup_bytes()[party];
+        let state = move |offset: u64, bytes: &mut [u8]| {
+            for (place, byte) in (offset..).zip(bytes) {
+                if (start..start + 8).contains(&place) {
+                    *byte = MAX_ITEMS.to_le_bytes()[(place - start) as usize];
+                }
+            }
+        };
+        // It waits for the other one, and goes away.
+        let timeout = Some(Duration::from_millis(400));
+        Channel::with_timeout(Tampered::new(transport, state), timeout)
+    };
+    let (left, right) = memory::pair();
+    let (ours, theirs) = (items(0, 500), items(200, 800));
+    let values = vec![vec![7; 100]; 500];
+    let ((sent, _), (received, _)) = run_two_channels(
+        lie(0, left),
+        lie(1, right),
+        |channel| -> Result<()> {
+            let sender = Sender::setup(SESSION, Prg::new(Block::new(1)), channel)?;
+            if lookup {
+                sender.answer(&ours, &values, settings, &mut (), channel)?;
+            } else {
+                sender.intersect(&ours, settings, &mut (), channel)?;
+            }
+            Ok(())
+        },
+        |channel| -> Result<()> {
+            let receiver = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel)?;
+            if lookup {
+                receiver.search(&theirs, settings, &mut (), channel)?;
+            } else {
+                receiver.intersect(&theirs, settings, &mut (), channel)?;
+            }
+            Ok(())
+        },
+    );
+    match liar {
+        Some(0) => received,
+        Some(_) => sent,
+        None => sent.and(received),
+    }
+}
+
+/// The error says nothing but that the other one is gone.
+#[test]
+fn the_liar_is_what_fails() {
+    let settings = Settings::default();
+    for party in 0..2 {
+        let error = run(settings, false, Some(party)).unwrap_err();
+        assert!(matches!(error, Error::Channel(ChannelError::Disconnected)));
+    }
+}

@@ -1,0 +1,244 @@
+//! Whatever happens to the bytes on their way: an error, or a result that only lacks something. Never a panic, never a
+//! party that waits for ever, never an item that is not common. What a peer can do who knows what it is doing is in
+//! `src/halves/cheating.rs`.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::{items, receiver, sender};
+use volery_channel::tamper::Tampered;
+use volery_channel::{Channel, Transport, memory, run_two_channels};
+use volery_psi::intersect::{Received, Sent};
+use volery_psi::{Error, Result, Settings, Variant};
+
+/// Common are the receiver's items 0 to 7, the sender's 12 to 19.
+const N: usize = 20;
+const M: usize = 17;
+const COMMON: usize = 8;
+
+const SETTINGS: [Settings; 2] = [
+    Settings {
+        variant: Variant::Kkrt,
+        both: true,
+    },
+    Settings {
+        variant: Variant::KkrtPaper,
+        both: false,
+    },
+];
+
+type Outcome = (Result<Sent>, Result<Received>);
+
+fn run(left: Channel, right: Channel, settings: Settings) -> Outcome {
+    let (ours, theirs) = (items(0, N), items(N - COMMON, N - COMMON + M));
+    let ((sent, _), (received, _)) = run_two_channels(
+        left,
+        right,
+        |channel| sender(&ours, settings, channel),
+        |channel| receiver(&theirs, settings, channel),
+    );
+    (sent, received)
+}
+
+/// Notes where each write ends.
+struct Marked<T> {
+    inner: T,
+    ends: Arc<Mutex<Vec<u64>>>,
+}
+
+impl<T: Transport> Transport for Marked<T> {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        let mut ends = self.ends.lock().unwrap();
+        let before = ends.last().copied().unwrap_or(0);
+        ends.push(before + bytes.len() as u64);
+        self.inner.write(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.inner.read(bytes, timeout)
+    }
+}
+
+/// Where the messages of both parties end in an honest run.
+fn boundaries(settings: Settings) -> [Vec<u64>; 2] {
+    let ends = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+    let (left, right) = memory::pair();
+    let mark = |inner, ends: &Arc<_>| {
+        Channel::new(Marked {
+            inner,
+            ends: Arc::clone(ends),
+        })
+    };
+    let (sent, received) = run(mark(left, &ends[0]), mark(right, &ends[1]), settings);
+    sent.unwrap();
+    assert_eq!(received.unwrap().common, (0..COMMON).collect::<Vec<_>>());
+    ends.map(|ends| ends.lock().unwrap().clone())
+}
+
+/// A run in which what one of the parties sends is changed.
+fn tampered(
+    party: usize,
+    settings: Settings,
+    timeout: Duration,
+    change: impl FnOnce(memory::Memory) -> Tampered<memory::Memory>,
+) -> Outcome {
+    let (left, right) = memory::pair();
+    let timeout = Some(timeout);
+    let (left, right) = if party == 0 {
+        let left = Channel::with_timeout(change(left), timeout);
+        (left, Channel::with_timeout(right, timeout))
+    } else {
+        let right = Channel::with_timeout(change(right), timeout);
+        (Channel::with_timeout(left, timeout), right)
+    };
+    run(left, right, settings)
+}
+
+/// No error names an item.
+fn assert_discreet(outcome: &Outcome) {
+    let errors = [outcome.0.as_ref().err(), outcome.1.as_ref().err()];
+    for error in errors.into_iter().flatten() {
+        assert!(!format!("{error} {error:?}").contains("item "), "{error}");
+    }
+}
+
+/// The bytes of the online phase begin here: the last `online` of the whole.
+fn online(settings: Settings, ends: &[Vec<u64>; 2]) -> [u64; 2] {
+    let (left, right) = memory::pair();
+    let (sent, _) = run(Channel::new(left), Channel::new(right), settings);
+    let parameters = sent.unwrap().parameters;
+    let shared = if settings.both { N.div_ceil(8) } else { 0 };
+    let bytes = [
+        parameters.tag_bytes() + 96,
+        parameters.row_bytes() + 97 + shared as u64,
+    ];
+    std::array::from_fn(|party| ends[party].last().unwrap() - bytes[party])
+}
+
+#[test]
+fn cut_at_every_message() {
+    for settings in SETTINGS {
+        let ends = boundaries(settings);
+        for (party, ends) in ends.iter().enumerate() {
+            let last = *ends.last().unwrap();
+            let around = |&end: &u64| [end.saturating_sub(1), end, end + 1];
+            let mut cuts: Vec<_> = ends.iter().flat_map(around).collect();
+            cuts.push(0);
+            cuts.sort_unstable();
+            cuts.dedup();
+            for cut in cuts.into_iter().filter(|&cut| cut < last) {
+                let minute = Duration::from_secs(60);
+                let outcome = tampered(party, settings, minute, |inner| {
+                    Tampered::truncated(inner, cut)
+                });
+                assert_discreet(&outcome);
+                let (sent, received) = outcome;
+                let what = format!("party {party}, {cut} of {last} bytes");
+                // Whoever is cut off notices as it goes on writing; the other one, as nothing more comes.
+                for error in [sent.err(), received.err()] {
+                    let error = error.unwrap_or_else(|| panic!("{what}: no error"));
+                    assert!(matches!(error, Error::Channel(_)), "{what}: {error}");
+                    assert!(!error.to_string().contains("timed out"), "{what}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_the_offline_phase() {
+    let settings = SETTINGS[0];
+    let ends = boundaries(settings);
+    let start = online(settings, &ends);
+    for party in 0..2 {
+        // Around each boundary, and a few dozen between them.
+        let mut places: Vec<_> = ends[party]
+            .iter()
+            .flat_map(|&end| [end.saturating_sub(1), end])
+            .chain((0..start[party]).step_by(1 + start[party] as usize / 40))
+            .filter(|&place| place < start[party])
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let minute = Duration::from_secs(60);
+            let outcome = tampered(party, settings, minute, |inner| {
+                Tampered::flip(inner, place, 1 << (place % 8))
+            });
+            assert_discreet(&outcome);
+            // The OTs are secure against parties that cheat: one of the two notices, and the other is left alone.
+            let what = format!("party {party}, byte {place}");
+            assert!(outcome.0.is_err() && outcome.1.is_err(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_the_online_phase() {
+    for settings in SETTINGS {
+        let ends = boundaries(settings);
+        let start = online(settings, &ends);
+        for party in 0..2 {
+            let last = *ends[party].last().unwrap();
+            let all = (start[party]..last)
+                .filter(|place| {
+                    let place = place - start[party];
+                    // All that is not rows or outputs, and some of those.
+                    place < 100 || place + start[party] + 20 > last || place % 61 == 0
+                })
+                // A changed size makes the parties wait for each other; a few of those are enough.
+                .filter(|place| ![1, 2, 5, 6].contains(&(place - start[party])));
+            for place in all {
+                check_flip(party, settings, place, place - start[party], last);
+            }
+        }
+    }
+}
+
+/// A flipped bit at `place`, `online` bytes into the online phase of a party that sends `last` in all.
+fn check_flip(party: usize, settings: Settings, place: u64, online: u64, last: u64) {
+    let what = format!("{settings:?}, party {party}, byte {online}");
+    let size = online < 8;
+    let timeout = Duration::from_millis(if size { 250 } else { 60_000 });
+    let outcome = tampered(party, settings, timeout, |inner| {
+        Tampered::flip(inner, place, 1 << (online % 8))
+    });
+    assert_discreet(&outcome);
+    let (sent, received) = outcome;
+    if let Err(error) = &received {
+        let waited = error.to_string().contains("timed out");
+        assert!(size || !waited, "{what}: {error}");
+    }
+    let before_rows = online < 80;
+    let end = online >= last - 16;
+    if before_rows {
+        assert!(sent.is_err() && received.is_err(), "{what}");
+        return;
+    }
+    match (party, end) {
+        // The sender's end: the receiver refuses it.
+        (0, true) => assert!(sent.is_err() && received.is_err(), "{what}"),
+        // The receiver's end: it is gone with its result.
+        (1, true) => assert!(sent.is_err() && received.is_ok(), "{what}"),
+        // A row, an output, the number of an attempt: some items are not found, no other ones are.
+        _ => {
+            let attempt = party == 1 && online == 80;
+            if let Ok(received) = &received {
+                let common = &received.common;
+                assert!(common.iter().all(|&item| item < COMMON), "{what}");
+                assert!(common.len() + 1 >= COMMON || attempt, "{what}");
+            }
+            if let Ok(sent) = &sent
+                && let Some(common) = &sent.common
+            {
+                // A flipped bit of step 6 names one item more or less.
+                assert!(common.len().abs_diff(COMMON) <= 1 || attempt, "{what}");
+                assert!(common.iter().all(|&item| item < N), "{what}");
+            }
+        }
+    }
+}
