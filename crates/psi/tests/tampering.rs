@@ -188,7 +188,7 @@ fn a_flipped_bit_in_the_online_phase() {
                 .filter(|place| {
                     let place = place - start[party];
                     // All that is not rows or outputs, and some of those.
-                    place < 100 || place + start[party] + 20 > last || place % 61 == 0
+                    place < 100 || place + start[party] + 20 > last || place.is_multiple_of(61)
                 })
                 // A changed size makes the parties wait for each other; a few of those are enough.
                 .filter(|place| ![1, 2, 5, 6].contains(&(place - start[party])));

@@ -1,0 +1,209 @@
+//! Runs of random sizes, one after the other, each compared with a plain set or map.
+//!
+//! ```text
+//! cargo run --release -p volery-psi --example soak -- SECONDS [MOST ITEMS] [SEED]
+//! ```
+//!
+//! All of a run follows from its seed, which an error names: `soak 0 MOST SEED` makes that run alone.
+
+use std::collections::{HashMap, HashSet};
+use std::env;
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use volery_channel::{SessionId, run_two_parties, run_two_parties_tcp};
+use volery_primitives::Block;
+use volery_primitives::prg::Prg;
+use volery_psi::{Receiver, Sender, Settings, Variant};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |place: usize, default: u64| {
+        arguments
+            .get(place)
+            .map_or(Ok(default), |text| text.parse::<u64>())
+    };
+    let time = Duration::from_secs(number(0, 60)?);
+    let most = number(1, 1 << 17)?;
+    let mut seed = match arguments.get(2) {
+        Some(text) => text.parse()?,
+        None => Prg::from_os()?.next_u64() >> 1,
+    };
+    say(&format!("the first seed is {seed}"));
+    let start = Instant::now();
+    let mut total = Total::default();
+    let mut next = start + Duration::from_secs(30);
+    loop {
+        Run::draw(seed, most).check(&mut total)?;
+        seed += 1;
+        if start.elapsed() >= time {
+            break;
+        }
+        if Instant::now() > next {
+            total.report(start.elapsed());
+            next += Duration::from_secs(30);
+        }
+    }
+    total.report(start.elapsed());
+    Ok(())
+}
+
+/// What has been done.
+#[derive(Default)]
+struct Total {
+    /// Runs of the default, with a stash; of those, keyword searches.
+    runs: [u64; 2],
+    lookups: u64,
+    items: u64,
+    common: u64,
+}
+
+impl Total {
+    fn report(&self, elapsed: Duration) {
+        let Self {
+            runs: [ours, paper],
+            lookups,
+            items,
+            common,
+        } = self;
+        let seconds = elapsed.as_secs();
+        say(&format!(
+            "{seconds} s: {} runs, {ours} of {} and {paper} of {}, {lookups} of them keyword searches; \
+             {items} items, {common} common, all exact",
+            ours + paper,
+            Variant::Kkrt,
+            Variant::KkrtPaper,
+        ));
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "an example says what it found")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// The two sets of one run, and how it is made.
+struct Run {
+    seed: u64,
+    settings: Settings,
+    lookup: bool,
+    tcp: bool,
+    ours: Vec<Vec<u8>>,
+    theirs: Vec<Vec<u8>>,
+    values: Vec<Vec<u8>>,
+}
+
+impl Run {
+    fn draw(seed: u64, most: u64) -> Self {
+        let mut rng = Prg::new(Block::new(seed.into()));
+        // As many small sets as large ones; powers of two and their neighbours more often than others.
+        let mut size = || {
+            let bound = rng.below(u64::from(most.max(1).ilog2()) + 1);
+            let mut size = rng.below((2 << bound).min(most + 1));
+            if rng.below(4) == 0 {
+                size = ((1 << bound) + rng.below(3)).saturating_sub(1).min(most);
+            }
+            size
+        };
+        let (n, m) = (size(), size());
+        // Where the second set begins: anywhere from all in common to nothing.
+        let offset = match rng.below(4) {
+            0 => 0,
+            1 => n,
+            _ => rng.below(n + 1),
+        };
+        let length = rng.below(40) as usize;
+        let salt = rng.next_u64();
+        let item = |number: u64| {
+            let mut item = format!("{salt:x} {number}").into_bytes();
+            if number.is_multiple_of(7) {
+                item.resize(item.len() + length, 0);
+            }
+            item
+        };
+        let mut ours: Vec<_> = (0..n).map(item).collect();
+        let mut theirs: Vec<_> = (offset..offset + m).map(item).collect();
+        for set in [&mut ours, &mut theirs] {
+            for last in (1..set.len()).rev() {
+                set.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+        }
+        let longest = rng.below(64);
+        let value = |_: &Vec<u8>| {
+            let mut value = vec![0; rng.below(longest + 1) as usize];
+            rng.fill_bytes(&mut value);
+            value
+        };
+        let values = ours.iter().map(value).collect();
+        Self {
+            seed,
+            settings: Settings {
+                variant: Variant::ALL[rng.below(2) as usize],
+                both: rng.below(2) == 0,
+            },
+            lookup: rng.below(3) == 0,
+            tcp: rng.below(8) == 0,
+            ours,
+            theirs,
+            values,
+        }
+    }
+
+    /// Runs it; an error says with which seed it went wrong.
+    fn check(&self, total: &mut Total) -> Result<(), Box<dyn Error>> {
+        let exact = self
+            .exact(total)
+            .map_err(|error| format!("seed {}: {error}", self.seed))?;
+        if !exact {
+            return Err(format!("seed {}: the result is wrong", self.seed).into());
+        }
+        total.runs[usize::from(self.settings.variant == Variant::KkrtPaper)] += 1;
+        total.lookups += u64::from(self.lookup);
+        total.items += (self.ours.len() + self.theirs.len()) as u64;
+        Ok(())
+    }
+
+    fn exact(&self, total: &mut Total) -> volery_psi::Result<bool> {
+        let session = SessionId::from_bytes([self.seed as u8; 32]);
+        let rng = |party: u128| Prg::new(Block::new(u128::from(self.seed) << 2 | party));
+        let (ours, theirs, settings) = (&self.ours, &self.theirs, self.settings);
+        // The numbers of the common items, and their values.
+        let sender = |channel: &mut _| {
+            let sender = Sender::setup(session, rng(1), channel)?;
+            if self.lookup {
+                let answered = sender.answer(ours, &self.values, settings, &mut (), channel)?;
+                return Ok(answered.found);
+            }
+            let sent = sender.intersect(ours, settings, &mut (), channel)?;
+            Ok(sent.common)
+        };
+        let receiver = |channel: &mut _| {
+            let receiver = Receiver::setup(session, rng(2), channel)?;
+            if self.lookup {
+                let found = receiver.search(theirs, settings, &mut (), channel)?;
+                return Ok((found.items, found.values));
+            }
+            let received = receiver.intersect(theirs, settings, &mut (), channel)?;
+            Ok((received.common, Vec::new()))
+        };
+        let (sent, received): (volery_psi::Result<_>, volery_psi::Result<_>) = if self.tcp {
+            run_two_parties_tcp(sender, receiver)
+        } else {
+            run_two_parties(sender, receiver)
+        };
+        let (sent, (common, values)) = (sent?, received?);
+        total.common += common.len() as u64;
+
+        let map: HashMap<_, _> = ours.iter().zip(&self.values).collect();
+        let set: HashSet<_> = theirs.iter().collect();
+        let expected = (0..theirs.len()).filter(|&i| map.contains_key(&theirs[i]));
+        let found_by_sender = (0..ours.len()).filter(|&i| set.contains(&ours[i]));
+        let right_values = || {
+            let expected = common.iter().map(|&i| map[&theirs[i]]);
+            !self.lookup || values.iter().eq(expected)
+        };
+        Ok(expected.eq(common.iter().copied())
+            && right_values()
+            && sent == settings.both.then(|| found_by_sender.collect()))
+    }
+}
