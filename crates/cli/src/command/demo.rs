@@ -1,5 +1,7 @@
 //! `volery demo`: both parties in one process, over TCP, everything checked.
 
+mod sets;
+
 use std::io::Write as _;
 use std::time::Instant;
 
@@ -15,7 +17,9 @@ use crate::link::{self, Link};
 use crate::party::{self, Job, Outcome};
 use crate::report::{Report, peak_memory};
 
-/// Run both parties in this process, over TCP on the loopback interface, and check every correlation
+/// Run both parties in this process, over TCP on the loopback interface, and check every result
+///
+/// Correlations over several rings, and the intersection of two sample files of records.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// How many correlations of each kind
@@ -68,8 +72,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         voice.explain(format_args!("{n} {} over {}: done", row.protocol, row.ring));
         rows.push(row);
     }
+    let sets = sets::run(common)?;
+    voice.explain("psi: done");
     if !common.quiet {
-        print(&rows).map_err(|error| {
+        print(&rows, &sets).map_err(|error| {
             Failure::new(Status::Other, format_args!("standard output: {error}"))
         })?;
     }
@@ -81,6 +87,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.peak_rss_bytes = peak_memory();
     let rows = serde_json::to_value(&rows).expect("strings and numbers");
     report.result.insert("rows".to_owned(), rows);
+    let sets = serde_json::to_value([sets]).expect("strings and numbers");
+    report.result.insert("psi".to_owned(), sets);
     place.write(&report)
 }
 
@@ -174,7 +182,7 @@ fn row<K: Correlation>(job: Job<'_>, parties: [Outcome; 2], findings: &Findings)
     }
 }
 
-fn print(rows: &[Row]) -> std::io::Result<()> {
+fn print(rows: &[Row], sets: &sets::Row) -> std::io::Result<()> {
     let headings = [
         "what",
         "ring",
@@ -224,7 +232,9 @@ fn print(rows: &[Row]) -> std::io::Result<()> {
         out,
         "Security rests on: {}",
         distinct(|row| &row.assumption)
-    )
+    )?;
+    writeln!(out)?;
+    sets::print(sets, &mut out)
 }
 
 #[cfg(test)]
@@ -263,6 +273,17 @@ mod tests {
                 assert_eq!(row["security"], security);
             }
             assert_eq!(rows[2]["protocol"], "cot");
+            let psi = &report.result["psi"][0];
+            for (field, value) in [
+                ("sender_items", 5000),
+                ("receiver_items", 4000),
+                ("common", 1800),
+                ("checked", 4000),
+                ("wrong", 0),
+            ] {
+                assert_eq!(psi[field], value, "{field}");
+            }
+            assert_eq!(psi["security"], "semi-honest");
         }
     }
 

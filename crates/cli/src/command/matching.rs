@@ -18,6 +18,7 @@ use output::Place;
 use words::{Revealed, report, summary};
 
 pub(crate) use run::{Outcome, Told, run_party};
+pub(crate) use words::ASSUMPTION;
 
 /// Which side a party takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -183,6 +184,7 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     let common = &arguments.common;
     let voice = common.voice();
     let endpoint = arguments.endpoint.endpoint()?;
+    output::check_report(arguments)?;
     let place = Place::prepare(arguments)?;
     let report_place = common.prepare_report()?;
     let pool = common.pool()?;

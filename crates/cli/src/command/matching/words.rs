@@ -11,7 +11,7 @@ use crate::party::hex;
 use crate::report::{Report, Seconds};
 
 /// What the security of both verbs rests on.
-const ASSUMPTION: &str = "semi-honest: the peer follows the protocol; gap Diffie-Hellman in Ristretto255, AES-128 as an \
+pub(crate) const ASSUMPTION: &str = "semi-honest: the peer follows the protocol; gap Diffie-Hellman in Ristretto255, AES-128 as an \
                           ideal cipher, BLAKE3 as a random oracle; 128 bits";
 
 /// What each side learns. It is said before the run and kept in the report.

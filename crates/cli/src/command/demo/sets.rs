@@ -1,0 +1,186 @@
+//! Set intersection of the two files of `examples/data`, which are part of the program.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write};
+
+use volery_psi::Settings;
+use volery_records::{ByteStrings, Reading, Records};
+
+use super::super::matching::{ASSUMPTION, Outcome, Role, Told, Verb, run_party};
+use super::super::options::{Common, pool};
+use super::super::table::table;
+use crate::exit::{Failure, Status};
+use crate::link::{self, Link};
+
+/// The files of the sender and of the receiver.
+const FILES: [(&str, &[u8]); 2] = [
+    (
+        "customers.csv",
+        include_bytes!("../../../../../examples/data/customers.csv"),
+    ),
+    (
+        "loyalty.csv",
+        include_bytes!("../../../../../examples/data/loyalty.csv"),
+    ),
+];
+
+/// The column that both have.
+const KEY: &str = "email";
+
+/// What was matched, and what it cost.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(super) struct Row {
+    protocol: &'static str,
+    variant: &'static str,
+    sender_file: &'static str,
+    receiver_file: &'static str,
+    key: &'static str,
+    sender_items: u64,
+    receiver_items: u64,
+    common: usize,
+    security: &'static str,
+    parameters: String,
+    assumption: &'static str,
+    false_positive_log2: f64,
+    seconds_setup: f64,
+    seconds_online: f64,
+    seconds_total: f64,
+    sender_bytes: u64,
+    receiver_bytes: u64,
+    checked: usize,
+    wrong: usize,
+}
+
+/// Runs both parties and compares the result with that of a plain set.
+pub(super) fn run(common: &Common) -> Result<Row, Failure> {
+    let [theirs, ours] = read()?;
+    let threads = common
+        .threads
+        .map_or_else(link::half_the_cores, usize::from);
+    let pools = [pool(threads)?, pool(threads)?];
+    // Two bars at once would write over each other, and a tenth of a second needs none.
+    let quiet = Common {
+        quiet: true,
+        verbose: false,
+        ..common.clone()
+    };
+    let settings = Settings::default();
+    let party = |role, records, channel: &mut _| {
+        let mut told = Told::new(quiet.voice());
+        run_party(Verb::Psi, role, settings, records, &mut told, channel)
+    };
+    let (sender, receiver) = link::run_both(
+        &Link::Loopback,
+        common.timeout(),
+        |channel| pools[0].install(|| party(Role::Sender, &theirs, channel)),
+        |channel| pools[1].install(|| party(Role::Receiver, &ours, channel)),
+    )?;
+    let row = row(settings, &[sender, receiver], ours.keys(), theirs.keys());
+    match row.wrong {
+        0 => Ok(row),
+        wrong => Err(Failure::new(
+            Status::Other,
+            format_args!(
+                "psi: {wrong} of {} keys are not as a plain set has them",
+                row.checked
+            ),
+        )),
+    }
+}
+
+/// Both files, by way of a folder that is gone afterwards.
+fn read() -> Result<[Records; 2], Failure> {
+    let folder = tempfile::tempdir().map_err(|error| {
+        let what = format_args!("a temporary folder: {error}");
+        Failure::new(Status::Other, what).hint("TMPDIR names another place for it")
+    })?;
+    let reading = Reading {
+        keys: vec![KEY.to_owned()],
+        ..Reading::default()
+    };
+    let read = |(name, contents): (&str, &[u8])| {
+        let path = folder.path().join(name);
+        fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
+        Ok::<_, Failure>(volery_records::read(&path, &reading, &mut |_, _| ())?)
+    };
+    let [sender, receiver] = FILES;
+    Ok([read(sender)?, read(receiver)?])
+}
+
+fn row(
+    settings: Settings,
+    [sender, receiver]: &[Outcome; 2],
+    ours: &ByteStrings,
+    theirs: &ByteStrings,
+) -> Row {
+    let found: HashSet<usize> = receiver.common.iter().flatten().copied().collect();
+    let set: HashSet<&[u8]> = theirs.iter().collect();
+    let wrong = ours
+        .iter()
+        .enumerate()
+        .filter(|(item, key)| found.contains(item) != set.contains(key));
+    // The run is over when the slower party is.
+    let slower = |of: fn(&Outcome) -> f64| of(sender).max(of(receiver));
+    let parameters = &receiver.parameters;
+    Row {
+        protocol: "psi",
+        variant: settings.variant.name(),
+        sender_file: FILES[0].0,
+        receiver_file: FILES[1].0,
+        key: KEY,
+        sender_items: parameters.sender_items,
+        receiver_items: parameters.receiver_items,
+        common: found.len(),
+        security: "semi-honest",
+        parameters: parameters.to_string(),
+        assumption: ASSUMPTION,
+        false_positive_log2: parameters.false_positive(),
+        seconds_setup: slower(|outcome| outcome.setup.as_secs_f64()),
+        seconds_online: slower(|outcome| outcome.online.as_secs_f64()),
+        seconds_total: slower(|outcome| (outcome.setup + outcome.online).as_secs_f64()),
+        sender_bytes: sender.traffic.bytes_sent,
+        receiver_bytes: receiver.traffic.bytes_sent,
+        checked: ours.len(),
+        wrong: wrong.count(),
+    }
+}
+
+/// Prints the table.
+pub(super) fn print(row: &Row, out: &mut impl Write) -> io::Result<()> {
+    let headings = [
+        "what",
+        "protocol",
+        ">sender's",
+        ">receiver's",
+        ">common",
+        "security",
+        ">setup s",
+        ">online s",
+        ">total s",
+        ">bytes ->",
+        ">bytes <-",
+        "checked",
+    ];
+    let cells = [
+        row.protocol.to_owned(),
+        row.variant.to_owned(),
+        row.sender_items.to_string(),
+        row.receiver_items.to_string(),
+        row.common.to_string(),
+        row.security.to_owned(),
+        format!("{:.3}", row.seconds_setup),
+        format!("{:.3}", row.seconds_online),
+        format!("{:.3}", row.seconds_total),
+        row.sender_bytes.to_string(),
+        row.receiver_bytes.to_string(),
+        if row.wrong == 0 { "as a set" } else { "WRONG" }.to_owned(),
+    ];
+    writeln!(out, "{}", table(headings, [cells]))?;
+    writeln!(
+        out,
+        "psi: the receiver learns which rows of {} have the {} of a row of {}, and each side how many the other has; \
+         compared with a plain set.\nParameters: {}\nSecurity rests on: {}",
+        row.receiver_file, row.key, row.sender_file, row.parameters, row.assumption
+    )
+}
