@@ -65,7 +65,10 @@ pub(super) fn read(
     }
     let voice = arguments.common.voice();
     for notice in records.notices() {
-        voice.say(format_args!("{}: {notice}", arguments.input.display()));
+        voice.say(format_args!(
+            "volery: {}: {notice}",
+            arguments.input.display()
+        ));
     }
     let counts = records.counts();
     for (number, why) in [
@@ -74,7 +77,7 @@ pub(super) fn read(
     ] {
         if number > 0 {
             voice.say(format_args!(
-                "{}: {number} rows left out, because {why}",
+                "volery: {}: {number} rows left out, because {why}",
                 arguments.input.display()
             ));
         }

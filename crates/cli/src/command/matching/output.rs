@@ -1,5 +1,6 @@
 //! Writing this party's matching rows.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use volery_records::{Extra, Format, Output, Records};
@@ -13,6 +14,7 @@ pub(super) struct Place {
     file: SingleFile,
     path: PathBuf,
     format: Format,
+    force: bool,
 }
 
 impl Place {
@@ -52,17 +54,13 @@ impl Place {
             )
             .hint("the input is never written to: name another file"));
         }
-        if path.exists() && !arguments.force {
-            return Err(
-                Failure::usage("--out", format_args!("{} exists", path.display()))
-                    .hint("choose another file, or --force to replace it"),
-            );
-        }
+        check_free(path, arguments.force)?;
         let file = SingleFile::prepare("--out", path)?;
         Ok(Some(Self {
             file,
             path: path.clone(),
             format,
+            force: arguments.force,
         }))
     }
 
@@ -99,7 +97,8 @@ impl Place {
             };
             let written = records.write_matches(&items, output, &mut |_, _| ())?;
             rows = written.rows;
-            Ok(())
+            // Somebody may have made the file in the meantime.
+            check_free(&path, self.force)
         })?;
         if rows == common.len() as u64 {
             return Ok(rows);
@@ -111,10 +110,53 @@ impl Place {
     }
 }
 
-/// Whether both names are of one file.
+/// Refuses to replace a file, or a link to nowhere, unless `force`.
+fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
+    if force || path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(
+        Failure::usage("--out", format_args!("{} exists", path.display()))
+            .hint("choose another file, or --force to replace it"),
+    )
+}
+
+/// Refuses a report in the place of the input or of the matching rows.
+pub(super) fn check_report(arguments: &MatchingArguments) -> Result<(), Failure> {
+    let Some(report) = &arguments.common.report else {
+        return Ok(());
+    };
+    let others = [
+        (Some(&arguments.input), "the input file"),
+        (arguments.out.as_ref(), "the output file"),
+    ];
+    for (other, what) in others {
+        if other.is_some_and(|other| same(report, other)) {
+            return Err(
+                Failure::usage("--report", format_args!("{} is {what}", report.display()))
+                    .hint("name another file for the report"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether both names are of one file, by whatever links, or would be.
 fn same(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
+    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
+        return (a.dev(), a.ino()) == (b.dev(), b.ino());
+    }
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
         _ => false,
     }
+}
+
+/// The full name of a file that need not be there.
+fn whole(path: &Path) -> Option<PathBuf> {
+    let parent = match path.parent()? {
+        parent if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    Some(parent.canonicalize().ok()?.join(path.file_name()?))
 }
