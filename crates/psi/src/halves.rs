@@ -29,7 +29,7 @@ use volery_primitives::{Block, bits};
 use crate::agree::{Agreement, Role, misbehaved};
 use crate::code::Code;
 use crate::error::Result;
-use crate::items::{Items, digests};
+use crate::items::{Items, check_distinct, digests};
 use crate::offer::{Offer, PIECE};
 use crate::oprf;
 use crate::params::{Parameters, Variant};
@@ -97,10 +97,14 @@ impl Sender {
         );
         watch.begin(Phase::Hash, items.len() as u64);
         let mut done = |steps: usize| watch.done(steps as u64);
-        let digests = digests(&agreement.salt(), items, &mut done)?;
+        let digests = digests(&agreement.salt(), items, &mut done);
         let code = Code::new(&agreement.code(), parameters.width);
         watch.begin(Phase::Encode, items.len() as u64);
-        let mut offer = Offer::shuffled(&digests, rng);
+        let (distinct, mut offer) = rayon::join(
+            || check_distinct(&digests),
+            || Offer::shuffled(&digests, rng),
+        );
+        distinct?;
         drop(digests);
         let mut attempt = [0];
         let mut instances = 0;
@@ -220,8 +224,10 @@ pub(crate) struct ReceiverHalf {
     pub(crate) outputs: Option<Buffer<Block>>,
     placement: Placement,
     agreement: Agreement,
-    /// Places of the sender's items that were found, and the number of this party's item.
-    found: Vec<(usize, usize)>,
+    /// A bit for each item of this party: whether it was found.
+    common: Vec<u8>,
+    /// Step 6: a bit for each of the sender's places so far, whether its item was found, if the sender gets the result.
+    places: Option<Vec<u8>>,
 }
 
 impl Receiver {
@@ -255,10 +261,15 @@ impl Receiver {
         );
         watch.begin(Phase::Hash, items.len() as u64);
         let mut done = |steps: usize| watch.done(steps as u64);
-        let digests = digests(&agreement.salt(), items, &mut done)?;
+        let digests = digests(&agreement.salt(), items, &mut done);
         let code = Code::new(&agreement.code(), parameters.width);
         watch.begin(Phase::Place, 0);
-        let placement = Placement::find(&agreement, &parameters, &digests)?;
+        let (distinct, placement) = rayon::join(
+            || check_distinct(&digests),
+            || Placement::find(&agreement, &parameters, &digests),
+        );
+        distinct?;
+        let placement = placement?;
         let mut own = Own::new(&placement, &parameters);
         let mut instances = 0;
         if !parameters.trivial() {
@@ -288,7 +299,8 @@ impl Receiver {
             outputs,
             placement,
             agreement,
-            found: Vec::new(),
+            common: vec![0; items.len().div_ceil(8)],
+            places: settings.both.then(Vec::new),
         })
     }
 }
@@ -308,6 +320,9 @@ impl ReceiverHalf {
         }
         for first in (0..items).step_by(PIECE) {
             let places = PIECE.min(items - first);
+            if let Some(bits) = &mut self.places {
+                bits.resize((first + places).div_ceil(8), 0);
+            }
             receive(self, first, places)?;
             watch.done((first + places) as u64);
         }
@@ -316,30 +331,40 @@ impl ReceiverHalf {
 
     /// Finds this party's outputs among the tags of set `set` for the places from `first` on. Returns the place within the
     /// piece, and the instance, of each.
-    pub(crate) fn look_up(&mut self, set: usize, first: usize, tags: &[u8]) -> Vec<(usize, usize)> {
+    ///
+    /// # Errors
+    /// If an item is found twice: an honest sender's outputs are all different, as its items are.
+    pub(crate) fn look_up(
+        &mut self,
+        set: usize,
+        first: usize,
+        tags: &[u8],
+    ) -> Result<Vec<(usize, usize)>> {
         let found = self.own.find(set, tags);
         for &(place, instance) in &found {
-            let (item, _) = self
-                .placement
-                .item(instance)
-                .expect("only instances with an item are looked up");
-            self.found.push((first + place, item));
+            let item = self.item(instance);
+            if bits::bit(&self.common, item) {
+                return Err(misbehaved("two of its outputs are for the same item"));
+            }
+            bits::set(&mut self.common, item, true);
+            if let Some(places) = &mut self.places {
+                bits::set(places, first + place, true);
+            }
         }
-        found
+        Ok(found)
     }
 
     /// Number of the item at an instance at which something was found.
-    pub(crate) fn item(&self, instance: usize) -> Option<usize> {
-        Some(self.placement.item(instance)?.0)
+    pub(crate) fn item(&self, instance: usize) -> usize {
+        let (item, _) = self
+            .placement
+            .item(instance)
+            .expect("only instances with an item are looked up");
+        item
     }
 
     /// The end: the numbers of this party's common items, ascending.
-    pub(crate) fn end(
-        mut self,
-        settings: Settings,
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<Vec<usize>> {
+    pub(crate) fn end(self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Vec<usize>> {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
         if end != self.agreement.end(Role::Sender) {
@@ -347,38 +372,20 @@ impl ReceiverHalf {
                 "it sent more or less than the sizes of the sets ask for",
             ));
         }
-        self.found.sort_unstable();
-        if settings.both && !self.parameters.trivial() {
-            self.share(watch, channel)?;
-        }
-        let mut common: Vec<usize> = self.found.iter().map(|(_, item)| *item).collect();
-        common.sort_unstable();
-        // Equal outputs are sent once by an honest sender, whose items are different.
-        if common.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(misbehaved("two of its outputs are for the same item"));
+        if let Some(places) = &self.places {
+            let items = self.parameters.sender_items;
+            watch.begin(Phase::Share, items);
+            for (piece, bytes) in places.chunks(SHARED / 8).enumerate() {
+                channel.send(bytes)?; // step 6
+                watch.done(items.min(((piece + 1) * SHARED) as u64));
+            }
         }
         channel.send(&self.agreement.end(Role::Receiver))?;
         channel.flush()?;
-        Ok(common)
-    }
-
-    /// Step 6: a bit for each place, packed in the order of the places.
-    fn share(&self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<()> {
-        let items = self.parameters.sender_items as usize;
-        watch.begin(Phase::Share, items as u64);
-        let mut bytes = vec![0; SHARED.min(items).div_ceil(8)];
-        let mut found = self.found.iter().peekable();
-        for first in (0..items).step_by(SHARED) {
-            let places = SHARED.min(items - first);
-            let bytes = &mut bytes[..places.div_ceil(8)];
-            bytes.fill(0);
-            while let Some((place, _)) = found.next_if(|(place, _)| *place < first + places) {
-                bits::set(bytes, place - first, true);
-            }
-            channel.send(bytes)?;
-            watch.done((first + places) as u64);
-        }
-        Ok(())
+        let items = 0..self.parameters.receiver_items as usize;
+        Ok(items
+            .filter(|&item| bits::bit(&self.common, item))
+            .collect())
     }
 }
 

@@ -100,11 +100,11 @@ impl Receiver {
             tags.resize(places * parameters.tag, 0);
             for set in 0..parameters.sets() {
                 channel.recv(&mut tags)?; // step 4
-                half.look_up(set, first, &tags); // step 5
+                half.look_up(set, first, &tags)?; // step 5
             }
             Ok(())
         })?;
-        let common = half.end(settings, watch, channel)?;
+        let common = half.end(watch, channel)?;
         Ok(Received { parameters, common })
     }
 }

@@ -77,14 +77,11 @@ pub(crate) const fn hash_index(set: usize) -> usize {
 }
 
 /// The blocks of all items, in their order.
-///
-/// # Errors
-/// [`Error::Duplicate`] if two items are equal.
 pub(crate) fn digests(
     salt: &[u8; 32],
     items: &(impl Items + ?Sized),
     done: &mut dyn FnMut(usize),
-) -> Result<Buffer<Block>> {
+) -> Buffer<Block> {
     /// Items between two reports of progress.
     const PIECE: usize = 1 << 17;
     let mut out = Buffer::zeroed(items.len());
@@ -99,9 +96,17 @@ pub(crate) fn digests(
             });
         done(piece * PIECE + out.len());
     }
-    match first_duplicate(&out) {
+    out
+}
+
+/// Makes sure that all items are different, given their blocks.
+///
+/// # Errors
+/// [`Error::Duplicate`] if two are equal.
+pub(crate) fn check_distinct(digests: &[Block]) -> Result<()> {
+    match first_duplicate(digests) {
         Some((first, second)) => Err(Error::Duplicate { first, second }),
-        None => Ok(out),
+        None => Ok(()),
     }
 }
 
@@ -137,7 +142,7 @@ mod tests {
         for n in [0, 1, 2, TASK - 1, TASK, TASK + 1, 5003] {
             let items: Vec<_> = (0..n).map(|i| i.to_string()).collect();
             let mut steps = 0;
-            let out = digests(&[1; 32], &items, &mut |done| steps = done).unwrap();
+            let out = digests(&[1; 32], &items, &mut |done| steps = done);
             assert_eq!(steps, n);
             for (item, &out) in items.iter().zip(out.iter()) {
                 assert_eq!(out, digest(&[1; 32], item.as_bytes()));
@@ -145,11 +150,15 @@ mod tests {
         }
     }
 
+    fn check(items: &[String]) -> Result<()> {
+        check_distinct(&digests(&[1; 32], items, &mut |_| ()))
+    }
+
     #[test]
     fn duplicates_are_found_by_number() {
         let mut items: Vec<_> = (0..4000).map(|i| i.to_string()).collect();
         items.push("77".to_owned());
-        let refused = digests(&[1; 32], &items, &mut |_| ()).err().unwrap();
+        let refused = check(&items).unwrap_err();
         assert!(matches!(
             refused,
             Error::Duplicate {
@@ -161,7 +170,8 @@ mod tests {
             refused.to_string(),
             "items 77 and 4000 are equal; the items of a set are different"
         );
-        let twice: [&[u8]; 2] = [b"", b""];
-        assert!(digests(&[1; 32], &twice[..], &mut |_| ()).is_err());
+        assert!(check(&[String::new(), String::new()]).is_err());
+        assert!(check(&[String::new(), "x".to_owned()]).is_ok());
+        assert!(check(&[]).is_ok());
     }
 }

@@ -158,7 +158,7 @@ impl Receiver {
             for set in 0..parameters.sets() {
                 channel.recv(&mut tags)?; // step 4
                 channel.recv_blocks(&mut masked)?;
-                let found = half.look_up(set, first, &tags); // step 5
+                let found = half.look_up(set, first, &tags)?; // step 5
                 keys.extend(found.into_iter().map(|(place, instance)| {
                     (place, instance, unmask(half, instance, masked[place]))
                 }));
@@ -171,7 +171,7 @@ impl Receiver {
             }
             Ok(())
         })?;
-        let items = half.end(settings, watch, channel)?;
+        let items = half.end(watch, channel)?;
         values.sort_by_key(|(item, _)| *item);
         Ok(Found {
             parameters,

@@ -9,11 +9,13 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{items, receiver, sender};
+use common::{SESSION, items, receiver, sender};
 use volery_channel::tamper::Tampered;
 use volery_channel::{Channel, Transport, memory, run_two_channels};
+use volery_primitives::Block;
+use volery_primitives::prg::Prg;
 use volery_psi::intersect::{Received, Sent};
-use volery_psi::{Error, Result, Settings, Variant};
+use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant};
 
 /// Common are the receiver's items 0 to 7, the sender's 12 to 19.
 const N: usize = 20;
@@ -241,4 +243,68 @@ fn check_flip(party: usize, settings: Settings, place: u64, online: u64, last: u
             }
         }
     }
+}
+
+/// Keyword search, with a change to what the sender sends: values may be wrong, as they are not authenticated; keywords
+/// that it does not have are not found.
+#[test]
+fn a_flipped_bit_among_values() {
+    let (ours, theirs) = (items(0, N), items(N - COMMON, N - COMMON + M));
+    let values: Vec<_> = (0..N).map(|i| vec![i as u8; 5 + i]).collect();
+    let search = |at: Option<u64>| {
+        let (left, right) = memory::pair();
+        let minute = Some(Duration::from_secs(60));
+        let flipped = Tampered::flip(left, at.unwrap_or(u64::MAX), 1 << (at.unwrap_or(0) % 8));
+        let ((_, stats), (found, _)) = run_two_channels(
+            Channel::with_timeout(flipped, minute),
+            Channel::with_timeout(right, minute),
+            |channel| {
+                let sender = Sender::setup(SESSION, Prg::new(Block::new(1)), channel)?;
+                sender.answer(&ours, &values, SETTINGS[1], &mut (), channel)
+            },
+            |channel| {
+                let receiver = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel)?;
+                receiver.search(&theirs, SETTINGS[1], &mut (), channel)
+            },
+        );
+        (stats.bytes_sent, found)
+    };
+    let (whole, found) = search(None);
+    let right = &values[N - COMMON..];
+    assert_eq!(found.unwrap().values, right);
+    let parameters = volery_psi::Parameters::new(SETTINGS[1].variant, N as u64, M as u64);
+    let longest = 2 + 4 + N as u64;
+    let values_start = whole - 16 - N as u64 * longest;
+    let start = values_start - parameters.tag_bytes() - 16 * parameters.evaluations();
+    let (mut errors, mut changed, mut lost) = (0, 0, 0);
+    let outputs = (start..values_start).step_by(71);
+    for place in outputs.chain((values_start..whole).step_by(9)) {
+        match search(Some(place)).1 {
+            Err(Error::Channel(error)) => {
+                let error = error.to_string();
+                assert!(
+                    error.starts_with("the peer does not follow"),
+                    "{place}: {error}"
+                );
+                errors += 1;
+            }
+            Err(other) => panic!("{place}: {other}"),
+            Ok(found) => {
+                assert!(found.items.iter().all(|&item| item < COMMON), "{place}");
+                assert!(found.items.len() + 1 >= COMMON, "{place}");
+                let wrong = found.items.iter().zip(&found.values);
+                let wrong = wrong
+                    .filter(|(item, value)| right[**item] != **value)
+                    .count();
+                assert!(wrong <= 1, "{place}");
+                changed += wrong;
+                lost += COMMON - found.items.len();
+            }
+        }
+    }
+    // All three happen.
+    assert!(
+        errors > 0 && changed > 0 && lost > 0,
+        "{errors} {changed} {lost}"
+    );
 }

@@ -1,0 +1,162 @@
+//! Receivers that cheat.
+
+use super::*;
+
+#[test]
+fn hash_functions_that_there_are_not() {
+    let say = |attempt: u8| {
+        sender_against(ONE, move |mut receiver, channel| {
+            let (session, rng) = (receiver.session, &mut receiver.rng);
+            Agreement::reach(Role::Receiver, M, 0, session, rng, channel)?;
+            channel.send(&[attempt])?;
+            Ok(())
+        })
+    };
+    for attempt in [ATTEMPTS, ATTEMPTS + 1, u8::MAX] {
+        assert_caught(say(attempt), FUNCTIONS_UNKNOWN);
+    }
+    assert_disconnected(say(ATTEMPTS - 1));
+}
+
+/// The receiver up to its result, which it has not sent yet.
+fn receive(
+    receiver: Receiver,
+    settings: Settings,
+    items: &[Vec<u8>],
+    channel: &mut Channel,
+) -> Result<ReceiverHalf> {
+    let mut half = receiver.begin(items, settings, false, |_| (), &mut (), channel)?;
+    let parameters = half.parameters.clone();
+    half.listen(&mut (), |half, first, places| {
+        let mut tags = vec![0; places * parameters.tag];
+        for set in 0..parameters.sets() {
+            channel.recv(&mut tags)?;
+            half.look_up(set, first, &tags)?;
+        }
+        Ok(())
+    })?;
+    channel.recv(&mut [0; 16])?;
+    Ok(half)
+}
+
+/// Ends that are not the receiver's.
+#[test]
+fn an_end_that_is_not_the_receivers() {
+    for set in [theirs(), Vec::new()] {
+        for cheat in 0..4 {
+            let sent = sender_against(ONE, |receiver, channel| {
+                let half = receive(receiver, ONE, &set, channel)?;
+                let mut end = half.agreement.end(Role::Receiver);
+                match cheat {
+                    0 => end[0] ^= 1,
+                    1 => end[15] ^= 0x80,
+                    2 => end = [0; 16],
+                    _ => end = half.agreement.end(Role::Sender),
+                }
+                channel.send(&end)?;
+                Ok(())
+            });
+            assert_caught(sent, WRONG_END);
+        }
+        let sent = sender_against(ONE, |receiver, channel| {
+            receive(receiver, ONE, &set, channel)?;
+            channel.send(&[0; 15])?;
+            Ok(())
+        });
+        assert_disconnected(sent);
+        // What the villain does is right but for that.
+        let sent = sender_against(ONE, |receiver, channel| {
+            let half = receive(receiver, ONE, &set, channel)?;
+            channel.send(&half.agreement.end(Role::Receiver))?;
+            Ok(())
+        });
+        assert!(sent.is_ok());
+    }
+}
+
+/// Step 6, byte by byte.
+fn name_places(bytes: &'static [u8]) -> Result<Sent> {
+    sender_against(BOTH, |receiver, channel| {
+        let half = receive(receiver, BOTH, &theirs(), channel)?;
+        channel.send(bytes)?;
+        channel.send(&half.agreement.end(Role::Receiver))?;
+        Ok(())
+    })
+}
+
+#[test]
+fn places_after_the_last() {
+    for bytes in [[0, 1 << 5], [0, 1 << 6], [0, 1 << 7], [1, 0xff]] {
+        assert_caught(name_places(bytes.to_vec().leak()), PLACES);
+    }
+    // The last place there is.
+    let sent = name_places(&[0, 1 << 4]).unwrap();
+    assert_eq!(sent.common.unwrap().len(), 1);
+}
+
+#[test]
+fn more_common_items_than_items() {
+    assert_caught(name_places(&[0xff, 0x0f]), TOO_MANY);
+    assert_caught(name_places(&[0xff, 0x1f]), TOO_MANY);
+    let sent = name_places(&[0xff, 0x0e]).unwrap();
+    assert_eq!(sent.common.unwrap().len(), M);
+}
+
+/// The receiver may lie about what is common, to the sender alone; the sender's numbers are in order in any case.
+#[test]
+fn places_that_are_not_common() {
+    for settings in [
+        BOTH,
+        Settings {
+            both: true,
+            ..PAPER
+        },
+    ] {
+        let sent = sender_against(settings, |receiver, channel| {
+            let half = receive(receiver, settings, &theirs(), channel)?;
+            channel.send(&[0b1010_1010, 0b1_0101])?;
+            channel.send(&half.agreement.end(Role::Receiver))?;
+            Ok(())
+        });
+        let common = sent.unwrap().common.unwrap();
+        assert_eq!(common.len(), 7);
+        assert!(common.is_sorted() && common.iter().all(|&item| item < N));
+    }
+}
+
+/// A row more than the sizes ask for is read as the end; a row less leaves the sender waiting.
+#[test]
+fn rows_that_are_too_many_or_too_few() {
+    let extend = |receiver: Receiver, more: isize, channel: &mut Channel| {
+        let (session, mut rng) = (receiver.session, receiver.rng);
+        let agreement = Agreement::reach(Role::Receiver, M, 0, session, &mut rng, channel)?;
+        let parameters = Parameters::new(ONE.variant, N as u64, M as u64);
+        let code = Code::new(&agreement.code(), parameters.width);
+        channel.send(&[0])?;
+        let n = parameters.instances().strict_add_signed(more);
+        let mut outputs = vec![Block::ZERO; n];
+        let mut oprf = receiver.oprf;
+        oprf.extend(&code, &vec![Block::ONE; n], &mut outputs, channel)?;
+        Ok::<_, Error>((agreement, parameters))
+    };
+    let finish = |(agreement, parameters): (Agreement, Parameters), channel: &mut Channel| {
+        channel.recv(&mut vec![0; parameters.tag_bytes() as usize + 16])?;
+        channel.send(&agreement.end(Role::Receiver))?;
+        channel.flush()?;
+        Ok(())
+    };
+    let sent = sender_against(ONE, |receiver, channel| {
+        let run = extend(receiver, 1, channel)?;
+        finish(run, channel)
+    });
+    assert_caught(sent, WRONG_END);
+    let sent = sender_against(ONE, |receiver, channel| {
+        extend(receiver, -1, channel).map(|_| ())
+    });
+    assert_disconnected(sent);
+    let sent = sender_against(ONE, |receiver, channel| {
+        let run = extend(receiver, 0, channel)?;
+        finish(run, channel)
+    });
+    assert!(sent.is_ok(), "right but for the number of rows");
+}

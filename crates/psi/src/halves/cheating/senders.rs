@@ -1,0 +1,200 @@
+//! Senders that cheat.
+
+use volery_primitives::aes::rekeyed;
+
+use super::*;
+use crate::lookup::MAX_VALUE;
+
+/// The sender's part, with a change to all that it sends in step 4.
+pub(super) fn send(
+    sender: Sender,
+    settings: Settings,
+    change: impl FnOnce(&Parameters, &mut Vec<u8>),
+    channel: &mut Channel,
+) -> Result<SenderHalf> {
+    let mut half = sender.begin(&ours(), 0, settings, &mut (), channel)?;
+    let tag = half.parameters.tag;
+    let mut message = Vec::new();
+    half.answer(&mut (), |_, _, sets, _| {
+        for outputs in sets {
+            let start = message.len();
+            message.resize(start + outputs.len() * tag, 0);
+            write_cut(outputs, tag, &mut message[start..]);
+        }
+        Ok(())
+    })?;
+    change(&half.parameters, &mut message);
+    channel.send(&message)?;
+    Ok(half)
+}
+
+#[test]
+fn an_end_that_is_not_the_senders() {
+    for settings in [ONE, BOTH, PAPER] {
+        for cheat in 0..4 {
+            let received = receiver_against(settings, |sender, channel| {
+                let half = send(sender, settings, |_, _| (), channel)?;
+                let mut end = half.agreement.end(Role::Sender);
+                match cheat {
+                    0 => end[0] ^= 1,
+                    1 => end[15] ^= 0x80,
+                    2 => end = [0; 16],
+                    _ => end = half.agreement.end(Role::Receiver),
+                }
+                channel.send(&end)?;
+                Ok(())
+            });
+            assert_caught(received, WRONG_END);
+        }
+        let received = receiver_against(settings, |sender, channel| {
+            send(sender, settings, |_, _| (), channel)?;
+            Ok(())
+        });
+        assert_disconnected(received);
+    }
+}
+
+/// One output more is read as the end; one less leaves the receiver waiting, until the sender is gone or time is up.
+#[test]
+fn outputs_that_are_too_many_or_too_few() {
+    for settings in [ONE, BOTH, PAPER] {
+        let received = receiver_against(settings, |sender, channel| {
+            let more = |parameters: &Parameters, message: &mut Vec<u8>| {
+                message.resize(message.len() + parameters.tag, 5);
+            };
+            let half = send(sender, settings, more, channel)?;
+            channel.send(&half.agreement.end(Role::Sender))?;
+            Ok(())
+        });
+        assert_caught(received, WRONG_END);
+        let received = receiver_against(settings, |sender, channel| {
+            let less = |parameters: &Parameters, message: &mut Vec<u8>| {
+                message.truncate(message.len() - parameters.tag);
+            };
+            let half = send(sender, settings, less, channel)?;
+            channel.send(&half.agreement.end(Role::Sender)[..4])?;
+            Ok(())
+        });
+        assert_disconnected(received);
+    }
+}
+
+/// The same outputs at two places, as if two items of the sender were one.
+#[test]
+fn two_outputs_for_one_item() {
+    let repeat = |sender: Sender, settings: Settings, times: usize, channel: &mut Channel| {
+        let mut half = sender.begin(&ours(), 0, settings, &mut (), channel)?;
+        let tag = half.parameters.tag;
+        half.answer(&mut (), |offer, _, sets, _| {
+            let common = (0..N).find(|&place| offer.item(place) == 11).unwrap();
+            for outputs in sets {
+                let mut outputs = outputs.clone();
+                for step in 1..times {
+                    outputs[(common + step) % N] = outputs[common];
+                }
+                let mut message = vec![0; N * tag];
+                write_cut(&outputs, tag, &mut message);
+                channel.send(&message)?;
+            }
+            Ok(())
+        })?;
+        channel.send(&half.agreement.end(Role::Sender))?;
+        if settings.both {
+            channel.recv(&mut [0; 2])?;
+        }
+        channel.recv(&mut [0; 16])?;
+        Ok(())
+    };
+    for settings in [ONE, BOTH, PAPER] {
+        for times in [2, 3, N] {
+            let received = receiver_against(settings, |sender, channel| {
+                repeat(sender, settings, times, channel)
+            });
+            assert_caught(received, TWICE);
+        }
+        let received = receiver_against(settings, |sender, channel| {
+            repeat(sender, settings, 1, channel)
+        });
+        assert_eq!(received.unwrap().common, common(&theirs(), &ours()));
+    }
+}
+
+/// Outputs of other items than its own, at random: the receiver finds nothing, and nothing breaks.
+#[test]
+fn outputs_that_are_noise() {
+    for settings in [ONE, BOTH, PAPER] {
+        let received = receiver_against(settings, |sender, channel| {
+            let noise = |_: &Parameters, message: &mut Vec<u8>| {
+                Prg::new(Block::new(9)).fill_bytes(message);
+            };
+            let half = send(sender, settings, noise, channel)?;
+            channel.send(&half.agreement.end(Role::Sender))?;
+            if settings.both {
+                let mut places = [0; 2];
+                channel.recv(&mut places)?;
+                assert_eq!(places, [0; 2]);
+            }
+            channel.recv(&mut [0; 16])?;
+            Ok(())
+        });
+        assert_eq!(received.unwrap().common, Vec::<usize>::new());
+    }
+}
+
+/// Keyword search as the sender does it, with a given length in each ciphertext.
+fn answer(sender: Sender, longest: u64, length: u16, channel: &mut Channel) -> Result<()> {
+    let mut half = sender.begin(&ours(), longest, ONE, &mut (), channel)?;
+    let tag = half.parameters.tag;
+    let expand = |outputs: &[Block], counter: Block| {
+        let mut blocks = vec![counter; outputs.len()];
+        rekeyed(outputs, &mut blocks);
+        blocks
+    };
+    half.answer(&mut (), |_, _, sets, _| {
+        let key = Block::new(5);
+        for outputs in sets {
+            let mut tags = vec![0; outputs.len() * tag];
+            write_cut(&expand(outputs, Block::ZERO), tag, &mut tags);
+            channel.send(&tags)?;
+            let mut masks = expand(outputs, Block::ONE);
+            masks.iter_mut().for_each(|mask| *mask ^= key);
+            channel.send_blocks(&masks)?;
+        }
+        for _ in 0..N {
+            let mut ciphertext = vec![0; 2 + longest as usize];
+            Prg::new(key).fill_bytes(&mut ciphertext);
+            let length = length.to_le_bytes();
+            (ciphertext[0], ciphertext[1]) = (ciphertext[0] ^ length[0], ciphertext[1] ^ length[1]);
+            channel.send(&ciphertext)?;
+        }
+        Ok(())
+    })?;
+    channel.send(&half.agreement.end(Role::Sender))?;
+    channel.recv(&mut [0; 16])?;
+    Ok(())
+}
+
+#[test]
+fn values_that_are_too_long() {
+    for longest in [MAX_VALUE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
+        let found = searcher_against(|sender, channel| {
+            sender.begin(&ours(), longest, ONE, &mut (), channel)?;
+            Ok(())
+        });
+        assert_caught(found, LONG_VALUES);
+    }
+}
+
+#[test]
+fn a_value_that_is_longer_than_it_said() {
+    for (longest, length) in [(0, 1), (3, 4), (3, u16::MAX), (MAX_VALUE as u64, 1025)] {
+        let found = searcher_against(|sender, channel| answer(sender, longest, length, channel));
+        assert_caught(found, LONG_VALUE);
+    }
+    for (longest, length) in [(0, 0), (3, 0), (3, 3), (MAX_VALUE as u64, 1024)] {
+        let found = searcher_against(|sender, channel| answer(sender, longest, length, channel));
+        let found = found.unwrap();
+        assert_eq!(found.items, common(&theirs(), &ours()));
+        assert_eq!(found.values, vec![vec![0; usize::from(length)]; 3]);
+    }
+}
