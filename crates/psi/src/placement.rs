@@ -66,15 +66,24 @@ impl Placement {
         Some((self.table.bin(instance)?, self.table.function(instance)?))
     }
 
+    /// The set of outputs in which to look for the item at an instance.
+    fn set(&self, instance: usize) -> Option<usize> {
+        self.item(instance).map(|(_, set)| set)
+    }
+
     /// The inputs of the OPRF for the instances from `first` on: `y | z(y)` in a bin, `y` in the stash, zero in an empty
     /// place. (The sender never asks a bin for an input whose hash index is 0.)
     pub(crate) fn inputs(&self, digests: &[Block], first: usize, out: &mut [Block]) {
-        for (instance, out) in (first..).zip(out) {
-            *out = match self.item(instance) {
-                Some((item, set)) => input(digests[item], hash_index(set)),
-                None => Block::ZERO,
-            };
-        }
+        out.par_chunks_mut(TASK)
+            .enumerate()
+            .for_each(|(task, out)| {
+                for (instance, out) in (first + task * TASK..).zip(out) {
+                    *out = match self.item(instance) {
+                        Some((item, set)) => input(digests[item], hash_index(set)),
+                        None => Block::ZERO,
+                    };
+                }
+            });
     }
 }
 
@@ -102,14 +111,23 @@ impl Own {
 
     /// Takes the tags of the instances from `first` on, given as the blocks they begin.
     pub(crate) fn take(&mut self, placement: &Placement, first: usize, outputs: &[Block]) {
-        for (instance, &output) in (first..).zip(outputs) {
-            if let Some((_, set)) = placement.item(instance) {
-                let tag = cut(output, self.tag_bytes);
-                self.tags[instance] = tag;
-                // Two items whose tags are equal are both kept.
-                self.sets[set].insert(tag.low(), instance, |_| false);
-            }
+        let tags = &mut self.tags[first..][..outputs.len()];
+        for (tag, &output) in tags.iter_mut().zip(outputs) {
+            *tag = cut(output, self.tag_bytes);
         }
+        let tags = &*tags;
+        // Every table is one thread's, which passes over the instances of the others.
+        self.sets
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(set, index)| {
+                for (instance, tag) in (first..).zip(tags) {
+                    if placement.set(instance) == Some(set) {
+                        // Two items whose tags are equal are both kept.
+                        index.insert(tag.low(), instance, |_| false);
+                    }
+                }
+            });
     }
 
     /// Step 5: the places of `tags`, `tag` bytes each, that are this party's in set `set`, with the instances they
