@@ -1,0 +1,280 @@
+//! Two processes of which one has values for the keys of the other.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Date32Array, StringArray};
+use arrow_schema::DataType;
+use common::pair::{Folder, assert_matched, iso, line, load, pair, store};
+use common::{Finished, run};
+
+/// Looks up the column `v` by the column `k` of the left file for the keys in the column `k` of the right one.
+fn lookup(
+    folder: &Folder,
+    left: &str,
+    right: &str,
+    out: &str,
+    more: [&[&str]; 2],
+) -> [Finished; 2] {
+    let out = folder.path(out);
+    let left = ["--input", left, "--key", "k", "--value", "v"];
+    let right = ["--input", right, "--key", "k", "--out", &out];
+    pair(
+        "lookup",
+        &[&left[..], more[0]].concat(),
+        &[&right[..], more[1]].concat(),
+    )
+}
+
+#[test]
+fn the_receivers_rows_get_the_senders_values() {
+    let folder = Folder::new();
+    let a = folder.write(
+        "a.csv",
+        "v,k,w\n\"1,5\",x,a\n\"say \"\"hi\"\"\",y,b\n\"two\nlines\",z,c\n,empty,d\n",
+    );
+    let b = folder.write("b.csv", "name,k\nEmma,empty\nZoë,z\nNo,no\nYu,y\nXi,x\n");
+    assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
+    assert_eq!(
+        folder.read("out.csv"),
+        "name,k,value\nEmma,empty,\nZoë,z,\"two\nlines\"\nYu,y,\"say \"\"hi\"\"\"\nXi,x,\"1,5\"\n"
+    );
+    // Another name for the column, and another kind of file.
+    assert_matched(&lookup(
+        &folder,
+        &a,
+        &b,
+        "out.tsv",
+        [&[], &["--value-name", "v"]],
+    ));
+    assert_eq!(
+        folder.read("out.tsv"),
+        "name\tk\tv\nEmma\tempty\t\nZoë\tz\t\"two\nlines\"\nYu\ty\t\"say \"\"hi\"\"\"\nXi\tx\t1,5\n"
+    );
+}
+
+/// Values of every length at which something changes, by both protocols.
+#[test]
+fn values_from_0_to_1024_bytes() {
+    let folder = Folder::new();
+    let lengths = [0, 1, 2, 13, 14, 15, 255, 256, 257, 1022, 1023, 1024];
+    let rows = lengths.map(|length| {
+        (
+            format!("k{length}"),
+            "é".repeat(length / 2) + &"x".repeat(length % 2),
+        )
+    });
+    let text = |pairs: &[(String, String)]| -> String {
+        let lines = pairs.iter().map(|(key, value)| line(&[key, value], ','));
+        lines.collect()
+    };
+    let a = folder.write("a.csv", "k,v\n".to_owned() + &text(&rows));
+    // From the last to the first, with strangers in between.
+    let backwards: Vec<_> = rows.iter().rev().cloned().collect();
+    let keys = backwards.iter().map(|(key, _)| format!("{key}\n{key}?\n"));
+    let b = folder.write("b.csv", "k\n".to_owned() + &keys.collect::<String>());
+    for protocol in ["kkrt", "kkrt-paper"] {
+        let (report, more) = (folder.path("report.json"), ["--protocol", protocol]);
+        let right = [&more[..], &["--report", &report, "--force"]].concat();
+        let ended = lookup(&folder, &a, &b, "out.csv", [&more, &right]);
+        assert_matched(&ended);
+        assert_eq!(
+            folder.read("out.csv"),
+            "k,value\n".to_owned() + &text(&backwards)
+        );
+        let report = folder.json("report.json");
+        assert_eq!(report["protocol"], "lookup");
+        let result = &report["result"];
+        assert_eq!(result["protocol"], protocol);
+        assert_eq!(result["longest_value_bytes"], 1024);
+        assert_eq!(result["common"], 12);
+        assert_eq!(result["items"], 24);
+        let reveals = result["reveals"].to_string();
+        assert!(
+            reveals.contains("their values, and the length of the longest value"),
+            "{reveals}"
+        );
+    }
+    // One byte more is too much, and the row is named.
+    let long = folder.write(
+        "long.csv",
+        format!("k,v\na,1\nzq7Planted,{}\n", "x".repeat(1025)),
+    );
+    let refused = run(&[
+        "lookup",
+        "--role",
+        "sender",
+        "--listen",
+        "127.0.0.1:0",
+        "--input",
+        &long,
+        "--key",
+        "k",
+        "--value",
+        "v",
+        "-v",
+    ]);
+    refused.assert_refused(
+        1,
+        &["long.csv: the value of row 2 has 1025 bytes, more than 1024"],
+    );
+    assert!(!refused.stderr.contains("zq7Planted"), "{refused:?}");
+}
+
+#[test]
+fn empty_files_and_no_values() {
+    let folder = Folder::new();
+    let (a, b) = (
+        folder.write("a.csv", "k,v\n"),
+        folder.write("b.csv", "k\nx\n"),
+    );
+    assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
+    assert_eq!(folder.read("out.csv"), "k,value\n");
+    assert_matched(&lookup(
+        &folder,
+        &folder.write("c.csv", "k,v\nx,\n"),
+        &b,
+        "all.csv",
+        [&[], &[]],
+    ));
+    assert_eq!(folder.read("all.csv"), "k,value\nx,\n");
+    assert_matched(&lookup(
+        &folder,
+        &folder.write("d.csv", "k,v\ny,1\n"),
+        &b,
+        "none.parquet",
+        [&[], &[]],
+    ));
+    let (columns, rows) = load(&folder.path("none.parquet"));
+    assert_eq!(columns.len(), 2);
+    assert!(rows.is_empty());
+}
+
+#[test]
+fn parquet_on_either_side() {
+    let folder = Folder::new();
+    let keys: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..3001).map(|i| format!("k{i}")),
+    ));
+    let days: ArrayRef = Arc::new(Date32Array::from_iter_values(0..3001));
+    store(&folder.path("a.parquet"), vec![("k", keys), ("v", days)]);
+    let a = folder.path("a.parquet");
+    let rows = (0..100).map(|i| 97 * i % 5003);
+    let texts: Vec<String> = rows.clone().map(|i| format!("k{i}")).collect();
+    let b = folder.write("b.csv", "k\n".to_owned() + &texts.join("\n"));
+    let expected: Vec<Vec<String>> = rows
+        .filter(|&i| i < 3001)
+        .map(|i| vec![format!("k{i}"), iso(i)])
+        .collect();
+    // From Parquet to CSV: a date is written as such.
+    assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
+    let lines = expected.iter().map(|row| line(row, ','));
+    assert_eq!(
+        folder.read("out.csv"),
+        "k,value\n".to_owned() + &lines.collect::<String>()
+    );
+    // And to Parquet.
+    assert_matched(&lookup(
+        &folder,
+        &a,
+        &b,
+        "out.parquet",
+        [&[], &["--value-name", "day"]],
+    ));
+    let (columns, rows) = load(&folder.path("out.parquet"));
+    let text = |name: &str| (name.to_owned(), DataType::Utf8);
+    assert_eq!(columns, [text("k"), text("day")]);
+    assert_eq!(rows, expected);
+
+    // Values that are no text make a column of bytes.
+    let c = folder.write("c.csv", b"k,v\nk0,\xff\xfe\nk97,ok\n");
+    assert_matched(&lookup(&folder, &c, &b, "bytes.parquet", [&[], &[]]));
+    let (columns, rows) = load(&folder.path("bytes.parquet"));
+    assert_eq!(columns, [text("k"), ("value".to_owned(), DataType::Binary)]);
+    assert_eq!(rows[0], ["k0", "[255, 254]"]);
+    assert_matched(&lookup(&folder, &c, &b, "bytes.csv", [&[], &[]]));
+    assert_eq!(
+        std::fs::read(folder.path("bytes.csv")).unwrap(),
+        b"k,value\nk0,\xff\xfe\nk97,ok\n"
+    );
+}
+
+#[test]
+fn the_sender_learns_what_was_found_if_both_say_so() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v\nx,1\ny,2\nz,3\n");
+    let b = folder.write("b.csv", "k\nz\nw\nx\n");
+    let ours = folder.path("ours.csv");
+    let ended = lookup(
+        &folder,
+        &a,
+        &b,
+        "out.csv",
+        [&["--both", "--out", &ours], &["--both"]],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), "k,value\nz,3\nx,1\n");
+    assert_eq!(
+        folder.read("ours.csv"),
+        "k,v\nx,1\nz,3\n",
+        "its own rows, with no column added"
+    );
+}
+
+#[test]
+fn wrong_calls_are_refused_by_name() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v,value\nzq7Planted,1,2\n");
+    let out = folder.path("out.csv");
+    let common = ["--listen", "127.0.0.1:0", "--input", &a, "--key", "k", "-v"];
+    for (more, status, fragment) in [
+        (
+            &["--role", "sender"][..],
+            2,
+            "--value: the sender names the column of its values",
+        ),
+        (
+            &["--role", "sender", "--value", "x"],
+            1,
+            "there is no column \"x\"; the columns are \"k\", \"v\", \"value\"",
+        ),
+        (
+            &["--role", "sender", "--value", "v", "--value-name", "w"],
+            2,
+            "--value-name: only the receiver",
+        ),
+        (
+            &["--role", "sender", "--value", "v", "--out", &out],
+            2,
+            "--out: the sender gets no rows",
+        ),
+        (
+            &["--role", "sender", "--value", "v", "--both"],
+            2,
+            "--out: with --both the sender needs a file",
+        ),
+        (
+            &["--role", "receiver", "--value", "v", "--out", &out],
+            2,
+            "--value: the values are the sender's",
+        ),
+        (
+            &["--role", "receiver", "--value-name", "w"],
+            2,
+            "--out: the receiver needs a file",
+        ),
+        (&["--role", "receiver", "--out", &out], 2, "--value-name: "),
+        (
+            &["--role", "receiver", "--out", &out, "--value-name", "k"],
+            2,
+            "has a column \"k\" already",
+        ),
+    ] {
+        let refused = run(&[&["lookup"], &common[..], more].concat());
+        refused.assert_refused(status, &[fragment]);
+        assert!(!refused.stderr.contains("zq7Planted"), "{refused:?}");
+        assert_eq!(folder.names(), ["a.csv"], "{more:?}");
+    }
+}

@@ -1,0 +1,339 @@
+//! Two processes that match files on the loopback interface.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+#[path = "psi/files.rs"]
+mod files;
+#[path = "psi/report.rs"]
+mod report;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array};
+use common::pair::{Folder, assert_matched, pair, pair_of, store};
+use common::{Running, run};
+
+/// A Parquet column read as its text against the same text in a CSV file.
+#[test]
+fn numbers_as_text() {
+    let folder = Folder::new();
+    let column: ArrayRef = Arc::new(Int32Array::from(vec![7, 10, -3]));
+    store(&folder.path("a.parquet"), vec![("n", column)]);
+    let left = folder.path("a.parquet");
+    let right = folder.write("b.csv", "n\n07\n7\n-3\n+10\n");
+    let out = folder.path("out.csv");
+    let ended = pair(
+        "psi",
+        &["--input", &left, "--key", "n:text"],
+        &["--input", &right, "--key", "n", "--out", &out],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), "n\n7\n-3\n");
+    // As numbers, the zero in front and the sign do not count.
+    let ended = pair(
+        "psi",
+        &["--input", &left, "--key", "n"],
+        &[
+            "--input",
+            &right,
+            "--key",
+            "n:integer",
+            "--out",
+            &out,
+            "--force",
+            "--duplicates",
+            "dedup",
+        ],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), "n\n07\n-3\n+10\n");
+}
+
+/// Runs psi of lists of words by one column; gives the receiver's result.
+fn words(left: &str, right: &str, more: &[&str]) -> String {
+    let folder = Folder::new();
+    let (a, b) = (folder.write("a.csv", left), folder.write("b.csv", right));
+    let out = folder.path("out.csv");
+    let ended = pair(
+        "psi",
+        &[&["--input", &a][..], more].concat(),
+        &[&["--input", &b, "--out", &out][..], more].concat(),
+    );
+    assert_matched(&ended);
+    folder.read("out.csv")
+}
+
+#[test]
+fn awkward_sizes_by_both_protocols() {
+    for protocol in ["kkrt", "kkrt-paper"] {
+        for (a, b, shift) in [
+            (0, 0, 0),
+            (0, 5, 0),
+            (5, 0, 0),
+            (1, 1, 0),
+            (1, 1, 1),
+            (2, 1, 1),
+            (127, 129, 64),
+            (257, 255, 300),
+            (6789, 7890, 1234),
+            (3, 4099, 4096),
+        ] {
+            let list = |from: usize, n: usize| -> String {
+                let lines = (from..from + n).map(|i| format!("k{i}\n"));
+                "k\n".to_owned() + &lines.collect::<String>()
+            };
+            let (left, right) = (list(shift, a), list(0, b));
+            let left_set: HashSet<&str> = left.lines().collect();
+            let common = right.lines().filter(|line| left_set.contains(line));
+            let expected: String = common.map(|line| format!("{line}\n")).collect();
+            let found = words(&left, &right, &["--key", "k", "--protocol", protocol]);
+            assert!(found == expected, "{protocol} {a} {b} {shift}");
+        }
+    }
+}
+
+#[test]
+fn several_columns_are_one_key_and_their_ends_count() {
+    let more = ["--key", "a,b"];
+    let (left, right) = ("a,b\nab,c\nx,y\n", "b,a\nbc,a\ny,x\n\"\",abc\n");
+    let skipping = [&more[..], &["--empty-keys", "skip"]].concat();
+    assert_eq!(words(left, right, &skipping), "b,a\ny,x\n");
+    assert_eq!(words("a,b\nab,c\n", "a,b\na,bc\n", &more), "a,b\n");
+    // The order of the key columns counts, not their names or places.
+    let folder = Folder::new();
+    let (a, b) = (
+        folder.write("a.csv", left),
+        folder.write("b.csv", "p,q,r\ny,1,x\nx,2,y\n"),
+    );
+    let out = folder.path("out.csv");
+    let right = ["--input", &b, "--out", &out, "--key", "r,p"];
+    assert_matched(&pair("psi", &["--input", &a, "--key", "a,b"], &right));
+    assert_eq!(folder.read("out.csv"), "p,q,r\ny,1,x\n");
+}
+
+#[test]
+fn rows_left_out_are_counted() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v\nx,1\ny,2\nx,3\n,4\n");
+    let b = folder.write("b.csv", "k,v\n,1\nx,2\ny,3\ny,4\nx,5\n,6\nz,7\n");
+    let (out, report) = (folder.path("out.csv"), folder.path("report.json"));
+    let more = [
+        "--key",
+        "k",
+        "--duplicates",
+        "dedup",
+        "--empty-keys",
+        "skip",
+    ];
+    let right = ["--input", &b, "--out", &out, "--report", &report];
+    let ended = pair(
+        "psi",
+        &[&["--input", &a][..], &more].concat(),
+        &[&right[..], &more].concat(),
+    );
+    assert_matched(&ended);
+    assert_eq!(
+        folder.read("out.csv"),
+        "k,v\nx,2\ny,3\n",
+        "the first row of each key"
+    );
+    for said in [
+        "2 rows left out, because an earlier row has their key",
+        "2 rows left out, because a key column is empty or null",
+        "this side has 3 different keys",
+        "2 of 3 keys match",
+        "the peer has 2",
+    ] {
+        assert!(ended[1].stderr.contains(said), "{said:?}: {ended:?}");
+    }
+    let result = &folder.json("report.json")["result"];
+    assert_eq!(result["rows"], 7);
+    assert_eq!(result["items"], 3);
+    assert_eq!(result["peer_items"], 2);
+    assert_eq!(result["common"], 2);
+    let left_out = serde_json::json!({ "duplicate_key": 2, "empty_key": 2 });
+    assert_eq!(result["rows_left_out"], left_out);
+}
+
+#[test]
+fn delimiters_encodings_marks_and_line_ends() {
+    let folder = Folder::new();
+    let expected = "name;x\nZoë;1\nWeiß;4\n";
+    let windows = b"id\tname\r\n1\tZo\xeb\r\n2\tWei\xdf\r\n3\tAsh\r\n";
+    let a = folder.write("a.txt", windows);
+    // A mark, other line ends, and quotes that are not needed.
+    let b = folder.write(
+        "b.csv",
+        "\u{feff}name;x\r\n\"Zoë\";1\r\nweiß;2\rZoe;3\nWeiß;4",
+    );
+    let out = folder.path("out.csv");
+    let ended = pair(
+        "psi",
+        &[
+            "--input",
+            &a,
+            "--key",
+            "name",
+            "--delimiter",
+            "tab",
+            "--encoding",
+            "windows-1252",
+        ],
+        &[
+            "--input",
+            &b,
+            "--key",
+            "name",
+            "--delimiter",
+            ";",
+            "--out",
+            &out,
+        ],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), expected);
+    assert!(
+        ended[1].stderr.contains("a byte-order mark was removed"),
+        "{ended:?}"
+    );
+
+    // The other way round, the matching rows are UTF-8.
+    let ended = pair(
+        "psi",
+        &["--input", &b, "--key", "name", "--delimiter", ";"],
+        &[
+            "--input",
+            &a,
+            "--key",
+            "name",
+            "--delimiter",
+            "tab",
+            "--encoding",
+            "cp1252",
+            "--out",
+            &out,
+            "--force",
+        ],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), "id\tname\n1\tZoë\n2\tWeiß\n");
+
+    // Without an encoding, keys are bytes.
+    let (a, b) = (
+        folder.write("a.csv", b"k\n\xff\x00\n\xfe\n"),
+        folder.write("b.csv", b"k\n\xff\x00\n\xff\n"),
+    );
+    let ended = pair(
+        "psi",
+        &["--input", &a, "--key", "k"],
+        &["--input", &b, "--key", "k", "--out", &out, "--force"],
+    );
+    assert_matched(&ended);
+    assert_eq!(std::fs::read(&out).unwrap(), b"k\n\xff\x00\n");
+}
+
+#[test]
+fn a_header_and_nothing_else() {
+    assert_eq!(words("k,v\n", "v,k\n1,a\n", &["--key", "k"]), "v,k\n");
+    assert_eq!(words("k\na\n", "\u{feff}k,v\r\n", &["--key", "k"]), "k,v\n");
+    assert_eq!(words("k", "k", &["--key", "k"]), "k\n");
+}
+
+#[test]
+fn settings_that_differ_end_both_sides_and_are_named() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v,n,d\nplanted,1,5,2020-02-29\n");
+    let (out, other) = (folder.path("out.csv"), folder.path("other.csv"));
+    let both = ["--both", "--out", &other];
+    for (left, right, fragment, hint) in [
+        (
+            &["--key", "k"][..],
+            &["--key", "k,v"][..],
+            "the types of the key columns",
+            "--key NAME:TYPE",
+        ),
+        (
+            &["--key", "n"],
+            &["--key", "n:integer"],
+            "the types of the key columns: text here, integer",
+            "NAME:TYPE",
+        ),
+        (
+            &["--key", "k,d:date"],
+            &["--key", "d:date,k"],
+            "text, date",
+            "in the same order",
+        ),
+        (
+            &["--key", "k", "--protocol", "kkrt-paper"],
+            &["--key", "k"],
+            "--protocol: kkrt-paper here, kkrt at",
+            "same",
+        ),
+        (
+            &[&["--key", "k"], &both[..]].concat(),
+            &["--key", "k"],
+            "--both: yes here, no",
+            "only if both sides say --both",
+        ),
+        (
+            &["--key", "k"],
+            &["--key", "k", "--both"],
+            "--both: no here, yes",
+            "only if both sides say --both",
+        ),
+    ] {
+        let ended = pair(
+            "psi",
+            &[&["--input", &a][..], left].concat(),
+            &[&["--input", &a, "--out", &out][..], right].concat(),
+        );
+        ended[0].assert_refused(5, &[fragment]);
+        for side in &ended {
+            side.assert_refused(5, &["the two sides differ in"]);
+            let hints = side
+                .stderr
+                .lines()
+                .filter(|line| line.starts_with("hint: "));
+            assert!(hints.collect::<String>().contains(hint), "{side:?}");
+            assert!(!side.stderr.contains("planted"), "{side:?}");
+        }
+        assert_eq!(folder.names(), ["a.csv"]);
+    }
+    let ended = pair_of(
+        ["psi", "lookup"],
+        &["--input", &a, "--key", "k"],
+        &["--input", &a, "--key", "k", "--out", &out],
+    );
+    for side in ended {
+        side.assert_refused(5, &["protocol"]);
+    }
+    let receiver = ["psi", "--role", "receiver", "--listen", "127.0.0.1:0"];
+    let more = ["--input", &a, "--key", "k", "--out"];
+    let one = Running::start(&[&receiver[..], &more, &[&out]].concat());
+    let address = format!("127.0.0.1:{}", one.port());
+    let two = ["psi", "--role", "receiver", "--connect", &address];
+    let two = Running::start(&[&two[..], &more, &[&other]].concat());
+    for side in [one.finish(), two.finish()] {
+        side.assert_refused(5, &["role"]);
+    }
+    assert_eq!(folder.names(), ["a.csv"]);
+}
+
+#[test]
+fn both_verbs_have_help_that_says_semi_honest() {
+    for verb in ["psi", "lookup"] {
+        let help = run(&[verb, "--help"]);
+        assert_eq!(help.status, Some(0));
+        for fragment in [
+            "semi-honest",
+            "--key",
+            "--duplicates",
+            "--both",
+            "kkrt-paper",
+        ] {
+            assert!(help.stdout.contains(fragment), "{help:?}");
+        }
+    }
+}

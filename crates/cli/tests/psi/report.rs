@@ -1,0 +1,243 @@
+//! What a run says: before it starts, in its report, and nothing at all if that is wished.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
+
+use crate::common::pair::{Folder, assert_matched, pair};
+use crate::common::{Running, volery};
+
+/// Names and types of an object's fields, `?` for `null`.
+fn schema(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    let kind = |value: &Value| match value {
+        Value::Null => "?".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) if number.is_f64() => "float".to_owned(),
+        Value::Number(_) => "int".to_owned(),
+        Value::String(_) => "text".to_owned(),
+        Value::Array(items) => format!("[{}]", items.len()),
+        Value::Object(_) => format!("{{{}}}", schema(value)),
+    };
+    let fields = value.as_object().unwrap().iter();
+    let fields: Vec<_> = fields
+        .map(|(name, value)| format!("{name} {}", kind(value)))
+        .collect();
+    fields.join(", ")
+}
+
+#[test]
+fn the_report_has_its_documented_fields() {
+    let folder = Folder::new();
+    let rows = |from: u32| -> String {
+        let lines = (from..from + 100_000).map(|i| format!("{i:08}\n"));
+        "k\n".to_owned() + &lines.collect::<String>()
+    };
+    let (a, b) = (
+        folder.write("a.csv", rows(0)),
+        folder.write("b.csv", rows(60_000)),
+    );
+    let paths = ["s.json", "r.json", "out.csv"].map(|name| folder.path(name));
+    let [s, r, out] = &paths;
+    let ended = pair(
+        "psi",
+        &["--input", &a, "--key", "k", "--report", s],
+        &["--input", &b, "--key", "k", "--report", r, "--out", out],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv").lines().count(), 40_001);
+    let (sent, received) = (folder.json("s.json"), folder.json("r.json"));
+    let start = "assumption text, bytes_received int, bytes_sent int, messages int, n int, noise ?, parameters text, \
+                 peak_rss_bytes int, protocol text, result {";
+    let result = "both bool, bytes_formula int, bytes_online int, bytes_setup int, common COMMON, \
+                  false_positive_log2 float, items int, key_types text, longest_value_bytes ?, peer_items int, \
+                  protocol text, reveals [4], rows int, rows_left_out {duplicate_key int, empty_key int}, seconds {";
+    let end = "}, session text}, ring ?, role text, seconds {extend ?, online float, setup float, total float}, \
+               security text, version text";
+    let expected = |common: &str, seconds: &str| {
+        [start, &result.replace("COMMON", common), seconds, end].concat()
+    };
+    let phases =
+        "agree float, encode float, hash float, match float, read float, rows float, write ?";
+    assert_eq!(schema(&sent), expected("?", phases));
+    let phases =
+        "agree float, hash float, match float, place float, read float, rows float, write float";
+    assert_eq!(schema(&received), expected("int", phases));
+
+    for (report, role) in [(&sent, "sender"), (&received, "receiver")] {
+        assert_eq!(report["protocol"], "psi");
+        assert_eq!(report["role"], role);
+        assert_eq!(report["n"], 100_000);
+        assert_eq!(report["security"], "semi-honest");
+        assert!(
+            report["assumption"]
+                .as_str()
+                .unwrap()
+                .contains("semi-honest")
+        );
+        let result = &report["result"];
+        assert_eq!(result["protocol"], "kkrt");
+        assert_eq!(result["key_types"], "text");
+        assert_eq!(result["session"].as_str().unwrap().len(), 64);
+        let number = |name: &str| result[name].as_f64().unwrap();
+        let off = number("bytes_online") / number("bytes_formula") - 1.0;
+        assert!((0.0..0.02).contains(&off), "{off}");
+        let bytes =
+            report["bytes_sent"].as_u64().unwrap() + report["bytes_received"].as_u64().unwrap();
+        assert_eq!(number("bytes_online") + number("bytes_setup"), bytes as f64);
+        assert!((-48.0..=-40.0).contains(&number("false_positive_log2")));
+        // What was said before the run is in the report.
+        let ended = if role == "sender" {
+            &ended[0]
+        } else {
+            &ended[1]
+        };
+        for line in result["reveals"].as_array().unwrap() {
+            let line = format!("volery: {}\n", line.as_str().unwrap());
+            assert!(ended.stderr.contains(&line), "{line:?}: {ended:?}");
+        }
+        let seconds = report["result"]["seconds"].as_object().unwrap();
+        let phases = seconds.values().filter_map(serde_json::Value::as_f64);
+        assert!(phases.sum::<f64>() > 0.0);
+    }
+    assert_eq!(received["result"]["common"], 40_000);
+    assert_eq!(sent["bytes_sent"], received["bytes_received"]);
+    assert_eq!(sent["bytes_received"], received["bytes_sent"]);
+    assert_eq!(sent["result"]["session"], received["result"]["session"]);
+    assert_eq!(
+        sent["result"]["bytes_formula"],
+        received["result"]["bytes_formula"]
+    );
+}
+
+/// Before there is a connection, the user knows what the run would reveal.
+#[test]
+fn what_is_revealed_is_said_before_anything_is() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v\nx,1\n");
+    let out = folder.path("out.csv");
+    for (verb, role, both, said) in [
+        (
+            "psi",
+            "sender",
+            false,
+            &[
+                "the peer learns which of its own keys this side has",
+                "this side learns nothing more",
+            ][..],
+        ),
+        (
+            "psi",
+            "receiver",
+            true,
+            &[
+                "this side learns which of its own keys the peer has",
+                "the peer learns which of its own keys this side has (--both)",
+            ],
+        ),
+        (
+            "lookup",
+            "receiver",
+            false,
+            &[
+                "their values, and the length of the longest value",
+                "the peer learns nothing more",
+            ],
+        ),
+    ] {
+        let call = [
+            verb,
+            "--role",
+            role,
+            "--listen",
+            "127.0.0.1:0",
+            "--timeout",
+            "1",
+            "--input",
+            &a,
+            "--key",
+            "k",
+        ];
+        let mut call = call.to_vec();
+        if role == "receiver" {
+            call.extend(["--out", &out]);
+        }
+        if both {
+            call.push("--both");
+        }
+        let ended = Running::start(&call).finish();
+        ended.assert_refused(4, &["timed out"]);
+        let (before, _) = ended.stderr.split_once("volery: listening on").unwrap();
+        let always = [
+            "volery: this side has 1 different keys\n",
+            "volery: each side learns how many different keys the other has\n",
+            "volery: security is semi-honest",
+        ];
+        for said in said.iter().chain(&always) {
+            assert!(before.contains(said), "{said:?}: {ended:?}");
+        }
+        assert_eq!(folder.names(), ["a.csv"]);
+    }
+}
+
+#[test]
+fn quiet_runs_say_nothing_and_outputs_are_their_owners() {
+    let folder = Folder::new();
+    // Things that are said otherwise: a mark, a blank line, a duplicate.
+    let a = folder.write("a.csv", "\u{feff}k,v\nx,1\n\nx,2\n");
+    let paths = ["out.csv", "other.csv", "report.json"].map(|name| folder.path(name));
+    let [out, other, report] = &paths;
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let address = format!("127.0.0.1:{port}");
+    let more = [
+        "--input",
+        &a,
+        "--key",
+        "k",
+        "--duplicates",
+        "dedup",
+        "--both",
+        "-q",
+    ];
+    let sender = [
+        &[
+            "psi", "--role", "sender", "--listen", &address, "--out", other,
+        ][..],
+        &more,
+    ]
+    .concat();
+    let receiver = [
+        "psi",
+        "--role",
+        "receiver",
+        "--connect",
+        &address,
+        "--out",
+        out,
+        "--report",
+        report,
+    ];
+    let receiver = [&receiver[..], &more].concat();
+    let (left, right) = thread::scope(|scope| {
+        let left = scope.spawn(|| volery(&sender).output().unwrap());
+        (volery(&receiver).output().unwrap(), left.join().unwrap())
+    });
+    for output in [left, right] {
+        assert!(output.status.success(), "{output:?}");
+        assert!(
+            output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+    for path in &paths {
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{path}");
+    }
+    assert_eq!(folder.names().len(), 4);
+    assert_eq!(folder.read("out.csv"), "k,v\nx,1\n");
+}
