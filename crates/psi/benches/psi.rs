@@ -1,4 +1,5 @@
-//! The OPRF, set intersection and keyword search, both parties on this machine over memory. `cargo bench -p volery-psi`.
+//! The OPRF, set intersection and keyword search, both parties on this machine over memory.
+//! `cargo bench -p volery-psi`.
 #![allow(
     clippy::unwrap_used,
     missing_docs,

@@ -161,7 +161,7 @@ fn a_flipped_bit_in_the_offline_phase() {
         let mut places: Vec<_> = ends[party]
             .iter()
             .flat_map(|&end| [end.saturating_sub(1), end])
-            .chain((0..start[party]).step_by(1 + start[party] as usize / 40))
+            .chain((0..start[party]).step_by(1 + start[party] as usize / 24))
             .filter(|&place| place < start[party])
             .collect();
         places.sort_unstable();
@@ -190,7 +190,7 @@ fn a_flipped_bit_in_the_online_phase() {
                 .filter(|place| {
                     let place = place - start[party];
                     // All that is not rows or outputs, and some of those.
-                    place < 100 || place + start[party] + 20 > last || place.is_multiple_of(61)
+                    place < 100 || place + start[party] + 20 > last || place.is_multiple_of(97)
                 })
                 // A changed size makes the parties wait for each other; a few of those are enough.
                 .filter(|place| ![1, 2, 5, 6].contains(&(place - start[party])));

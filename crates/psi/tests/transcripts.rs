@@ -12,8 +12,8 @@ use volery_primitives::{Block, prg::Prg};
 use volery_psi::code::Code;
 use volery_psi::{Receiver, Sender, Settings, oprf};
 
-/// The protocol; its variant, or bits of a code word; whether both parties get the result; items of the sender and of the
-/// receiver, or instances of two extensions; the first 16 bytes of the hash of what the sender sent, and of what the
+/// The protocol; its variant, or bits of a code word; whether both parties get the result; items of the sender and of
+/// the receiver, or instances of two extensions; the first 16 bytes of the hash of what the sender sent, and of what the
 /// receiver sent.
 const TABLE: &str = "
 oprf 424 - 0 0 21ed419b336124a16da0682b863ea915 78c26946f1364e95f09eb6c6f4f65fbc

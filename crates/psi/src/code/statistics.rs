@@ -144,8 +144,8 @@ fn images(code: &Code, places: &[usize]) -> Vec<u128> {
     out.into_iter().map(u128::from).collect()
 }
 
-/// Whoever does not know `s` at 150 places or more does not know a bit of `L(b*s)`: on any of 2000 random supports, each
-/// with weights of its own, `L` has all of its rank. (It lacks some with probability below `2^(128 - weight)`.)
+/// Whoever does not know `s` at 150 places or more does not know a bit of `L(b*s)`: on any of 2000 random supports,
+/// each with weights of its own, `L` has all of its rank. (It lacks some with probability below `2^(128 - weight)`.)
 #[test]
 fn folding_loses_nothing() {
     let mut rng = Prg::new(Block::new(1));

@@ -1,5 +1,5 @@
-//! Peers that follow the protocol but for one step. For every check of an honest party there is one that only this check
-//! stops: without it the run ends in another way.
+//! Peers that follow the protocol but for one step. For every check of an honest party there is one that only this
+//! check stops: without it the run ends in another way.
 //!
 //! Here both parties are meant; what only a receiver can do is in `receivers`, what only a sender can in `senders`.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]

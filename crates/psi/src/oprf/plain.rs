@@ -1,6 +1,6 @@
-//! Figure 2 read plainly, to compare with: rows are lists of bits, AES goes byte by byte, products bit by bit, and each
-//! row is computed alone. Nothing here is taken from the code it is compared with but the random oracle, which draws the
-//! code.
+//! Figure 2 read plainly, to compare with: rows are lists of bits, AES goes byte by byte, products bit by bit, and
+//! each row is computed alone. Nothing here is taken from the code it is compared with but the random oracle, which draws
+//! the code.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -208,8 +208,8 @@ impl Ots {
     }
 }
 
-/// The bytes of the message for consecutive instances: for each run of 2048 of them the first 128 bits of all rows, then
-/// the next, up to the last ones, which are fewer.
+/// The bytes of the message for consecutive instances: for each run of 2048 of them the first 128 bits of all rows,
+/// then the next, up to the last ones, which are fewer.
 pub(super) fn message(rows: &[Bits]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for rows in rows.chunks(2048) {
