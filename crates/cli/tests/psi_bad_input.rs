@@ -1,0 +1,455 @@
+//! Wrong calls and files that are not as they should be: each ends by its documented rule, names the row where there is
+//! one, never a key, and leaves nothing on the disk.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+#[path = "psi_bad_input/output.rs"]
+mod output;
+
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array, Int32Array, ListArray, StringArray, types::Int32Type};
+use common::pair::{Folder, PLANTED, store};
+use common::{Finished, run};
+
+/// Runs one side that must fail before it is connected; `input` is the path of its file.
+fn refused(folder: &Folder, role: &str, input: &str, more: &[&str]) -> Finished {
+    let before = (folder.names(), std::fs::read(input).ok());
+    let call = [
+        "psi",
+        "--role",
+        role,
+        "--listen",
+        "127.0.0.1:0",
+        "--input",
+        input,
+        "-v",
+    ];
+    let finished = run(&[&call[..], more].concat());
+    assert!(!finished.stderr.contains(PLANTED), "{finished:?}");
+    assert!(!finished.stderr.contains("listening"), "{finished:?}");
+    assert_eq!(
+        (folder.names(), std::fs::read(input).ok()),
+        before,
+        "{finished:?}"
+    );
+    finished
+}
+
+/// Runs both roles on a file that neither takes.
+fn assert_bad_file(folder: &Folder, input: &str, more: &[&str], fragment: &str, hint: &str) {
+    let out = folder.path("out.csv");
+    for (role, own) in [("sender", &[][..]), ("receiver", &["--out", &out])] {
+        let finished = refused(folder, role, input, &[more, own].concat());
+        finished.assert_refused(1, &[input, fragment]);
+        let hints = finished
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("hint: "));
+        assert!(
+            hints.collect::<String>().contains(hint),
+            "{hint:?} is not in {finished:?}"
+        );
+    }
+}
+
+#[test]
+fn text_files() {
+    let p = PLANTED;
+    for (content, more, fragment, hint) in [
+        (
+            format!("k,v\n{p},1\n"),
+            "--key email",
+            "there is no column \"email\"; the columns are \"k\", \"v\"",
+            "",
+        ),
+        (
+            format!("Key ,v\n{p},1\n"),
+            "--key key",
+            "there is no column \"key\"",
+            "did you mean \"Key \"?",
+        ),
+        (
+            format!("k;v\n{p};1\n"),
+            "--key k",
+            "there is no column \"k\"",
+            "name it with --delimiter",
+        ),
+        (
+            format!("k,v\n{p},1\n"),
+            "--key k:number",
+            "there is no column \"k:number\"",
+            "text, binary, integer",
+        ),
+        (
+            format!("k,v\n{p},1\n"),
+            "--key k,k",
+            "column \"k\" is named twice in the key",
+            "once",
+        ),
+        (
+            format!("k,v,k\n{p},1,2\n"),
+            "--key v",
+            "columns 1 and 3 have the same name, \"k\"",
+            "rename",
+        ),
+        (
+            format!("k,v\na,1\n{p}\n"),
+            "--key k",
+            "row 2 has 1 field, the header has 2",
+            "--delimiter",
+        ),
+        (
+            format!("k,v\n{p},1,\n"),
+            "--key k",
+            "row 1 has 3 fields, the header has 2",
+            "quote fields",
+        ),
+        (
+            format!("k,v\na,1\n\n\"{p},1\nb,2\n"),
+            "--key k",
+            "row 2, on line 4, never closes",
+            "written twice",
+        ),
+        (
+            format!("k,v\n\"{p}\"s,1\n"),
+            "--key k",
+            "behind a closing quote in row 1, on line 2",
+            "quoted as a whole",
+        ),
+        (
+            String::new(),
+            "--key k",
+            "is empty: there is no header",
+            "first line",
+        ),
+        (
+            "\u{feff}".to_owned(),
+            "--key k",
+            "is empty: there is no header",
+            "first line",
+        ),
+        (
+            format!("k,v\na,1\n,{p}\n"),
+            "--key k",
+            "row 2 has no key: column \"k\" is empty",
+            "--empty-keys skip",
+        ),
+        (
+            format!("k,v\n{p},1\n{p},\n"),
+            "--key v,k",
+            "row 2 has no key: column \"v\" is empty",
+            "--empty-keys",
+        ),
+        (
+            format!("k,v\na,1\n{p},2\n{p},3\nb,4\n"),
+            "--key k",
+            "rows 2 and 3 have the same key",
+            "--duplicates dedup",
+        ),
+        (
+            format!("k,v\n{p},1\n{p},2\nb,2\n{p},2\n"),
+            "--key k,v",
+            "rows 2 and 4 have the same key",
+            "--duplicates dedup",
+        ),
+        // Blank lines are no rows; the rules do not excuse each other.
+        (
+            format!("k,v\n\n{p},\n\n{p},\n"),
+            "--key k --empty-keys skip",
+            "rows 1 and 2 have the same key",
+            "",
+        ),
+        (
+            format!("k,v\n{p},1\n,2\n"),
+            "--key k --duplicates dedup",
+            "row 2 has no key",
+            "",
+        ),
+        (
+            format!("k\n1\n{p}\n"),
+            "--key k:integer",
+            "column \"k\" of row 2 is not an integer",
+            "decimal digits",
+        ),
+        (
+            format!("k\n{p}\n"),
+            "--key k:date",
+            "column \"k\" of row 1 is not a date",
+            "YYYY-MM-DD",
+        ),
+        (
+            format!("k\n2023-02-29\n{p}\n"),
+            "--key k:date",
+            "column \"k\" of row 1 is not a date",
+            "YYYY-MM-DD",
+        ),
+        (
+            format!("k\ntrue\n{p}\n"),
+            "--key k:boolean",
+            "column \"k\" of row 2 is not",
+            "true or false",
+        ),
+        (
+            format!("k\n{p}\n"),
+            "--key k --delimiter \"",
+            "byte 34 cannot be a delimiter",
+            "one ASCII",
+        ),
+    ] {
+        let folder = Folder::new();
+        let input = folder.write("data.csv", content);
+        let more: Vec<&str> = more.split(' ').collect();
+        assert_bad_file(&folder, &input, &more, fragment, hint);
+    }
+}
+
+#[test]
+fn encodings() {
+    let folder = Folder::new();
+    let wide: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain(
+            format!("k\n{PLANTED}\n")
+                .encode_utf16()
+                .flat_map(u16::to_le_bytes),
+        )
+        .collect();
+    let wide = folder.write("wide.csv", wide);
+    assert_bad_file(
+        &folder,
+        &wide,
+        &["--key", "k"],
+        "byte-order mark",
+        "--encoding utf-16le",
+    );
+    let more = ["--key", "k", "--encoding", "windows-1252"];
+    assert_bad_file(
+        &folder,
+        &wide,
+        &more,
+        "byte-order mark, not windows-1252",
+        "utf-16le",
+    );
+    let latin = folder.write(
+        "latin.csv",
+        [format!("k\na\n{PLANTED}").as_bytes(), b"\xeb\n"].concat(),
+    );
+    let more = ["--key", "k", "--encoding", "utf-8"];
+    assert_bad_file(
+        &folder,
+        &latin,
+        &more,
+        "row 2 is not valid UTF-8",
+        "--encoding",
+    );
+
+    // Bytes that are no text match, but have no place in a column of text.
+    let out = folder.path("out.parquet");
+    let finished = refused(&folder, "receiver", &latin, &["--key", "k", "--out", &out]);
+    finished.assert_refused(1, &["column 1 of row 2 is not UTF-8"]);
+}
+
+#[test]
+fn parquet_files() {
+    let folder = Folder::new();
+    let text = |values: &[Option<&str>]| -> ArrayRef { Arc::new(StringArray::from_iter(values)) };
+    let rows = [Some("a"), Some(PLANTED), None, Some(PLANTED)];
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.5; 4]));
+    let lists = (0..4).map(|i| Some(vec![Some(i)]));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+    let (good, nested) = (folder.path("good.parquet"), folder.path("nested.parquet"));
+    let columns = vec![
+        ("k", text(&rows)),
+        ("n", Arc::clone(&numbers)),
+        ("f", floats),
+    ];
+    store(&good, columns);
+    store(&nested, vec![("n", numbers), ("l", lists)]);
+    let bytes = std::fs::read(&good).unwrap();
+    assert!(
+        bytes
+            .windows(PLANTED.len())
+            .any(|bytes| bytes == PLANTED.as_bytes()),
+        "in clear"
+    );
+
+    for (more, fragment, hint) in [
+        (
+            "--key x",
+            "there is no column \"x\"; the columns are \"k\", \"n\", \"f\"",
+            "",
+        ),
+        (
+            "--key f",
+            "column \"f\" is of type Float64, which cannot be a key",
+            "text, binary",
+        ),
+        (
+            "--key k",
+            "row 3 has no key: column \"k\" is empty",
+            "--empty-keys skip",
+        ),
+        (
+            "--key k --empty-keys skip",
+            "rows 2 and 4 have the same key",
+            "--duplicates dedup",
+        ),
+        (
+            "--key n:date",
+            "column \"n\" is integer and cannot be read as date",
+            "n:text",
+        ),
+        (
+            "--key k:integer",
+            "column \"k\" of row 1 is not an integer",
+            "decimal",
+        ),
+        (
+            "--key n --delimiter ;",
+            "a Parquet file has no delimiter",
+            "--delimiter",
+        ),
+        (
+            "--key n --encoding utf-8",
+            "a Parquet file has no encoding",
+            "--encoding",
+        ),
+    ] {
+        let more: Vec<&str> = more.split(' ').collect();
+        assert_bad_file(&folder, &good, &more, fragment, hint);
+    }
+    let out = folder.path("out.csv");
+    refused(&folder, "receiver", &nested, &["--key", "n", "--out", &out])
+        .assert_refused(1, &["column \"l\" is of type", "which has no form as text"]);
+
+    let bad = |name: &str, bytes: &[u8], fragment: &str| {
+        let path = folder.write(name, bytes);
+        assert_bad_file(&folder, &path, &["--key", "n"], fragment, "");
+    };
+    bad(
+        "text.parquet",
+        format!("k,n\n{PLANTED},1\n").as_bytes(),
+        "is not a Parquet file",
+    );
+    bad("empty.parquet", b"", "is empty");
+    for keep in [5, 12, bytes.len() / 2, bytes.len() - 1] {
+        bad("cut.parquet", &bytes[..keep], "is cut short");
+    }
+    let mut damaged = bytes.clone();
+    let end = damaged.len() - 40;
+    damaged[4..end].fill(0xff);
+    bad("damaged.parquet", &damaged, "is damaged");
+}
+
+#[test]
+fn wrong_calls() {
+    let folder = Folder::new();
+    let data = folder.write("data.csv", format!("k,v\n{PLANTED},1\n"));
+    let other = folder.write("data.xlsx", format!("k,v\n{PLANTED},1\n"));
+    std::fs::create_dir(folder.path("folder.csv")).unwrap();
+    symlink("/dev/null", folder.path("device.csv")).unwrap();
+    let folder_path = folder.path("folder.csv");
+    let (device, absent) = (folder.path("device.csv"), folder.path("absent.csv"));
+    let out = folder.path("out.csv");
+    let lost = folder.path("no/such/out.csv");
+    for (input, more, status, fragment) in [
+        (&data, "", 2, "--key"),
+        (
+            &data,
+            "--key k",
+            2,
+            "--out: the receiver needs a file for its matching rows",
+        ),
+        (
+            &data,
+            "--key k --out OUT --protocol ecdh",
+            2,
+            "the protocols are kkrt, kkrt-paper",
+        ),
+        (
+            &data,
+            "--key k --out OUT --security malicious",
+            2,
+            "no protocol here is secure against a malicious peer yet",
+        ),
+        (&data, "--key k --out OUT --security none", 2, "--security"),
+        (
+            &data,
+            "--key k --out OUT --duplicates join",
+            2,
+            "there is error and dedup",
+        ),
+        (
+            &data,
+            "--key k --out OUT --empty-keys keep",
+            2,
+            "there is error and skip",
+        ),
+        (
+            &data,
+            "--key k --out OUT --delimiter ab",
+            2,
+            "a delimiter is one ASCII character",
+        ),
+        (
+            &data,
+            "--key k --out OUT --encoding klingon",
+            2,
+            "--encoding",
+        ),
+        (
+            &data,
+            "--key k --out out",
+            2,
+            "--out: out: the name does not say what kind of file",
+        ),
+        (&data, "--key k --out FOLDER", 2, "exists"),
+        (
+            &data,
+            "--key k --out FOLDER --force",
+            2,
+            "exists and is not a file",
+        ),
+        (&data, "--key k --out LOST", 2, "--out: "),
+        (
+            &data,
+            "--key k --out OUT --connect 127.0.0.1:1",
+            2,
+            "only one of them can be given",
+        ),
+        (&data, "--key k --out OUT --value v", 2, "--value"),
+        (
+            &other,
+            "--key k --out OUT",
+            1,
+            "the name does not say what kind of file this is",
+        ),
+        (
+            &folder_path,
+            "--key k --out OUT",
+            1,
+            "is a folder, not a file",
+        ),
+        (&device, "--key k --out OUT", 1, "is not a regular file"),
+        (&absent, "--key k --out OUT", 1, "could not be opened"),
+    ] {
+        let names = [("OUT", &out), ("FOLDER", &folder_path), ("LOST", &lost)];
+        let more: Vec<&str> = more
+            .split_whitespace()
+            .map(|word| {
+                names
+                    .iter()
+                    .find(|(name, _)| *name == word)
+                    .map_or(word, |(_, path)| path)
+            })
+            .collect();
+        refused(&folder, "receiver", input, &more).assert_refused(status, &[fragment]);
+    }
+    let more = ["--key", "k", "--out", &out];
+    refused(&folder, "sender", &data, &more).assert_refused(2, &["the sender gets no rows"]);
+    refused(&folder, "sender", &data, &["--key", "k", "--both"])
+        .assert_refused(2, &["with --both the sender needs a file"]);
+}
