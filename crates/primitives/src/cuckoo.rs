@@ -1,4 +1,4 @@
-//! Cuckoo hashing with three hash functions and no stash.
+//! Cuckoo hashing with three hash functions. What does not fit is handed back, for a stash if one likes.
 //!
 //! Every item may lie in one of three distinct bins; a table places each item in one of its bins, at most one item per
 //! bin. The party with few items builds a [`Table`]; the party with all of them puts each in all three of its bins.

@@ -97,7 +97,7 @@ fn rows(criterion: &mut Criterion) {
         .collect();
     group.bench_function("sender, an output", |bencher| {
         bencher.iter(|| {
-            keys.evaluate_shifted(&code, &places, &mut outputs);
+            keys.evaluate_shifted(&code, &places, &inputs, &mut outputs);
             black_box(&outputs);
         });
     });

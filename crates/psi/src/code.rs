@@ -140,10 +140,13 @@ impl Code {
         gf128_combine(columns, self.weights, out);
     }
 
-    /// The key under which instance `instance` of the OPRF hashes.
+    /// The key under which the output of an instance on an input is hashed.
+    ///
+    /// No two outputs share one, as long as inputs differ in the bits above the lowest 64 (as those of
+    /// [`items`](crate::items) do) or instances do.
     #[inline]
-    pub(crate) fn hash_key(&self, instance: u64) -> Block {
-        self.hash ^ Block::new(u128::from(instance))
+    pub(crate) fn hash_key(&self, instance: u64, input: Block) -> Block {
+        self.hash ^ input ^ Block::from_words(0, instance)
     }
 }
 

@@ -29,8 +29,8 @@ pub enum Error {
         most: u64,
     },
 
-    /// The items found no place in the cuckoo table, however often both parties drew new hash functions. With the
-    /// parameters of this crate that has a probability below 2^-300.
+    /// The items found no place in the cuckoo table, however often both parties drew new hash functions. Each time that has
+    /// a probability of about 2^-40 with the parameters of this crate.
     #[error("the items found no place in {attempts} cuckoo tables")]
     Unplaced {
         /// How many tables were tried.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Sender: X                                       Receiver: Y
-//! offline: the setup of the OPRF
-//! 0. both: sizes, seed                            (module agree)
+//! offline: the setup of the OPRF, commitments to a seed
+//! 0. both: sizes, settings, seed                  (module agree)
 //! 1. hash functions h_1, h_2, h_3, the code and the salt of the items from the seed
 //! 2.                                              a cuckoo table of Y
 //!    <--- number of the attempt that placed all --
@@ -18,19 +18,24 @@
 //! Figure 3 with these changes: both parties draw the hash functions; a table that does not hold all items is built again
 //! with the next functions that follow from the seed (nothing is dropped, and which items were in the way is not said; that
 //! it happened, with probability 2^-40, is said); step 6 names places instead of items; and each party ends with a block
-//! that follows from the seed, so that one which sent more or less than its sizes say is found out.
+//! that follows from the seed and the parameters, so that one which sent more or less than its sizes say is found out.
+//!
+//! A receiver that finds something no honest sender sends, in a way that depends on its own items, says so only when it has
+//! ended as ever: if it broke off, the sender would learn of an item that it has.
 
 use volery_channel::{Channel, SessionId};
 use volery_primitives::cuckoo::Hasher;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, bits};
+use zeroize::Zeroizing;
 
-use crate::agree::{Agreement, Role, misbehaved};
+use crate::agree::{Agreement, Committed, Role, Terms, misbehaved};
 use crate::code::Code;
 use crate::error::Result;
 use crate::items::{Items, check_distinct, digests};
-use crate::offer::{Offer, PIECE};
+use crate::offer::{Offer, Outputs, PIECE};
 use crate::oprf;
 use crate::params::{Parameters, Variant};
 use crate::placement::{ATTEMPTS, Own, Placement};
@@ -48,12 +53,40 @@ pub struct Settings {
     pub both: bool,
 }
 
+impl Settings {
+    /// What is compared with the peer's: the protocol's name and these settings.
+    fn terms(self, protocol: Protocol) -> Terms {
+        let terms = RandomOracle::new("volery psi: terms")
+            .absorb(protocol.name().as_bytes())
+            .absorb(self.variant.name().as_bytes())
+            .absorb(&[self.both.into()])
+            .finish32();
+        *terms.first_chunk().expect("32 bytes")
+    }
+}
+
+/// What is built on these halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Intersection,
+    Search,
+}
+
+impl Protocol {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Intersection => "intersection",
+            Self::Search => "search",
+        }
+    }
+}
+
 /// The sender of set intersection and keyword search, after the offline phase.
 ///
 /// A call that fails drops it, and with it all its secrets.
 pub struct Sender {
     oprf: oprf::Sender,
-    session: SessionId,
+    committed: Committed,
     rng: Prg,
 }
 
@@ -74,8 +107,16 @@ impl Sender {
     /// # Errors
     /// If the channel fails, or the peer was caught cheating.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let oprf = oprf::Sender::setup(session, rng.fork("setup"), channel)?;
-        Ok(Self { oprf, session, rng })
+        let seed = rng.fork("setup");
+        let (committed, oprf) =
+            Committed::exchange(Role::Sender, session, &mut rng, channel, |channel| {
+                Ok(oprf::Sender::setup(session, seed, channel)?)
+            })?;
+        Ok(Self {
+            oprf,
+            committed,
+            rng,
+        })
     }
 
     /// Steps 0 to 3. `note` is a number that the receiver gets.
@@ -83,13 +124,13 @@ impl Sender {
         mut self,
         items: &(impl Items + ?Sized),
         note: u64,
-        settings: Settings,
+        (protocol, settings): (Protocol, Settings),
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<SenderHalf> {
-        let (session, rng) = (self.session, &mut self.rng);
         watch.begin(Phase::Agree, 0);
-        let agreement = Agreement::reach(Role::Sender, items.len(), note, session, rng, channel)?;
+        let terms = settings.terms(protocol);
+        let agreement = Agreement::reach(&self.committed, terms, items.len(), note, channel)?;
         let parameters = Parameters::new(
             settings.variant,
             agreement.sender_items,
@@ -102,7 +143,7 @@ impl Sender {
         watch.begin(Phase::Encode, items.len() as u64);
         let (distinct, mut offer) = rayon::join(
             || check_distinct(&digests),
-            || Offer::shuffled(&digests, rng),
+            || Offer::shuffled(&digests, &mut self.rng),
         );
         distinct?;
         drop(digests);
@@ -135,28 +176,33 @@ impl Sender {
 }
 
 impl SenderHalf {
+    /// Keeps the tags and masks of one keyword search apart from those of all others.
+    pub(crate) fn search(&self) -> Block {
+        self.agreement.search()
+    }
+
     /// Step 4: hands the outputs of the OPRF to `send`, piece by piece: the first place of the piece, and for each of the
     /// sets the outputs on the items from there on.
     pub(crate) fn answer(
         &mut self,
         watch: &mut dyn Watch,
-        mut send: impl FnMut(&Offer, usize, &[Vec<Block>], &mut Prg) -> Result<()>,
+        mut send: impl FnMut(&Offer, usize, &[Outputs], &mut Prg) -> Result<()>,
     ) -> Result<()> {
         let items = self.parameters.sender_items as usize;
         watch.begin(Phase::Match, items as u64);
         if self.parameters.trivial() {
             return Ok(());
         }
-        let mut sets = vec![vec![Block::ZERO; PIECE.min(items)]; self.parameters.sets()];
         for first in (0..items).step_by(PIECE) {
             let places = first..items.min(first + PIECE);
             let bins = self.offer.bins(&self.hasher, places.clone());
-            for (set, out) in sets.iter_mut().enumerate() {
-                out.truncate(places.len());
-                let oprf = (&self.code, &self.keys);
+            let oprf = (&self.code, &self.keys);
+            let outputs = |set| {
+                let places = places.clone();
                 self.offer
-                    .outputs(set, places.clone(), &bins, oprf, &self.parameters, out);
-            }
+                    .outputs(set, places, &bins, oprf, &self.parameters)
+            };
+            let sets: Vec<_> = (0..self.parameters.sets()).map(outputs).collect();
             send(&self.offer, first, &sets, &mut self.rng)?;
             watch.done(places.end as u64);
         }
@@ -170,7 +216,7 @@ impl SenderHalf {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Option<Vec<usize>>> {
-        channel.send(&self.agreement.end(Role::Sender))?;
+        channel.send(&self.agreement.end(Role::Sender, &self.parameters))?;
         let items = self.parameters.sender_items as usize;
         let mut common = Vec::new();
         if settings.both && !self.parameters.trivial() {
@@ -196,7 +242,7 @@ impl SenderHalf {
         }
         let mut end = [0; 16];
         channel.recv(&mut end)?;
-        if end != self.agreement.end(Role::Receiver) {
+        if end != self.agreement.end(Role::Receiver, &self.parameters) {
             return Err(misbehaved(
                 "it sent more or less than the sizes of the sets ask for",
             ));
@@ -210,8 +256,7 @@ impl SenderHalf {
 /// A call that fails drops it, and with it all its secrets.
 pub struct Receiver {
     oprf: oprf::Receiver,
-    session: SessionId,
-    rng: Prg,
+    committed: Committed,
 }
 
 /// The receiver when it has its outputs of the OPRF.
@@ -220,15 +265,21 @@ pub(crate) struct ReceiverHalf {
     /// What the sender said beside its size.
     pub(crate) note: u64,
     pub(crate) own: Own,
-    /// The outputs themselves, by instance, where they were asked for.
-    pub(crate) outputs: Option<Buffer<Block>>,
+    /// What `derive` kept for each instance.
+    pub(crate) kept: Buffer<Block>,
     placement: Placement,
     agreement: Agreement,
     /// A bit for each item of this party: whether it was found.
     common: Vec<u8>,
     /// Step 6: a bit for each of the sender's places so far, whether its item was found, if the sender gets the result.
     places: Option<Vec<u8>>,
+    /// What no honest sender sends.
+    suspect: Option<&'static str>,
 }
+
+/// Makes tags, and what is kept for later, of outputs of the OPRF: given the inputs, the outputs, which become tags, and
+/// room for what is kept.
+pub(crate) type Derive<'a> = &'a dyn Fn(&Agreement, &[Block], &mut [Block], &mut [Block]);
 
 impl Receiver {
     /// The offline phase, which needs nothing but the session.
@@ -236,24 +287,27 @@ impl Receiver {
     /// # Errors
     /// If the channel fails, or the peer was caught cheating.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let oprf = oprf::Receiver::setup(session, rng.fork("setup"), channel)?;
-        Ok(Self { oprf, session, rng })
+        let seed = rng.fork("setup");
+        let (committed, oprf) =
+            Committed::exchange(Role::Receiver, session, &mut rng, channel, |channel| {
+                Ok(oprf::Receiver::setup(session, seed, channel)?)
+            })?;
+        Ok(Self { oprf, committed })
     }
 
-    /// Steps 0 to 3. `tags` makes, in place, what the sender sends of an output from the output; with `keep` the outputs
-    /// themselves are kept.
+    /// Steps 0 to 3. `derive` makes what the sender sends of the outputs, and what is kept for later; without it the outputs
+    /// are what is sent, and nothing is kept.
     pub(crate) fn begin(
         mut self,
         items: &(impl Items + ?Sized),
-        settings: Settings,
-        keep: bool,
-        tags: impl Fn(&mut [Block]),
+        (protocol, settings): (Protocol, Settings),
+        derive: Option<Derive<'_>>,
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<ReceiverHalf> {
-        let (session, rng) = (self.session, &mut self.rng);
         watch.begin(Phase::Agree, 0);
-        let agreement = Agreement::reach(Role::Receiver, items.len(), 0, session, rng, channel)?;
+        let terms = settings.terms(protocol);
+        let agreement = Agreement::reach(&self.committed, terms, items.len(), 0, channel)?;
         let parameters = Parameters::new(
             settings.variant,
             agreement.sender_items,
@@ -276,19 +330,25 @@ impl Receiver {
             channel.send(&[placement.attempt])?; // step 2
             instances = parameters.instances();
         }
-        let mut outputs = keep.then(|| Buffer::zeroed(instances));
+        let mut kept = Buffer::zeroed(if derive.is_some() { instances } else { 0 });
         watch.begin(Phase::Rows, instances as u64);
         let ask = |first: usize, inputs: &mut [Block]| placement.inputs(&digests, first, inputs);
-        let mut scratch = vec![Block::ZERO; oprf::MESSAGE.min(instances)];
-        let take = |first: usize, values: &[Block]| {
-            if let Some(outputs) = &mut outputs {
-                outputs[first..][..values.len()].copy_from_slice(values);
+        let mut scratch = Zeroizing::new(vec![Block::ZERO; oprf::MESSAGE.min(instances)]);
+        let take = |first: usize, inputs: &[Block], outputs: &[Block]| {
+            let mut tags = outputs;
+            if let Some(derive) = derive {
+                let scratch = &mut scratch[..outputs.len()];
+                scratch.copy_from_slice(outputs);
+                derive(
+                    &agreement,
+                    inputs,
+                    scratch,
+                    &mut kept[first..][..outputs.len()],
+                );
+                tags = scratch;
             }
-            let scratch = &mut scratch[..values.len()];
-            scratch.copy_from_slice(values);
-            tags(scratch);
-            own.take(&placement, first, scratch);
-            watch.done((first + values.len()) as u64);
+            own.take(&placement, first, tags);
+            watch.done((first + outputs.len()) as u64);
         };
         self.oprf
             .extend_streamed(&code, instances, ask, take, channel)?; // step 3
@@ -296,16 +356,22 @@ impl Receiver {
             note: agreement.note,
             parameters,
             own,
-            outputs,
+            kept,
             placement,
             agreement,
             common: vec![0; items.len().div_ceil(8)],
             places: settings.both.then(Vec::new),
+            suspect: None,
         })
     }
 }
 
 impl ReceiverHalf {
+    /// Keeps the tags and masks of one keyword search apart from those of all others.
+    pub(crate) fn search(&self) -> Block {
+        self.agreement.search()
+    }
+
     /// Step 5: lets `receive` get the sender's pieces, given the first place and the number of places of each. It calls
     /// [`ReceiverHalf::look_up`] with what it got.
     pub(crate) fn listen(
@@ -331,27 +397,25 @@ impl ReceiverHalf {
 
     /// Finds this party's outputs among the tags of set `set` for the places from `first` on. Returns the place within the
     /// piece, and the instance, of each.
-    ///
-    /// # Errors
-    /// If an item is found twice: an honest sender's outputs are all different, as its items are.
-    pub(crate) fn look_up(
-        &mut self,
-        set: usize,
-        first: usize,
-        tags: &[u8],
-    ) -> Result<Vec<(usize, usize)>> {
+    pub(crate) fn look_up(&mut self, set: usize, first: usize, tags: &[u8]) -> Vec<(usize, usize)> {
         let found = self.own.find(set, tags);
         for &(place, instance) in &found {
             let item = self.item(instance);
             if bits::bit(&self.common, item) {
-                return Err(misbehaved("two of its outputs are for the same item"));
+                // An honest sender's outputs are all different, as its items are.
+                self.suspect("two of its outputs are for the same item");
             }
             bits::set(&mut self.common, item, true);
             if let Some(places) = &mut self.places {
                 bits::set(places, first + place, true);
             }
         }
-        Ok(found)
+        found
+    }
+
+    /// Remembers that the sender did what no honest one does: the result will be an error.
+    pub(crate) fn suspect(&mut self, what: &'static str) {
+        self.suspect.get_or_insert(what);
     }
 
     /// Number of the item at an instance at which something was found.
@@ -367,7 +431,7 @@ impl ReceiverHalf {
     pub(crate) fn end(self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Vec<usize>> {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
-        if end != self.agreement.end(Role::Sender) {
+        if end != self.agreement.end(Role::Sender, &self.parameters) {
             return Err(misbehaved(
                 "it sent more or less than the sizes of the sets ask for",
             ));
@@ -380,8 +444,11 @@ impl ReceiverHalf {
                 watch.done(items.min(((piece + 1) * SHARED) as u64));
             }
         }
-        channel.send(&self.agreement.end(Role::Receiver))?;
+        channel.send(&self.agreement.end(Role::Receiver, &self.parameters))?;
         channel.flush()?;
+        if let Some(what) = self.suspect {
+            return Err(misbehaved(what));
+        }
         let items = 0..self.parameters.receiver_items as usize;
         Ok(items
             .filter(|&item| bits::bit(&self.common, item))

@@ -3,7 +3,7 @@
 //! An item of any length becomes a block by BLAKE3 under a key that both parties draw after they have fixed their items
 //! (the salt). The two lowest bits of the block are zero: the hash index of the paper's Figure 3 goes there. Two
 //! different items of sets of `n` and `m` items become one block with probability below `(n + m)^2 / 2^127`, at most
-//! 2^-61 for the largest sets.
+//! 2^-63 for the largest sets.
 
 use rayon::prelude::*;
 use volery_primitives::Block;

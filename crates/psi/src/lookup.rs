@@ -5,33 +5,36 @@
 //! Sender: keywords x with values                  Receiver: keywords y
 //! 0. to 3. sizes, seed, cuckoo table, OPRF        (module halves)
 //! 4. K random for each x
-//!    in each set: G(F(x)) = tag, mask
+//!    in each set: G(F(x), x) = tag, mask
 //!    --- tags, masks + K, value encrypted by K --->
 //!                                                 5. finds its tag, K = mask + what is there, decrypts
 //! 6. and the end
 //! ```
 //!
-//! `F` gives 128 bits, and `G` is AES under them: its first block is cut to the tag, its second one masks the key `K` of the
-//! item's value. So a value is sent once, however many sets there are. Values are padded to the length of the longest one,
-//! which the receiver learns; `G` under `K` encrypts the length in two bytes and the value.
+//! `F` gives 128 bits, and `G` is `AES_F(c) + c` at two points `c`: the first block is cut to the tag, the second one masks the
+//! key `K` of the item's value. So a value is sent once, however many sets there are. Values are padded to the length of the
+//! longest one, which the receiver learns; the length in two bytes and the value are encrypted by AES under `K` in counter
+//! mode. The points are `g + x` and its complement, with `g` from the seed and `x` the input of the OPRF, and the counters
+//! begin at `g` plus the place of the item: no two outputs of this or another run meet AES at the same point (but those of
+//! one item for the places of a stash), so that who guesses `F` or `K` guesses one of them.
 //!
 //! What a party learns: each the size of the other's set; the receiver which of its keywords the sender has, their values,
 //! and the length of the longest value of all; with [`Settings::both`] the sender which keywords were found.
 //!
 //! Security: **semi-honest**, as [`intersect`](crate::intersect). Values are not authenticated.
 //!
-//! Cost: as `intersect`, and from the sender 16 more bytes for each tag and 2 more than the longest value for each item.
+//! Cost: as `intersect`, and from the sender 16 more bytes for each tag, and for each item 2 more than the longest value has:
+//! [`value_bytes`].
 
 use rayon::prelude::*;
 use volery_channel::Channel;
 use volery_primitives::Block;
-use volery_primitives::aes::rekeyed;
-use volery_primitives::prg::Prg;
+use volery_primitives::aes::{Aes128, rekeyed};
 use zeroize::Zeroizing;
 
-use crate::agree::misbehaved;
+use crate::agree::{Agreement, misbehaved};
 use crate::error::{Error, Result};
-use crate::halves::{Receiver, ReceiverHalf, Sender, Settings, write_cut};
+use crate::halves::{Protocol, Receiver, Sender, Settings, write_cut};
 use crate::items::Items;
 use crate::params::Parameters;
 use crate::watch::Watch;
@@ -41,6 +44,16 @@ pub const MAX_VALUE: usize = 1024;
 
 /// Bytes that hold the length of a value.
 const LENGTH: usize = 2;
+
+/// Bytes that the sender sends beside the tags of an intersection, if no set is empty and the longest value has `longest`
+/// bytes.
+#[must_use]
+pub const fn value_bytes(parameters: &Parameters, longest: usize) -> u64 {
+    if parameters.trivial() {
+        return 0;
+    }
+    parameters.evaluations() * 16 + parameters.sender_items * (LENGTH + longest) as u64
+}
 
 /// What the sender has at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,19 +104,18 @@ impl Sender {
     ) -> Result<Answered> {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
-        let mut half = self.begin(keywords, longest as u64, settings, watch, channel)?;
-        let parameters = half.parameters.clone();
-        let (mut tags, mut masks) = (Vec::new(), Vec::new());
+        let terms = (Protocol::Search, settings);
+        let mut half = self.begin(keywords, longest as u64, terms, watch, channel)?;
+        let (parameters, base) = (half.parameters.clone(), half.search());
+        let mut tags = Vec::new();
         let mut ciphertexts = Vec::new();
         half.answer(watch, |offer, first, sets, rng| {
-            let mut keys = Zeroizing::new(vec![Block::ZERO; sets[0].len()]);
+            let mut keys = Zeroizing::new(vec![Block::ZERO; sets[0].values.len()]);
             rng.fill_blocks(&mut keys);
-            for outputs in sets {
-                masks.clone_from(outputs);
-                add_masks(&mut masks, &keys);
-                let mut blocks = outputs.clone();
-                make_tags(&mut blocks);
-                tags.resize(outputs.len() * parameters.tag, 0);
+            for set in sets {
+                let (mut blocks, mut masks) = (set.values.clone(), keys.clone());
+                split(base, &set.inputs, &mut blocks, &mut masks);
+                tags.resize(blocks.len() * parameters.tag, 0);
                 write_cut(&blocks, parameters.tag, &mut tags);
                 channel.send(&tags)?; // step 4
                 channel.send_blocks(&masks)?;
@@ -115,7 +127,8 @@ impl Sender {
                 .zip(&keys[..])
                 .enumerate()
                 .for_each(|(i, (out, &key))| {
-                    encrypt(key, values.item(offer.item(first + i)), out);
+                    let place = first + i;
+                    encrypt(key, base, place, values.item(offer.item(place)), out);
                 });
             channel.send(&ciphertexts)?;
             channel.flush()?;
@@ -142,8 +155,13 @@ impl Receiver {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Found> {
-        let mut half = self.begin(keywords, settings, true, make_tags, watch, channel)?;
-        let parameters = half.parameters.clone();
+        let derive =
+            |agreement: &Agreement, inputs: &[Block], tags: &mut [Block], masks: &mut [Block]| {
+                split(agreement.search(), inputs, tags, masks);
+            };
+        let terms = (Protocol::Search, settings);
+        let mut half = self.begin(keywords, terms, Some(&derive), watch, channel)?;
+        let (parameters, base) = (half.parameters.clone(), half.search());
         let longest = usize::try_from(half.note).unwrap_or(usize::MAX);
         if longest > MAX_VALUE {
             return Err(misbehaved("its values are longer than values can be"));
@@ -154,20 +172,24 @@ impl Receiver {
         half.listen(watch, |half, first, places| {
             tags.resize(places * parameters.tag, 0);
             let mut masked = vec![Block::ZERO; places];
-            let mut keys = Vec::new();
+            let mut keys = Zeroizing::new(Vec::new());
             for set in 0..parameters.sets() {
                 channel.recv(&mut tags)?; // step 4
                 channel.recv_blocks(&mut masked)?;
-                let found = half.look_up(set, first, &tags)?; // step 5
-                keys.extend(found.into_iter().map(|(place, instance)| {
-                    (place, instance, unmask(half, instance, masked[place]))
-                }));
+                for (place, instance) in half.look_up(set, first, &tags) {
+                    // step 5
+                    let key = masked[place] ^ half.kept[instance];
+                    keys.push((place, half.item(instance), key));
+                }
             }
             ciphertexts.resize(places * size, 0);
             channel.recv(&mut ciphertexts)?;
-            for (place, instance, key) in keys {
-                let value = decrypt(key, &mut ciphertexts[place * size..][..size])?;
-                values.push((half.item(instance), value));
+            for &(place, item, key) in keys.iter() {
+                let ciphertext = &mut ciphertexts[place * size..][..size];
+                match decrypt(key, base, first + place, ciphertext) {
+                    Some(value) => values.push((item, value.to_vec())),
+                    None => half.suspect("a value is longer than it said"),
+                }
             }
             Ok(())
         })?;
@@ -199,59 +221,49 @@ fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
     Ok(longest)
 }
 
-/// The first block of `G` under each output, from which the tag is cut.
-fn make_tags(outputs: &mut [Block]) {
-    expand(outputs, Block::ZERO);
-}
-
-/// The second block of `G` under each output, plus the key of the item.
-fn add_masks(outputs: &mut [Block], keys: &[Block]) {
-    expand(outputs, Block::ONE);
-    for (mask, &key) in outputs.iter_mut().zip(keys) {
-        *mask ^= key;
-    }
-}
-
-/// `AES(counter) + counter` under each block, in its place.
-fn expand(keys: &mut [Block], counter: Block) {
+/// `G` of each output, given the inputs: its first block, from which the tag is cut, takes the place of the output; its second
+/// one is added to the mask.
+pub(crate) fn split(base: Block, inputs: &[Block], outputs: &mut [Block], masks: &mut [Block]) {
     const LANES: usize = 256;
-    let mut out = [Block::ZERO; LANES];
-    for keys in keys.chunks_mut(LANES) {
-        let out = &mut out[..keys.len()];
-        out.fill(counter);
-        rekeyed(keys, out);
-        keys.copy_from_slice(out);
+    let (mut first, mut second) = ([Block::ZERO; LANES], [Block::ZERO; LANES]);
+    let chunks = inputs.chunks(LANES).zip(outputs.chunks_mut(LANES));
+    for ((inputs, outputs), masks) in chunks.zip(masks.chunks_mut(LANES)) {
+        let (first, second) = (&mut first[..inputs.len()], &mut second[..inputs.len()]);
+        for ((first, second), &input) in first.iter_mut().zip(&mut *second).zip(inputs) {
+            (*first, *second) = (base ^ input, !(base ^ input));
+        }
+        rekeyed(outputs, first);
+        rekeyed(outputs, second);
+        outputs.copy_from_slice(first);
+        for (mask, &second) in masks.iter_mut().zip(&*second) {
+            *mask ^= second;
+        }
     }
 }
 
-/// The key of an item from what the sender sent for the output of an instance.
-fn unmask(half: &ReceiverHalf, instance: usize, masked: Block) -> Block {
-    let outputs = half.outputs.as_ref().expect("they were asked for");
-    let mut key = [outputs[instance]];
-    add_masks(&mut key, &[masked]);
-    key[0]
+/// Adds the stream of a key for the item at a place.
+pub(crate) fn add_stream(key: Block, base: Block, place: usize, bytes: &mut [u8]) {
+    // Far enough apart that no two streams meet, whatever the length of a value.
+    let start = u128::from(base).wrapping_add((place as u128) << 64);
+    let mut stream = Zeroizing::new([Block::ZERO; (LENGTH + MAX_VALUE).div_ceil(16)]);
+    let stream = &mut stream[..bytes.len().div_ceil(16)];
+    Aes128::new(key).ctr(start, stream);
+    for (byte, stream) in bytes.iter_mut().zip(Block::as_bytes(stream)) {
+        *byte ^= stream;
+    }
 }
 
 /// The length and the value, padded with zeros, plus the stream of the key.
-fn encrypt(key: Block, value: &[u8], out: &mut [u8]) {
-    Prg::new(key).fill_bytes(out);
-    let length = (value.len() as u16).to_le_bytes();
-    for (out, byte) in out.iter_mut().zip(length.iter().chain(value)) {
-        *out ^= byte;
-    }
+fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: &mut [u8]) {
+    out.fill(0);
+    out[..LENGTH].copy_from_slice(&(value.len() as u16).to_le_bytes());
+    out[LENGTH..][..value.len()].copy_from_slice(value);
+    add_stream(key, base, place, out);
 }
 
-/// The value in a ciphertext.
-fn decrypt(key: Block, ciphertext: &mut [u8]) -> Result<Vec<u8>> {
-    let mut stream = Zeroizing::new(vec![0; ciphertext.len()]);
-    Prg::new(key).fill_bytes(&mut stream);
-    for (byte, stream) in ciphertext.iter_mut().zip(stream.iter()) {
-        *byte ^= stream;
-    }
-    let (length, value) = ciphertext.split_at(LENGTH);
-    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-    let value = value
-        .get(..length)
-        .ok_or_else(|| misbehaved("a value is longer than it said"))?;
-    Ok(value.to_vec())
+/// The value in a ciphertext, if its length is one it can have.
+fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> Option<&[u8]> {
+    add_stream(key, base, place, ciphertext);
+    let (length, value) = ciphertext.split_first_chunk()?;
+    value.get(..usize::from(u16::from_le_bytes(*length)))
 }

@@ -15,13 +15,14 @@ use volery_primitives::Block;
 use volery_primitives::cuckoo::{FUNCTIONS, Hasher};
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
+use zeroize::Zeroizing;
 
 use crate::code::Code;
 use crate::items::{hash_index, input};
 use crate::oprf;
 use crate::params::Parameters;
 
-/// Items whose outputs are computed and sent at a time.
+/// Items whose outputs are computed and sent at a time, set after set: another number would be another wire.
 pub(crate) const PIECE: usize = 1 << 13;
 
 /// Items that one thread works on at a time.
@@ -38,6 +39,12 @@ pub(crate) struct Offer {
     digests: Buffer<Block>,
     /// Its [shift](oprf::Sender::shift) with each hash index: 1, 2, 3 and, where there is a stash, 0.
     shifted: Vec<Buffer<Block>>,
+}
+
+/// The outputs of the OPRF for one set and the items at consecutive places, and the inputs they belong to.
+pub(crate) struct Outputs {
+    pub(crate) inputs: Vec<Block>,
+    pub(crate) values: Zeroizing<Vec<Block>>,
 }
 
 impl Offer {
@@ -68,7 +75,7 @@ impl Offer {
         for i in 0..wanted {
             let z = hash_index(i);
             let mut shifted = Buffer::zeroed(self.digests.len());
-            let mut inputs = vec![Block::ZERO; REPORT.min(self.digests.len())];
+            let mut inputs = Zeroizing::new(vec![Block::ZERO; REPORT.min(self.digests.len())]);
             let pieces = self.digests.chunks(REPORT).zip(shifted.chunks_mut(REPORT));
             for (piece, (digests, shifted)) in pieces.enumerate() {
                 let inputs = &mut inputs[..digests.len()];
@@ -98,13 +105,16 @@ impl Offer {
         bins: &[[u32; FUNCTIONS]],
         (code, keys): (&Code, &oprf::Keys),
         parameters: &Parameters,
-        out: &mut [Block],
-    ) {
+    ) -> Outputs {
+        let z = hash_index(set);
+        let digests = self.digests[places.clone()].iter();
+        let inputs: Vec<_> = digests.map(|&digest| input(digest, z)).collect();
         let shifted = &self.shifted[set.min(FUNCTIONS)][places];
-        out.par_chunks_mut(TASK)
-            .zip(shifted.par_chunks(TASK).zip(bins.par_chunks(TASK)))
-            .for_each(|(out, (shifted, bins))| {
-                out.copy_from_slice(shifted);
+        let mut values = Zeroizing::new(shifted.to_vec());
+        values
+            .par_chunks_mut(TASK)
+            .zip(inputs.par_chunks(TASK).zip(bins.par_chunks(TASK)))
+            .for_each(|(values, (inputs, bins))| {
                 let mut instances = [0; TASK];
                 for (instance, bins) in instances.iter_mut().zip(bins) {
                     *instance = match bins.get(set) {
@@ -112,8 +122,9 @@ impl Offer {
                         None => (parameters.bins + set - FUNCTIONS) as u32,
                     };
                 }
-                keys.evaluate_shifted(code, &instances[..out.len()], out);
+                keys.evaluate_shifted(code, &instances[..inputs.len()], inputs, values);
             });
+        Outputs { inputs, values }
     }
 
     /// The bins of the items at some places.

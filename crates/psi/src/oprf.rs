@@ -22,10 +22,11 @@
 //!
 //! # The hash
 //!
-//! The paper wants a hash of `(j, row)` that is Hamming correlation robust (Definition 1): the receiver knows `t_0j` and
-//! the difference `b = C(r_j) + C(x)`, and `F_j(x)` must look random to it as long as it does not know `s` where `b` is
-//! one. Ours first folds a row of `k` bits to a block, `L(q) = w_1*q_1 + .. + w_4*q_4` over GF(2^128) with public random
-//! weights, then hashes that under a key of the instance's own, `H(j, y) = AES_{h + j}(y) + y`.
+//! The paper wants a hash of a public string and a row that is Hamming correlation robust (Definition 1): the receiver knows
+//! `t_0j` and the difference `b = C(r_j) + C(x)`, and `F_j(x)` must look random to it as long as it does not know `s` where
+//! `b` is one. Ours first folds a row of `k` bits to a block, `L(q) = w_1*q_1 + .. + w_4*q_4` over GF(2^128) with public
+//! random weights, then hashes that under a key made of the public string, `H(j, x, y) = AES_{h + x + j*2^64}(y) + y`. The
+//! public string is the instance, as in the paper, and the input: both parties know it when they evaluate.
 //!
 //! *Nothing is lost in folding.* Restricted to the places where `b` is one, `L` is a matrix of 128 rows. A fixed
 //! combination of its rows is a uniform word, as the weights are, and vanishes with probability `2^-wt(b)`. So in the mean
@@ -33,9 +34,10 @@
 //! right with at most twice the probability `2^-128` at the least distance, and with `2^-128 (1 + 2^-57)` in the mean over
 //! the code words of 448 bits. The code does better than it must, and folding needs no more than the paper's width.
 //!
-//! *Nothing is lost by there being many.* In the ideal cipher model the outputs look random until somebody asks for
-//! `AES_{h + j}` at one of the `y` of instance `j`. A question under one key is about the few evaluations of one
-//! instance (about three in a set intersection), not about all millions, which a fixed key would give away.
+//! *Nothing is lost by there being many.* In the ideal cipher model an output looks random until somebody asks for AES, or
+//! its inverse, under its key and at its `y`. Every output has a key of its own, so a question is about one output, not about
+//! all millions, however many inputs the sender evaluates an instance on. (With one key for an instance, or for all, a
+//! question would be right if it hit any of their outputs.)
 //!
 //! *Linear in the row.* `L(q_j + C(x)*s)` is the sum of a block for the instance and a block for the input. The sender
 //! keeps 16 bytes an instance, and computes what depends on its inputs ([`Sender::shift`]) before the receiver's message
@@ -46,7 +48,9 @@
 //!
 //! Cost: setup as `softspoken` with `k = 4`, and 512 correlations. Then 1 message from the receiver for each call, `k/8`
 //! bytes an instance; nothing from the sender. The message goes out in pieces of [`MESSAGE`] instances, so neither party
-//! holds the matrix. Per instance about `3k/128 + 4` AES calls for the two parties together, and 4 products in GF(2^128).
+//! holds the matrix. Per instance `3k/128 + 4` AES calls for the matrix and the code, and one with its key schedule for the
+//! hash, for the two parties together, and 8 products in GF(2^128); per evaluation 4 calls, one with its key schedule, and 4
+//! products.
 
 use rayon::prelude::*;
 use volery_channel::{Channel, SessionId};
@@ -54,7 +58,6 @@ use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{Error, Result, flavour};
 use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, rekeyed};
-use volery_primitives::bits::bit;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_128;
@@ -65,7 +68,8 @@ use crate::code::{BLOCKS, Code, MAX_WIDTH};
 /// Instances in one piece of the receiver's message.
 pub const MESSAGE: usize = 1 << 14;
 
-/// Instances that are computed at a time: all that is needed for them fits into a level-2 cache.
+/// Instances that are computed at a time: all that is needed for them fits into a level-2 cache. The rows of a message lie
+/// block by block within each of them: another number would be another wire.
 const TASK: usize = 1 << 11;
 
 /// Instances in one allocation of [`Keys`].
@@ -100,7 +104,6 @@ impl Sender {
         channel.flush()?;
         let mut s = Zeroizing::new([Block::ZERO; BLOCKS]);
         Block::as_bytes_mut(&mut s[..]).copy_from_slice(&bits[..]);
-        debug_assert!((0..MAX_WIDTH).all(|i| s[i / 128].bit(i % 128) == bit(&bits[..], i)));
         Ok(Self(Some(LiveSender {
             s,
             columns: keys.iter().map(|&key| Aes128::new(key)).collect(),
@@ -195,7 +198,7 @@ fn fold_rows(
 ) {
     let n = folded.len();
     let mut scratch = Scratch::new(n);
-    let mut q = [const { Vec::new() }; BLOCKS];
+    let mut q: [Zeroizing<Vec<Block>>; BLOCKS] = Default::default();
     let mut rest = message;
     for (block, q) in q.iter_mut().enumerate() {
         let bits = code.bits(block);
@@ -215,7 +218,7 @@ fn fold_rows(
 fn shift(s: &[Block; BLOCKS], code: &Code, inputs: &[Block], out: &mut [Block]) {
     assert_eq!(inputs.len(), out.len(), "one output for each input");
     let step = |inputs: &[Block], out: &mut [Block]| {
-        let mut words = [[Block::ZERO; LANES]; BLOCKS];
+        let mut words = Zeroizing::new([[Block::ZERO; LANES]; BLOCKS]);
         for (inputs, out) in inputs.chunks(LANES).zip(out.chunks_mut(LANES)) {
             let n = inputs.len();
             for (block, words) in words.iter_mut().enumerate() {
@@ -255,27 +258,37 @@ impl Keys {
         self.instances == 0
     }
 
-    /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these keys, and `shifted[i]` is
-    /// what [`Sender::shift`] makes of `x`; it becomes the output.
+    /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these keys, `inputs[i]` is `x`, and
+    /// `shifted[i]` is what [`Sender::shift`] makes of `x`, with the code and the sender of these keys; it becomes the output.
     ///
     /// # Panics
     /// If the lengths differ, or there is no such instance.
-    pub fn evaluate_shifted(&self, code: &Code, instances: &[u32], shifted: &mut [Block]) {
-        assert_eq!(instances.len(), shifted.len(), "an instance for each input");
+    pub fn evaluate_shifted(
+        &self,
+        code: &Code,
+        instances: &[u32],
+        inputs: &[Block],
+        shifted: &mut [Block],
+    ) {
+        assert_eq!(instances.len(), shifted.len(), "an instance for each value");
+        assert_eq!(inputs.len(), shifted.len(), "an input for each value");
         let mut keys = [Block::ZERO; LANES];
-        for (instances, values) in instances.chunks(LANES).zip(shifted.chunks_mut(LANES)) {
+        let pairs = instances.chunks(LANES).zip(inputs.chunks(LANES));
+        for ((instances, inputs), values) in pairs.zip(shifted.chunks_mut(LANES)) {
             let keys = &mut keys[..instances.len()];
+            let pairs = instances.iter().zip(inputs);
             // The reads do not wait for each other: nothing else is in this loop.
-            for ((&instance, value), key) in instances.iter().zip(&mut *values).zip(&mut *keys) {
+            for (((&instance, &input), value), key) in pairs.zip(&mut *values).zip(&mut *keys) {
                 let instance = instance as usize;
                 *value ^= self.rows[instance / CHUNK][instance % CHUNK];
-                *key = code.hash_key(self.first + instance as u64);
+                *key = code.hash_key(self.first + instance as u64, input);
             }
             rekeyed(keys, values);
         }
     }
 
-    /// `F_j(x)` for the instance `instance`, counted from the first of these keys, and any input.
+    /// `F_j(x)` for the instance `instance`, counted from the first of these keys, and any input. The code and the sender
+    /// are those of these keys; others give numbers without a meaning.
     ///
     /// # Panics
     /// If there is no such instance.
@@ -291,7 +304,7 @@ impl Keys {
     ) -> Result<Block> {
         let mut value = [Block::ZERO];
         sender.shift(code, &[input], &mut value)?;
-        self.evaluate_shifted(code, &[instance], &mut value);
+        self.evaluate_shifted(code, &[instance], &[input], &mut value);
         Ok(value[0])
     }
 }
@@ -322,7 +335,8 @@ impl Receiver {
         })))
     }
 
-    /// Steps 2, 3 and 5: `F_j(inputs[j])` for as many new instances as there are inputs.
+    /// Steps 2, 3 and 5: `F_j(inputs[j])` for as many new instances as there are inputs. In the numbering of all instances of
+    /// a session those of a call begin at a multiple of 128.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -340,14 +354,14 @@ impl Receiver {
         let ask = |first: usize, piece: &mut [Block]| {
             piece.copy_from_slice(&inputs[first..][..piece.len()]);
         };
-        let take = |first: usize, piece: &[Block]| {
+        let take = |first: usize, _: &[Block], piece: &[Block]| {
             outputs[first..][..piece.len()].copy_from_slice(piece);
         };
         self.extend_streamed(code, inputs.len(), ask, take, channel)
     }
 
     /// [`Receiver::extend`] piece by piece: `ask` fills in the inputs of the instances from its first argument on, `take`
-    /// gets the outputs of the same instances.
+    /// gets the inputs and the outputs of the same instances.
     ///
     /// # Errors
     /// As [`Receiver::extend`].
@@ -356,7 +370,7 @@ impl Receiver {
         code: &Code,
         instances: usize,
         mut ask: impl FnMut(usize, &mut [Block]),
-        mut take: impl FnMut(usize, &[Block]),
+        mut take: impl FnMut(usize, &[Block], &[Block]),
         channel: &mut Channel,
     ) -> Result<()> {
         let mut live = self.0.take().ok_or(Error::Broken)?;
@@ -370,7 +384,7 @@ impl Receiver {
             let message = &mut message[..n * code.width() / 8];
             live.rows(code, &inputs[..n], message, &mut outputs[..n]); // steps 2 and 5
             channel.send(message)?; // step 3
-            take(start, &outputs[..n]);
+            take(start, &inputs[..n], &outputs[..n]);
         }
         channel.flush()?;
         self.0 = Some(live);
@@ -400,7 +414,7 @@ impl LiveReceiver {
                     message,
                     outputs,
                 );
-                hash_rows(code, instance + done, outputs);
+                hash_rows(code, instance + done, inputs, outputs);
             });
     }
 }
@@ -416,7 +430,7 @@ fn mask_rows(
 ) {
     let n = inputs.len();
     let mut scratch = Scratch::new(n);
-    let mut t = [const { Vec::new() }; BLOCKS];
+    let mut t: [Zeroizing<Vec<Block>>; BLOCKS] = Default::default();
     let mut words = Zeroizing::new(vec![Block::ZERO; n]);
     let mut rest = message;
     for (block, t) in t.iter_mut().enumerate() {
@@ -427,7 +441,7 @@ fn mask_rows(
         code.encode(block, inputs, &mut words);
         let (u, others) = rest.split_at_mut(n * bits / 8);
         rest = others;
-        let rows = words.iter().zip(t.iter().zip(&other));
+        let rows = words.iter().zip(t.iter().zip(other.iter()));
         for (u, (&word, (&t, &other))) in u.chunks_exact_mut((bits / 8).max(1)).zip(rows) {
             u.copy_from_slice(&(word ^ t ^ other).to_bytes()[..u.len()]);
         }
@@ -436,13 +450,13 @@ fn mask_rows(
 }
 
 /// Step 5: the outputs of instances from number `first` on, in the place of `L(t_0j)`.
-fn hash_rows(code: &Code, first: u64, folded: &mut [Block]) {
+fn hash_rows(code: &Code, first: u64, inputs: &[Block], folded: &mut [Block]) {
     let mut keys = [Block::ZERO; LANES];
-    for (i, values) in folded.chunks_mut(LANES).enumerate() {
-        let first = first + (i * LANES) as u64;
+    let chunks = inputs.chunks(LANES).zip(folded.chunks_mut(LANES));
+    for ((inputs, values), first) in chunks.zip((first..).step_by(LANES)) {
         let keys = &mut keys[..values.len()];
-        for (j, key) in keys.iter_mut().enumerate() {
-            *key = code.hash_key(first + j as u64);
+        for ((key, &input), instance) in keys.iter_mut().zip(inputs).zip(first..) {
+            *key = code.hash_key(instance, input);
         }
         rekeyed(keys, values);
     }
@@ -465,12 +479,16 @@ impl Scratch {
     }
 
     /// A block of each row from number `128*first` on: `G` of the keys gives its columns, at most 128.
-    fn rows<'a>(&mut self, keys: impl Iterator<Item = &'a Aes128>, first: u64) -> Vec<Block> {
+    fn rows<'a>(
+        &mut self,
+        keys: impl Iterator<Item = &'a Aes128>,
+        first: u64,
+    ) -> Zeroizing<Vec<Block>> {
         self.columns.fill(Block::ZERO);
         for (key, column) in keys.zip(self.columns.chunks_exact_mut(self.row_blocks.max(1))) {
             key.ctr(first.into(), column);
         }
-        let mut rows = vec![Block::ZERO; self.columns.len()];
+        let mut rows = Zeroizing::new(vec![Block::ZERO; self.columns.len()]);
         transpose_128(&self.columns, &mut rows);
         rows
     }

@@ -16,7 +16,8 @@ pub enum Variant {
     /// No stash, and as many bins as [`bins_for`] asks for.
     #[default]
     Kkrt,
-    /// 1.2 bins an item and the stash of Table 2 of the paper.
+    /// 1.2 bins an item and the stash of Table 2 of the paper. Below 2^8 items, where the table has nothing, the bins are those
+    /// of the default.
     KkrtPaper,
     /// So few bins that placing the items fails every now and then; always, if they are many.
     #[cfg(test)]
@@ -110,7 +111,12 @@ impl Parameters {
             Variant::KkrtPaper => {
                 let stash = STASH.iter().find(|(most, _)| receiver_items <= *most);
                 let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
-                ((6 * items).div_ceil(5).max(FUNCTIONS), stash)
+                // The paper's table begins at 2^8; with fewer items 1.2 bins an item fail too often.
+                let bins = match items {
+                    ..256 => bins_for(items, STATISTICAL),
+                    _ => (6 * items).div_ceil(5),
+                };
+                (bins, stash)
             }
             #[cfg(test)]
             Variant::Tight => (FUNCTIONS.max(items + items / 32 + 1), 0),
@@ -158,7 +164,7 @@ impl Parameters {
         if self.trivial() {
             return 0;
         }
-        (self.instances() * self.width / 8) as u64
+        self.instances() as u64 * (self.width / 8) as u64
     }
 
     /// Bytes from the sender to the receiver that the sizes make, `(3 + s)nv` in the paper's Table 5.

@@ -115,8 +115,8 @@ fn online(settings: Settings, ends: &[Vec<u64>; 2]) -> [u64; 2] {
     let parameters = sent.unwrap().parameters;
     let shared = if settings.both { N.div_ceil(8) } else { 0 };
     let bytes = [
-        parameters.tag_bytes() + 96,
-        parameters.row_bytes() + 97 + shared as u64,
+        parameters.tag_bytes() + 80,
+        parameters.row_bytes() + 81 + shared as u64,
     ];
     std::array::from_fn(|party| ends[party].last().unwrap() - bytes[party])
 }
@@ -215,7 +215,7 @@ fn check_flip(party: usize, settings: Settings, place: u64, online: u64, last: u
         let waited = error.to_string().contains("timed out");
         assert!(size || !waited, "{what}: {error}");
     }
-    let before_rows = online < 80;
+    let before_rows = online < 64;
     let end = online >= last - 16;
     if before_rows {
         assert!(sent.is_err() && received.is_err(), "{what}");
@@ -228,7 +228,7 @@ fn check_flip(party: usize, settings: Settings, place: u64, online: u64, last: u
         (1, true) => assert!(sent.is_err() && received.is_ok(), "{what}"),
         // A row, an output, the number of an attempt: some items are not found, no other ones are.
         _ => {
-            let attempt = party == 1 && online == 80;
+            let attempt = party == 1 && online == 64;
             if let Ok(received) = &received {
                 let common = &received.common;
                 assert!(common.iter().all(|&item| item < COMMON), "{what}");

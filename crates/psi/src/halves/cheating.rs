@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use volery_channel::{Channel, Error as ChannelError, run_two_channels};
 
-use super::tests::{common, dealt, items};
+use super::tests::{SESSION, common, dealt, items};
 use super::*;
 use crate::error::Error;
 use crate::intersect::{Received, Sent};
@@ -44,6 +44,10 @@ const PAPER: Settings = Settings {
     variant: Variant::KkrtPaper,
     both: false,
 };
+
+/// What an honest party of an intersection with the first settings says it runs.
+static TERMS: std::sync::LazyLock<Terms> =
+    std::sync::LazyLock::new(|| ONE.terms(Protocol::Intersection));
 
 /// Two parties in memory. One that gets nothing for a while gives up.
 fn meet<A: Send, B: Send>(
@@ -124,6 +128,7 @@ fn assert_disconnected<T>(result: Result<T>) {
 }
 
 const OPENING: &str = "it opened another share of the seed than it had committed to";
+const DIFFERENT: &str = "it runs another protocol, or has other settings";
 const TOO_LARGE: &str = "its set is larger than any version takes";
 const FUNCTIONS_UNKNOWN: &str = "it names hash functions that there are not";
 const WRONG_END: &str = "it sent more or less than the sizes of the sets ask for";
@@ -134,57 +139,71 @@ const LONG_VALUES: &str = "its values are longer than values can be";
 const LONG_VALUE: &str = "a value is longer than it said";
 
 /// The first message with a size, and a share that was never committed to.
-fn claim(size: u64, channel: &mut Channel) -> Result<()> {
-    let mut message = [0; 48];
+fn claim(terms: Terms, size: u64, channel: &mut Channel) -> Result<()> {
+    let mut message = [7; 64];
     message[..8].copy_from_slice(&size.to_le_bytes());
+    message[16..32].copy_from_slice(&terms);
     channel.send(&message)?;
-    channel.send(&[7; 32])?;
     // Stays until it is found out.
-    channel.recv(&mut [0; 48 + 33])?;
+    channel.recv(&mut [0; 64 + 1])?;
     Ok(())
 }
 
 #[test]
 fn a_share_that_was_not_committed_to() {
     for settings in [ONE, BOTH, PAPER] {
-        let sent = sender_against(settings, |_, channel| claim(5, channel));
+        let terms = settings.terms(Protocol::Intersection);
+        let sent = sender_against(settings, |_, channel| claim(terms, 5, channel));
         assert_caught(sent, OPENING);
-        let received = receiver_against(settings, |_, channel| claim(5, channel));
+        let received = receiver_against(settings, |_, channel| claim(terms, 5, channel));
         assert_caught(received, OPENING);
     }
-    assert_caught(searcher_against(|_, channel| claim(5, channel)), OPENING);
+    let terms = ONE.terms(Protocol::Search);
+    assert_caught(searcher_against(|_, channel| claim(terms, 5, channel)), OPENING);
 }
 
 /// Who repeats what the other says brings no share of its own: the role is part of the commitment.
 #[test]
 fn a_share_that_is_the_others() {
     fn echo(channel: &mut Channel) -> Result<()> {
-        let mut bytes = [0; 48];
+        let mut commitment = [0; 32];
+        channel.recv(&mut commitment)?;
+        channel.send(&commitment)?;
+        channel.flush()?;
+        let mut bytes = [0; 64];
         channel.recv(&mut bytes)?;
         channel.send(&bytes)?;
-        let mut share = [0; 32];
-        channel.recv(&mut share)?;
-        channel.send(&share)?;
+        channel.flush()?;
         Ok(())
     }
-    assert_caught(sender_against(ONE, |_, channel| echo(channel)), OPENING);
-    assert_caught(receiver_against(ONE, |_, channel| echo(channel)), OPENING);
+    // The receiver commits first: only the sender can repeat.
+    let (agreement, _) = meet(
+        |channel| -> Result<_> {
+            let mut rng = Prg::new(Block::ONE);
+            let role = Role::Receiver;
+            let (committed, ()) =
+                Committed::exchange(role, SESSION, &mut rng, channel, |_| Ok(()))?;
+            Agreement::reach(&committed, *TERMS, 5, 0, channel)
+        },
+        echo,
+    );
+    assert_caught(agreement, OPENING);
 }
 
 #[test]
 fn a_size_above_the_bound() {
     for size in [MAX_ITEMS + 1, 1 << 32, u64::MAX] {
-        let sent = sender_against(ONE, |_, channel| claim(size, channel));
+        let sent = sender_against(ONE, |_, channel| claim(*TERMS, size, channel));
         assert_caught(sent, TOO_LARGE);
-        let received = receiver_against(BOTH, |_, channel| claim(size, channel));
+        let terms = BOTH.terms(Protocol::Intersection);
+        let received = receiver_against(BOTH, |_, channel| claim(terms, size, channel));
         assert_caught(received, TOO_LARGE);
-        assert_caught(
-            searcher_against(|_, channel| claim(size, channel)),
-            TOO_LARGE,
-        );
+        let terms = ONE.terms(Protocol::Search);
+        let found = searcher_against(|_, channel| claim(terms, size, channel));
+        assert_caught(found, TOO_LARGE);
     }
     // The bound itself is a size like any other.
-    let sent = sender_against(ONE, |_, channel| claim(MAX_ITEMS, channel));
+    let sent = sender_against(ONE, |_, channel| claim(*TERMS, MAX_ITEMS, channel));
     assert_caught(sent, OPENING);
 }
 
@@ -193,16 +212,15 @@ fn a_size_above_the_bound() {
 fn a_size_that_is_not_meant() {
     let size = MAX_ITEMS as usize;
     for settings in [ONE, BOTH, PAPER] {
-        let sent = sender_against(settings, |mut receiver, channel| {
-            let (session, rng) = (receiver.session, &mut receiver.rng);
-            Agreement::reach(Role::Receiver, size, 0, session, rng, channel)?;
+        let terms = settings.terms(Protocol::Intersection);
+        let sent = sender_against(settings, |receiver, channel| {
+            Agreement::reach(&receiver.committed, terms, size, 0, channel)?;
             channel.send(&[0; 1000])?;
             Ok(())
         });
         assert_disconnected(sent);
-        let received = receiver_against(settings, |mut sender, channel| {
-            let (session, rng) = (sender.session, &mut sender.rng);
-            Agreement::reach(Role::Sender, size, 0, session, rng, channel)?;
+        let received = receiver_against(settings, |sender, channel| {
+            Agreement::reach(&sender.committed, terms, size, 0, channel)?;
             channel.send(&[0; 1000])?;
             // Waits for the rows.
             channel.recv(&mut [0; 500])?;
@@ -221,15 +239,14 @@ fn a_peer_that_falls_silent() {
         };
         assert!(!text.contains("secret"));
     };
-    let (sender, mut receiver) = dealt(1);
+    let (sender, receiver) = dealt(1);
     let (sent, _) = meet(
         |channel| {
             channel.set_timeout(Some(Duration::from_millis(200)));
             sender.intersect(&ours(), ONE, &mut (), channel)
         },
         |channel| {
-            let (session, rng) = (receiver.session, &mut receiver.rng);
-            Agreement::reach(Role::Receiver, M, 0, session, rng, channel)?;
+            Agreement::reach(&receiver.committed, *TERMS, M, 0, channel)?;
             channel.flush()?;
             channel.recv(&mut [0]).map_err(Error::from)
         },
@@ -265,7 +282,8 @@ fn parties_that_run_different_things() {
             receiver.search(&theirs(), ONE, &mut (), channel)
         },
     );
-    assert!(sent.is_err() && found.is_err());
+    assert_caught(sent, DIFFERENT);
+    assert_caught(found, DIFFERENT);
     for (left, right) in [(ONE, BOTH), (BOTH, ONE), (ONE, PAPER), (PAPER, ONE)] {
         let (sender, receiver) = dealt(1);
         let (sent, received) = meet(
@@ -278,8 +296,7 @@ fn parties_that_run_different_things() {
                 receiver.intersect(&theirs(), right, &mut (), channel)
             },
         );
-        // A receiver that shares what nobody asked for has its result.
-        assert!(sent.is_err(), "{left:?} {right:?}");
-        assert!(received.is_err() || left.variant == right.variant);
+        assert_caught(sent, DIFFERENT);
+        assert_caught(received, DIFFERENT);
     }
 }

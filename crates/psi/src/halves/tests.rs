@@ -20,16 +20,16 @@ pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 /// Both parties after an offline phase with a dealer.
 pub(super) fn dealt(seed: u128) -> (Sender, Receiver) {
     let (sender, receiver) = oprf::tests::dealt(seed);
-    let rng = |party: u128| Prg::new(Block::new(seed << 8 | party));
+    let mut rng = Prg::new(Block::new(seed << 8));
+    let [ours, theirs] = Committed::dealt(SESSION, &mut rng);
     let sender = Sender {
         oprf: sender,
-        session: SESSION,
-        rng: rng(1),
+        committed: ours,
+        rng,
     };
     let receiver = Receiver {
         oprf: receiver,
-        session: SESSION,
-        rng: rng(2),
+        committed: theirs,
     };
     (sender, receiver)
 }
@@ -76,7 +76,7 @@ pub(super) fn common(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Vec<usize> {
 }
 
 /// Where the number of the attempt is among the bytes that the receiver sends.
-pub(super) const ATTEMPT: usize = 80;
+pub(super) const ATTEMPT: usize = 64;
 
 /// Tables so tight that hash functions have to be drawn again: what both parties get is exact nevertheless.
 #[test]
@@ -174,15 +174,15 @@ fn most_placed(hasher: &Hasher, digests: &[Block]) -> usize {
 }
 
 fn agreement(seed: u128, items: usize) -> Agreement {
-    let reach = |role, seed, channel: &mut Channel| {
-        let mut rng = Prg::new(Block::new(seed));
-        let agreement = Agreement::reach(role, items, 0, SESSION, &mut rng, channel).unwrap();
+    let [ours, theirs] = Committed::dealt(SESSION, &mut Prg::new(Block::new(seed)));
+    let reach = |committed: &Committed, channel: &mut Channel| {
+        let agreement = Agreement::reach(committed, [0; 16], items, 0, channel).unwrap();
         channel.flush().unwrap();
         agreement
     };
     let (agreement, _) = run_two_parties(
-        |channel| reach(Role::Sender, 2 * seed, channel),
-        |channel| reach(Role::Receiver, 2 * seed + 1, channel),
+        |channel| reach(&ours, channel),
+        |channel| reach(&theirs, channel),
     );
     agreement
 }

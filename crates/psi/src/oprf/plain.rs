@@ -134,9 +134,9 @@ impl Code {
             .fold(0, |sum, (block, &weight)| sum ^ times(block, weight))
     }
 
-    /// `H(j, y)`.
-    pub(super) fn hash(&self, instance: u64, y: u128) -> u128 {
-        Aes::new(self.hash ^ u128::from(instance)).encrypt(y) ^ y
+    /// `H(j, x, y)`.
+    pub(super) fn hash(&self, instance: u64, x: u128, y: u128) -> u128 {
+        Aes::new(self.hash ^ x ^ u128::from(instance) << 64).encrypt(y) ^ y
     }
 }
 
@@ -192,7 +192,7 @@ impl Ots {
         let t = self.row(j, code.width, |_| 0);
         let other = self.row(j, code.width, |_| 1);
         let u = add(&add(&t, &other), &code.word(input.into()));
-        (u, Block::new(code.hash(j, code.fold(&t))))
+        (u, Block::new(code.hash(j, input.into(), code.fold(&t))))
     }
 
     /// Steps 3 and 4: `q_j`.
@@ -204,7 +204,7 @@ impl Ots {
     /// `F_j(x)` as Figure 2 has it: the row `q_j + C(x)*s` is made first, then folded and hashed.
     pub(super) fn evaluate(&self, code: &Code, j: u64, q: &[bool], x: Block) -> Block {
         let row = add(q, &and(&code.word(x.into()), &self.s[..code.width]));
-        Block::new(code.hash(j, code.fold(&row)))
+        Block::new(code.hash(j, x.into(), code.fold(&row)))
     }
 }
 

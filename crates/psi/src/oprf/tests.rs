@@ -97,7 +97,7 @@ fn evaluate_all(sender: &Sender, keys: &Keys, code: &Code, inputs: &[Block]) -> 
     let mut values = vec![Block::ZERO; inputs.len()];
     sender.shift(code, inputs, &mut values).unwrap();
     let instances: Vec<_> = (0..inputs.len() as u32).collect();
-    keys.evaluate_shifted(code, &instances, &mut values);
+    keys.evaluate_shifted(code, &instances, inputs, &mut values);
     values
 }
 
@@ -266,7 +266,8 @@ fn every_level_of_the_processor_gives_the_same() {
             Block::new(slow.fold(&row))
         });
         gf128_combine_on(cpu, columns, weights, &mut folded);
-        let keys: Vec<_> = (0..n as u64).map(|j| code.hash_key(j)).collect();
+        let numbered = (0..).zip(&inputs);
+        let keys: Vec<_> = numbered.map(|(j, &x)| code.hash_key(j, x)).collect();
         rekeyed_on(cpu, &keys, &mut folded);
         assert!(folded == made.outputs, "{cpu}");
     }
@@ -460,7 +461,8 @@ fn outputs_look_unrelated() {
     let many: Vec<_> = (0..n as u128).map(Block::new).collect();
     let mut values = vec![Block::ZERO; n];
     sender.shift(&code, &many, &mut values).unwrap();
-    made.keys.evaluate_shifted(&code, &vec![5; n], &mut values);
+    made.keys
+        .evaluate_shifted(&code, &vec![5; n], &many, &mut values);
     assert_balanced(&values, "one instance");
     assert_eq!(values[12], made.outputs[5]);
     values.sort_unstable_by_key(|value| u128::from(*value));

@@ -5,9 +5,8 @@ use super::*;
 #[test]
 fn hash_functions_that_there_are_not() {
     let say = |attempt: u8| {
-        sender_against(ONE, move |mut receiver, channel| {
-            let (session, rng) = (receiver.session, &mut receiver.rng);
-            Agreement::reach(Role::Receiver, M, 0, session, rng, channel)?;
+        sender_against(ONE, move |receiver, channel| {
+            Agreement::reach(&receiver.committed, *TERMS, M, 0, channel)?;
             channel.send(&[attempt])?;
             Ok(())
         })
@@ -25,13 +24,13 @@ fn receive(
     items: &[Vec<u8>],
     channel: &mut Channel,
 ) -> Result<ReceiverHalf> {
-    let mut half = receiver.begin(items, settings, false, |_| (), &mut (), channel)?;
+    let mut half = receiver.begin(items, (Protocol::Intersection, settings), None, &mut (), channel)?;
     let parameters = half.parameters.clone();
     half.listen(&mut (), |half, first, places| {
         let mut tags = vec![0; places * parameters.tag];
         for set in 0..parameters.sets() {
             channel.recv(&mut tags)?;
-            half.look_up(set, first, &tags)?;
+            half.look_up(set, first, &tags);
         }
         Ok(())
     })?;
@@ -46,12 +45,12 @@ fn an_end_that_is_not_the_receivers() {
         for cheat in 0..4 {
             let sent = sender_against(ONE, |receiver, channel| {
                 let half = receive(receiver, ONE, &set, channel)?;
-                let mut end = half.agreement.end(Role::Receiver);
+                let mut end = half.agreement.end(Role::Receiver, &half.parameters);
                 match cheat {
                     0 => end[0] ^= 1,
                     1 => end[15] ^= 0x80,
                     2 => end = [0; 16],
-                    _ => end = half.agreement.end(Role::Sender),
+                    _ => end = half.agreement.end(Role::Sender, &half.parameters),
                 }
                 channel.send(&end)?;
                 Ok(())
@@ -67,7 +66,7 @@ fn an_end_that_is_not_the_receivers() {
         // What the villain does is right but for that.
         let sent = sender_against(ONE, |receiver, channel| {
             let half = receive(receiver, ONE, &set, channel)?;
-            channel.send(&half.agreement.end(Role::Receiver))?;
+            channel.send(&half.agreement.end(Role::Receiver, &half.parameters))?;
             Ok(())
         });
         assert!(sent.is_ok());
@@ -79,7 +78,7 @@ fn name_places(bytes: &'static [u8]) -> Result<Sent> {
     sender_against(BOTH, |receiver, channel| {
         let half = receive(receiver, BOTH, &theirs(), channel)?;
         channel.send(bytes)?;
-        channel.send(&half.agreement.end(Role::Receiver))?;
+        channel.send(&half.agreement.end(Role::Receiver, &half.parameters))?;
         Ok(())
     })
 }
@@ -115,7 +114,7 @@ fn places_that_are_not_common() {
         let sent = sender_against(settings, |receiver, channel| {
             let half = receive(receiver, settings, &theirs(), channel)?;
             channel.send(&[0b1010_1010, 0b1_0101])?;
-            channel.send(&half.agreement.end(Role::Receiver))?;
+            channel.send(&half.agreement.end(Role::Receiver, &half.parameters))?;
             Ok(())
         });
         let common = sent.unwrap().common.unwrap();
@@ -128,8 +127,7 @@ fn places_that_are_not_common() {
 #[test]
 fn rows_that_are_too_many_or_too_few() {
     let extend = |receiver: Receiver, more: isize, channel: &mut Channel| {
-        let (session, mut rng) = (receiver.session, receiver.rng);
-        let agreement = Agreement::reach(Role::Receiver, M, 0, session, &mut rng, channel)?;
+        let agreement = Agreement::reach(&receiver.committed, *TERMS, M, 0, channel)?;
         let parameters = Parameters::new(ONE.variant, N as u64, M as u64);
         let code = Code::new(&agreement.code(), parameters.width);
         channel.send(&[0])?;
@@ -141,7 +139,7 @@ fn rows_that_are_too_many_or_too_few() {
     };
     let finish = |(agreement, parameters): (Agreement, Parameters), channel: &mut Channel| {
         channel.recv(&mut vec![0; parameters.tag_bytes() as usize + 16])?;
-        channel.send(&agreement.end(Role::Receiver))?;
+        channel.send(&agreement.end(Role::Receiver, &parameters))?;
         channel.flush()?;
         Ok(())
     };

@@ -1,9 +1,7 @@
 //! Senders that cheat.
 
-use volery_primitives::aes::rekeyed;
-
 use super::*;
-use crate::lookup::MAX_VALUE;
+use crate::lookup::{MAX_VALUE, add_stream, split};
 
 /// The sender's part, with a change to all that it sends in step 4.
 pub(super) fn send(
@@ -12,14 +10,14 @@ pub(super) fn send(
     change: impl FnOnce(&Parameters, &mut Vec<u8>),
     channel: &mut Channel,
 ) -> Result<SenderHalf> {
-    let mut half = sender.begin(&ours(), 0, settings, &mut (), channel)?;
+    let mut half = sender.begin(&ours(), 0, (Protocol::Intersection, settings), &mut (), channel)?;
     let tag = half.parameters.tag;
     let mut message = Vec::new();
     half.answer(&mut (), |_, _, sets, _| {
-        for outputs in sets {
+        for set in sets {
             let start = message.len();
-            message.resize(start + outputs.len() * tag, 0);
-            write_cut(outputs, tag, &mut message[start..]);
+            message.resize(start + set.values.len() * tag, 0);
+            write_cut(&set.values, tag, &mut message[start..]);
         }
         Ok(())
     })?;
@@ -34,12 +32,12 @@ fn an_end_that_is_not_the_senders() {
         for cheat in 0..4 {
             let received = receiver_against(settings, |sender, channel| {
                 let half = send(sender, settings, |_, _| (), channel)?;
-                let mut end = half.agreement.end(Role::Sender);
+                let mut end = half.agreement.end(Role::Sender, &half.parameters);
                 match cheat {
                     0 => end[0] ^= 1,
                     1 => end[15] ^= 0x80,
                     2 => end = [0; 16],
-                    _ => end = half.agreement.end(Role::Receiver),
+                    _ => end = half.agreement.end(Role::Receiver, &half.parameters),
                 }
                 channel.send(&end)?;
                 Ok(())
@@ -63,7 +61,7 @@ fn outputs_that_are_too_many_or_too_few() {
                 message.resize(message.len() + parameters.tag, 5);
             };
             let half = send(sender, settings, more, channel)?;
-            channel.send(&half.agreement.end(Role::Sender))?;
+            channel.send(&half.agreement.end(Role::Sender, &half.parameters))?;
             Ok(())
         });
         assert_caught(received, WRONG_END);
@@ -72,7 +70,7 @@ fn outputs_that_are_too_many_or_too_few() {
                 message.truncate(message.len() - parameters.tag);
             };
             let half = send(sender, settings, less, channel)?;
-            channel.send(&half.agreement.end(Role::Sender)[..4])?;
+            channel.send(&half.agreement.end(Role::Sender, &half.parameters)[..4])?;
             Ok(())
         });
         assert_disconnected(received);
@@ -83,12 +81,12 @@ fn outputs_that_are_too_many_or_too_few() {
 #[test]
 fn two_outputs_for_one_item() {
     let repeat = |sender: Sender, settings: Settings, times: usize, channel: &mut Channel| {
-        let mut half = sender.begin(&ours(), 0, settings, &mut (), channel)?;
+        let mut half = sender.begin(&ours(), 0, (Protocol::Intersection, settings), &mut (), channel)?;
         let tag = half.parameters.tag;
         half.answer(&mut (), |offer, _, sets, _| {
             let common = (0..N).find(|&place| offer.item(place) == 11).unwrap();
-            for outputs in sets {
-                let mut outputs = outputs.clone();
+            for set in sets {
+                let mut outputs = set.values.clone();
                 for step in 1..times {
                     outputs[(common + step) % N] = outputs[common];
                 }
@@ -98,7 +96,7 @@ fn two_outputs_for_one_item() {
             }
             Ok(())
         })?;
-        channel.send(&half.agreement.end(Role::Sender))?;
+        channel.send(&half.agreement.end(Role::Sender, &half.parameters))?;
         if settings.both {
             channel.recv(&mut [0; 2])?;
         }
@@ -128,7 +126,7 @@ fn outputs_that_are_noise() {
                 Prg::new(Block::new(9)).fill_bytes(message);
             };
             let half = send(sender, settings, noise, channel)?;
-            channel.send(&half.agreement.end(Role::Sender))?;
+            channel.send(&half.agreement.end(Role::Sender, &half.parameters))?;
             if settings.both {
                 let mut places = [0; 2];
                 channel.recv(&mut places)?;
@@ -143,33 +141,28 @@ fn outputs_that_are_noise() {
 
 /// Keyword search as the sender does it, with a given length in each ciphertext.
 fn answer(sender: Sender, longest: u64, length: u16, channel: &mut Channel) -> Result<()> {
-    let mut half = sender.begin(&ours(), longest, ONE, &mut (), channel)?;
-    let tag = half.parameters.tag;
-    let expand = |outputs: &[Block], counter: Block| {
-        let mut blocks = vec![counter; outputs.len()];
-        rekeyed(outputs, &mut blocks);
-        blocks
-    };
+    let mut half = sender.begin(&ours(), longest, (Protocol::Search, ONE), &mut (), channel)?;
+    let (tag, base) = (half.parameters.tag, half.search());
     half.answer(&mut (), |_, _, sets, _| {
         let key = Block::new(5);
-        for outputs in sets {
-            let mut tags = vec![0; outputs.len() * tag];
-            write_cut(&expand(outputs, Block::ZERO), tag, &mut tags);
+        for set in sets {
+            let mut blocks = set.values.clone();
+            let mut masks = vec![key; blocks.len()];
+            split(base, &set.inputs, &mut blocks, &mut masks);
+            let mut tags = vec![0; blocks.len() * tag];
+            write_cut(&blocks, tag, &mut tags);
             channel.send(&tags)?;
-            let mut masks = expand(outputs, Block::ONE);
-            masks.iter_mut().for_each(|mask| *mask ^= key);
             channel.send_blocks(&masks)?;
         }
-        for _ in 0..N {
+        for place in 0..N {
             let mut ciphertext = vec![0; 2 + longest as usize];
-            Prg::new(key).fill_bytes(&mut ciphertext);
-            let length = length.to_le_bytes();
-            (ciphertext[0], ciphertext[1]) = (ciphertext[0] ^ length[0], ciphertext[1] ^ length[1]);
+            ciphertext[..2].copy_from_slice(&length.to_le_bytes());
+            add_stream(key, base, place, &mut ciphertext);
             channel.send(&ciphertext)?;
         }
         Ok(())
     })?;
-    channel.send(&half.agreement.end(Role::Sender))?;
+    channel.send(&half.agreement.end(Role::Sender, &half.parameters))?;
     channel.recv(&mut [0; 16])?;
     Ok(())
 }
@@ -178,7 +171,7 @@ fn answer(sender: Sender, longest: u64, length: u16, channel: &mut Channel) -> R
 fn values_that_are_too_long() {
     for longest in [MAX_VALUE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
         let found = searcher_against(|sender, channel| {
-            sender.begin(&ours(), longest, ONE, &mut (), channel)?;
+            sender.begin(&ours(), longest, (Protocol::Search, ONE), &mut (), channel)?;
             Ok(())
         });
         assert_caught(found, LONG_VALUES);
