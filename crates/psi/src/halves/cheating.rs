@@ -159,7 +159,10 @@ fn a_share_that_was_not_committed_to() {
         assert_caught(received, OPENING);
     }
     let terms = ONE.terms(Protocol::Search);
-    assert_caught(searcher_against(|_, channel| claim(terms, 5, channel)), OPENING);
+    assert_caught(
+        searcher_against(|_, channel| claim(terms, 5, channel)),
+        OPENING,
+    );
 }
 
 /// Who repeats what the other says brings no share of its own: the role is part of the commitment.

@@ -24,7 +24,13 @@ fn receive(
     items: &[Vec<u8>],
     channel: &mut Channel,
 ) -> Result<ReceiverHalf> {
-    let mut half = receiver.begin(items, (Protocol::Intersection, settings), None, &mut (), channel)?;
+    let mut half = receiver.begin(
+        items,
+        (Protocol::Intersection, settings),
+        None,
+        &mut (),
+        channel,
+    )?;
     let parameters = half.parameters.clone();
     half.listen(&mut (), |half, first, places| {
         let mut tags = vec![0; places * parameters.tag];

@@ -10,7 +10,13 @@ pub(super) fn send(
     change: impl FnOnce(&Parameters, &mut Vec<u8>),
     channel: &mut Channel,
 ) -> Result<SenderHalf> {
-    let mut half = sender.begin(&ours(), 0, (Protocol::Intersection, settings), &mut (), channel)?;
+    let mut half = sender.begin(
+        &ours(),
+        0,
+        (Protocol::Intersection, settings),
+        &mut (),
+        channel,
+    )?;
     let tag = half.parameters.tag;
     let mut message = Vec::new();
     half.answer(&mut (), |_, _, sets, _| {
@@ -81,7 +87,13 @@ fn outputs_that_are_too_many_or_too_few() {
 #[test]
 fn two_outputs_for_one_item() {
     let repeat = |sender: Sender, settings: Settings, times: usize, channel: &mut Channel| {
-        let mut half = sender.begin(&ours(), 0, (Protocol::Intersection, settings), &mut (), channel)?;
+        let mut half = sender.begin(
+            &ours(),
+            0,
+            (Protocol::Intersection, settings),
+            &mut (),
+            channel,
+        )?;
         let tag = half.parameters.tag;
         half.answer(&mut (), |offer, _, sets, _| {
             let common = (0..N).find(|&place| offer.item(place) == 11).unwrap();
