@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 pub(crate) mod pair;
+pub(crate) mod proxy;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;

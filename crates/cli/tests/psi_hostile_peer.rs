@@ -1,0 +1,471 @@
+//! Peers and networks that are not what they should be, in every phase of matching. Each run ends within its timeout with
+//! the documented status, says nothing of the keys, and leaves nothing on the disk.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::net::Ipv4Addr;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use common::pair::{Folder, PLANTED, assert_matched};
+use common::proxy::{Act, Tampering, wire};
+use common::{Finished, Running};
+use volery::channel::{Channel, Hello, SessionId, handshake, tcp};
+use volery::primitives::prg::Prg;
+use volery::primitives::ro::RandomOracle;
+use volery::psi::{Receiver, Sender};
+
+/// Longest that our side may take beyond its own timeout, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Keys of each side; half of them are common.
+const KEYS: usize = 3000;
+
+/// The largest set that there is, by the documentation of the library.
+const MOST: u64 = 1 << 31;
+
+/// Two sides, each with a folder of its own that holds its file.
+struct Sides {
+    verb: &'static str,
+    folders: [Folder; 2],
+}
+
+impl Sides {
+    fn new(verb: &'static str) -> Self {
+        let folders = [0, KEYS / 2].map(|first| {
+            let folder = Folder::new();
+            let rows = (first..first + KEYS).map(|i| format!("{PLANTED}{i},{PLANTED} {i}\n"));
+            folder.write("data.csv", "k,v\n".to_owned() + &rows.collect::<String>());
+            folder
+        });
+        Self { verb, folders }
+    }
+
+    /// Starts one of them, which would get its rows.
+    fn start(&self, side: usize, endpoint: [&str; 2], timeout: &str) -> Running {
+        let folder = &self.folders[side];
+        let (data, out) = (folder.path("data.csv"), folder.path("out.csv"));
+        let report = folder.path("report.json");
+        let mut call = vec![
+            self.verb,
+            "--role",
+            ["sender", "receiver"][side],
+            "--timeout",
+            timeout,
+        ];
+        call.extend(endpoint);
+        call.extend([
+            "--input", &data, "--key", "k", "--out", &out, "--report", &report, "--both",
+        ]);
+        if self.verb == "lookup" && side == 0 {
+            call.extend(["--value", "v"]);
+        }
+        Running::start(&call)
+    }
+
+    /// Runs both over a wire; `meanwhile` is called when they are on their way.
+    fn run(
+        &self,
+        tampering: Tampering,
+        timeout: &str,
+        meanwhile: impl FnOnce([&Running; 2], mpsc::Receiver<()>),
+    ) -> [Finished; 2] {
+        let sender = self.start(0, ["--listen", "127.0.0.1:0"], timeout);
+        let (port, begins) = wire(sender.port(), tampering);
+        let receiver = self.start(1, ["--connect", &format!("127.0.0.1:{port}")], timeout);
+        meanwhile([&sender, &receiver], begins);
+        [sender.finish_within(LIMIT), receiver.finish_within(LIMIT)]
+    }
+
+    /// Fails unless this side ended with one of the statuses, and as if it had never been.
+    fn assert_failed(&self, side: usize, ended: &Finished, allowed: &[i32], why: &str) {
+        let status = ended.status.unwrap();
+        assert!(allowed.contains(&status), "{why}: {ended:?}");
+        ended.assert_refused(status, &[]);
+        assert!(!ended.stderr.contains(PLANTED), "{why}: {ended:?}");
+        assert_eq!(self.folders[side].names(), ["data.csv"], "{why}: {ended:?}");
+    }
+
+    /// The bytes that each side sends in a run that nothing happens to.
+    fn traffic(&self) -> [u64; 2] {
+        let nothing = Tampering {
+            of_listener: true,
+            at: 0,
+            act: Act::Pass,
+        };
+        let ended = self.run(nothing, "60", |_, _| ());
+        assert_matched(&ended);
+        let sent = [0, 1].map(|side: usize| {
+            let folder = &self.folders[side];
+            assert_eq!(folder.names(), ["data.csv", "out.csv", "report.json"]);
+            assert_eq!(folder.read("out.csv").lines().count(), 1 + KEYS / 2);
+            let sent = folder.json("report.json")["bytes_sent"].as_u64().unwrap();
+            self.clean(side);
+            sent
+        });
+        for ended in &ended {
+            assert!(!ended.stderr.contains(PLANTED), "{ended:?}");
+        }
+        sent
+    }
+
+    /// Removes the outputs of a side.
+    fn clean(&self, side: usize) {
+        for name in self.folders[side].names() {
+            if name != "data.csv" {
+                std::fs::remove_file(self.folders[side].path(&name)).unwrap();
+            }
+        }
+    }
+}
+
+/// Places in a stream of `total` bytes, in every phase: close to each other at the front, where phases are short.
+fn places(total: u64, count: u32) -> Vec<u64> {
+    let last = f64::from(count - 1);
+    let place = |i| ((total - 1) as f64).powf(f64::from(i) / last) as u64;
+    (0..count)
+        .map(place)
+        .chain([0, total - 17, total - 16, total - 1])
+        .collect()
+}
+
+/// Where the receiver has done its part when the sender has not heard so: its result is then right, and stays.
+fn receiver_may_be_done(tampering: Tampering, total: u64) -> bool {
+    // The places of the common items, and the last message.
+    !tampering.of_listener && tampering.at + 16 + (KEYS as u64).div_ceil(8) >= total
+}
+
+/// Tries an act at places in every phase and both directions, `together` at a time.
+fn every_phase(verb: &'static str, act: Act, count: u32, timeout: &str, together: usize) {
+    let totals = Sides::new(verb).traffic();
+    let all: Vec<_> = [0, 1]
+        .into_iter()
+        .flat_map(|side| {
+            places(totals[side], count)
+                .into_iter()
+                .map(move |at| (side, at))
+        })
+        .collect();
+    let attempt = &|(side, at): (usize, u64)| {
+        let sides = Sides::new(verb);
+        let total = totals[side];
+        let tampering = Tampering {
+            of_listener: side == 0,
+            at,
+            act,
+        };
+        let why = format!("{verb} {tampering:?} of {total}");
+        let [sender, receiver] = sides.run(tampering, timeout, |_, _| ());
+        sides.assert_failed(0, &sender, &[4], &why);
+        if receiver.status == Some(0) && receiver_may_be_done(tampering, total) {
+            return;
+        }
+        sides.assert_failed(1, &receiver, &[4], &why);
+    };
+    for some in all.chunks(together) {
+        thread::scope(|scope| {
+            for &one in some {
+                scope.spawn(move || attempt(one));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_connection_cut_in_every_phase_of_psi() {
+    every_phase("psi", Act::Cut, 16, "60", 2);
+}
+
+#[test]
+fn a_connection_cut_in_every_phase_of_lookup() {
+    every_phase("lookup", Act::Cut, 16, "60", 2);
+}
+
+#[test]
+fn a_peer_that_stalls() {
+    every_phase("psi", Act::Stall, 6, "1", 10);
+}
+
+#[test]
+fn a_peer_that_stalls_in_a_lookup() {
+    every_phase("lookup", Act::Stall, 3, "1", 7);
+}
+
+#[test]
+fn more_bytes_than_the_sizes_ask_for() {
+    for verb in ["psi", "lookup"] {
+        let sides = Sides::new(verb);
+        let totals = sides.traffic();
+        for (side, total) in totals.into_iter().enumerate() {
+            // In the outputs, or in the rows and the places of the common items; and before the last message.
+            for back in [17, 100, 5000] {
+                for count in [1, 16, 100_000] {
+                    let (at, act) = (total - back, Act::Insert(count));
+                    let tampering = Tampering {
+                        of_listener: side == 0,
+                        at,
+                        act,
+                    };
+                    let why = format!("{verb} {tampering:?} of {total}");
+                    let ended = sides.run(tampering, "60", |_, _| ());
+                    sides.assert_failed(1 - side, &ended[1 - side], &[3], &why);
+                    // The other one is done, or learns that its peer went away.
+                    if ended[side].status == Some(0) && side == 1 {
+                        sides.clean(side);
+                    } else {
+                        sides.assert_failed(side, &ended[side], &[3, 4], &why);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fewer_bytes_than_the_sizes_ask_for() {
+    let sides = Sides::new("psi");
+    let totals = sides.traffic();
+    for (side, total) in totals.into_iter().enumerate() {
+        for (back, count) in [(17, 1), (300, 16), (5000, 2)] {
+            let (at, act) = (total - back, Act::Drop(count));
+            let tampering = Tampering {
+                of_listener: side == 0,
+                at,
+                act,
+            };
+            let why = format!("{tampering:?} of {total}");
+            let ended = sides.run(tampering, "1", |_, _| ());
+            sides.assert_failed(1 - side, &ended[1 - side], &[3, 4], &why);
+            if ended[side].status == Some(0) && side == 1 {
+                sides.clean(side);
+            } else {
+                sides.assert_failed(side, &ended[side], &[3, 4], &why);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_side_that_is_killed() {
+    for verb in ["psi", "lookup"] {
+        let sides = Sides::new(verb);
+        let totals = sides.traffic();
+        for (victim, signal) in [(0, "TERM"), (1, "TERM"), (0, "KILL"), (1, "KILL")] {
+            for (side, total) in totals.into_iter().enumerate() {
+                for at in [0, 3000, total / 3, total - 500] {
+                    // What comes after is held back, so that the moment is this one.
+                    let tampering = Tampering {
+                        of_listener: side == 0,
+                        at,
+                        act: Act::Stall,
+                    };
+                    let why = format!("{verb} SIG{signal} of {victim}, {tampering:?} of {total}");
+                    let ended = sides.run(tampering, "60", |running, begins| {
+                        begins.recv_timeout(LIMIT).unwrap();
+                        running[victim].signal(signal);
+                    });
+                    let other = 1 - victim;
+                    sides.assert_failed(other, &ended[other], &[4], &why);
+                    if signal == "TERM" {
+                        ended[victim].assert_refused(1, &["interrupted by a signal"]);
+                        sides.assert_failed(victim, &ended[victim], &[1], &why);
+                    } else {
+                        assert_eq!(ended[victim].status, None, "{why}");
+                        let left = sides.folders[victim].names();
+                        assert!(!left.contains(&"out.csv".to_owned()), "{why}: {left:?}");
+                        sides.clean(victim);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A peer that begins well: gives its channel and the session after the handshake.
+fn well_begun(us: &Running, verb: &'static str, role: &'static str) -> (Channel, SessionId) {
+    let address = (Ipv4Addr::LOCALHOST, us.port());
+    let mut channel = tcp::connect(address, Duration::from_secs(10)).unwrap();
+    let fields = [
+        ("--protocol", "kkrt"),
+        ("security", "semi-honest"),
+        ("--both", "yes"),
+        ("the types of the key columns", "text"),
+    ];
+    let fields = fields.map(|(name, value)| (name, value.to_owned()));
+    let hello = Hello {
+        protocol: verb,
+        role,
+        fields: fields.to_vec(),
+    };
+    let session = handshake(&mut channel, &hello, [9; 32]).unwrap();
+    (channel, session)
+}
+
+/// Runs our side of a verb as one of the roles against a peer that is good until after the handshake.
+fn against(
+    verb: &'static str,
+    side: usize,
+    status: i32,
+    fragment: &str,
+    peer: impl FnOnce(Channel, SessionId),
+) {
+    let sides = Sides::new(verb);
+    let us = sides.start(side, ["--listen", "127.0.0.1:0"], "5");
+    let (channel, session) = well_begun(&us, verb, ["receiver", "sender"][side]);
+    peer(channel, session);
+    let ended = us.finish_within(LIMIT);
+    let why = format!("{verb}, side {side}, {fragment}");
+    sides.assert_failed(side, &ended, &[status], &why);
+    assert!(ended.stderr.contains(fragment), "{why}: {ended:?}");
+}
+
+#[test]
+fn garbage_after_a_good_hello() {
+    for verb in ["psi", "lookup"] {
+        for side in [0, 1] {
+            against(
+                verb,
+                side,
+                3,
+                "does not follow the protocol",
+                |mut channel, _| {
+                    // No encoding of a point is all ones.
+                    let _ = channel.send(&[0xff; 1 << 20]);
+                    let _ = channel.flush();
+                    let _ = channel.recv(&mut [0; 1 << 20]);
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_leaves_after_a_good_hello() {
+    for side in [0, 1] {
+        against("psi", side, 4, "closed the connection", |channel, _| {
+            drop(channel)
+        });
+    }
+}
+
+/// Runs the offline phase as the peer of `side`; gives the channel after it.
+fn set_up(mut channel: Channel, session: SessionId, side: usize) -> Channel {
+    let rng = Prg::from_os().unwrap();
+    match side {
+        0 => drop(Receiver::setup(session, rng, &mut channel).unwrap()),
+        _ => drop(Sender::setup(session, rng, &mut channel).unwrap()),
+    }
+    channel
+}
+
+/// States a size and a note, and opens a share of the seed, the one committed to unless `lies`.
+fn agree(channel: &mut Channel, session: SessionId, side: usize, said: [u64; 2], lies: bool) {
+    let (share, role) = ([7; 32], 1 - side as u8);
+    let commitment = RandomOracle::new("volery psi: commitment")
+        .absorb(session.as_bytes())
+        .absorb(&[role])
+        .absorb(&share)
+        .finish32();
+    let mut message = said.map(u64::to_le_bytes).concat();
+    message.extend(commitment);
+    let _ = channel.send(&message);
+    let _ = channel.recv(&mut [0; 48]);
+    let share = if lies { [8; 32] } else { share };
+    let _ = channel.send(&share);
+    let _ = channel.recv(&mut [0; 32]);
+}
+
+/// Reads until the other side is gone, so that it is not the peer who ends the connection.
+fn drain(mut channel: Channel) {
+    let mut bytes = [0; 1024];
+    while channel.recv(&mut bytes).is_ok() {}
+}
+
+#[test]
+fn sizes_that_cannot_be() {
+    for (verb, side) in [("psi", 0), ("psi", 1), ("lookup", 0), ("lookup", 1)] {
+        for size in [MOST + 1, 1 << 40, u64::MAX] {
+            against(
+                verb,
+                side,
+                3,
+                "its set is larger than any version takes",
+                |channel, session| {
+                    let mut channel = set_up(channel, session, side);
+                    agree(&mut channel, session, side, [size, 0], false);
+                    drain(channel);
+                },
+            );
+        }
+        against(
+            verb,
+            side,
+            3,
+            "another share of the seed",
+            |channel, session| {
+                let mut channel = set_up(channel, session, side);
+                agree(&mut channel, session, side, [5, 0], true);
+                drain(channel);
+            },
+        );
+    }
+}
+
+/// The largest size there can be is believed, and costs nothing until the bytes are there.
+#[test]
+fn a_size_that_is_a_lie() {
+    for (verb, side) in [("psi", 0), ("psi", 1), ("lookup", 0), ("lookup", 1)] {
+        against(
+            verb,
+            side,
+            4,
+            "closed the connection",
+            |channel, session| {
+                let mut channel = set_up(channel, session, side);
+                agree(&mut channel, session, side, [MOST, 0], false);
+                if side == 0 {
+                    // The first table held all items; then rows, and no more of them.
+                    let _ = channel.send(&[0]);
+                    let _ = channel.send(&[0x5a; 10_000_000]);
+                } else {
+                    let _ = channel.send(&[0x5a; 10_000_000]);
+                }
+                let _ = channel.flush();
+            },
+        );
+    }
+}
+
+#[test]
+fn hash_functions_and_values_that_cannot_be() {
+    for verb in ["psi", "lookup"] {
+        against(
+            verb,
+            0,
+            3,
+            "names hash functions that there are not",
+            |channel, session| {
+                let mut channel = set_up(channel, session, 0);
+                agree(&mut channel, session, 0, [5, 0], false);
+                let _ = channel.send(&[255]);
+                let _ = channel.flush();
+                drain(channel);
+            },
+        );
+    }
+    for note in [1025, u64::MAX] {
+        against(
+            "lookup",
+            1,
+            3,
+            "its values are longer than values can be",
+            |channel, session| {
+                let mut channel = set_up(channel, session, 1);
+                agree(&mut channel, session, 1, [5, note], false);
+                drain(channel);
+            },
+        );
+    }
+}
