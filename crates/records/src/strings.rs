@@ -1,13 +1,21 @@
 //! Many byte strings in one piece of memory.
 
+use std::fmt;
+
 /// A list of byte strings: their bytes one after the other, and where each ends.
 ///
-/// A string costs its length and 8 bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A string costs its length and 8 bytes. `Debug` shows how many there are, and none of them.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ByteStrings {
     bytes: Vec<u8>,
     /// `ends[i]` is where string `i` ends in `bytes`. What lies behind the last end is a string not yet finished.
     ends: Vec<u64>,
+}
+
+impl fmt::Debug for ByteStrings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ByteStrings({}, ..)", self.ends.len())
+    }
 }
 
 impl ByteStrings {
@@ -89,6 +97,13 @@ impl<S: AsRef<[u8]>> FromIterator<S> for ByteStrings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_shows_no_string() {
+        let mut strings = ByteStrings::default();
+        strings.push(b"secret");
+        assert_eq!(format!("{strings:?}"), "ByteStrings(1, ..)");
+    }
 
     #[test]
     fn strings_come_back_and_unfinished_ones_do_not_count() {

@@ -170,7 +170,7 @@ fn what_is_revealed_is_said_before_anything_is() {
         let (before, _) = ended.stderr.split_once("volery: listening on").unwrap();
         let always = [
             "volery: this side has 1 different keys\n",
-            "volery: each side learns how many different keys the other has\n",
+            "volery: each side learns how many different keys the other has, and the number and types of its key columns\n",
             "volery: security is semi-honest",
         ];
         for said in said.iter().chain(&always) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use volery_psi::Phase;
+use volery_psi::lookup::value_bytes;
 use volery_records::Records;
 
 use super::{MatchingArguments, Outcome, Role, Told, Verb, key_types};
@@ -20,7 +21,9 @@ pub(super) struct Revealed(Vec<&'static str>);
 impl Revealed {
     /// Of a run with these settings.
     pub(super) fn of(verb: Verb<'_>, role: Role, both: bool) -> Self {
-        let mut revealed = vec!["each side learns how many different keys the other has"];
+        let mut revealed = vec![
+            "each side learns how many different keys the other has, and the number and types of its key columns",
+        ];
         revealed.push(match (verb, role) {
             (Verb::Psi, Role::Sender) => "the peer learns which of its own keys this side has",
             (Verb::Psi, Role::Receiver) => "this side learns which of its own keys the peer has",
@@ -71,6 +74,8 @@ pub(super) fn report(
     let online = traffic.bytes_sent + traffic.bytes_received
         - outcome.setup_traffic.bytes_sent
         - outcome.setup_traffic.bytes_received;
+    let values = outcome.longest.map_or(0, |longest| value_bytes(parameters, longest));
+    let formula = parameters.row_bytes() + parameters.tag_bytes() + values;
     let result = json!({
         "session": hex(outcome.session),
         "protocol": parameters.variant.name(),
@@ -84,7 +89,7 @@ pub(super) fn report(
         "common": outcome.common.as_ref().map(Vec::len),
         "longest_value_bytes": outcome.longest,
         "false_positive_log2": parameters.false_positive(),
-        "bytes_formula": parameters.row_bytes() + parameters.tag_bytes(),
+        "bytes_formula": formula,
         "bytes_online": online,
         "bytes_setup": outcome.setup_traffic.bytes_sent + outcome.setup_traffic.bytes_received,
     });
