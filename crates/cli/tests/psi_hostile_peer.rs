@@ -12,10 +12,9 @@ use std::time::Duration;
 use common::pair::{Folder, PLANTED, assert_matched};
 use common::proxy::{Act, Tampering, wire};
 use common::{Finished, Running};
-use volery::channel::{Channel, Hello, SessionId, handshake, tcp};
-use volery::primitives::prg::Prg;
-use volery::primitives::ro::RandomOracle;
-use volery::psi::{Receiver, Sender};
+use volery::channel::{Channel, Hello, handshake, tcp};
+use volery::psi::lookup::value_bytes;
+use volery::psi::{Parameters, Variant};
 
 /// Longest that our side may take beyond its own timeout, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -137,6 +136,18 @@ fn receiver_may_be_done(tampering: Tampering, total: u64) -> bool {
     !tampering.of_listener && tampering.at + 16 + (KEYS as u64).div_ceil(8) >= total
 }
 
+/// Runs all cases, `together` at a time: most of them wait.
+fn each<T: Copy + Send>(cases: &[T], together: usize, run: impl Fn(T) + Sync) {
+    for some in cases.chunks(together) {
+        thread::scope(|scope| {
+            for &case in some {
+                let run = &run;
+                scope.spawn(move || run(case));
+            }
+        });
+    }
+}
+
 /// Tries an act at places in every phase and both directions, `together` at a time.
 fn every_phase(verb: &'static str, act: Act, count: u32, timeout: &str, together: usize) {
     let totals = Sides::new(verb).traffic();
@@ -148,7 +159,7 @@ fn every_phase(verb: &'static str, act: Act, count: u32, timeout: &str, together
                 .map(move |at| (side, at))
         })
         .collect();
-    let attempt = &|(side, at): (usize, u64)| {
+    let attempt = |(side, at): (usize, u64)| {
         let sides = Sides::new(verb);
         let total = totals[side];
         let tampering = Tampering {
@@ -164,13 +175,7 @@ fn every_phase(verb: &'static str, act: Act, count: u32, timeout: &str, together
         }
         sides.assert_failed(1, &receiver, &[4], &why);
     };
-    for some in all.chunks(together) {
-        thread::scope(|scope| {
-            for &one in some {
-                scope.spawn(move || attempt(one));
-            }
-        });
-    }
+    each(&all, together, attempt);
 }
 
 #[test]
@@ -225,26 +230,26 @@ fn more_bytes_than_the_sizes_ask_for() {
 
 #[test]
 fn fewer_bytes_than_the_sizes_ask_for() {
-    let sides = Sides::new("psi");
-    let totals = sides.traffic();
-    for (side, total) in totals.into_iter().enumerate() {
-        for (back, count) in [(17, 1), (300, 16), (5000, 2)] {
-            let (at, act) = (total - back, Act::Drop(count));
-            let tampering = Tampering {
-                of_listener: side == 0,
-                at,
-                act,
-            };
-            let why = format!("{tampering:?} of {total}");
-            let ended = sides.run(tampering, "1", |_, _| ());
-            sides.assert_failed(1 - side, &ended[1 - side], &[3, 4], &why);
-            if ended[side].status == Some(0) && side == 1 {
-                sides.clean(side);
-            } else {
-                sides.assert_failed(side, &ended[side], &[3, 4], &why);
-            }
+    let totals = Sides::new("psi").traffic();
+    let all: Vec<_> = [0, 1]
+        .into_iter()
+        .flat_map(|side| [(17, 1), (300, 16), (5000, 2)].map(|drop| (side, drop)))
+        .collect();
+    each(&all, 6, |(side, (back, count)): (usize, (u64, usize))| {
+        let sides = Sides::new("psi");
+        let (at, act) = (totals[side] - back, Act::Drop(count));
+        let tampering = Tampering {
+            of_listener: side == 0,
+            at,
+            act,
+        };
+        let why = format!("{tampering:?} of {totals:?}");
+        let ended = sides.run(tampering, "1", |_, _| ());
+        sides.assert_failed(1 - side, &ended[1 - side], &[3, 4], &why);
+        if ended[side].status != Some(0) || side == 0 {
+            sides.assert_failed(side, &ended[side], &[3, 4], &why);
         }
-    }
+    });
 }
 
 #[test]
@@ -283,8 +288,8 @@ fn a_side_that_is_killed() {
     }
 }
 
-/// A peer that begins well: gives its channel and the session after the handshake.
-fn well_begun(us: &Running, verb: &'static str, role: &'static str) -> (Channel, SessionId) {
+/// A peer that begins well: gives its channel after the handshake.
+fn well_begun(us: &Running, verb: &'static str, role: &'static str) -> Channel {
     let address = (Ipv4Addr::LOCALHOST, us.port());
     let mut channel = tcp::connect(address, Duration::from_secs(10)).unwrap();
     let fields = [
@@ -299,8 +304,8 @@ fn well_begun(us: &Running, verb: &'static str, role: &'static str) -> (Channel,
         role,
         fields: fields.to_vec(),
     };
-    let session = handshake(&mut channel, &hello, [9; 32]).unwrap();
-    (channel, session)
+    handshake(&mut channel, &hello, [9; 32]).unwrap();
+    channel
 }
 
 /// Runs our side of a verb as one of the roles against a peer that is good until after the handshake.
@@ -309,12 +314,12 @@ fn against(
     side: usize,
     status: i32,
     fragment: &str,
-    peer: impl FnOnce(Channel, SessionId),
+    peer: impl FnOnce(Channel),
 ) {
     let sides = Sides::new(verb);
     let us = sides.start(side, ["--listen", "127.0.0.1:0"], "5");
-    let (channel, session) = well_begun(&us, verb, ["receiver", "sender"][side]);
-    peer(channel, session);
+    let channel = well_begun(&us, verb, ["receiver", "sender"][side]);
+    peer(channel);
     let ended = us.finish_within(LIMIT);
     let why = format!("{verb}, side {side}, {fragment}");
     sides.assert_failed(side, &ended, &[status], &why);
@@ -330,7 +335,7 @@ fn garbage_after_a_good_hello() {
                 side,
                 3,
                 "does not follow the protocol",
-                |mut channel, _| {
+                |mut channel| {
                     // No encoding of a point is all ones.
                     let _ = channel.send(&[0xff; 1 << 20]);
                     let _ = channel.flush();
@@ -344,128 +349,116 @@ fn garbage_after_a_good_hello() {
 #[test]
 fn a_peer_that_leaves_after_a_good_hello() {
     for side in [0, 1] {
-        against("psi", side, 4, "closed the connection", |channel, _| {
+        against("psi", side, 4, "closed the connection", |channel| {
             drop(channel)
         });
     }
 }
 
-/// Runs the offline phase as the peer of `side`; gives the channel after it.
-fn set_up(mut channel: Channel, session: SessionId, side: usize) -> Channel {
-    let rng = Prg::from_os().unwrap();
-    match side {
-        0 => drop(Receiver::setup(session, rng, &mut channel).unwrap()),
-        _ => drop(Sender::setup(session, rng, &mut channel).unwrap()),
+/// Bytes of the message in which a side states its size, a number that goes with it, its settings and its share of a seed.
+const STATED: u64 = 8 + 8 + 16 + 32;
+
+/// Bytes of the last message of each side.
+const END: u64 = 16;
+
+impl Sides {
+    /// Where the message [`STATED`] begins in what each side sends: all that comes after it is known.
+    fn stated(&self) -> [u64; 2] {
+        let keys = KEYS as u64;
+        let parameters = Parameters::new(Variant::Kkrt, keys, keys);
+        let longest = format!("{PLANTED} {}", KEYS - 1).len();
+        let values = match self.verb {
+            "lookup" => value_bytes(&parameters, longest),
+            _ => 0,
+        };
+        let common = keys.div_ceil(8);
+        let after = [
+            parameters.tag_bytes() + values + END,
+            1 + parameters.row_bytes() + common + END,
+        ];
+        let totals = self.traffic();
+        [0, 1].map(|side| totals[side] - after[side] - STATED)
     }
-    channel
-}
 
-/// States a size and a note, and opens a share of the seed, the one committed to unless `lies`.
-fn agree(channel: &mut Channel, session: SessionId, side: usize, said: [u64; 2], lies: bool) {
-    let (share, role) = ([7; 32], 1 - side as u8);
-    let commitment = RandomOracle::new("volery psi: commitment")
-        .absorb(session.as_bytes())
-        .absorb(&[role])
-        .absorb(&share)
-        .finish32();
-    let mut message = said.map(u64::to_le_bytes).concat();
-    message.extend(commitment);
-    let _ = channel.send(&message);
-    let _ = channel.recv(&mut [0; 48]);
-    let share = if lies { [8; 32] } else { share };
-    let _ = channel.send(&share);
-    let _ = channel.recv(&mut [0; 32]);
-}
-
-/// Reads until the other side is gone, so that it is not the peer who ends the connection.
-fn drain(mut channel: Channel) {
-    let mut bytes = [0; 1024];
-    while channel.recv(&mut bytes).is_ok() {}
+    /// Runs both with eight bytes of the message [`STATED`] of `side` changed, or of what comes behind it; fails unless
+    /// its peer ends with one of the statuses and says `fragment`.
+    fn lied(
+        &self,
+        side: usize,
+        at: u64,
+        mask: u64,
+        timeout: &str,
+        allowed: &[i32],
+        fragment: &str,
+    ) {
+        let (of_listener, act) = (side == 0, Act::Xor(mask));
+        let tampering = Tampering {
+            of_listener,
+            at,
+            act,
+        };
+        let why = format!("{} {tampering:?}", self.verb);
+        let ended = self.run(tampering, timeout, |_, _| ());
+        self.assert_failed(1 - side, &ended[1 - side], allowed, &why);
+        assert!(
+            ended[1 - side].stderr.contains(fragment),
+            "{why}: {ended:?}"
+        );
+        self.assert_failed(side, &ended[side], &[3, 4], &why);
+    }
 }
 
 #[test]
-fn sizes_that_cannot_be() {
-    for (verb, side) in [("psi", 0), ("psi", 1), ("lookup", 0), ("lookup", 1)] {
-        for size in [MOST + 1, 1 << 40, u64::MAX] {
-            against(
-                verb,
-                side,
-                3,
-                "its set is larger than any version takes",
-                |channel, session| {
-                    let mut channel = set_up(channel, session, side);
-                    agree(&mut channel, session, side, [size, 0], false);
-                    drain(channel);
-                },
-            );
+fn statements_that_cannot_be() {
+    for verb in ["psi", "lookup"] {
+        let sides = Sides::new(verb);
+        for (side, at) in sides.stated().into_iter().enumerate() {
+            for size in [MOST + 1, 1 << 40, u64::MAX] {
+                let mask = size ^ KEYS as u64;
+                sides.lied(
+                    side,
+                    at,
+                    mask,
+                    "60",
+                    &[3],
+                    "its set is larger than any version takes",
+                );
+            }
+            sides.lied(side, at + 16, 1, "60", &[3], "it runs another protocol");
+            sides.lied(side, at + 32, 1, "60", &[3], "another share of the seed");
         }
-        against(
-            verb,
-            side,
-            3,
-            "another share of the seed",
-            |channel, session| {
-                let mut channel = set_up(channel, session, side);
-                agree(&mut channel, session, side, [5, 0], true);
-                drain(channel);
-            },
-        );
     }
 }
 
 /// The largest size there can be is believed, and costs nothing until the bytes are there.
 #[test]
 fn a_size_that_is_a_lie() {
-    for (verb, side) in [("psi", 0), ("psi", 1), ("lookup", 0), ("lookup", 1)] {
-        against(
-            verb,
-            side,
-            4,
-            "closed the connection",
-            |channel, session| {
-                let mut channel = set_up(channel, session, side);
-                agree(&mut channel, session, side, [MOST, 0], false);
-                if side == 0 {
-                    // The first table held all items; then rows, and no more of them.
-                    let _ = channel.send(&[0]);
-                    let _ = channel.send(&[0x5a; 10_000_000]);
-                } else {
-                    let _ = channel.send(&[0x5a; 10_000_000]);
-                }
-                let _ = channel.flush();
-            },
-        );
+    let sizes = [MOST, KEYS as u64 + 1, KEYS as u64 - 1, 1, 0];
+    for verb in ["psi", "lookup"] {
+        let stated = Sides::new(verb).stated();
+        let all: Vec<_> = [0, 1]
+            .into_iter()
+            .flat_map(|side| sizes.map(|size| (side, size)))
+            .collect();
+        each(&all, 10, |(side, size): (usize, u64)| {
+            let mask = size ^ KEYS as u64;
+            Sides::new(verb).lied(side, stated[side], mask, "1", &[3, 4], "");
+        });
     }
 }
 
 #[test]
 fn hash_functions_and_values_that_cannot_be() {
     for verb in ["psi", "lookup"] {
-        against(
-            verb,
-            0,
-            3,
-            "names hash functions that there are not",
-            |channel, session| {
-                let mut channel = set_up(channel, session, 0);
-                agree(&mut channel, session, 0, [5, 0], false);
-                let _ = channel.send(&[255]);
-                let _ = channel.flush();
-                drain(channel);
-            },
-        );
+        let sides = Sides::new(verb);
+        let at = sides.stated()[1] + STATED;
+        let fragment = "names hash functions that there are not";
+        sides.lied(1, at, 0xff, "60", &[3], fragment);
     }
-    for note in [1025, u64::MAX] {
-        against(
-            "lookup",
-            1,
-            3,
-            "its values are longer than values can be",
-            |channel, session| {
-                let mut channel = set_up(channel, session, 1);
-                agree(&mut channel, session, 1, [5, note], false);
-                drain(channel);
-            },
-        );
+    let sides = Sides::new("lookup");
+    let at = sides.stated()[0] + 8;
+    for longest in [1 << 11, u64::MAX - 0xfff] {
+        let fragment = "its values are longer than values can be";
+        sides.lied(0, at, longest, "60", &[3], fragment);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Act {
     Insert(usize),
     /// So many bytes are left out.
     Drop(usize),
+    /// The next eight bytes are another number: to that which they are, little-endian, this one is added bit by bit.
+    Xor(u64),
 }
 
 /// Which bytes it happens to.
@@ -83,6 +85,16 @@ fn pump(mut from: TcpStream, mut to: TcpStream, tampering: Tampering, begun: &mp
                     }
                 }
                 Act::Drop(count) => skip = count,
+                Act::Xor(mask) => {
+                    let mut number = [0; 8];
+                    if from.read_exact(&mut number).is_err() {
+                        break;
+                    }
+                    let other = u64::from_le_bytes(number) ^ mask;
+                    if to.write_all(&other.to_le_bytes()).is_err() {
+                        break;
+                    }
+                }
             }
         }
         let wanted = match act {
