@@ -288,7 +288,7 @@ fn lists_go_to_standard_output() {
 }
 
 #[test]
-fn the_demo_prints_one_table() {
+fn the_demo_prints_what_it_checked() {
     let demo = run(&["demo", "--n", "5000"]);
     assert_eq!(demo.status, Some(0), "{demo:?}");
     for fragment in [
@@ -299,6 +299,8 @@ fn the_demo_prints_one_table() {
         "malicious, 128 bits",
         "semi-honest, 128 bits",
         "all hold",
+        "1800",
+        "as a set",
     ] {
         assert!(demo.stdout.contains(fragment), "{demo:?}");
     }

@@ -8,11 +8,12 @@ mod files;
 mod report;
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array};
 use common::pair::{Folder, assert_matched, pair, pair_of, store};
-use common::{Running, run};
+use common::{Running, run, text};
 
 /// A Parquet column read as its text against the same text in a CSV file.
 #[test]
@@ -319,6 +320,71 @@ fn settings_that_differ_end_both_sides_and_are_named() {
         side.assert_refused(5, &["role"]);
     }
     assert_eq!(folder.names(), ["a.csv"]);
+}
+
+/// The sample files, by the commands that stand beside them.
+#[test]
+fn the_sample_files_match_as_their_readme_says() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data");
+    let (customers, loyalty) = (data.join("customers.csv"), data.join("loyalty.csv"));
+    let whole = std::fs::read_to_string(&loyalty).unwrap();
+    let folder = Folder::new();
+    for (verb, key, more, out, rows) in [
+        ("psi", "email", &[][..], "matches.csv", 1800),
+        ("psi", "email,postcode", &[], "moved.csv", 1650),
+        ("lookup", "email", &["--value", "city"], "cities.csv", 1800),
+    ] {
+        let path = folder.path(out);
+        let left = ["--input", text(&customers), "--key", key];
+        let right = ["--input", text(&loyalty), "--key", key, "--out", &path];
+        assert_matched(&pair(verb, &[&left[..], more].concat(), &right));
+        let found = folder.read(out);
+        assert_eq!(found.lines().count(), 1 + rows, "{verb} {key}");
+        // Rows of the file as they are there, in their order.
+        let mut lines = whole.lines();
+        for row in found.lines() {
+            let there = |line: &str| match verb {
+                "psi" => line == row,
+                _ => row
+                    .strip_prefix(line)
+                    .is_some_and(|value| value.starts_with(',')),
+            };
+            assert!(lines.any(there), "{verb} {key}");
+        }
+    }
+}
+
+/// More columns than the handshake can speak of, and as many as it can.
+#[test]
+fn many_key_columns() {
+    let folder = Folder::new();
+    let names: Vec<String> = (0..257).map(|i| format!("c{i}")).collect();
+    let row: Vec<String> = (0..257).map(|i| i.to_string()).collect();
+    let a = folder.write("a.csv", format!("{}\n{}\n", names.join(","), row.join(",")));
+    let out = folder.path("out.csv");
+    let typed: Vec<String> = names[..256]
+        .iter()
+        .map(|name| format!("{name}:integer"))
+        .collect();
+    let key = typed.join(",");
+    let ended = pair(
+        "psi",
+        &["--input", &a, "--key", &key],
+        &["--input", &a, "--key", &key, "--out", &out],
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), folder.read("a.csv"));
+    let call = [
+        "psi",
+        "--role",
+        "sender",
+        "--listen",
+        "127.0.0.1:0",
+        "--input",
+        &a,
+    ];
+    run(&[&call[..], &["--key", &names.join(",")]].concat())
+        .assert_refused(2, &["--key: 257 columns, and a key has at most 256"]);
 }
 
 #[test]

@@ -137,6 +137,9 @@ impl MatchingArguments {
     }
 }
 
+/// The most key columns: the handshake compares their types, and its messages are short.
+const MAX_KEY_COLUMNS: usize = 256;
+
 /// The only security there is.
 #[derive(Clone, Copy, Debug)]
 struct SemiHonest;
@@ -184,6 +187,13 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     let common = &arguments.common;
     let voice = common.voice();
     let endpoint = arguments.endpoint.endpoint()?;
+    let columns = arguments.key.len();
+    if columns > MAX_KEY_COLUMNS {
+        return Err(Failure::usage(
+            "--key",
+            format_args!("{columns} columns, and a key has at most {MAX_KEY_COLUMNS}"),
+        ));
+    }
     output::check_report(arguments)?;
     let place = Place::prepare(arguments)?;
     let report_place = common.prepare_report()?;
