@@ -354,6 +354,24 @@ fn the_sample_files_match_as_their_readme_says() {
     }
 }
 
+/// Files that the documentation names are there.
+#[test]
+fn the_documentation_names_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut named = 0;
+    for page in ["README.md", "examples/data/README.md"] {
+        let page = std::fs::read_to_string(root.join(page)).unwrap();
+        for word in page.split_whitespace() {
+            let word = word.trim_matches(['`', ',', '.']);
+            if word.starts_with("examples/data/") {
+                assert!(root.join(word).is_file(), "{word}");
+                named += 1;
+            }
+        }
+    }
+    assert!(named >= 8, "{named}");
+}
+
 /// More columns than the handshake can speak of, and as many as it can.
 #[test]
 fn many_key_columns() {

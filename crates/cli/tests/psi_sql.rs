@@ -237,13 +237,22 @@ fn lookup_is_a_join_with_a_column_more() {
     let folder = Folder::new();
     let a = make(&folder, "a.csv", 0, 100_003);
     let b = make(&folder, "b.csv", 50_000, 99_991);
-    let out = folder.path("out.csv");
+    let (out, report) = (folder.path("out.csv"), folder.path("report.json"));
     let more = [&["--key", "kind,place"][..], &OPTIONS].concat();
     assert_matched(&pair(
         "lookup",
         &[&["--input", &a, "--value", "value"][..], &more].concat(),
         &[
-            &["--input", &b, "--out", &out, "--value-name", "theirs"][..],
+            &[
+                "--input",
+                &b,
+                "--out",
+                &out,
+                "--value-name",
+                "theirs",
+                "--report",
+                &report,
+            ][..],
             &more,
         ]
         .concat(),
@@ -252,6 +261,12 @@ fn lookup_is_a_join_with_a_column_more() {
         "SELECT b.id, kind, place, b.value, a.value FROM b JOIN a USING(kind, place) ORDER BY b.n";
     let expected = answer(&imported([&a, &b]), &format!("{HEADER},theirs"), query);
     assert_file(&folder, "out.csv", &expected, 40_000);
+
+    let result = &folder.json("report.json")["result"];
+    assert_eq!(result["longest_value_bytes"], 4);
+    let bytes = |name: &str| result[name].as_f64().unwrap();
+    let off = bytes("bytes_online") / bytes("bytes_formula") - 1.0;
+    assert!((0.0..0.02).contains(&off), "{off}");
 }
 
 /// Keys that are numbers, where zeros in front do not count.
