@@ -74,7 +74,9 @@ pub(super) fn report(
     let online = traffic.bytes_sent + traffic.bytes_received
         - outcome.setup_traffic.bytes_sent
         - outcome.setup_traffic.bytes_received;
-    let values = outcome.longest.map_or(0, |longest| value_bytes(parameters, longest));
+    let values = outcome
+        .longest
+        .map_or(0, |longest| value_bytes(parameters, longest));
     let formula = parameters.row_bytes() + parameters.tag_bytes() + values;
     let result = json!({
         "session": hex(outcome.session),
