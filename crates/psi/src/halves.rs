@@ -23,6 +23,7 @@
 //! A receiver that finds something no honest sender sends, in a way that depends on its own items, says so only when it has
 //! ended as ever: if it broke off, the sender would learn of an item that it has.
 
+use rayon::prelude::*;
 use volery_channel::{Channel, SessionId};
 use volery_primitives::cuckoo::Hasher;
 use volery_primitives::pages::Buffer;
@@ -202,7 +203,10 @@ impl SenderHalf {
                 self.offer
                     .outputs(set, places, &bins, oprf, &self.parameters)
             };
-            let sets: Vec<_> = (0..self.parameters.sets()).map(outputs).collect();
+            let sets: Vec<_> = (0..self.parameters.sets())
+                .into_par_iter()
+                .map(outputs)
+                .collect();
             send(&self.offer, first, &sets, &mut self.rng)?;
             watch.done(places.end as u64);
         }

@@ -1,5 +1,7 @@
 //! A table from hashes to item numbers, for hashes that are uniform already.
 
+use std::hint::black_box;
+
 use volery_primitives::pages::Buffer;
 
 /// Open addressing with linear probing, at most half full. Wiped when dropped.
@@ -9,7 +11,7 @@ pub(crate) struct Index {
     mask: usize,
 }
 
-/// Hashes looked up at a time.
+/// Hashes that are worked on at a time.
 pub(crate) const LANES: usize = 64;
 
 impl Index {
@@ -45,31 +47,36 @@ impl Index {
         }
     }
 
-    /// Where the search for each hash begins, and what is there: reads that do not wait for each other.
+    /// Brings the places where the searches for some hashes begin into the cache: in a large table it is the waiting for
+    /// memory that takes time, and these reads do not wait for each other.
     #[inline]
-    pub(crate) fn prepare(&self, hashes: &[u64], first: &mut [u64]) {
-        for (first, &hash) in first.iter_mut().zip(hashes) {
-            *first = self.slots[hash as usize & self.mask];
-        }
+    pub(crate) fn load(&self, hashes: &[u64]) {
+        let slots = hashes
+            .iter()
+            .fold(0, |all, &hash| all ^ self.slots[hash as usize & self.mask]);
+        black_box(slots);
     }
 
-    /// The item for which `equal` holds among those with a similar hash; `slot` is from [`Index::prepare`].
+    /// The first item with a similar hash, which most likely is the one that is looked for.
     #[inline]
-    pub(crate) fn find(
-        &self,
-        hash: u64,
-        mut slot: u64,
-        equal: impl Fn(usize) -> bool,
-    ) -> Option<usize> {
+    pub(crate) fn candidate(&self, hash: u64) -> Option<usize> {
+        self.find(hash, |_| true)
+    }
+
+    /// The item for which `equal` holds among those with a similar hash.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, equal: impl Fn(usize) -> bool) -> Option<usize> {
         let mut place = hash as usize & self.mask;
-        while slot != 0 {
+        loop {
+            let slot = self.slots[place];
+            if slot == 0 {
+                return None;
+            }
             if slot >> 32 == hash >> 32 && equal(number(slot)) {
                 return Some(number(slot));
             }
             place = (place + 1) & self.mask;
-            slot = self.slots[place];
         }
-        None
     }
 }
 
@@ -82,12 +89,6 @@ fn number(slot: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn find(index: &Index, hash: u64, equal: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut first = [0];
-        index.prepare(&[hash], &mut first);
-        index.find(hash, first[0], equal)
-    }
-
     #[test]
     fn what_is_in_is_found_and_nothing_else() {
         for n in [0, 1, 2, 3, 1000, 1024, 1025] {
@@ -98,7 +99,8 @@ mod tests {
                 assert_eq!(index.insert(hash(i), i, |j| j == i), None);
             }
             for i in 0..2 * n {
-                assert_eq!(find(&index, hash(i), |j| j == i), (i < n).then_some(i));
+                index.load(&[hash(i)]);
+                assert_eq!(index.find(hash(i), |j| j == i), (i < n).then_some(i));
             }
             if n > 0 {
                 assert_eq!(index.insert(hash(n - 1), n, |j| j == n - 1), Some(n - 1));
@@ -112,7 +114,9 @@ mod tests {
         for i in 0..3 {
             assert_eq!(index.insert(5, i, |j| j == i), None);
         }
-        assert_eq!(find(&index, 5, |j| j == 1), Some(1));
-        assert_eq!(find(&index, 5, |_| false), None);
+        assert_eq!(index.find(5, |j| j == 1), Some(1));
+        assert_eq!(index.find(5, |_| false), None);
+        assert_eq!(index.candidate(5), Some(0));
+        assert_eq!(index.candidate(5 | 1 << 40), None);
     }
 }

@@ -11,7 +11,7 @@ use volery_primitives::cuckoo::FUNCTIONS;
 use volery_primitives::pages::Buffer;
 
 use crate::error::{Error, Result};
-use crate::index::Index;
+use crate::index::{Index, LANES};
 
 /// Items hashed by one thread at a time.
 const TASK: usize = 1 << 10;
@@ -113,11 +113,21 @@ pub(crate) fn check_distinct(digests: &[Block]) -> Result<()> {
 /// The numbers of two equal blocks, if there are any.
 fn first_duplicate(digests: &[Block]) -> Option<(usize, usize)> {
     let mut index = Index::for_items(digests.len());
-    digests.iter().enumerate().find_map(|(i, &digest)| {
-        let equal = |other: usize| digests[other] == digest;
-        let earlier = index.insert(digest.high(), i, equal)?;
-        Some((earlier, i))
-    })
+    digests
+        .chunks(LANES)
+        .enumerate()
+        .find_map(|(group, blocks)| {
+            let mut hashes = [0; LANES];
+            for (hash, block) in hashes.iter_mut().zip(blocks) {
+                *hash = block.high();
+            }
+            index.load(&hashes[..blocks.len()]);
+            blocks.iter().enumerate().find_map(|(i, &block)| {
+                let item = group * LANES + i;
+                let earlier = index.insert(block.high(), item, |other| digests[other] == block)?;
+                Some((earlier, item))
+            })
+        })
 }
 
 #[cfg(test)]

@@ -79,8 +79,8 @@ impl Offer {
             let pieces = self.digests.chunks(REPORT).zip(shifted.chunks_mut(REPORT));
             for (piece, (digests, shifted)) in pieces.enumerate() {
                 let inputs = &mut inputs[..digests.len()];
-                for (input_block, &digest) in inputs.iter_mut().zip(digests) {
-                    *input_block = input(digest, z);
+                for (out, &digest) in inputs.iter_mut().zip(digests) {
+                    *out = input(digest, z);
                 }
                 sender.shift(code, inputs, shifted)?;
                 let items = piece * REPORT + digests.len();

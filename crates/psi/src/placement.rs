@@ -77,11 +77,24 @@ impl Placement {
         out.par_chunks_mut(TASK)
             .enumerate()
             .for_each(|(task, out)| {
-                for (instance, out) in (first + task * TASK..).zip(out) {
-                    *out = match self.item(instance) {
-                        Some((item, set)) => input(digests[item], hash_index(set)),
-                        None => Block::ZERO,
-                    };
+                let instances = first + task * TASK..;
+                for (instances, out) in instances.step_by(LANES).zip(out.chunks_mut(LANES)) {
+                    // Where the items lie is looked up for all before their digests are read: those reads do not wait for
+                    // each other, nor for a branch.
+                    let mut found = [None; LANES];
+                    for (found, instance) in found[..out.len()].iter_mut().zip(instances..) {
+                        *found = self.item(instance);
+                    }
+                    let mut gathered = [Block::ZERO; LANES];
+                    for (gathered, found) in gathered.iter_mut().zip(&found[..out.len()]) {
+                        *gathered = digests[found.map_or(0, |(item, _)| item)];
+                    }
+                    for ((out, found), digest) in out.iter_mut().zip(found).zip(gathered) {
+                        *out = match found {
+                            Some((_, set)) => input(digest, hash_index(set)),
+                            None => Block::ZERO,
+                        };
+                    }
                 }
             });
     }
@@ -121,12 +134,16 @@ impl Own {
             .par_iter_mut()
             .enumerate()
             .for_each(|(set, index)| {
+                let mut waiting = Vec::with_capacity(LANES);
                 for (instance, tag) in (first..).zip(tags) {
                     if placement.set(instance) == Some(set) {
-                        // Two items whose tags are equal are both kept.
-                        index.insert(tag.low(), instance, |_| false);
+                        waiting.push((tag.low(), instance));
+                    }
+                    if waiting.len() == LANES {
+                        insert_all(index, &mut waiting);
                     }
                 }
+                insert_all(index, &mut waiting);
             });
     }
 
@@ -150,7 +167,6 @@ impl Own {
     /// [`Own::find`] for at most [`LANES`] tags.
     fn find_some(&self, set: &Index, tags: &[u8], mut found: impl FnMut(usize, usize)) {
         let (mut blocks, mut hashes) = ([Block::ZERO; LANES], [0; LANES]);
-        let mut slots = [0; LANES];
         let n = tags.len() / self.tag_bytes;
         let lanes = blocks.iter_mut().zip(&mut hashes);
         for ((block, hash), tag) in lanes.zip(tags.chunks_exact(self.tag_bytes)) {
@@ -159,13 +175,42 @@ impl Own {
             *block = Block::from_bytes(bytes);
             *hash = block.low();
         }
-        set.prepare(&hashes[..n], &mut slots);
-        for (place, &block) in blocks[..n].iter().enumerate() {
-            let equal = |instance: usize| self.tags[instance] == block;
-            if let Some(instance) = set.find(hashes[place], slots[place], equal) {
+        set.load(&hashes[..n]);
+        let (mut candidates, mut count) = ([(0, 0); LANES], 0);
+        for (place, &hash) in hashes[..n].iter().enumerate() {
+            if let Some(instance) = set.candidate(hash) {
+                candidates[count] = (place, instance);
+                count += 1;
+            }
+        }
+        let candidates = &candidates[..count];
+        let mut own = [Block::ZERO; LANES];
+        for (own, &(_, instance)) in own.iter_mut().zip(candidates) {
+            *own = self.tags[instance];
+        }
+        for (&(place, instance), own) in candidates.iter().zip(own) {
+            let block = blocks[place];
+            let instance = match own == block {
+                true => Some(instance),
+                // Another one with a similar hash may be meant.
+                false => set.find(hashes[place], |other| self.tags[other] == block),
+            };
+            if let Some(instance) = instance {
                 found(place, instance);
             }
         }
+    }
+}
+
+/// Inserts instances by the first bits of their tags. Two whose tags are equal are both kept.
+fn insert_all(index: &mut Index, waiting: &mut Vec<(u64, usize)>) {
+    let mut hashes = [0; LANES];
+    for (hash, (first_bits, _)) in hashes.iter_mut().zip(&*waiting) {
+        *hash = *first_bits;
+    }
+    index.load(&hashes[..waiting.len()]);
+    for (hash, instance) in waiting.drain(..) {
+        index.insert(hash, instance, |_| false);
     }
 }
 
