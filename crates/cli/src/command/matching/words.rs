@@ -158,9 +158,10 @@ pub(super) fn summary(
     report: &Report,
 ) -> String {
     let parameters = &outcome.parameters;
-    let (ours, peers) = match arguments.role {
-        Role::Sender => (parameters.sender_items, parameters.receiver_items),
-        Role::Receiver => (parameters.receiver_items, parameters.sender_items),
+    let ours = records.keys().len();
+    let peers = match arguments.role {
+        Role::Sender => parameters.receiver_items,
+        Role::Receiver => parameters.sender_items,
     };
     let result = match (&outcome.common, &arguments.out) {
         (Some(common), Some(out)) => {
@@ -172,7 +173,6 @@ pub(super) fn summary(
         }
         _ => format!("{ours} keys were matched against the peer's"),
     };
-    debug_assert_eq!(ours, records.keys().len() as u64);
     let chance = match outcome.common {
         Some(_) => format!(
             ", each of them right but for a chance of 2^{:.0} in all",
