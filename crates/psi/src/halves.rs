@@ -82,6 +82,26 @@ impl Protocol {
     }
 }
 
+/// Step 1: what follows from the sizes and the seed, and the blocks of this party's items.
+fn settle(
+    agreement: &Agreement,
+    settings: Settings,
+    items: &(impl Items + ?Sized),
+    watch: &mut dyn Watch,
+) -> (Parameters, Code, Buffer<Block>) {
+    let parameters = Parameters::new(
+        settings.variant,
+        agreement.sender_items,
+        agreement.receiver_items,
+    );
+    let code = Code::new(&agreement.code(), parameters.width);
+    watch.begin(Phase::Hash, items.len() as u64);
+    let digests = digests(&agreement.salt(), items, &mut |steps| {
+        watch.done(steps as u64);
+    });
+    (parameters, code, digests)
+}
+
 /// The sender of set intersection and keyword search, after the offline phase.
 ///
 /// A call that fails drops it, and with it all its secrets.
@@ -132,15 +152,7 @@ impl Sender {
         watch.begin(Phase::Agree, 0);
         let terms = settings.terms(protocol);
         let agreement = Agreement::reach(&self.committed, terms, items.len(), note, channel)?;
-        let parameters = Parameters::new(
-            settings.variant,
-            agreement.sender_items,
-            agreement.receiver_items,
-        );
-        watch.begin(Phase::Hash, items.len() as u64);
-        let mut done = |steps: usize| watch.done(steps as u64);
-        let digests = digests(&agreement.salt(), items, &mut done);
-        let code = Code::new(&agreement.code(), parameters.width);
+        let (parameters, code, digests) = settle(&agreement, settings, items, watch); // step 1
         watch.begin(Phase::Encode, items.len() as u64);
         let (distinct, mut offer) = rayon::join(
             || check_distinct(&digests),
@@ -312,15 +324,7 @@ impl Receiver {
         watch.begin(Phase::Agree, 0);
         let terms = settings.terms(protocol);
         let agreement = Agreement::reach(&self.committed, terms, items.len(), 0, channel)?;
-        let parameters = Parameters::new(
-            settings.variant,
-            agreement.sender_items,
-            agreement.receiver_items,
-        );
-        watch.begin(Phase::Hash, items.len() as u64);
-        let mut done = |steps: usize| watch.done(steps as u64);
-        let digests = digests(&agreement.salt(), items, &mut done);
-        let code = Code::new(&agreement.code(), parameters.width);
+        let (parameters, code, digests) = settle(&agreement, settings, items, watch); // step 1
         watch.begin(Phase::Place, 0);
         let (distinct, placement) = rayon::join(
             || check_distinct(&digests),

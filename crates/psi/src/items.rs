@@ -64,16 +64,12 @@ pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
     Block::new(u128::from_le_bytes(*block) & !INDEX_BITS)
 }
 
-/// The input of the OPRF for the block of an item: with hash index `z`, 1 to 3, in the bins, and 0 in the stash.
+/// The input of the OPRF for the block of an item, for one of the sets of outputs: the hash index `z`, 1 to 3, goes with the
+/// bins, and 0 with the places of the stash.
 #[inline]
-pub(crate) fn input(digest: Block, z: usize) -> Block {
-    debug_assert!(z as u128 <= INDEX_BITS, "a hash index has two bits");
+pub(crate) fn input(digest: Block, set: usize) -> Block {
+    let z = if set < FUNCTIONS { set + 1 } else { 0 };
     digest | Block::new(z as u128)
-}
-
-/// The hash index that goes with a set of outputs: 1 to 3 for the bins, 0 for the places of the stash.
-pub(crate) const fn hash_index(set: usize) -> usize {
-    if set < FUNCTIONS { set + 1 } else { 0 }
 }
 
 /// The blocks of all items, in their order.
@@ -144,7 +140,9 @@ mod tests {
         let mut expected = u128::from_le_bytes(expected);
         expected -= expected % 4;
         assert_eq!(digest(&salt, &item), Block::new(expected));
-        assert_eq!(input(Block::new(expected), 3), Block::new(expected + 3));
+        for (set, z) in [(0, 1), (1, 2), (2, 3), (3, 0), (14, 0)] {
+            assert_eq!(input(Block::new(expected), set), Block::new(expected + z));
+        }
     }
 
     #[test]

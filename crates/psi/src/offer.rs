@@ -18,7 +18,7 @@ use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
 use crate::code::Code;
-use crate::items::{hash_index, input};
+use crate::items::input;
 use crate::oprf;
 use crate::params::Parameters;
 
@@ -72,19 +72,18 @@ impl Offer {
     ) -> Result<()> {
         // All places of the stash have the same hash index.
         let wanted = parameters.sets().min(FUNCTIONS + 1);
-        for i in 0..wanted {
-            let z = hash_index(i);
+        for set in 0..wanted {
             let mut shifted = Buffer::zeroed(self.digests.len());
             let mut inputs = Zeroizing::new(vec![Block::ZERO; REPORT.min(self.digests.len())]);
             let pieces = self.digests.chunks(REPORT).zip(shifted.chunks_mut(REPORT));
             for (piece, (digests, shifted)) in pieces.enumerate() {
                 let inputs = &mut inputs[..digests.len()];
                 for (out, &digest) in inputs.iter_mut().zip(digests) {
-                    *out = input(digest, z);
+                    *out = input(digest, set);
                 }
                 sender.shift(code, inputs, shifted)?;
                 let items = piece * REPORT + digests.len();
-                done((i * self.digests.len() + items) / wanted);
+                done((set * self.digests.len() + items) / wanted);
             }
             self.shifted.push(shifted);
         }
@@ -106,9 +105,8 @@ impl Offer {
         (code, keys): (&Code, &oprf::Keys),
         parameters: &Parameters,
     ) -> Outputs {
-        let z = hash_index(set);
         let digests = self.digests[places.clone()].iter();
-        let inputs: Vec<_> = digests.map(|&digest| input(digest, z)).collect();
+        let inputs: Vec<_> = digests.map(|&digest| input(digest, set)).collect();
         let shifted = &self.shifted[set.min(FUNCTIONS)][places];
         let mut values = Zeroizing::new(shifted.to_vec());
         values

@@ -8,7 +8,7 @@ use volery_primitives::pages::Buffer;
 use crate::agree::Agreement;
 use crate::error::{Error, Result};
 use crate::index::{Index, LANES};
-use crate::items::{hash_index, input};
+use crate::items::input;
 use crate::params::Parameters;
 
 /// Tables that are tried, each with new hash functions.
@@ -91,7 +91,7 @@ impl Placement {
                     }
                     for ((out, found), digest) in out.iter_mut().zip(found).zip(gathered) {
                         *out = match found {
-                            Some((_, set)) => input(digest, hash_index(set)),
+                            Some((_, set)) => input(digest, set),
                             None => Block::ZERO,
                         };
                     }

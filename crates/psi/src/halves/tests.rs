@@ -13,7 +13,7 @@ use volery_primitives::cuckoo::FUNCTIONS;
 use super::*;
 use crate::error::Error;
 use crate::intersect::{Received, Sent};
-use crate::items::{hash_index, input};
+use crate::items::input;
 
 pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 
@@ -226,7 +226,7 @@ fn the_first_table_that_holds_all_is_taken() {
                 continue;
             };
             assert!(!std::mem::replace(&mut placed[item], true));
-            assert_eq!(block, input(digests[item], hash_index(set)));
+            assert_eq!(block, input(digests[item], set));
             if instance < parameters.bins {
                 assert_eq!(hasher.bins(digests[item])[set], instance as u32);
             } else {

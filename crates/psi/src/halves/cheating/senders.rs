@@ -129,6 +129,59 @@ fn two_outputs_for_one_item() {
     }
 }
 
+/// A receiver that has found something no honest sender sends ends as ever before it says so: to break off would tell
+/// the sender that it has the item in question.
+#[test]
+fn a_suspicion_is_kept_to_the_end() {
+    for settings in [ONE, BOTH, PAPER] {
+        for twice in [false, true] {
+            let (sender, receiver) = dealt(1);
+            let (ended, received) = meet(
+                |channel| -> Result<bool> {
+                    let mut half = sender.begin(
+                        &ours(),
+                        0,
+                        (Protocol::Intersection, settings),
+                        &mut (),
+                        channel,
+                    )?;
+                    let tag = half.parameters.tag;
+                    half.answer(&mut (), |offer, _, sets, _| {
+                        let common = (0..N).find(|&place| offer.item(place) == 11).unwrap();
+                        for set in sets {
+                            let mut outputs = set.values.clone();
+                            if twice {
+                                outputs[(common + 1) % N] = outputs[common];
+                            }
+                            let mut message = vec![0; N * tag];
+                            write_cut(&outputs, tag, &mut message);
+                            channel.send(&message)?;
+                        }
+                        Ok(())
+                    })?;
+                    channel.send(&half.agreement.end(Role::Sender, &half.parameters))?;
+                    if settings.both {
+                        channel.recv(&mut [0; 2])?;
+                    }
+                    let mut end = [0; 16];
+                    channel.recv(&mut end)?;
+                    Ok(end == half.agreement.end(Role::Receiver, &half.parameters))
+                },
+                |channel| receiver.intersect(&theirs(), settings, &mut (), channel),
+            );
+            assert!(ended.unwrap(), "the sender saw another end");
+            assert_eq!(received.is_err(), twice);
+        }
+    }
+    let (sender, receiver) = dealt(1);
+    let (ended, found) = meet(
+        |channel| answer(sender, 3, 4, channel),
+        |channel| receiver.search(&theirs(), ONE, &mut (), channel),
+    );
+    ended.unwrap();
+    assert_caught(found, LONG_VALUE);
+}
+
 /// Outputs of other items than its own, at random: the receiver finds nothing, and nothing breaks.
 #[test]
 fn outputs_that_are_noise() {
