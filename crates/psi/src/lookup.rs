@@ -267,3 +267,54 @@ fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> Opti
     let (length, value) = ciphertext.split_first_chunk()?;
     value.get(..usize::from(u16::from_le_bytes(*length)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(number: u128) -> Block {
+        Block::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
+    }
+
+    /// `G` as the module documentation has it, around the number of blocks that are computed at a time.
+    #[test]
+    fn tags_and_masks_at_points_of_their_own() {
+        let base = block(99);
+        for n in [0, 1, 2, 255, 256, 257, 1009] {
+            let inputs: Vec<_> = (0..n).map(|i| block(3 * i)).collect();
+            let outputs: Vec<_> = (0..n).map(|i| block(3 * i + 1)).collect();
+            let keys: Vec<_> = (0..n).map(|i| block(3 * i + 2)).collect();
+            let (mut tags, mut masks) = (outputs.clone(), keys.clone());
+            split(base, &inputs, &mut tags, &mut masks);
+            for (i, &output) in outputs.iter().enumerate() {
+                let aes = Aes128::new(output);
+                let point = base ^ inputs[i];
+                assert_eq!(tags[i], aes.encrypt(point) ^ point);
+                assert_eq!(masks[i], aes.encrypt(!point) ^ !point ^ keys[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_encrypted_for_its_place() {
+        let (key, base) = (block(1), block(2));
+        for length in [0, 1, 13, 14, 15, 1000, MAX_VALUE] {
+            let value = vec![7; length];
+            let mut out = vec![9; LENGTH + MAX_VALUE];
+            encrypt(key, base, 5, &value, &mut out);
+            // The first block by hand: the length, then the value.
+            let counter = Block::new(u128::from(base).wrapping_add(5 << 64));
+            let mut first = Aes128::new(key).encrypt(counter).to_bytes();
+            first[0] ^= length as u8;
+            first[1] ^= (length >> 8) as u8;
+            first[2..]
+                .iter_mut()
+                .take(length)
+                .for_each(|byte| *byte ^= 7);
+            assert_eq!(out[..16], first);
+            let mut elsewhere = out.clone();
+            assert_eq!(decrypt(key, base, 5, &mut out), Some(&value[..]));
+            assert_ne!(decrypt(key, base, 6, &mut elsewhere), Some(&value[..]));
+        }
+    }
+}

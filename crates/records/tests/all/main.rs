@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod bad_text;
+mod damaged;
 mod parquet;
 mod properties;
 mod text;
