@@ -4,6 +4,7 @@ mod bench;
 mod choices;
 mod cot;
 mod demo;
+mod endpoint;
 mod ferret;
 mod files;
 mod kkrt;

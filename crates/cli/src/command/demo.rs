@@ -248,7 +248,7 @@ mod tests {
             threads: Some(1),
             timeout: 60,
             quiet: true,
-            verbose: false,
+            verbose: 0,
         }
     }
 

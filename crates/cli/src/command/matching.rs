@@ -11,7 +11,8 @@ use std::time::Instant;
 use volery_psi::{Settings, Variant};
 use volery_records::{Duplicates, EmptyKeys, Encoding, Records};
 
-use super::options::{Common, EndpointArguments};
+use super::endpoint::EndpointArguments;
+use super::options::Common;
 use crate::exit::Failure;
 use crate::report::peak_memory;
 use output::Place;

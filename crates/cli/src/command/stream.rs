@@ -10,7 +10,8 @@ use volery_pcg::Plan;
 
 use super::choices::{Choices, Parameters, security_words};
 use super::files::{Array, Columns, file_name, write_beside};
-use super::options::{Common, EndpointArguments, Voice, parse_count};
+use super::endpoint::EndpointArguments;
+use super::options::{Common, Voice, parse_count};
 use crate::ends::{Correlation, End, Role};
 use crate::exit::Failure;
 use crate::link::Link;

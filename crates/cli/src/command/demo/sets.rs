@@ -62,7 +62,7 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     // Two bars at once would write over each other, and a tenth of a second needs none.
     let quiet = Common {
         quiet: true,
-        verbose: false,
+        verbose: 0,
         ..common.clone()
     };
     let settings = Settings::default();

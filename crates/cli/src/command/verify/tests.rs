@@ -19,7 +19,7 @@ fn arguments(place: &Path) -> Arguments {
             threads: None,
             timeout: 1,
             quiet: true,
-            verbose: false,
+            verbose: 0,
         },
     };
     fs::create_dir(&arguments.sender).unwrap();
