@@ -20,7 +20,9 @@ mod table;
 mod verify;
 mod vole;
 
+use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -76,6 +78,23 @@ pub fn main() -> ExitCode {
         Err(_) => Failure::new(Status::Other, "a defect in volery, described above")
             .hint("please report it with the command that led to it")
             .tell(),
+    }
+}
+
+/// What `volery verify SENDER RECEIVER --ring RING --quiet` finds: nothing, or the line that it would end with. No ring
+/// where the folders hold correlated OT. For fuzzing.
+#[doc(hidden)]
+pub fn verify_folders(sender: &Path, receiver: &Path, ring: Option<&str>) -> Result<(), String> {
+    let fixed = ["volery", "verify", "--quiet"].map(OsStr::new);
+    let ring = ring.into_iter().flat_map(|ring| ["--ring", ring]);
+    let folders = [sender, receiver].map(Path::as_os_str);
+    let words = fixed.into_iter().chain(ring.map(OsStr::new)).chain(folders);
+    match Arguments::try_parse_from(words).map(|arguments| arguments.verb) {
+        Ok(Verb::Verify(arguments)) => {
+            verify::run(&arguments).map_err(|failure| failure.to_string())
+        }
+        Ok(_) => Err("not a verification".to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -45,7 +45,7 @@ pub mod command;
 mod ends;
 mod exit;
 mod link;
-mod npy;
+pub mod npy;
 mod output;
 mod party;
 mod report;

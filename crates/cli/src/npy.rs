@@ -9,10 +9,13 @@
 //! | a bit (`f2`) | `|u1`, 0 or 1 | `(n,)` |
 //! | 8 bytes an element (`fp61`, `z64`) | `<u8` | `(n,)` |
 //! | 16 bytes an element (`gf128`) | `<u8` | `(n, 2)`, low word first |
+//!
+//! A reader takes any bytes: what is not such an array is an error that says why, before any memory is taken for it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
+use std::path::Path;
 
 use npyz::{DType, NpyHeader, Order, WriteOptions, WriterBuilder as _};
 use volery_field::{NotCanonical, Ring};
@@ -22,7 +25,7 @@ const HEADER_LIMIT: usize = 4096;
 
 /// How the elements of an array stand in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// A byte that is 0 or 1.
     Bit,
     /// A 64-bit word.
@@ -33,7 +36,10 @@ pub(crate) enum Form {
 
 impl Form {
     /// That of the elements of `R`.
-    pub(crate) const fn of<R: Ring>() -> Self {
+    ///
+    /// # Panics
+    /// If `R` is none of the rings above.
+    pub const fn of<R: Ring>() -> Self {
         match (R::BITS, R::BYTES) {
             (1, _) => Self::Bit,
             (_, 8) => Self::Word,
@@ -43,7 +49,7 @@ impl Form {
     }
 
     /// Bytes of an element.
-    pub(crate) const fn bytes(self) -> usize {
+    pub const fn bytes(self) -> usize {
         match self {
             Self::Bit => 1,
             Self::Word => 8,
@@ -52,7 +58,7 @@ impl Form {
     }
 
     /// NumPy's name for the type of the numbers.
-    pub(crate) const fn dtype(self) -> &'static str {
+    pub const fn dtype(self) -> &'static str {
         match self {
             Self::Bit => "uint8",
             Self::Word | Self::Pair => "uint64",
@@ -60,7 +66,7 @@ impl Form {
     }
 
     /// The shape of `n` elements.
-    pub(crate) fn shape(self, n: u64) -> Vec<u64> {
+    pub fn shape(self, n: u64) -> Vec<u64> {
         match self {
             Self::Bit | Self::Word => vec![n],
             Self::Pair => vec![n, 2],
@@ -100,8 +106,8 @@ fn decode<R: Ring>(bytes: &[u8], elements: &mut [R]) -> Result<(), NotCanonical>
     }
 }
 
-/// Writes one array whose length is known beforehand.
-pub(crate) struct Writer<R> {
+/// Writes one array of elements of `R`, whose length is known beforehand, to a file.
+pub struct Writer<R> {
     file: File,
     left: u64,
     encoded: Vec<u8>,
@@ -110,7 +116,10 @@ pub(crate) struct Writer<R> {
 
 impl<R: Ring> Writer<R> {
     /// Starts an array of `n` elements: writes the header.
-    pub(crate) fn new(file: File, n: u64) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn new(file: File, n: u64) -> io::Result<Self> {
         let file = WriteOptions::new_header_only()
             .dtype(Form::of::<R>().type_in_header())
             .shape(&Form::of::<R>().shape(n))
@@ -126,9 +135,12 @@ impl<R: Ring> Writer<R> {
 
     /// Writes the next elements.
     ///
+    /// # Errors
+    /// Those of the file.
+    ///
     /// # Panics
     /// If that is more than the header announced.
-    pub(crate) fn write(&mut self, elements: &[R]) -> io::Result<()> {
+    pub fn write(&mut self, elements: &[R]) -> io::Result<()> {
         let count = elements.len() as u64;
         assert!(count <= self.left, "more elements than announced");
         self.left -= count;
@@ -139,9 +151,12 @@ impl<R: Ring> Writer<R> {
 
     /// Ends the array and waits until it is on the disk.
     ///
+    /// # Errors
+    /// Those of the file.
+    ///
     /// # Panics
     /// If fewer elements were written than the header announced.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
         assert_eq!(self.left, 0, "fewer elements than announced");
         self.file.sync_all()
     }
@@ -155,11 +170,11 @@ impl<R> Drop for Writer<R> {
 
 /// What the header of a file says, checked to be one of the forms, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub struct Header {
     /// Elements of the array.
-    pub(crate) n: u64,
+    pub n: u64,
     /// How they stand in the file.
-    pub(crate) form: Form,
+    pub form: Form,
 }
 
 impl std::fmt::Display for Header {
@@ -173,42 +188,55 @@ impl std::fmt::Display for Header {
 }
 
 /// Reads one array from its start to its end.
-pub(crate) struct Reader {
-    file: File,
+///
+/// Memory is as much as the slices that are asked for, whatever the header says.
+pub struct Reader<S = File> {
+    stream: S,
     header: Header,
     left: u64,
     encoded: Vec<u8>,
 }
 
 impl Reader {
-    /// Reads and checks the header, and that the file is exactly as long as it says.
+    /// Opens a file; else as [`new`](Self::new).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and if the file cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Self::new(file, length)
+    }
+}
+
+impl<S: Read> Reader<S> {
+    /// Reads and checks the header of `stream`, and that the `length` bytes of it are exactly what the header makes them.
     ///
     /// # Errors
     /// `InvalidData` with what is wrong for anything that is not a little-endian `uint64` array of shape `(n,)` or
     /// `(n, 2)`, or a `uint8` array of shape `(n,)`.
-    pub(crate) fn new(mut file: File) -> io::Result<Self> {
-        let (header, bytes_of_header) = read_header(&mut file)?;
+    pub fn new(mut stream: S, length: u64) -> io::Result<Self> {
+        let (header, bytes_of_header) = read_header(&mut stream)?;
         let expected = header
             .n
             .checked_mul(header.form.bytes() as u64)
             .and_then(|bytes| bytes.checked_add(bytes_of_header))
             .ok_or_else(|| invalid("its shape is past any file"))?;
-        let actual = file.metadata()?.len();
-        if actual != expected {
+        if length != expected {
             return Err(invalid(format_args!(
-                "it has {actual} bytes where its header makes it {expected}"
+                "it has {length} bytes where its header makes it {expected}"
             )));
         }
         Ok(Self {
             left: header.n,
-            file,
+            stream,
             header,
             encoded: Vec::new(),
         })
     }
 
     /// What the header says.
-    pub(crate) fn header(&self) -> &Header {
+    pub fn header(&self) -> &Header {
         &self.header
     }
 
@@ -219,13 +247,13 @@ impl Reader {
     ///
     /// # Panics
     /// If fewer are left, or the elements of `R` do not have the file's form.
-    pub(crate) fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
+    pub fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
         let form = Form::of::<R>();
         assert_eq!(form, self.header.form, "the ring is not the file's");
         let count = elements.len() as u64;
         assert!(count <= self.left, "fewer elements are left");
         self.encoded.resize(elements.len() * form.bytes(), 0);
-        self.file.read_exact(&mut self.encoded)?;
+        self.stream.read_exact(&mut self.encoded)?;
         if decode(&self.encoded, elements).is_err() {
             let first = self.header.n - self.left;
             let at = self
@@ -248,16 +276,17 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl<S> Drop for Reader<S> {
     fn drop(&mut self) {
         zeroize::Zeroize::zeroize(&mut self.encoded);
     }
 }
 
 /// Parses a header; gives it with its length in bytes.
-fn read_header(file: &mut File) -> io::Result<(Header, u64)> {
+fn read_header(stream: &mut impl Read) -> io::Result<(Header, u64)> {
     let mut bytes = vec![0; 10];
-    file.read_exact(&mut bytes)
+    stream
+        .read_exact(&mut bytes)
         .map_err(|_| invalid("it is too short for an .npy file"))?;
     if &bytes[..6] != b"\x93NUMPY" {
         return Err(invalid("it is not an .npy file"));
@@ -270,7 +299,8 @@ fn read_header(file: &mut File) -> io::Result<(Header, u64)> {
         return Err(invalid("its header is too long"));
     }
     bytes.resize(10 + length, 0);
-    file.read_exact(&mut bytes[10..])
+    stream
+        .read_exact(&mut bytes[10..])
         .map_err(|_| invalid("it ends inside its header"))?;
     let total = bytes.len() as u64;
     // The parser multiplies the shape out: with this few digits in the whole header the product fits in 64 bits.
@@ -335,11 +365,16 @@ mod tests {
         file
     }
 
+    fn reader(file: File) -> io::Result<Reader> {
+        let length = file.metadata()?.len();
+        Reader::new(file, length)
+    }
+
     fn there_and_back<R: Ring + std::fmt::Debug>() {
         for n in [0, 1, 2, 127, 128, 1009] {
             let mut elements = vec![R::ZERO; n];
             R::random_slice(&mut Prg::new(Block::from_words(n as u64, 7)), &mut elements);
-            let mut reader = Reader::new(written(&elements, 100)).unwrap();
+            let mut reader = reader(written(&elements, 100)).unwrap();
             assert_eq!(reader.header().n, n as u64);
             let mut back = vec![R::ZERO; n];
             for part in back.chunks_mut(33) {
@@ -372,7 +407,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
         file.seek(SeekFrom::Start(0)).unwrap();
-        let mut reader = Reader::new(file).unwrap();
+        let mut reader = reader(file).unwrap();
         assert_eq!(reader.header().form, Form::Bit);
         let error = reader.read(&mut [F2::ZERO; 10]).unwrap_err();
         assert!(
@@ -402,7 +437,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         file.seek(SeekFrom::Start(0)).unwrap();
-        Reader::new(file).err().unwrap().to_string()
+        reader(file).err().unwrap().to_string()
     }
 
     #[test]
@@ -431,7 +466,7 @@ mod tests {
     fn a_value_out_of_range_is_named() {
         let mut elements = vec![Z64::ZERO; 11];
         elements[7] = -Z64::ONE; // 2^64 - 1 is no residue modulo 2^61 - 1
-        let mut reader = Reader::new(written(&elements, 4)).unwrap();
+        let mut reader = reader(written(&elements, 4)).unwrap();
         let mut out = vec![Fp61::ZERO; 5];
         reader.read(&mut out).unwrap();
         let error = reader.read(&mut out).unwrap_err();

@@ -1,6 +1,5 @@
 //! `volery cot`: one party's half of n correlated OTs `w = v + u*delta`, as files.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use volery_field::{Gf128, Ring as _};
@@ -41,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Reads the one value of a file; messages do not repeat it.
 pub(super) fn read_delta(path: &Path) -> Result<Zeroizing<Gf128>, Failure> {
     let failed = |error| Failure::file(path, error);
-    let mut file = File::open(path).and_then(Reader::new).map_err(failed)?;
+    let mut file = Reader::open(path).map_err(failed)?;
     let header = file.header();
     if header.form != Form::Pair || header.n != 1 {
         let what = format_args!("holds {header}, where a delta is uint64 of shape (1, 2)");

@@ -1,6 +1,5 @@
 //! `volery verify`: are two output folders correlated as they claim?
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -277,9 +276,7 @@ struct Array {
 impl Array {
     fn open(folder: &Folder<'_>, letter: &str) -> Result<Self, Failure> {
         let path = folder.path.join(file_name(letter));
-        let reader = File::open(&path)
-            .and_then(Reader::new)
-            .map_err(|error| Failure::file(&path, error))?;
+        let reader = Reader::open(&path).map_err(|error| Failure::file(&path, error))?;
         Ok(Self { path, reader })
     }
 

@@ -1,6 +1,6 @@
 //! Folders made by hand, and what is found wrong in them.
 
-use std::fs;
+use std::fs::{self, File};
 
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_primitives::{Block, prg::Prg};
