@@ -21,6 +21,7 @@ const BUFFER: usize = 64 << 10;
 /// longer agree on where in the stream they are.
 pub struct Channel {
     transport: Box<dyn Transport>,
+    description: String,
     timeout: Option<Duration>,
     outgoing: Vec<u8>,
     incoming: Incoming,
@@ -118,6 +119,7 @@ impl Channel {
     pub fn with_timeout(transport: impl Transport + 'static, timeout: Option<Duration>) -> Self {
         Self {
             transport: Box::new(transport),
+            description: String::new(),
             timeout,
             outgoing: Vec::with_capacity(BUFFER),
             incoming: Incoming {
@@ -137,6 +139,20 @@ impl Channel {
     pub fn memory_pair() -> (Self, Self) {
         let (left, right) = memory::pair();
         (Self::new(left), Self::new(right))
+    }
+
+    /// The channel with a text that [`description`](Self::description) gives.
+    #[must_use]
+    pub fn described(mut self, description: String) -> Self {
+        self.description = description;
+        self
+    }
+
+    /// What kind of connection this is, in words for reports: protocol version, cipher suite and key exchange for TLS. Empty
+    /// unless whoever made the channel said so.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
     }
 
     /// Sets the longest time a call may wait without a byte moving; `None` is for ever.

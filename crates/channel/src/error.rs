@@ -44,12 +44,25 @@ pub enum Error {
         theirs: String,
     },
 
-    /// The address is not on the loopback interface, and a channel that authenticates and encrypts does not exist yet.
+    /// The address is not on the loopback interface, and the connection would be neither authenticated nor encrypted:
+    /// `tls` makes one that is.
     #[error(
-        "{0} is not a loopback address: this version has no authenticated and encrypted channel yet, so it only \
-         talks within one machine (use 127.0.0.1 or ::1, for instance through an SSH tunnel)"
+        "{0} is not a loopback address: off the machine both parties must be authenticated, each with an identity and the \
+         fingerprint of the other's"
     )]
     NotLoopback(SocketAddr),
+
+    /// This party's own identity cannot be used. Holds why.
+    #[error("this identity cannot be used: {0}")]
+    Identity(String),
+
+    /// The other side is not the one whose fingerprint is pinned, or its identity is not valid. Holds why.
+    #[error("the other side is not authenticated: {0}")]
+    Unauthenticated(String),
+
+    /// The other side does not accept this party's identity. Holds why, as far as it says.
+    #[error("the other side does not accept this identity: {0}")]
+    Refused(String),
 
     /// An earlier call on this channel, or on this object of a protocol, failed: the two parties no longer agree on where they
     /// are, and what the object held has been given up.
@@ -63,6 +76,11 @@ impl Error {
     /// Sorts an error of the operating system; `doing` and `timeout` describe a timeout.
     pub(crate) fn from_io(error: io::Error, doing: &str, timeout: Option<Duration>) -> Self {
         use io::ErrorKind as Kind;
+        // What a transport of this crate has sorted already.
+        let error = match error.downcast::<Self>() {
+            Ok(sorted) => return sorted,
+            Err(error) => error,
+        };
         match error.kind() {
             Kind::UnexpectedEof
             | Kind::BrokenPipe

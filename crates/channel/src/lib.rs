@@ -1,7 +1,7 @@
 //! The channel between the two parties of a protocol.
 //!
 //! A [`Channel`] is a raw byte stream in both directions over any [`Transport`]: memory, TCP on the loopback
-//! interface, or the caller's own. Protocols take `&mut Channel` in each call and never own it; they are blocking and
+//! interface, TLS anywhere, or the caller's own. Protocols take `&mut Channel` in each call and never own it; they are blocking and
 //! read like the figure in the paper.
 //!
 //! * **Lengths come from local state.** After the handshake nothing on the wire says how long a message is.
@@ -86,6 +86,8 @@ mod pipe;
 pub mod shaped;
 pub mod tamper;
 pub mod tcp;
+#[cfg(feature = "tls")]
+pub mod tls;
 mod transport;
 
 pub use channel::{Channel, Stats, TranscriptHashes};

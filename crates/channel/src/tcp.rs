@@ -1,7 +1,10 @@
 //! TCP between two processes of one machine.
 //!
 //! Only loopback addresses are accepted: the bytes are neither encrypted nor authenticated, which the protocols above
-//! assume of their channel. Everything else is refused with [`Error::NotLoopback`].
+//! assume of their channel. Everything else is refused with [`Error::NotLoopback`]; [`tls`](crate::tls) goes there.
+//!
+//! Connections are kept alive: a peer whose machine is gone is noticed, and routers between the two do not forget a
+//! connection on which nothing moves while a party computes.
 //!
 //! A write never waits for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
 //! hands to the operating system what that takes at once; a writer thread sends the rest. Short messages so go out
@@ -15,10 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use socket2::{Socket, TcpKeepalive};
 
 use crate::pipe::{Pipe, deadline_after, is_timeout};
 use crate::{Channel, Error, Result, Transport};
+
+/// How long nothing moves before the systems ask each other whether they are still there.
+const QUIET: Duration = Duration::from_secs(30);
 
 /// Waits for one peer on `address` and gives the channel to it.
 ///
@@ -54,7 +60,17 @@ impl Listener {
     /// # Errors
     /// As [`listen`], except for the time.
     pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
-        let listener = TcpListener::bind(&*loopback_only(address)?).map_err(Error::Io)?;
+        Self::bind_to(&loopback_only(resolve(address)?)?)
+    }
+
+    /// Listens on any address, for connections that are then authenticated.
+    #[cfg(feature = "tls")]
+    pub(crate) fn bind_anywhere(address: impl ToSocketAddrs) -> Result<Self> {
+        Self::bind_to(&resolve(address)?)
+    }
+
+    fn bind_to(addresses: &[SocketAddr]) -> Result<Self> {
+        let listener = TcpListener::bind(addresses).map_err(Error::Io)?;
         // `accept` has no timeout that works everywhere, so it asks again and again.
         listener.set_nonblocking(true).map_err(Error::Io)?;
         Ok(Self(listener))
@@ -76,23 +92,37 @@ impl Listener {
         let start = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
-            match self.0.accept() {
-                Ok((stream, _)) => return Stream::new(stream, timeout).map_err(Error::Io),
-                Err(error) if is_passing(error.kind()) => {}
-                Err(error) => return Err(Error::Io(error)),
+            if let Some((stream, _)) = self.poll(timeout)? {
+                return Ok(stream);
             }
             let Some(left) = timeout.checked_sub(start.elapsed()) else {
-                let address = self
-                    .0
-                    .local_addr()
-                    .map_or_else(|_| "the address".to_owned(), |at| at.to_string());
                 return Err(Error::TimedOut(format!(
-                    "no peer connected to {address} within {timeout:?}"
+                    "no peer connected to {} within {timeout:?}",
+                    self.address()
                 )));
             };
             thread::sleep(pause.min(left));
             pause = (pause * 2).min(Duration::from_millis(10));
         }
+    }
+
+    /// A connection that is there already, and where it came from; `patience` as in [`Stream::new`].
+    pub(crate) fn poll(&self, patience: Duration) -> Result<Option<(Stream, SocketAddr)>> {
+        match self.0.accept() {
+            Ok((stream, from)) => match Stream::new(stream, patience) {
+                Ok(stream) => Ok(Some((stream, from))),
+                Err(error) => Err(Error::Io(error)),
+            },
+            Err(error) if is_passing(error.kind()) => Ok(None),
+            Err(error) => Err(Error::Io(error)),
+        }
+    }
+
+    /// The address for messages.
+    pub(crate) fn address(&self) -> String {
+        self.0
+            .local_addr()
+            .map_or_else(|_| "the address".to_owned(), |at| at.to_string())
     }
 }
 
@@ -105,19 +135,26 @@ fn is_passing(kind: io::ErrorKind) -> bool {
     )
 }
 
-/// Resolves `address` and refuses it if any result leaves the machine.
-fn loopback_only(address: impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
+/// What `address` stands for: at least one address.
+fn resolve(address: impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
     let addresses: Vec<_> = address.to_socket_addrs().map_err(Error::Io)?.collect();
+    if addresses.is_empty() {
+        return Err(Error::Io(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the name stands for no address",
+        )));
+    }
+    Ok(addresses)
+}
+
+/// Refuses `addresses` if any of them leaves the machine.
+fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
     let is_outside = |address: &&SocketAddr| match address.ip() {
         IpAddr::V4(ip) => !ip.is_loopback(),
         IpAddr::V6(ip) => !ip.to_canonical().is_loopback(),
     };
     match addresses.iter().find(is_outside) {
         Some(outside) => Err(Error::NotLoopback(*outside)),
-        None if addresses.is_empty() => Err(Error::Io(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "the name stands for no address",
-        ))),
         None => Ok(addresses),
     }
 }
@@ -144,13 +181,22 @@ impl Stream {
     /// # Errors
     /// As [`connect`].
     pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
-        let addresses = loopback_only(address)?;
+        Self::connect_to(&loopback_only(resolve(address)?)?, timeout)
+    }
+
+    /// Connects to any address, for a connection that is then authenticated.
+    #[cfg(feature = "tls")]
+    pub(crate) fn connect_anywhere(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
+        Self::connect_to(&resolve(address)?, timeout)
+    }
+
+    fn connect_to(addresses: &[SocketAddr], timeout: Duration) -> Result<Self> {
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {
             let mut refused = None;
             let mut is_hopeless = true;
-            for address in &addresses {
+            for address in addresses {
                 let left = timeout
                     .saturating_sub(start.elapsed())
                     .max(Duration::from_millis(1));
@@ -185,6 +231,12 @@ impl Stream {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         let socket = Arc::new(Socket::from(stream));
+        socket.set_tcp_keepalive(
+            &TcpKeepalive::new()
+                .with_time(QUIET)
+                .with_interval(QUIET / 3)
+                .with_retries(3),
+        )?;
         let queue = Arc::new(Pipe::new());
         let writer = thread::Builder::new()
             .name("volery tcp writer".into())

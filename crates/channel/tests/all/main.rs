@@ -7,6 +7,8 @@ mod handshake;
 mod parties;
 mod shaped;
 mod tcp;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::time::Duration;
 

@@ -1,0 +1,215 @@
+//! Authenticated and encrypted connections: TLS 1.3, with the certificates of both parties pinned.
+//!
+//! Each party has an [`Identity`] and knows the [`Fingerprint`] of the other's; there is no authority, and nothing to turn a
+//! check off. The protocols above assume such a channel, so it is the only way off the loopback interface.
+//!
+//! ```text
+//! connecting party                              listening party
+//!   TLS 1.3 ClientHello (X25519MLKEM768)  ---->
+//!                                         <----  ServerHello .. its certificate, which must be the one pinned
+//!   its certificate, the same             ---->
+//!                                         <----  welcome (1 byte)
+//! ```
+//!
+//! * [`connect`] and [`listen`] give a [`Channel`] over TCP. A [`Listener`] goes on listening when somebody connects who is not
+//!   the peer.
+//! * [`initiate`] and [`respond`] secure any other [`Transport`].
+//! * Nothing of TLS is optional: no older version, no session resumption, no early data, no renegotiation of what is
+//!   checked. Certificates are checked by rustls; the pin replaces the authorities only.
+//! * The end of a connection is authenticated too: a connection that is cut gives
+//!   [`Error::Disconnected`], as one that the peer closed.
+//!
+//! What an eavesdropper sees: addresses, times, and how many bytes went which way when. Not the certificates.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::time::{Duration, SystemTime};
+//! use volery_channel::tls::{self, Identity};
+//!
+//! let year = SystemTime::now()..SystemTime::now() + Duration::from_secs(365 * 86_400);
+//! let left = Identity::generate("left", year.clone())?;
+//! let right = Identity::generate("right", year)?;
+//! // Each party tells the other its fingerprint, by a way that cannot be forged.
+//! let (left_print, right_print) = (left.fingerprint(), right.fingerprint());
+//!
+//! let patience = Duration::from_secs(10);
+//! let listener = tls::Listener::bind("127.0.0.1:0")?;
+//! let address = listener.local_addr()?;
+//! let connecting = std::thread::spawn(move || tls::connect(address, &right, left_print, patience));
+//! let mut here = listener.accept(&left, right_print, patience, |_| ())?;
+//! let mut there = connecting.join().expect("it does not panic")?;
+//!
+//! there.send(b"hello")?;
+//! there.flush()?;
+//! let mut word = [0; 5];
+//! here.recv(&mut word)?;
+//! assert_eq!(&word, b"hello");
+//! # Ok::<_, volery_channel::Error>(())
+//! ```
+
+mod certificate;
+mod fingerprint;
+mod identity;
+mod pin;
+mod session;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use fingerprint::{BadFingerprint, Fingerprint};
+pub use identity::Identity;
+pub use session::{Tls, initiate, respond};
+
+use crate::tcp::{self, Stream};
+use crate::{Channel, Error, Result};
+
+/// How long a stranger may take for the handshake before the listener gives up on it.
+const STRANGER: Duration = Duration::from_secs(10);
+
+/// Handshakes at the same time; more wait to be accepted.
+const STRANGERS: usize = 16;
+
+/// Connects to `peer`, which may start to listen later, and gives the channel to it.
+///
+/// `timeout` bounds the wait for the listener and then the handshake, and is then the channel's timeout
+/// ([`Channel::set_timeout`]).
+///
+/// # Errors
+/// Those of [`initiate`]; [`Error::TimedOut`] if nobody listens; [`Error::Io`] if the address is not usable.
+pub fn connect(
+    address: impl ToSocketAddrs,
+    identity: &Identity,
+    peer: Fingerprint,
+    timeout: Duration,
+) -> Result<Channel> {
+    identity.check(std::time::SystemTime::now())?;
+    let stream = Stream::connect_anywhere(address, timeout)?;
+    let tls = initiate(stream, identity, peer, timeout)?;
+    Ok(channel(tls, timeout))
+}
+
+/// Waits for `peer` on `address` and gives the channel to it. Whoever else connects is refused and forgotten; a
+/// [`Listener`] tells of them.
+///
+/// # Errors
+/// As [`Listener::bind`] and [`Listener::accept`].
+pub fn listen(
+    address: impl ToSocketAddrs,
+    identity: &Identity,
+    peer: Fingerprint,
+    timeout: Duration,
+) -> Result<Channel> {
+    Listener::bind(address)?.accept(identity, peer, timeout, |_| ())
+}
+
+fn channel(tls: Tls<Stream>, timeout: Duration) -> Channel {
+    let description = tls.describe().to_owned();
+    Channel::with_timeout(tls, Some(timeout)).described(description)
+}
+
+/// A listening socket on any address.
+#[derive(Debug)]
+pub struct Listener(tcp::Listener);
+
+/// Somebody who connected and was not accepted.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Where the connection came from.
+    pub address: SocketAddr,
+    /// Why it was refused; or, with [`Error::Refused`], why it refused this party.
+    pub error: Error,
+}
+
+impl Listener {
+    /// Listens on `address`; port 0 lets the system choose one.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the address is not usable.
+    pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
+        tcp::Listener::bind_anywhere(address).map(Self)
+    }
+
+    /// The address listened on.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn local_addr(&self) -> Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    /// Waits for `peer`, at most for `timeout`, which is then the channel's timeout ([`Channel::set_timeout`]). Whoever else
+    /// connects is refused, `refused` is told, and the wait goes on: a stranger can neither end it nor, by being slow, hold it
+    /// up.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if `identity` is not valid now; [`Error::TimedOut`] if the peer does not come;
+    /// [`Error::Io`] if the system gives no thread.
+    pub fn accept(
+        &self,
+        identity: &Identity,
+        peer: Fingerprint,
+        timeout: Duration,
+        mut refused: impl FnMut(Refusal),
+    ) -> Result<Channel> {
+        identity.check(std::time::SystemTime::now())?;
+        let start = Instant::now();
+        let (done, results) = mpsc::channel();
+        let mut waiting = 0;
+        let mut turned_away = 0;
+        let mut pause = Duration::from_micros(50);
+        loop {
+            while let Ok((address, result)) = results.try_recv() {
+                waiting -= 1;
+                match result {
+                    Ok(tls) => return Ok(channel(tls, timeout)),
+                    Err(error) => {
+                        turned_away += 1;
+                        refused(Refusal { address, error });
+                    }
+                }
+            }
+            let left = timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Err(self.nobody(timeout, turned_away));
+            }
+            let come = if waiting < STRANGERS {
+                self.0.poll(timeout)?
+            } else {
+                None
+            };
+            match come {
+                Some((stream, address)) => {
+                    let (done, identity) = (done.clone(), identity.clone());
+                    thread::Builder::new()
+                        .name("volery handshake".into())
+                        .spawn(move || {
+                            let result = respond(stream, &identity, peer, left.min(STRANGER));
+                            // If the peer has been found meanwhile, nobody asks.
+                            let _ = done.send((address, result));
+                        })
+                        .map_err(Error::Io)?;
+                    waiting += 1;
+                    pause = Duration::from_micros(50);
+                }
+                None => {
+                    thread::sleep(pause.min(left));
+                    pause = (pause * 2).min(Duration::from_millis(10));
+                }
+            }
+        }
+    }
+
+    fn nobody(&self, timeout: Duration, turned_away: u64) -> Error {
+        let address = self.0.address();
+        Error::TimedOut(match turned_away {
+            0 => format!("no peer connected to {address} within {timeout:?}"),
+            many => format!(
+                "the peer did not connect to {address} within {timeout:?}; {many} others did and were refused"
+            ),
+        })
+    }
+}

@@ -1,0 +1,260 @@
+//! A party's key pair and its certificate.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ED25519};
+use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use time::OffsetDateTime;
+use zeroize::Zeroizing;
+
+use super::Fingerprint;
+use super::certificate;
+use crate::{Error, Result};
+
+/// Longest name, in bytes.
+const NAME_BOUND: usize = 64;
+
+/// Who a party is to the other: an Ed25519 key pair and a certificate for it that the key itself signed.
+///
+/// There is no authority behind a certificate: the other party pins its [`Fingerprint`]. `Debug` shows that alone.
+#[derive(Clone)]
+pub struct Identity {
+    pair: Arc<CertifiedKey>,
+    pem: Zeroizing<String>,
+    fingerprint: Fingerprint,
+    validity: Range<SystemTime>,
+}
+
+impl Identity {
+    /// A new identity, valid during `validity`, to whole seconds. The `name` stands in the certificate, which the other
+    /// party can read and nobody else; it proves nothing.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if the name is empty, longer than 64 bytes or holds control characters, if the validity is empty or
+    /// out of the years 1950 to 9999, or the system gives no random numbers.
+    pub fn generate(name: &str, validity: Range<SystemTime>) -> Result<Self> {
+        if name.is_empty() || name.len() > NAME_BOUND || name.chars().any(char::is_control) {
+            return Err(unusable(
+                "its name has 1 to 64 bytes, and no control characters",
+            ));
+        }
+        if validity.is_empty() {
+            return Err(unusable("it would be valid at no time"));
+        }
+        let mut parameters = CertificateParams::default();
+        parameters.distinguished_name = DistinguishedName::new();
+        parameters.distinguished_name.push(DnType::CommonName, name);
+        parameters.not_before = date_time(validity.start)?;
+        parameters.not_after = date_time(validity.end)?;
+        let made = |error: rcgen::Error| Error::Identity(error.to_string());
+        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(made)?;
+        let certificate = parameters.self_signed(&key).map_err(made)?;
+        let private = Zeroizing::new(key.serialize_pem());
+        Self::from_pem(&Zeroizing::new(certificate.pem() + &private))
+    }
+
+    /// The identity in PEM, as [`to_pem`](Self::to_pem) gives it: a certificate and its private key. Its validity is not
+    /// looked at: [`check`](Self::check) does that.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if one of them is missing, is not what it should be, or they do not belong together.
+    pub fn from_pem(pem: &str) -> Result<Self> {
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
+            .map_err(|_| unusable("there is no certificate in PEM in it"))?;
+        let private = PrivateKeyDer::from_pem_slice(pem.as_bytes())
+            .map_err(|_| unusable("there is no private key in PEM in it"))?;
+        let PrivateKeyDer::Pkcs8(private) = private else {
+            return Err(unusable("its private key is not in PKCS #8"));
+        };
+        let signer = any_eddsa_type(&private)
+            .map_err(|_| unusable("its private key is not an Ed25519 key"))?;
+        let validity = certificate::validity(&certificate).map_err(unusable)?;
+        let fingerprint = Fingerprint::of(&certificate);
+        let pair = CertifiedKey::new(vec![certificate], signer);
+        pair.keys_match()
+            .map_err(|_| unusable("its private key is not the one of its certificate"))?;
+        Ok(Self {
+            pair: Arc::new(pair),
+            pem: Zeroizing::new(pem.to_owned()),
+            fingerprint,
+            validity,
+        })
+    }
+
+    /// The certificate and the private key in PEM. A secret: whoever has it is this party.
+    #[must_use]
+    pub fn to_pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// What the other party pins.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// From when to when the identity is valid.
+    #[must_use]
+    pub fn validity(&self) -> Range<SystemTime> {
+        self.validity.clone()
+    }
+
+    /// The last day of the validity, as `2027-11-21`, in universal time.
+    #[must_use]
+    pub fn last_day(&self) -> String {
+        certificate::day(self.validity.end)
+    }
+
+    /// Checks that the identity is valid at `now`, before anything is done with it.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] with the day.
+    pub fn check(&self, now: SystemTime) -> Result<()> {
+        certificate::check(self.certificate(), certificate::unix_time(now)).map_err(unusable)
+    }
+
+    pub(super) fn certificate(&self) -> &CertificateDer<'static> {
+        &self.pair.cert[0]
+    }
+
+    pub(super) fn pair(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.pair)
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Identity")
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
+fn unusable(why: impl fmt::Display) -> Error {
+    Error::Identity(why.to_string())
+}
+
+/// A time as a certificate holds it.
+fn date_time(time: SystemTime) -> Result<OffsetDateTime> {
+    const FIRST: i64 = -631_152_000; // 1950-01-01
+    const LAST: i64 = 253_402_300_799; // 9999-12-31
+    let seconds = certificate::seconds(time).filter(|seconds| (FIRST..=LAST).contains(seconds));
+    seconds
+        .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
+        .ok_or_else(|| unusable("it would be valid before 1950 or after 9999"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    /// 2026-11-21, noon.
+    const NOON: Duration = Duration::from_secs(1_795_262_400);
+
+    fn valid_for(days: u32) -> Range<SystemTime> {
+        let now = UNIX_EPOCH + NOON;
+        now - DAY..now + DAY * days
+    }
+
+    fn why<T: fmt::Debug>(result: Result<T>) -> String {
+        match result.unwrap_err() {
+            Error::Identity(why) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_identity_is_read_back_from_its_text() {
+        let identity = Identity::generate("hospital", valid_for(30)).unwrap();
+        let again = Identity::from_pem(identity.to_pem()).unwrap();
+        assert_eq!(again.fingerprint(), identity.fingerprint());
+        assert_eq!(again.validity(), valid_for(30));
+        assert_eq!(again.to_pem(), identity.to_pem());
+        assert_eq!(identity.last_day(), "2026-12-21");
+    }
+
+    #[test]
+    fn no_two_identities_are_the_same() {
+        let [one, other] = [1, 2].map(|_| Identity::generate("same name", valid_for(30)).unwrap());
+        assert_ne!(one.fingerprint(), other.fingerprint());
+    }
+
+    #[test]
+    fn it_is_valid_from_its_first_second_to_its_last() {
+        let identity = Identity::generate("a", valid_for(1)).unwrap();
+        let Range { start, end } = identity.validity();
+        let second = Duration::from_secs(1);
+        for now in [start, UNIX_EPOCH + NOON, end] {
+            identity.check(now).unwrap();
+        }
+        assert_eq!(
+            why(identity.check(end + second)),
+            "it expired on 2026-11-22"
+        );
+        assert_eq!(
+            why(identity.check(start - second)),
+            "it is valid from 2026-11-20 on only; is the clock of this machine right?"
+        );
+    }
+
+    #[test]
+    fn what_is_no_identity_is_refused() {
+        let [one, other] = [1, 2].map(|_| Identity::generate("a", valid_for(30)).unwrap());
+        let key = |identity: &Identity| {
+            let pem = identity.to_pem();
+            pem[pem.find("-----BEGIN PRIVATE").unwrap()..].to_owned()
+        };
+        let certificate = one.to_pem().replace(&key(&one), "");
+        for (pem, fragment) in [
+            (String::new(), "no certificate"),
+            ("nonsense".to_owned(), "no certificate"),
+            (certificate.clone(), "no private key"),
+            (key(&one), "no certificate"),
+            (
+                certificate.clone() + &key(&other),
+                "not the one of its certificate",
+            ),
+            (
+                certificate.replace("CERTIFICATE", "PRIVATE KEY") + &certificate,
+                "Ed25519",
+            ),
+            (one.to_pem().replacen("\nMI", "\nMJ", 1), "certificate"),
+            (one.to_pem().replacen("-----END", "", 1), "certificate"),
+        ] {
+            let refused = why(Identity::from_pem(&pem));
+            assert!(refused.contains(fragment), "{refused}");
+        }
+    }
+
+    #[test]
+    fn names_and_times_are_checked() {
+        for name in ["", "a\nb", &"x".repeat(65)] {
+            assert!(why(Identity::generate(name, valid_for(1))).contains("name"));
+        }
+        Identity::generate(&"x".repeat(64), valid_for(1)).unwrap();
+        let now = UNIX_EPOCH + NOON;
+        assert!(why(Identity::generate("a", now..now)).contains("no time"));
+        let late = now + DAY * 4_000_000;
+        assert!(why(Identity::generate("a", now..late)).contains("9999"));
+    }
+
+    #[test]
+    fn debug_shows_no_key() {
+        let identity = Identity::generate("a", valid_for(30)).unwrap();
+        let text = format!("{identity:?}");
+        assert!(text.contains(&identity.fingerprint().to_string()));
+        assert!(text.len() < 100, "{text}");
+    }
+}

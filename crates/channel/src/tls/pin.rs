@@ -1,0 +1,166 @@
+//! The check of the peer's certificate: it must be the one pinned, and valid.
+
+use std::error;
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError,
+    PeerIncompatible, SignatureScheme,
+};
+
+use super::Fingerprint;
+use super::certificate::{self, Unfit};
+
+/// Accepts one certificate only. The same check whichever side the peer is on.
+#[derive(Debug)]
+pub(super) struct Pin {
+    peer: Fingerprint,
+    provider: Arc<CryptoProvider>,
+}
+
+/// Why the peer's certificate was not accepted, for the message.
+#[derive(Debug)]
+pub(super) enum Rejected {
+    /// It is not the one pinned.
+    Other {
+        /// What the peer showed.
+        shown: Fingerprint,
+        /// What is pinned.
+        pinned: Fingerprint,
+    },
+    /// It is the one pinned, and not valid.
+    Unfit(Unfit),
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other { shown, pinned } => {
+                write!(
+                    f,
+                    "it showed the fingerprint {shown}, and {pinned} is pinned"
+                )
+            }
+            Self::Unfit(unfit) => write!(f, "it is the one that is pinned, but {unfit}"),
+        }
+    }
+}
+
+impl error::Error for Rejected {}
+
+impl Pin {
+    pub(super) fn new(peer: Fingerprint, provider: Arc<CryptoProvider>) -> Self {
+        Self { peer, provider }
+    }
+
+    fn check(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let reject = |why| CertificateError::Other(OtherError(Arc::new(why)));
+        let shown = Fingerprint::of(certificate);
+        // The fingerprint first: nothing else of a stranger's certificate is looked at.
+        if shown != self.peer || !others.is_empty() {
+            let pinned = self.peer;
+            return Err(reject(Rejected::Other { shown, pinned }).into());
+        }
+        certificate::check(certificate, now).map_err(|unfit| reject(Rejected::Unfit(unfit)).into())
+    }
+
+    /// Checks that the peer has the private key of its certificate.
+    fn check_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+}
+
+/// TLS 1.2 is not offered, so this is never asked; and it is refused.
+fn not_offered() -> Result<HandshakeSignatureValid, Error> {
+    Err(PeerIncompatible::Tls12NotOffered.into())
+}
+
+impl ServerCertVerifier for Pin {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(end_entity, intermediates, now)
+            .map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        not_offered()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+}
+
+impl ClientCertVerifier for Pin {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(end_entity, intermediates, now)
+            .map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        not_offered()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.check_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+}

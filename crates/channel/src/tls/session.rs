@@ -1,0 +1,348 @@
+//! TLS over any transport.
+
+use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::ServerName;
+use rustls::server::NoServerSessionStorage;
+use rustls::sign::SingleCertAndKey;
+use rustls::version::TLS13;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Connection, OtherError,
+    ServerConfig, ServerConnection,
+};
+
+use super::pin::{Pin, Rejected};
+use super::{Fingerprint, Identity};
+use crate::pipe::deadline_after;
+use crate::{Error, Result, Transport};
+
+/// The application protocol, so that other programs that speak TLS are told apart early.
+const PROTOCOL: &[u8] = b"volery/1";
+
+/// What the side that was connected to sends first. Without it the other side would not know whether it was accepted: in
+/// TLS 1.3 the client is done before the server has seen its certificate.
+const WELCOME: u8 = 0x57;
+
+/// Bytes encrypted before they are handed on.
+const PIECE: usize = 256 << 10;
+
+/// Encrypted bytes read at a time.
+const BUFFER: usize = 128 << 10;
+
+/// How long closing may wait for the transport to take the last record.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// An authenticated and encrypted transport over the transport `T`, made by [`initiate`] or [`respond`].
+///
+/// Dropping it tells the peer, authenticated, that no more comes, and drops `T`.
+pub struct Tls<T: Transport> {
+    // Locks are taken in this order; nobody waits for the transport with the connection locked.
+    incoming: Mutex<Incoming>,
+    outgoing: Mutex<Vec<u8>>,
+    connection: Mutex<Connection>,
+    suite: String,
+    inner: T,
+}
+
+/// Encrypted bytes that were read and not yet decrypted.
+struct Incoming {
+    buffer: Vec<u8>,
+    unread: Range<usize>,
+}
+
+/// Secures `transport` as the side that connected; the peer calls [`respond`]. Comes back when both sides have accepted each
+/// other.
+///
+/// # Errors
+/// [`Error::Identity`] if `identity` is not valid now; [`Error::Unauthenticated`] if the other side is not `peer`, or its
+/// identity is not valid now; [`Error::Refused`] if it does not accept `identity`; [`Error::TimedOut`] if that is not over
+/// within `timeout`; [`Error::PeerMisbehaved`] if it does not speak TLS 1.3 as volery does; and if `transport` fails.
+pub fn initiate<T: Transport>(
+    transport: T,
+    identity: &Identity,
+    peer: Fingerprint,
+    timeout: Duration,
+) -> Result<Tls<T>> {
+    identity.check(std::time::SystemTime::now())?;
+    let provider = provider();
+    let pin = Pin::new(peer, Arc::clone(&provider));
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])
+        .expect("the provider has TLS 1.3")
+        .dangerous() // rustls calls every check but its own so: `Pin` replaces the authorities, it omits nothing
+        .with_custom_certificate_verifier(Arc::new(pin))
+        .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.pair())));
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    let name = ServerName::try_from("volery").expect("the name is a constant");
+    let connection = ClientConnection::new(Arc::new(config), name)
+        .map_err(|error| Error::Identity(error.to_string()))?;
+    establish(transport, connection.into(), identity, timeout)
+}
+
+/// Secures `transport` as the side that was connected to; the peer calls [`initiate`].
+///
+/// # Errors
+/// As [`initiate`].
+pub fn respond<T: Transport>(
+    transport: T,
+    identity: &Identity,
+    peer: Fingerprint,
+    timeout: Duration,
+) -> Result<Tls<T>> {
+    identity.check(std::time::SystemTime::now())?;
+    let provider = provider();
+    let pin = Pin::new(peer, Arc::clone(&provider));
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])
+        .expect("the provider has TLS 1.3")
+        .with_client_cert_verifier(Arc::new(pin))
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.pair())));
+    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    let connection = ServerConnection::new(Arc::new(config))
+        .map_err(|error| Error::Identity(error.to_string()))?;
+    establish(transport, connection.into(), identity, timeout)
+}
+
+/// Hybrid key exchange only: what is sent today stays secret when elliptic curves no longer are, as long as ML-KEM holds.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider {
+        kx_groups: vec![aws_lc_rs::kx_group::X25519MLKEM768],
+        ..aws_lc_rs::default_provider()
+    })
+}
+
+/// The handshake and the welcome.
+fn establish<T: Transport>(
+    inner: T,
+    mut connection: Connection,
+    identity: &Identity,
+    timeout: Duration,
+) -> Result<Tls<T>> {
+    // What is written is handed on at once, piece by piece.
+    connection.set_buffer_limit(None);
+    let mut tls = Tls {
+        incoming: Mutex::new(Incoming {
+            buffer: vec![0; BUFFER],
+            unread: 0..0,
+        }),
+        outgoing: Mutex::default(),
+        connection: Mutex::new(connection),
+        suite: String::new(),
+        inner,
+    };
+    tls.shake_hands(timeout).map_err(|error| match error {
+        Error::TimedOut(_) => Error::TimedOut(format!(
+            "the peer did not complete the TLS handshake within {timeout:?}"
+        )),
+        // The peer's side of it, with what to do about it.
+        Error::Refused(why) => Error::Refused(format!(
+            "{why}; it must pin the fingerprint {}",
+            identity.fingerprint()
+        )),
+        error => error,
+    })?;
+    tls.suite = lock(&tls.connection).describe();
+    Ok(tls)
+}
+
+trait Describe {
+    fn describe(&self) -> String;
+}
+
+impl Describe for Connection {
+    /// Cipher suite and key exchange, for reports.
+    fn describe(&self) -> String {
+        let suite = self.negotiated_cipher_suite().map(|suite| suite.suite());
+        let group = self
+            .negotiated_key_exchange_group()
+            .map(|group| group.name());
+        match (
+            suite.as_ref().and_then(|suite| suite.as_str()),
+            group.as_ref().and_then(|group| group.as_str()),
+        ) {
+            (Some(suite), Some(group)) => format!("TLS 1.3, {suite}, {group}"),
+            _ => "TLS 1.3".to_owned(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<T: Transport> Tls<T> {
+    /// The protocol version, the cipher suite and the key exchange, in words.
+    #[must_use]
+    pub fn describe(&self) -> &str {
+        &self.suite
+    }
+
+    fn shake_hands(&self, timeout: Duration) -> Result<()> {
+        let deadline = deadline_after(Some(timeout));
+        let left = || match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
+            Some(left) if left.is_zero() => Err(io::Error::from(io::ErrorKind::TimedOut)),
+            left => Ok(left),
+        };
+        let mut incoming = lock(&self.incoming);
+        loop {
+            self.send_records(left()?)?;
+            if !lock(&self.connection).is_handshaking() {
+                break;
+            }
+            incoming.advance(self, left()?)?;
+        }
+        drop(incoming);
+        if matches!(*lock(&self.connection), Connection::Server(_)) {
+            return Ok(self.write(&[WELCOME], left()?)?);
+        }
+        let mut welcome = [0];
+        loop {
+            // The deadline is for the whole of it, however slowly its bytes come.
+            match self.read_once(&mut welcome, left()?)? {
+                Some(0) => return Err(Error::Disconnected),
+                Some(_) if welcome == [WELCOME] => return Ok(()),
+                Some(_) => {
+                    return Err(Error::PeerMisbehaved(
+                        "it does not speak volery behind its TLS",
+                    ));
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Hands the records that are ready to the transport.
+    fn send_records(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let mut outgoing = lock(&self.outgoing);
+        outgoing.clear();
+        take_records(&mut lock(&self.connection), &mut outgoing)?;
+        if outgoing.is_empty() {
+            return Ok(());
+        }
+        self.inner.write(&outgoing, timeout)
+    }
+
+    /// As [`Transport::read`], and `None` after reading encrypted bytes that did not complete a record.
+    fn read_once(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<Option<usize>> {
+        let mut incoming = lock(&self.incoming);
+        match lock(&self.connection).reader().read(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read.map(Some),
+        }
+        incoming.advance(self, timeout)?;
+        Ok(None)
+    }
+}
+
+impl Incoming {
+    /// Decrypts some of the bytes that were read, or else reads some.
+    fn advance<T: Transport>(&mut self, tls: &Tls<T>, timeout: Option<Duration>) -> io::Result<()> {
+        if self.unread.is_empty() {
+            let count = tls.inner.read(&mut self.buffer, timeout)?;
+            if count == 0 {
+                // An end that the peer did not sign could be anybody's.
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.unread = 0..count;
+        }
+        let mut connection = lock(&tls.connection);
+        let mut rest = &self.buffer[self.unread.clone()];
+        connection.read_tls(&mut rest)?;
+        self.unread.start = self.unread.end - rest.len();
+        let result = connection.process_new_packets();
+        let answers = connection.wants_write();
+        drop(connection);
+        // Answers to what came, such as new keys or the alert that says what is wrong with it.
+        let sent = if answers {
+            tls.send_records(timeout)
+        } else {
+            Ok(())
+        };
+        result.map_err(|error| io::Error::other(sorted(error)))?;
+        sent
+    }
+}
+
+fn take_records(connection: &mut Connection, records: &mut Vec<u8>) -> io::Result<()> {
+    while connection.wants_write() {
+        connection.write_tls(records)?;
+    }
+    Ok(())
+}
+
+/// What an error of TLS means here.
+fn sorted(error: rustls::Error) -> Error {
+    use rustls::Error as Tls;
+    match error {
+        Tls::InvalidCertificate(CertificateError::Other(OtherError(why)))
+            if why.is::<Rejected>() =>
+        {
+            Error::Unauthenticated(why.to_string())
+        }
+        Tls::InvalidCertificate(_) => {
+            Error::Unauthenticated("its signature does not fit its certificate".to_owned())
+        }
+        Tls::NoCertificatesPresented => Error::Unauthenticated("it showed no identity".to_owned()),
+        Tls::AlertReceived(AlertDescription::CertificateUnknown) => Error::Refused(
+            "it has pinned another identity, or this one is not valid by its clock".to_owned(),
+        ),
+        Tls::AlertReceived(alert) => Error::Refused(format!(
+            "its TLS says {}",
+            alert.as_str().unwrap_or("something unknown")
+        )),
+        Tls::InvalidMessage(_) => Error::PeerMisbehaved(
+            "it does not speak TLS: is its connection to be authenticated too, or another program using this address?",
+        ),
+        Tls::PeerIncompatible(_) | Tls::NoApplicationProtocol => Error::PeerMisbehaved(
+            "its TLS is not that of volery (TLS 1.3, X25519MLKEM768, Ed25519)",
+        ),
+        Tls::DecryptError => Error::PeerMisbehaved(
+            "a record is not as it was sent: something on the way changes bytes",
+        ),
+        _ => Error::PeerMisbehaved("it does not follow TLS 1.3"),
+    }
+}
+
+impl<T: Transport> Transport for Tls<T> {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        let mut outgoing = lock(&self.outgoing);
+        for piece in bytes.chunks(PIECE) {
+            outgoing.clear();
+            let mut connection = lock(&self.connection);
+            connection.writer().write_all(piece)?;
+            take_records(&mut connection, &mut outgoing)?;
+            drop(connection);
+            self.inner.write(&outgoing, timeout)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        loop {
+            if let Some(count) = self.read_once(bytes, timeout)? {
+                return Ok(count);
+            }
+        }
+    }
+}
+
+impl<T: Transport> Drop for Tls<T> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        lock(&self.connection).send_close_notify();
+        // If the peer is gone, there is nothing to tell it.
+        let _ = self.send_records(Some(FAREWELL));
+    }
+}

@@ -1,0 +1,451 @@
+//! Authenticated connections: who gets in, who does not, and what comes out.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
+use volery_channel::memory::{self, Memory};
+use volery_channel::tamper::Tampered;
+use volery_channel::tls::{self, Fingerprint, Identity, Refusal, Tls};
+use volery_channel::{Channel, Error, Result, Transport, run_two_channels, tcp};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn identity(name: &str) -> Identity {
+    let now = SystemTime::now();
+    Identity::generate(name, now - DAY..now + DAY).unwrap()
+}
+
+/// An identity whose time was over yesterday.
+fn expired() -> Identity {
+    let now = SystemTime::now();
+    Identity::generate("late", now - 3 * DAY..now - DAY).unwrap()
+}
+
+/// Both sides of a handshake over two transports.
+fn secure<A: Transport + 'static, B: Transport + 'static>(
+    (left, right): (A, B),
+    (left_identity, right_identity): (&Identity, &Identity),
+    (left_pins, right_pins): (Fingerprint, Fingerprint),
+    patience: Duration,
+) -> (Result<Tls<A>>, Result<Tls<B>>) {
+    thread::scope(|scope| {
+        let left = scope.spawn(move || tls::initiate(left, left_identity, left_pins, patience));
+        let right = tls::respond(right, right_identity, right_pins, patience);
+        (left.join().unwrap(), right)
+    })
+}
+
+/// A pair that has accepted each other.
+fn pair<A: Transport + 'static, B: Transport + 'static>(transports: (A, B)) -> (Tls<A>, Tls<B>) {
+    let (a, b) = (identity("a"), identity("b"));
+    let pins = (b.fingerprint(), a.fingerprint());
+    let (left, right) = secure(transports, (&a, &b), pins, PATIENCE);
+    (left.unwrap(), right.unwrap())
+}
+
+fn channel(transport: impl Transport + 'static) -> Channel {
+    Channel::with_timeout(transport, Some(PATIENCE))
+}
+
+/// Sends a lot, then receives as much and checks it.
+fn exchange(channel: &mut Channel, ours: u8, length: usize) -> Result<()> {
+    channel.send(&vec![ours; length])?;
+    channel.send(&[ours, 1, 2, 3])?;
+    let mut theirs = vec![0; length + 4];
+    channel.recv(&mut theirs)?;
+    let (body, end) = theirs.split_at(length);
+    assert!(body.iter().all(|byte| *byte == !ours));
+    assert_eq!(end, [!ours, 1, 2, 3]);
+    Ok(())
+}
+
+#[test]
+fn both_may_send_a_lot_first() {
+    for length in [0, 1, 16 << 10, (16 << 10) + 1, 20_000_003] {
+        let (left, right) = pair(memory::pair());
+        let ((a, sent), (b, received)) = run_two_channels(
+            channel(left),
+            channel(right),
+            |channel| exchange(channel, 0x5a, length),
+            |channel| exchange(channel, !0x5a, length),
+        );
+        a.unwrap();
+        b.unwrap();
+        // What TLS adds is not the protocol's traffic.
+        assert_eq!(sent.bytes_sent, length as u64 + 4);
+        assert_eq!(received.bytes_received, length as u64 + 4);
+    }
+}
+
+#[test]
+fn the_connection_says_what_protects_it() {
+    let (left, right) = pair(memory::pair());
+    assert_eq!(left.describe(), right.describe());
+    let words: Vec<_> = left.describe().split(", ").collect();
+    assert_eq!(words[0], "TLS 1.3");
+    assert!(words[1].starts_with("TLS13_"), "{words:?}");
+    assert_eq!(words[2], "X25519MLKEM768");
+}
+
+#[test]
+fn dropping_is_the_end_of_the_stream() {
+    let (left, right) = pair(memory::pair());
+    let (mut left, mut right) = (channel(left), channel(right));
+    left.send(b"last").unwrap();
+    left.flush().unwrap();
+    drop(left);
+    let mut word = [0; 4];
+    right.recv(&mut word).unwrap();
+    assert_eq!(&word, b"last");
+    assert!(matches!(right.recv(&mut [0]), Err(Error::Disconnected)));
+}
+
+#[test]
+fn only_the_pinned_peer_is_accepted() {
+    let [a, b, other] = ["a", "b", "other"].map(identity);
+    // The connecting side has pinned somebody else.
+    let pins = (other.fingerprint(), a.fingerprint());
+    let (left, right) = secure(memory::pair(), (&a, &b), pins, PATIENCE);
+    let Err(Error::Unauthenticated(why)) = left.map(drop) else {
+        panic!("accepted")
+    };
+    assert!(why.contains(&b.fingerprint().to_string()), "{why}");
+    assert!(why.contains(&other.fingerprint().to_string()), "{why}");
+    let Err(Error::Refused(why)) = right.map(drop) else {
+        panic!("not told")
+    };
+    assert!(why.contains(&b.fingerprint().to_string()), "{why}");
+
+    // The listening side has.
+    let pins = (b.fingerprint(), other.fingerprint());
+    let (left, right) = secure(memory::pair(), (&a, &b), pins, PATIENCE);
+    assert!(matches!(left, Err(Error::Refused(why)) if why.contains(&a.fingerprint().to_string())));
+    assert!(matches!(right, Err(Error::Unauthenticated(_))));
+}
+
+#[test]
+fn an_identity_that_has_expired_is_not_even_shown() {
+    let (late, b) = (expired(), identity("b"));
+    let (left, right) = memory::pair();
+    for result in [
+        tls::initiate(left, &late, b.fingerprint(), PATIENCE),
+        tls::respond(right, &late, b.fingerprint(), PATIENCE),
+    ] {
+        let Err(Error::Identity(why)) = result.map(drop) else {
+            panic!("used")
+        };
+        assert!(why.contains("expired"), "{why}");
+    }
+    let nobody = ("127.0.0.1", 1);
+    assert!(matches!(
+        tls::connect(nobody, &late, b.fingerprint(), PATIENCE),
+        Err(Error::Identity(_))
+    ));
+}
+
+type Checked<T> = std::result::Result<T, rustls::Error>;
+
+/// A client that does what a client of ours never does. It accepts any server.
+#[derive(Debug)]
+struct Reckless;
+
+impl ServerCertVerifier for Reckless {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Checked<ServerCertVerified> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Checked<HandshakeSignatureValid> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Checked<HandshakeSignatureValid> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+}
+
+/// Connects as such a client; gives what the server sent behind the handshake, if anything.
+fn reckless(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) -> Vec<u8> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Reckless));
+    let mut config = match certificate {
+        None => builder.with_no_client_auth(),
+        Some((shown, owned)) => {
+            let shown = CertificateDer::from_pem_slice(shown.to_pem().as_bytes()).unwrap();
+            let key = PrivateKeyDer::from_pem_slice(owned.to_pem().as_bytes()).unwrap();
+            let key = aws_lc_rs::sign::any_supported_type(&key).unwrap();
+            let pair = Arc::new(CertifiedKey::new(vec![shown], key));
+            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
+        }
+    };
+    config.alpn_protocols = vec![b"volery/1".to_vec()];
+    let name = ServerName::try_from("volery").unwrap();
+    let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut socket = TcpStream::connect(address).unwrap();
+    let mut stream = rustls::Stream::new(&mut connection, &mut socket);
+    let mut said = Vec::new();
+    // The server's refusal is an error here.
+    let _ = stream.write_all(b"\x89volery\n");
+    let _ = stream.read_to_end(&mut said);
+    said
+}
+
+/// Runs `strangers` against a listener that waits for its peer, then lets the peer connect; gives the refusals.
+fn besieged(
+    here: &Identity,
+    peer: &Identity,
+    strangers: impl FnOnce(SocketAddr) + Send,
+) -> Vec<Refusal> {
+    let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut refusals = Vec::new();
+    thread::scope(|scope| {
+        let (here_pin, peer_pin) = (here.fingerprint(), peer.fingerprint());
+        let connecting = scope.spawn(move || {
+            strangers(address);
+            let mut channel = tls::connect(address, peer, here_pin, PATIENCE).unwrap();
+            exchange(&mut channel, 7, 100).unwrap();
+        });
+        let accepted = listener.accept(here, peer_pin, PATIENCE, |refusal| refusals.push(refusal));
+        exchange(&mut accepted.unwrap(), !7, 100).unwrap();
+        connecting.join().unwrap();
+    });
+    refusals
+}
+
+#[test]
+fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
+    let [here, peer, other] = ["here", "peer", "other"].map(identity);
+    let late = expired();
+    let refusals = besieged(&here, &peer, |address| {
+        // Another identity, by a client of ours, which is told so.
+        let refused = tls::connect(address, &other, here.fingerprint(), PATIENCE);
+        assert!(matches!(refused, Err(Error::Refused(_))));
+        // None at all; the certificate of the peer without its key; one that has expired.
+        assert_eq!(reckless(address, None), b"");
+        assert_eq!(reckless(address, Some((&peer, &other))), b"");
+        assert_eq!(reckless(address, Some((&late, &late))), b"");
+        // No TLS.
+        let plain = tcp::connect(address, PATIENCE);
+        let mut plain = plain.unwrap();
+        plain.send(b"\x89volery\n\x01\x00").unwrap();
+        assert!(plain.recv(&mut [0; 64]).is_err());
+    });
+    let why: Vec<_> = refusals
+        .iter()
+        .map(|refusal| refusal.error.to_string())
+        .collect();
+    assert_eq!(refusals.len(), 5, "{why:#?}");
+    assert!(
+        why[0].contains(&other.fingerprint().to_string()),
+        "{}",
+        why[0]
+    );
+    assert!(why[1].contains("no identity"), "{}", why[1]);
+    assert!(why[2].contains("signature"), "{}", why[2]);
+    assert!(
+        why[3].contains(&late.fingerprint().to_string()),
+        "{}",
+        why[3]
+    );
+    assert!(why[4].contains("does not speak TLS"), "{}", why[4]);
+    assert!(
+        refusals
+            .iter()
+            .all(|refusal| refusal.address.ip().is_loopback())
+    );
+}
+
+/// The peer itself, once its identity has expired, and its own check is left out.
+#[test]
+fn the_pinned_identity_is_refused_once_it_has_expired() {
+    let (here, late) = (identity("here"), expired());
+    let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut refusals = Vec::new();
+    let accepted = thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(reckless(address, Some((&late, &late))), b""));
+        let patience = Duration::from_secs(2);
+        listener.accept(&here, late.fingerprint(), patience, |refusal| {
+            refusals.push(refusal)
+        })
+    });
+    assert!(matches!(accepted, Err(Error::TimedOut(why)) if why.contains("1 others")));
+    let why = refusals[0].error.to_string();
+    assert!(why.contains("pinned, but it expired on"), "{why}");
+}
+
+#[test]
+fn silent_strangers_hold_nobody_up() {
+    let [here, peer] = ["here", "peer"].map(identity);
+    let start = Instant::now();
+    let mut silent = Vec::new();
+    besieged(&here, &peer, |address| {
+        silent.extend((0..8).map(|_| TcpStream::connect(address).unwrap()));
+        // One that begins well and stops.
+        silent[0].write_all(&[0x16, 3, 1, 2, 0]).unwrap();
+    });
+    assert!(
+        start.elapsed() < PATIENCE / 2,
+        "the strangers' time is not waited for"
+    );
+}
+
+#[test]
+fn a_plain_listener_says_that_it_cannot_speak_tls() {
+    let [a, b] = ["a", "b"].map(identity);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut socket, _) = listener.accept().unwrap();
+            socket.write_all(b"\x89volery\n\x01\x00\x10\x00").unwrap();
+            let _ = socket.read(&mut [0; 4096]);
+        });
+        let refused = tls::connect(address, &a, b.fingerprint(), PATIENCE).unwrap_err();
+        assert!(
+            refused.to_string().contains("does not speak TLS"),
+            "{refused}"
+        );
+    });
+}
+
+#[test]
+fn a_peer_that_drips_does_not_outlast_the_timeout() {
+    let [a, b] = ["a", "b"].map(identity);
+    let (left, right) = memory::pair();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            // The beginning of a long record, a byte at a time.
+            for byte in [0x16, 3, 3, 0x40, 0].into_iter().chain([2; 1000]) {
+                if left.write(&[byte], None).is_err() {
+                    return;
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let patience = Duration::from_millis(300);
+        let late = tls::respond(right, &a, b.fingerprint(), patience).map(drop);
+        assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
+    });
+}
+
+/// Whatever byte of the handshake is changed on its way: nobody ends with a connection that the other does not have, and no
+/// connection is other than it should be.
+#[test]
+fn changed_handshakes_fail() {
+    let [a, b] = ["a", "b"].map(identity);
+    let pins = || (b.fingerprint(), a.fingerprint());
+    let patience = Duration::from_millis(500);
+    let mut failed = 0;
+    for at in (0..2600).step_by(61) {
+        let (left, right) = memory::pair();
+        let (left, right) = secure(
+            (Tampered::flip(left, at, 0x10), right),
+            (&a, &b),
+            pins(),
+            patience,
+        );
+        if let (Ok(left), Ok(right)) = (left, right) {
+            // The flip lies behind the handshake: it hits the first record then.
+            let (mut left, mut right) = (channel(left), channel(right));
+            left.send(&[1; 2600]).unwrap();
+            left.flush().unwrap();
+            assert!(matches!(
+                right.recv(&mut [0; 2600]),
+                Err(Error::PeerMisbehaved(_))
+            ));
+        } else {
+            failed += 1;
+        }
+    }
+    assert!(failed > 20, "{failed} of the flips hit the handshake");
+}
+
+/// A connection whose outgoing stream is changed behind the handshake: length of the handshake, then the pair.
+fn after_handshake(
+    change: impl FnOnce(Memory, u64) -> Tampered<Memory>,
+) -> (Tls<Tampered<Memory>>, Tls<Memory>) {
+    let [a, b] = ["a", "b"].map(identity);
+    let length = {
+        let counted = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let seen = Arc::clone(&counted);
+        let (left, right) = memory::pair();
+        let left = Tampered::new(left, move |offset, bytes| {
+            seen.store(
+                offset + bytes.len() as u64,
+                std::sync::atomic::Ordering::SeqCst,
+            );
+        });
+        let pins = (b.fingerprint(), a.fingerprint());
+        let (left, right) = secure((left, right), (&a, &b), pins, PATIENCE);
+        let length = counted.load(std::sync::atomic::Ordering::SeqCst);
+        assert!(left.is_ok() && right.is_ok());
+        length
+    };
+    let (left, right) = memory::pair();
+    let pins = (b.fingerprint(), a.fingerprint());
+    let (left, right) = secure((change(left, length), right), (&a, &b), pins, PATIENCE);
+    (left.unwrap(), right.unwrap())
+}
+
+#[test]
+fn changed_records_and_a_cut_connection_are_noticed() {
+    // Length, ciphertext, tag.
+    for at in [3, 4, 5, 200, 1020] {
+        let (left, right) = after_handshake(|left, start| Tampered::flip(left, start + at, 1));
+        let (mut left, mut right) = (channel(left), channel(right));
+        left.send(&[7; 1000]).unwrap();
+        left.flush().unwrap();
+        // A longer length in the header waits for bytes that never come.
+        drop(left);
+        let result = right.recv(&mut [0; 1000]);
+        assert!(
+            matches!(result, Err(Error::PeerMisbehaved(_) | Error::Disconnected)),
+            "{at}: {result:?}"
+        );
+        assert!(matches!(right.recv(&mut [0]), Err(Error::Broken)));
+    }
+    let (left, right) = after_handshake(|left, start| Tampered::truncated(left, start + 500));
+    let (mut left, mut right) = (channel(left), channel(right));
+    left.send(&[7; 1000]).unwrap();
+    assert!(left.flush().is_err());
+    drop(left);
+    assert!(matches!(
+        right.recv(&mut [0; 1000]),
+        Err(Error::Disconnected)
+    ));
+}
