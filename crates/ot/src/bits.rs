@@ -1,5 +1,6 @@
 //! Masks from packed bits (low bit first), and other small things that the modules of this crate share.
 
+use subtle::ConstantTimeEq;
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
@@ -34,13 +35,14 @@ pub(crate) fn xor_blocks(acc: &mut [Block], x: &[Block]) {
 /// # Panics
 /// If the caller's `delta` is zero.
 pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Zeroizing<Block> {
+    let is_zero = |delta: &Block| bool::from(delta.ct_eq(&Block::ZERO));
     if let Some(delta) = delta {
-        assert!(delta != Block::ZERO, "delta must not be zero");
+        assert!(!is_zero(&delta), "delta must not be zero");
         return Zeroizing::new(delta);
     }
     loop {
         let delta = Zeroizing::new(rng.block());
-        if *delta != Block::ZERO {
+        if !is_zero(&delta) {
             return delta;
         }
     }

@@ -255,7 +255,8 @@ impl<C: CotReceiver> Receiver<C> {
     ) -> Result<()> {
         assert_eq!(x.len(), bytes_for(w.len()), "one packed bit per OT");
         for (x, w) in x.chunks(BATCH / 8).zip(w.chunks_mut(BATCH)) {
-            let mut difference = vec![0; x.len()];
+            // Until `x` is added it holds the random choices themselves.
+            let mut difference = Zeroizing::new(vec![0; x.len()]);
             self.cot.extend(&mut difference, w, channel)?;
             xor_into(&mut difference, x);
             clear_from(&mut difference, w.len());

@@ -233,8 +233,9 @@ impl<R: Ring> Coefficients<R> {
     }
 
     /// `sum chi_ji leaves_ji`, for each repetition.
-    fn fold(&self, forest: &Forest, leaves: &[R]) -> Vec<R> {
-        let zero = || vec![R::ZERO; self.0.len()];
+    fn fold(&self, forest: &Forest, leaves: &[R]) -> Zeroizing<Vec<R>> {
+        // The sum over some of the trees only is said to nobody.
+        let zero = || Zeroizing::new(vec![R::ZERO; self.0.len()]);
         (0..forest.trees())
             .into_par_iter()
             .fold(zero, |mut sums, tree| {

@@ -102,10 +102,10 @@ pub trait Correlation: Sized + 'static {
 
     /// Key holder: the `w` of the correlations with `u` in the large ring that mask the check, from the last of the spare
     /// ones.
-    fn key_mask(spare: &[Self::Ring]) -> Vec<Self::Ring>;
+    fn key_mask(spare: &[Self::Ring]) -> Zeroizing<Vec<Self::Ring>>;
 
     /// Value holder: their `u` and `v`.
-    fn value_mask(spare: &[Self::Pair]) -> Vec<(Self::Ring, Self::Ring)>;
+    fn value_mask(spare: &[Self::Pair]) -> Zeroizing<Vec<(Self::Ring, Self::Ring)>>;
 }
 
 /// Vector-OLE over `R`.
@@ -182,13 +182,13 @@ impl<R: Ring> Correlation for Vole<R> {
 
     fn feed_value(_ot: &mut flavour::Receiver<Self::ValueOt>, _spare: &[Pair<R, R>]) {}
 
-    fn key_mask(spare: &[R]) -> Vec<R> {
-        spare[spare.len() - Self::MASK..].to_vec()
+    fn key_mask(spare: &[R]) -> Zeroizing<Vec<R>> {
+        Zeroizing::new(spare[spare.len() - Self::MASK..].to_vec())
     }
 
-    fn value_mask(spare: &[Pair<R, R>]) -> Vec<(R, R)> {
+    fn value_mask(spare: &[Pair<R, R>]) -> Zeroizing<Vec<(R, R)>> {
         let spare = &spare[spare.len() - Self::MASK..];
-        spare.iter().map(|pair| (pair.u, pair.v)).collect()
+        Zeroizing::new(spare.iter().map(|pair| (pair.u, pair.v)).collect())
     }
 }
 
@@ -213,7 +213,7 @@ impl Correlation for Cot {
     }
 
     fn pair(u: F2, v: Gf128) -> Gf128 {
-        let carried = Block::select_mask(u == F2::ONE) & Block::ONE;
+        let carried = Block::new(u128::from(u.value()));
         Gf128::new((v.value() & !Block::ONE) | carried)
     }
 
@@ -256,16 +256,17 @@ impl Correlation for Cot {
     }
 
     /// Packing: `sum X^i q_i`.
-    fn key_mask(spare: &[Gf128]) -> Vec<Gf128> {
-        vec![packed_last(spare)]
+    fn key_mask(spare: &[Gf128]) -> Zeroizing<Vec<Gf128>> {
+        Zeroizing::new(vec![packed_last(spare)])
     }
 
     /// Packing: `sum X^i r_i` and `sum X^i t_i`.
-    fn value_mask(spare: &[Gf128]) -> Vec<(Gf128, Gf128)> {
+    fn value_mask(spare: &[Gf128]) -> Zeroizing<Vec<(Gf128, Gf128)>> {
         let spare = &spare[spare.len() - 128..];
-        let mut u = [0; 16];
-        bits::lowest_bits(bytemuck::cast_slice(spare), &mut u);
-        vec![(Gf128::new(Block::from_bytes(u)), packed_last(spare))]
+        let mut u = Zeroizing::new([0; 16]);
+        bits::lowest_bits(bytemuck::cast_slice(spare), &mut u[..]);
+        let u = Gf128::new(Block::from_bytes(*u));
+        Zeroizing::new(vec![(u, packed_last(spare))])
     }
 }
 

@@ -40,6 +40,7 @@ mod prg;
 
 pub use prg::{Growth, TreePrg, TreePrgs};
 
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use volery_field::Ring;
 use volery_primitives::{Block, pages::Buffer};
 use zeroize::Zeroize;
@@ -166,9 +167,9 @@ pub struct PuncturedSums<R: Ring> {
 /// The seeds beside the path to the punctured leaf: with them any other leaf can be computed alone.
 #[derive(Clone)]
 pub struct Copath<R: Ring> {
-    /// The sibling of the path's node on the levels `1..h`; zero where the tree has no such node.
+    /// The sibling of the path's node on the levels `1..h`; where the tree has no such node, it is not looked at.
     pub inner: Vec<Block>,
-    /// The sibling of the leaf `alpha`; zero where there is none.
+    /// The sibling of the leaf `alpha`; not looked at where there is none.
     pub leaf: R,
 }
 
@@ -216,14 +217,16 @@ pub fn expand_punctured<R: Ring>(
         inner: vec![Block::ZERO; sums.inner.len()],
         leaf: R::ZERO,
     };
-    let seeds = |level: usize, known: Block| {
-        copath.inner[level] = sums.inner[level] ^ known;
+    let seeds = |level: usize, known: Block, there| {
+        let seed = sums.inner[level] ^ known;
+        copath.inner[level] = Block::conditional_select(&Block::ZERO, &seed, there);
         copath.inner[level]
     };
-    let total = walk(prg, shape, sums.alpha, seeds, leaves, scratch, |known| {
-        copath.leaf = sums.leaf - known;
+    let leaf = |known, there| {
+        copath.leaf = R::conditional_select(&R::ZERO, &(sums.leaf - known), there);
         copath.leaf
-    });
+    };
+    let total = walk(prg, shape, sums.alpha, seeds, leaves, scratch, leaf);
     (total, copath)
 }
 
@@ -244,15 +247,18 @@ pub fn expand_copath<R: Ring>(
         shape.depth as usize,
         "a seed for each level"
     );
-    let seeds = |level: usize, _| copath.inner[level];
-    walk(prg, shape, alpha, seeds, leaves, scratch, |_| copath.leaf);
+    let seeds = |level: usize, _, there| {
+        Block::conditional_select(&Block::ZERO, &copath.inner[level], there)
+    };
+    let leaf = |_, there| R::conditional_select(&R::ZERO, &copath.leaf, there);
+    walk(prg, shape, alpha, seeds, leaves, scratch, leaf);
 }
 
 /// Expands a tree of which the nodes on the way to `alpha` are unknown.
 ///
-/// `seed(l - 1, known)` gives the sibling of the path's node on level `l`, `known` being the XOR of the other nodes on that
-/// side; `leaf(known)` gives the sibling of leaf `alpha` likewise. Neither is called where the tree has no such
-/// node. Returns the sum of all leaves but `alpha`.
+/// `seed(l - 1, known, there)` gives the sibling of the path's node on level `l`, `known` being the XOR of the other nodes on
+/// that side; `leaf(known, there)` gives the sibling of leaf `alpha` likewise. Where the tree has no such node, `there` says
+/// so, and they give zero. Returns the sum of all leaves but `alpha`.
 ///
 /// The expansion runs over the path's nodes with a zero in their place, so that its course does not depend on `alpha`, and
 /// what came of the zero is taken out of the sums again. `alpha` indexes the memory of the party that chose it.
@@ -260,10 +266,10 @@ fn walk<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
     alpha: usize,
-    mut seed: impl FnMut(usize, Block) -> Block,
+    mut seed: impl FnMut(usize, Block, Choice) -> Block,
     leaves: &mut [R],
     scratch: &mut Scratch,
-    leaf: impl FnOnce(R) -> R,
+    leaf: impl FnOnce(R, Choice) -> R,
 ) -> R {
     assert_eq!(leaves.len(), shape.leaves, "one place for each leaf");
     assert!(alpha < shape.leaves, "alpha is a leaf");
@@ -274,24 +280,33 @@ fn walk<R: Ring>(
         let children = &mut scratch.next[..width];
         let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
         let path = alpha >> (shape.depth - level);
-        let sibling = path ^ 1;
         children[path] = Block::ZERO;
-        if let Some(child) = children.get_mut(sibling) {
-            *child = seed(level as usize - 1, sums[sibling & 1] ^ *child);
-        }
+        let (sibling, there) = sibling(path, width);
+        // Where there is none, the path's own zero stands for it.
+        let known = sums[1 - (path & 1)] ^ children[sibling];
+        children[sibling] = seed(level as usize - 1, known, there);
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
     let sums = prg.last_level(shape.depth, Block::ZERO, &scratch.nodes[..parents], leaves);
-    let sibling = alpha ^ 1;
+    let (sibling, there) = sibling(alpha, leaves.len());
     let mut total = sums[0] + sums[1] - leaves[alpha];
     leaves[alpha] = R::ZERO;
-    if let Some(place) = leaves.get_mut(sibling) {
-        let value = prg.cleared(leaf(sums[sibling & 1] - *place));
-        total += value - *place;
-        *place = value;
-    }
+    let known = sums[1 - (alpha & 1)] - leaves[sibling];
+    let value = prg.cleared(leaf(known, there));
+    total += value - leaves[sibling];
+    leaves[sibling] = value;
     total
+}
+
+/// The number of the sibling of node `node` on a level of `width` nodes, and whether there is one; else the node's own.
+fn sibling(node: usize, width: usize) -> (usize, Choice) {
+    let (node, sibling) = (node as u64, node as u64 ^ 1);
+    let there = sibling.ct_ne(&(width as u64));
+    (
+        u64::conditional_select(&node, &sibling, there) as usize,
+        there,
+    )
 }
 
 #[cfg(test)]

@@ -17,14 +17,15 @@
 //! assert!(punctured.evaluate(8) == Some(key.evaluate(8)));
 //! ```
 //!
-//! Security: pseudorandomness at the punctured point, by that of `G` (Theorem A.2).
+//! Security: pseudorandomness at the punctured point, by that of `G` (Theorem A.2). The points that are asked for, and
+//! `alpha`, take part in branches and index the memory of the party that holds the key.
 //! Cost: `log2 n` calls of `G` for one point; `1.5 n` (64-bit rings) or `2 n` AES calls for all.
 
 use std::marker::PhantomData;
 
 use volery_field::Ring;
 use volery_primitives::Block;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::ggm::{self, Copath, PuncturedSums, Scratch, Shape, TreePrg};
 
@@ -96,7 +97,8 @@ impl<R: Ring> Key<R> {
     pub fn puncture(&self, alpha: usize) -> PuncturedKey<R> {
         assert!(alpha < self.shape.leaves(), "a point of the domain");
         let mut seed = self.root;
-        let mut inner = Vec::new();
+        // As long as it gets: a list that grows leaves copies behind.
+        let mut inner = Vec::with_capacity(self.shape.depth() as usize);
         for level in 1..self.shape.depth() {
             let bit = self.shape.path_bit(alpha, level);
             let children = self.prg.children(seed);
@@ -123,7 +125,7 @@ impl<R: Ring> PuncturedKey<R> {
     #[must_use]
     pub fn from_sums(prg: TreePrg, sums: &PuncturedSums<R>, n: usize) -> Self {
         let shape = Shape::new(n);
-        let mut leaves = vec![R::ZERO; n];
+        let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
         let (_, copath) =
             ggm::expand_punctured(&prg, shape, sums, &mut leaves, &mut Scratch::default());
         Self::from_copath(prg, sums.alpha, copath, n)

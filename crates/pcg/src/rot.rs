@@ -27,7 +27,7 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::{Block, bits, prg::Prg};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::{
     forest::Forest,
@@ -38,11 +38,11 @@ use crate::{
 /// P1's trees after step 2, ready for the OTs of step 4.
 pub struct Trees<R: Ring> {
     /// `s_0` of each tree: the key K_1.
-    pub roots: Vec<Block>,
+    pub roots: Zeroizing<Vec<Block>>,
     /// The sum of all leaves of each tree.
-    pub totals: Vec<R>,
+    pub totals: Zeroizing<Vec<R>>,
     /// `[m_0, m_1]` for each level of each tree.
-    messages: Vec<[Block; 2]>,
+    messages: Zeroizing<Vec<[Block; 2]>>,
 }
 
 /// What P2 has after step 4.
@@ -50,7 +50,7 @@ pub struct Punctured<R: Ring> {
     /// The seeds beside the path of each tree: the key K_2.
     pub copaths: Vec<Copath<R>>,
     /// The sum of all leaves of each tree but the missing one.
-    pub totals: Vec<R>,
+    pub totals: Zeroizing<Vec<R>>,
 }
 
 impl<R: Ring> Trees<R> {
@@ -60,14 +60,14 @@ impl<R: Ring> Trees<R> {
     /// If `leaves.len()` is not that of the forest.
     #[must_use]
     pub fn grow(forest: &Forest, prgs: &TreePrgs, rng: &mut Prg, leaves: &mut [R]) -> Self {
-        let mut roots = vec![Block::ZERO; forest.trees()];
+        let mut roots = Zeroizing::new(vec![Block::ZERO; forest.trees()]);
         rng.fill_blocks(&mut roots);
-        let mut messages = vec![[Block::ZERO; 2]; forest.levels()];
-        let mut totals = vec![R::ZERO; forest.trees()];
+        let mut messages = Zeroizing::new(vec![[Block::ZERO; 2]; forest.levels()]);
+        let mut totals = Zeroizing::new(vec![R::ZERO; forest.trees()]);
         forest
             .split(leaves, &mut messages)
             .into_par_iter()
-            .zip(&mut totals)
+            .zip(&mut totals[..])
             .for_each_init(Scratch::default, |scratch, (part, total)| {
                 let sums = ggm::expand(
                     &prgs.tree(part.tree),
@@ -99,14 +99,6 @@ impl<R: Ring> Trees<R> {
         channel: &mut Channel,
     ) -> Result<()> {
         ot.chosen(&self.messages, channel)
-    }
-}
-
-impl<R: Ring> Drop for Trees<R> {
-    fn drop(&mut self) {
-        self.totals.zeroize();
-        self.roots.zeroize();
-        self.messages.as_flattened_mut().zeroize();
     }
 }
 
@@ -152,26 +144,29 @@ fn rebuild<R: Ring>(
     opened: &mut [Block],
     leaves: &mut [R],
 ) -> Punctured<R> {
-    let (copaths, totals) = forest
+    let mut totals = Zeroizing::new(vec![R::ZERO; forest.trees()]);
+    let copaths = forest
         .split(leaves, opened)
         .into_par_iter()
-        .map_init(Scratch::default, |scratch, part| {
+        .zip(&mut totals[..])
+        .map_init(Scratch::default, |scratch, (part, total)| {
             let (last, inner) = part.levels.split_last().expect("a tree has a level");
             let sums = PuncturedSums {
                 alpha: alphas[part.tree],
                 inner: inner.to_vec(),
                 leaf: wire::unpack(*last),
             };
-            let (total, copath) = ggm::expand_punctured(
+            let copath;
+            (*total, copath) = ggm::expand_punctured(
                 &prgs.tree(part.tree),
                 part.shape,
                 &sums,
                 part.leaves,
                 scratch,
             );
-            (copath, total)
+            copath
         })
-        .unzip();
+        .collect();
     Punctured { copaths, totals }
 }
 

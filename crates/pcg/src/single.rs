@@ -26,7 +26,7 @@
 //! Security: a malicious P2 can only choose another alpha, which must be a leaf: half-trees are complete, so that there
 //! is no other choice. A malicious P1 can send wrong sums: then its `r` and P2's `m` do not agree, which
 //! [`crate::check`] catches unless P1 guessed which half the path takes (the selective failure of Fig. 3). P2 takes any
-//! block for a sum.
+//! block for a sum. P2's places index its own memory, its leaves; nothing else depends on them.
 //!
 //! Cost, beside the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves: 16 more and a ring element a
 //! tree); before that from P2, where it has an alpha, a bit a level, together a whole number of bytes. One message each,
@@ -314,7 +314,8 @@ impl<R: Ring> Receiver<R> {
         self.next = run.end;
         let hashed = prgs.growth() == Growth::PseudoCorrelated;
         let rows = &mut self.rows[forest.levels_of_run(&run)];
-        let mut corrections = vec![Block::ZERO; rows.len()];
+        // Once the last levels are chosen from, it says which way the paths go.
+        let mut corrections = Zeroizing::new(vec![Block::ZERO; rows.len()]);
         channel.recv_blocks(&mut corrections)?;
         let mut psi = vec![R::ZERO; run.len()];
         if hashed {
@@ -335,7 +336,7 @@ impl<R: Ring> Receiver<R> {
                 rows[place - first] = self.pads[tree];
             }
         }
-        for (row, c) in rows.iter_mut().zip(&corrections) {
+        for (row, c) in rows.iter_mut().zip(corrections.iter()) {
             *row ^= *c;
         }
         forest

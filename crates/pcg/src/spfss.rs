@@ -20,6 +20,7 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::prg::Prg;
+use zeroize::Zeroizing;
 
 use crate::{forest::Forest, ggm::TreePrgs, pprf, rot, wire};
 
@@ -117,7 +118,8 @@ impl<R: Ring> SenderKey<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let forest = Forest::regular(1, n);
-        let trees = rot::Trees::grow(&forest, prgs, rng, &mut vec![R::ZERO; n]);
+        let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
+        let trees = rot::Trees::grow(&forest, prgs, rng, &mut leaves);
         send(&trees, &[beta], ot, channel)?;
         Ok(Self {
             key: pprf::Key::new(prgs.tree(0), trees.roots[0], n),
@@ -159,7 +161,7 @@ impl<R: Ring> ReceiverKey<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let forest = Forest::regular(1, n);
-        let mut negated = vec![R::ZERO; n];
+        let mut negated = Zeroizing::new(vec![R::ZERO; n]);
         let mut punctured = receive(&forest, prgs, &[alpha], &[beta], &mut negated, ot, channel)?;
         let copath = punctured.copaths.remove(0);
         Ok(Self {

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use zeroize::ZeroizeOnDrop;
+
 use crate::Block;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
@@ -94,6 +96,9 @@ impl Aes128 {
         dispatch!(&self.0, feed_forward(keys, x, out));
     }
 }
+
+// The schedules of all levels wipe themselves.
+impl ZeroizeOnDrop for Aes128 {}
 
 impl fmt::Debug for Aes128 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

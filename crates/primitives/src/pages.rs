@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
+use zeroize::ZeroizeOnDrop;
 
 /// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
@@ -95,6 +96,8 @@ impl<T: Copy + Zeroable> DerefMut for Buffer<T> {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
+
+impl<T: Copy + Zeroable> ZeroizeOnDrop for Buffer<T> {}
 
 impl<T: Copy + Zeroable> Drop for Buffer<T> {
     fn drop(&mut self) {

@@ -1,12 +1,14 @@
 //! The random oracle: BLAKE3 with a domain string.
 
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
 use crate::Block;
 
 /// A hash of a sequence of byte strings, modelled as a random oracle: Fiat-Shamir transcripts, commitments, keys.
 ///
 /// The domain string is the context of BLAKE3's key derivation mode, so oracles of
 /// different domains are unrelated. Each absorbed string is preceded by its length as eight little-endian bytes, so
-/// sequences that differ in how they are cut differ in their hash.
+/// sequences that differ in how they are cut differ in their hash. The state is wiped on drop.
 #[derive(Clone)]
 pub struct RandomOracle(blake3::Hasher);
 
@@ -51,9 +53,19 @@ impl RandomOracle {
 
     /// As many bytes of hash as `out` holds; a shorter output is a prefix of a longer one.
     pub fn finish_into(&self, out: &mut [u8]) {
-        self.0.finalize_xof().fill(out);
+        let mut output = self.0.finalize_xof();
+        output.fill(out);
+        output.zeroize();
     }
 }
+
+impl Drop for RandomOracle {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for RandomOracle {}
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,8 @@
 //! Cost: 32 bytes in each direction offline, which travel with the messages of the OTs, and 1 message of 64 bytes in each
 //! direction online.
 
+use std::fmt;
+
 use volery_channel::{Channel, Error as ChannelError, SessionId};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
@@ -108,7 +110,7 @@ impl Committed {
 }
 
 /// What was agreed on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Agreement {
     /// Items of the sender.
     pub(crate) sender_items: u64,
@@ -232,6 +234,14 @@ impl Agreement {
 /// The peer did something that an honest one never does.
 pub(crate) fn misbehaved(what: &'static str) -> Error {
     Error::Channel(ChannelError::PeerMisbehaved(what))
+}
+
+/// Says nothing of the seed, from which the salt of the items follows.
+impl fmt::Debug for Agreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sender, receiver) = (self.sender_items, self.receiver_items);
+        write!(f, "Agreement({sender} and {receiver} items, ..)")
+    }
 }
 
 fn commitment(session: SessionId, role: Role, share: &[u8; 32]) -> [u8; 32] {

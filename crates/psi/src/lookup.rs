@@ -167,12 +167,13 @@ impl Receiver {
             return Err(misbehaved("its values are longer than values can be"));
         }
         let size = LENGTH + longest;
-        let (mut tags, mut ciphertexts) = (Vec::new(), Vec::new());
+        let mut tags = Vec::new();
         let mut values = Vec::new();
         half.listen(watch, |half, first, places| {
             tags.resize(places * parameters.tag, 0);
             let mut masked = vec![Block::ZERO; places];
-            let mut keys = Zeroizing::new(Vec::new());
+            // An honest sender has at most one of this party's items at each place.
+            let mut keys = Zeroizing::new(Vec::with_capacity(places));
             for set in 0..parameters.sets() {
                 channel.recv(&mut tags)?; // step 4
                 channel.recv_blocks(&mut masked)?;
@@ -182,7 +183,8 @@ impl Receiver {
                     keys.push((place, half.item(instance), key));
                 }
             }
-            ciphertexts.resize(places * size, 0);
+            // What was found is decrypted in place.
+            let mut ciphertexts = Zeroizing::new(vec![0; places * size]);
             channel.recv(&mut ciphertexts)?;
             for &(place, item, key) in keys.iter() {
                 let ciphertext = &mut ciphertexts[place * size..][..size];

@@ -34,7 +34,7 @@ const REPORT: usize = 1 << 17;
 /// The sender's items in the order in which their outputs go out.
 pub(crate) struct Offer {
     /// Number of the item at each place.
-    order: Vec<u32>,
+    order: Zeroizing<Vec<u32>>,
     /// Its block.
     digests: Buffer<Block>,
     /// Its [shift](oprf::Sender::shift) with each hash index: 1, 2, 3 and, where there is a stash, 0.
@@ -43,7 +43,7 @@ pub(crate) struct Offer {
 
 /// The outputs of the OPRF for one set and the items at consecutive places, and the inputs they belong to.
 pub(crate) struct Outputs {
-    pub(crate) inputs: Vec<Block>,
+    pub(crate) inputs: Zeroizing<Vec<Block>>,
     pub(crate) values: Zeroizing<Vec<Block>>,
 }
 
@@ -52,7 +52,7 @@ impl Offer {
     pub(crate) fn shuffled(digests: &[Block], rng: &mut Prg) -> Self {
         let order = random_order(digests.len(), rng);
         let mut shuffled = Buffer::zeroed(digests.len());
-        for (out, &item) in shuffled.iter_mut().zip(&order) {
+        for (out, &item) in shuffled.iter_mut().zip(order.iter()) {
             *out = digests[item as usize];
         }
         Self {
@@ -107,6 +107,7 @@ impl Offer {
     ) -> Outputs {
         let digests = self.digests[places.clone()].iter();
         let inputs: Vec<_> = digests.map(|&digest| input(digest, set)).collect();
+        let inputs = Zeroizing::new(inputs);
         let shifted = &self.shifted[set.min(FUNCTIONS)][places];
         let mut values = Zeroizing::new(shifted.to_vec());
         values
@@ -126,16 +127,20 @@ impl Offer {
     }
 
     /// The bins of the items at some places.
-    pub(crate) fn bins(&self, hasher: &Hasher, places: Range<usize>) -> Vec<[u32; FUNCTIONS]> {
-        let mut bins = vec![[0; FUNCTIONS]; places.len()];
+    pub(crate) fn bins(
+        &self,
+        hasher: &Hasher,
+        places: Range<usize>,
+    ) -> Zeroizing<Vec<[u32; FUNCTIONS]>> {
+        let mut bins = Zeroizing::new(vec![[0; FUNCTIONS]; places.len()]);
         hasher.bins_slice(&self.digests[places], &mut bins);
         bins
     }
 }
 
-/// A uniformly random order of `n` numbers: the shuffle of Fisher and Yates.
-fn random_order(n: usize, rng: &mut Prg) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..n as u32).collect();
+/// A uniformly random order of `n` numbers: the shuffle of Fisher and Yates. The order indexes this party's own memory.
+fn random_order(n: usize, rng: &mut Prg) -> Zeroizing<Vec<u32>> {
+    let mut order: Zeroizing<Vec<u32>> = Zeroizing::new((0..n as u32).collect());
     for last in (1..n).rev() {
         order.swap(last, rng.below(last as u64 + 1) as usize);
     }
@@ -156,7 +161,9 @@ mod tests {
         }
         let mut counts = std::collections::BTreeMap::new();
         for _ in 0..6000 {
-            *counts.entry(random_order(3, &mut rng)).or_insert(0) += 1;
+            *counts
+                .entry(random_order(3, &mut rng).to_vec())
+                .or_insert(0) += 1;
         }
         assert_eq!(counts.len(), 6);
         // A thousand each, give or take seven standard deviations.

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::cuckoo::{FUNCTIONS, Full, Hasher, Table};
 use volery_primitives::pages::Buffer;
+use zeroize::Zeroizing;
 
 use crate::agree::Agreement;
 use crate::error::{Error, Result};
@@ -134,7 +135,7 @@ impl Own {
             .par_iter_mut()
             .enumerate()
             .for_each(|(set, index)| {
-                let mut waiting = Vec::with_capacity(LANES);
+                let mut waiting = Zeroizing::new(Vec::with_capacity(LANES));
                 for (instance, tag) in (first..).zip(tags) {
                     if placement.set(instance) == Some(set) {
                         waiting.push((tag.low(), instance));

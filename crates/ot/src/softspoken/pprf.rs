@@ -37,7 +37,7 @@ use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, double};
 use volery_primitives::bits::xor_into;
 use volery_primitives::ro::RandomOracle;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::SmallField;
 use crate::Result;
@@ -246,6 +246,7 @@ impl Splitter {
 
     /// Append the row seeds and the tags of the leaves of one tree.
     fn split(&self, tree: usize, leaves: &[Block], seeds: &mut Vec<Block>, tags: &mut Vec<Tag>) {
+        let mut hasher = self.0.clone();
         for (x, leaf) in leaves.iter().enumerate() {
             let mut input = Zeroizing::new([0; 32]);
             input[..16].copy_from_slice(&leaf.to_bytes());
@@ -253,12 +254,15 @@ impl Splitter {
             input[24..].copy_from_slice(&(x as u64).to_le_bytes());
             let mut output = Zeroizing::new([[0; 16]; 3]);
             let bytes = output.as_flattened_mut();
-            self.0.clone().update(&*input).finalize_xof().fill(bytes);
+            let mut reader = hasher.reset().update(&*input).finalize_xof();
+            reader.fill(bytes);
+            reader.zeroize();
             seeds.push(Block::from_bytes(output[0]));
             let mut tag = [0; 32];
             tag.copy_from_slice(output[1..].as_flattened());
             tags.push(tag);
         }
+        hasher.zeroize();
     }
 }
 

@@ -1,4 +1,7 @@
 //! The noise of a round: where it sits, and its values.
+//!
+//! The places are the value holder's secret. They index its own memory and are sorted there, in time that depends on them;
+//! the values take part in arithmetic only.
 
 use volery_field::Ring;
 use volery_primitives::{bits, prg::Prg};

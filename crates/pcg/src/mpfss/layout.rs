@@ -1,4 +1,8 @@
 //! Which tree covers which point of the domain: steps 1 and 2 of Protocols 4 and 5.
+//!
+//! The arrangement is public, P2's points in it are not: placing them by cuckoo hashing takes a course that depends on them,
+//! and they index P2's own memory ([`Layout::assign`]). A process that shares a cache with P2 could learn of them; P1 sees
+//! nothing but when P2's next message comes.
 
 use rayon::prelude::*;
 use volery_field::Ring;
@@ -57,9 +61,7 @@ pub struct Assignment {
 impl Drop for Assignment {
     fn drop(&mut self) {
         self.alphas.zeroize();
-        for point in &mut self.points {
-            *point = None;
-        }
+        self.points.zeroize();
         self.dropped.zeroize();
     }
 }
@@ -175,8 +177,10 @@ impl Layout {
                     alphas: (0..)
                         .zip(points)
                         .map(|(block, x)| {
-                            assert_eq!(x / size, block, "point number j lies in block j");
-                            x % size
+                            // No division: it would take longer for some points than for others.
+                            let place = x.wrapping_sub(block * size);
+                            assert!(place < *size, "point number j lies in block j");
+                            place
                         })
                         .collect(),
                     points: (0..points.len()).map(Some).collect(),

@@ -25,7 +25,7 @@
 //!
 //! Security: that of [`crate::single`] and, for a malicious round, of [`crate::check`] on the leaves that this module
 //! returns. P1 sees `d`, which is uniform because each `u_l` is and is used
-//! once. Theorems A.6 and A.9 of the 2019 paper; Theorem 2 of Ferret.
+//! once. P2's points and values index and branch in its own memory only (`layout`). Theorems A.6 and A.9 of the 2019 paper; Theorem 2 of Ferret.
 //! Cost: for `m` trees with `L` levels together: `m` base correlations and ring elements from P2 (vector-OLE), the OTs of
 //! the trees (`L` of them), and what [`crate::single`] sends.
 

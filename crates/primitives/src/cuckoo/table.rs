@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use zeroize::ZeroizeOnDrop;
+
 use super::{FUNCTIONS, Hasher};
 use crate::Block;
 use crate::pages::Buffer;
@@ -130,6 +132,9 @@ impl Table {
         self.bin(bin).map(|_| usize::from(self.functions[bin]))
     }
 }
+
+// Both buffers wipe themselves.
+impl ZeroizeOnDrop for Table {}
 
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
