@@ -1,0 +1,93 @@
+//! Transports of which one end is a recording.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use volery_channel::{Transport, memory};
+
+/// A peer who says `bytes`, whatever it hears, and then is gone.
+pub(super) struct Replay {
+    bytes: Vec<u8>,
+    /// The most that is handed over at a time.
+    piece: usize,
+    /// How many have been.
+    read: AtomicUsize,
+    heard: Log,
+}
+
+/// Bytes that went by.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn append(&self, bytes: &[u8]) {
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.extend_from_slice(bytes);
+    }
+}
+
+impl Replay {
+    pub(super) fn new(bytes: Vec<u8>, piece: usize) -> Self {
+        Self {
+            bytes,
+            piece: piece.max(1),
+            read: AtomicUsize::new(0),
+            heard: Log::default(),
+        }
+    }
+
+    /// What it hears.
+    pub(super) fn heard(&self) -> Log {
+        self.heard.clone()
+    }
+}
+
+impl Transport for Replay {
+    fn write(&self, bytes: &[u8], _timeout: Option<Duration>) -> io::Result<()> {
+        self.heard.append(bytes);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut [u8], _timeout: Option<Duration>) -> io::Result<usize> {
+        let start = self.read.load(Ordering::Relaxed);
+        let left = &self.bytes[start..];
+        let count = left.len().min(bytes.len()).min(self.piece);
+        bytes[..count].copy_from_slice(&left[..count]);
+        self.read.store(start + count, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// One end of a connection in memory that notes what its party sends.
+pub(super) struct Recorded {
+    inner: memory::Memory,
+    sent: Log,
+}
+
+impl Recorded {
+    pub(super) fn new(inner: memory::Memory) -> (Self, Log) {
+        let sent = Log::default();
+        let log = sent.clone();
+        (Self { inner, sent }, log)
+    }
+}
+
+impl Transport for Recorded {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        self.sent.append(bytes);
+        self.inner.write(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.inner.read(bytes, timeout)
+    }
+}
