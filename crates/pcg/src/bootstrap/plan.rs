@@ -118,7 +118,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 /// What one round does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     /// The instance.
     pub(crate) set: &'static LpnSet,

@@ -5,4 +5,4 @@ pub mod estimate;
 mod sets;
 
 pub use code::{Entry, LocalCode, Pair, WEIGHT};
-pub use sets::{LpnSet, set_named, sets};
+pub use sets::{Level, LpnSet, set_named, sets};

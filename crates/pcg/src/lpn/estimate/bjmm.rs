@@ -11,6 +11,9 @@ use super::stern::{elimination, even_window};
 /// Longest window tried.
 const WINDOW: i64 = 1200;
 
+/// Largest weight of the smallest lists tried; only instances of many hundred bits want more.
+const HEAVIEST: usize = 64;
+
 /// The search over the weight of the smallest lists stops when it lost this many bits.
 const GIVE_UP: f64 = 8.0;
 
@@ -40,7 +43,7 @@ struct Level {
 pub(super) fn bjmm(code: Code) -> f64 {
     let last = (((code.n - code.k - 2.0) / 8.0) as i64).min(WINDOW);
     let mut best = f64::INFINITY;
-    for p2 in (0..code.t as usize).step_by(2) {
+    for p2 in (0..HEAVIEST.min(code.t as usize)).step_by(2) {
         let mut bound = best + FAR;
         let found = minimise(1..=last, |l| {
             let bits = best_overlap(code, p2, even_window(code.k, l), bound + MARGIN);
@@ -127,12 +130,12 @@ impl Level {
         // Symbols on which the sums of the two lower levels must vanish: as many as leave one
         // representation of each word, but fewer than the window.
         let r2 = (overlap2 + 4.0 * list - self.all(p1)).trunc();
-        let r2 = r2.clamp(0.0, l - 1.0);
-        let r1 = (self.overlapping(p1, e1) + self.all(p1) - self.all(p)).trunc() - r2;
-        let r1 = r1.clamp(0.0, l - r2 - 1.0);
-        if r1.is_nan() || r2.is_nan() {
+        let r12 = (self.overlapping(p1, e1) + self.all(p1) - self.all(p)).trunc();
+        if r2.is_nan() || r12.is_nan() {
             return f64::INFINITY;
         }
+        let r2 = r2.clamp(0.0, l - 1.0);
+        let r1 = (r12 - r2).clamp(0.0, l - r2 - 1.0);
 
         let merge3 = 2.0 * list - r2;
         let merge2 = 2.0 * merge3 - r1;

@@ -17,6 +17,9 @@ const ELIMINATION: f64 = 2.8;
 /// GF(2).
 const OVERHEAD: f64 = 2.5;
 
+/// Most whole blocks guessed: at 2 bits each or more they cost what an attack on instances of many hundred bits does.
+const MOST_WHOLE: f64 = 512.0;
+
 #[derive(Clone, Copy)]
 struct Guess {
     zeros: f64,
@@ -151,7 +154,7 @@ pub(super) fn hybrid(blocks: Blocks, large: bool) -> f64 {
         best = target.guessing(all_zeros) + target.linear(all_zeros);
     }
     let mut whole = 0.0;
-    while whole < blocks.t && whole * blocks.size.log2() < best {
+    while whole < blocks.t.min(MOST_WHOLE) && whole * blocks.size.log2() < best {
         let guess = |zeros: i64| Guess {
             zeros: zeros as f64,
             whole,

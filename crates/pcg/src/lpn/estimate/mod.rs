@@ -13,6 +13,11 @@
 //! Over GF(2) each block of regular noise sums to one, which is a parity equation for nothing, so the
 //! attacks on unstructured noise run on `(n - t, k - t, t)`.
 //!
+//! [`smallest_weight`] searches, [`sweep`] evaluates all attacks at a row of weights.
+//!
+//! Every call returns, in bounded time, for every instance with `n` up to [`LONGEST`]. The searches inside an attack are
+//! bounded for that: what costs more than some hundred bits may be stated a little too high.
+//!
 //! Limits. All formulas assume a *random* code; a local code must be sparse enough not to be worse.
 //! They are the cost of the known attacks, in operations, without memory access costs; they are not a
 //! proof. The refinement of the algebraic attack in ePrint 2025/1476 is not
@@ -24,9 +29,19 @@ mod bjmm;
 mod hybrid;
 mod linear;
 mod regular;
+mod search;
 mod stern;
+mod sweep;
 #[cfg(test)]
 mod tables;
+
+pub use search::{HEAVIEST, smallest_weight};
+pub use sweep::{Sample, sweep, weights};
+
+use std::fmt;
+
+/// The most samples of an instance: 2^40. Beyond it the logarithms of factorials lose their tenths of a bit.
+pub const LONGEST: usize = 1 << 40;
 
 /// Where the noise lives, and how its non-zero values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +60,15 @@ pub enum Field {
 }
 
 impl Field {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::F2,
+        Self::Fp61,
+        Self::Z64Odd,
+        Self::Z64Uniform,
+        Self::Gf128,
+    ];
+
     /// `log2` of the order of the field that the attack works in.
     fn log2_order(self) -> f64 {
         match self {
@@ -56,6 +80,19 @@ impl Field {
 
     fn is_large(self) -> bool {
         self.log2_order() > 1.0
+    }
+}
+
+impl fmt::Display for Field {
+    /// The name on the command line; `z64` is the one with odd noise.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::F2 => "f2",
+            Self::Fp61 => "fp61",
+            Self::Z64Odd => "z64",
+            Self::Z64Uniform => "z64-uniform",
+            Self::Gf128 => "gf128",
+        })
     }
 }
 
@@ -82,6 +119,30 @@ pub struct Instance {
     /// Noise positions.
     pub noise: NoiseShape,
 }
+
+/// Which of the numbers do not make an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unfit {
+    /// `n` is not from 2 to [`LONGEST`].
+    Length,
+    /// `k` is not from 1 to `n - 1`.
+    Secret,
+    /// `t` is not from 1 to `n`.
+    Weight,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Length => "an LPN instance needs 2 <= n <= 2^40",
+            Self::Secret => "an LPN instance needs 0 < k < n",
+            Self::Weight => "an LPN instance needs 0 < t <= n",
+        })
+    }
+}
+
+impl std::error::Error for Unfit {}
 
 /// What one attack costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,9 +176,6 @@ impl Blocks {
     }
 }
 
-/// Largest weight that [`smallest_weight`] tries.
-const HEAVIEST: usize = 1 << 24;
-
 /// The attacks, those that rule out most instances fastest first.
 const ATTACKS: [(&str, Attack); 10] = [
     ("pooled Gauss", Attack::PooledGauss),
@@ -147,11 +205,30 @@ enum Attack {
 }
 
 impl Instance {
+    /// Whether the numbers make an instance.
+    ///
+    /// Noise that is regular need not divide the samples evenly: blocks have `n / t` samples, rounded down, and what is
+    /// left over gives the attacks on blocks as many equations without noise.
+    ///
+    /// # Errors
+    /// The first number that does not fit.
+    pub fn fits(&self) -> Result<(), Unfit> {
+        if !(2..=LONGEST).contains(&self.n) {
+            return Err(Unfit::Length);
+        }
+        if !(1..self.n).contains(&self.k) {
+            return Err(Unfit::Secret);
+        }
+        if !(1..=self.n).contains(&self.t) {
+            return Err(Unfit::Weight);
+        }
+        Ok(())
+    }
+
     fn check(&self) {
-        assert!(
-            self.k > 0 && self.k < self.n && self.t > 0 && self.t <= self.n,
-            "an LPN instance needs 0 < k < n and 0 < t <= n"
-        );
+        if let Err(unfit) = self.fits() {
+            panic!("{unfit}");
+        }
     }
 
     /// The instance as an attack on unstructured noise sees it.
@@ -170,10 +247,16 @@ impl Instance {
 
     /// The weight of the noise in the field that the attack works in.
     fn weight(&self) -> usize {
-        match self.field {
+        let weight = match self.field {
             // Each value is even with chance one half, up to 2^-64.
             Field::Z64Uniform => (self.t / 2 + 1).min(self.t),
             _ => self.t,
+        };
+        if self.field.is_large() {
+            weight
+        } else {
+            // One may be added to every sample.
+            weight.min(self.n - weight)
         }
     }
 
@@ -194,8 +277,8 @@ impl Instance {
         let large = self.field.is_large();
         let log2_order = self.field.log2_order();
         let (code, blocks) = (self.code(), self.blocks());
-        if code.k < 1.0 || (regular && (blocks.k < 1.0 || blocks.size < 2.0)) {
-            // The parity equations of the blocks, or the samples that fill no block, give the secret.
+        if code.k < 1.0 || code.t < 1.0 || (regular && (blocks.k < 1.0 || blocks.size < 2.0)) {
+            // The parity equations of the blocks, or the samples that fill no block, give the secret; or all are noisy.
             return matches!(attack, Attack::PooledGauss).then(|| 3.0 * (self.k as f64).log2());
         }
         Some(match attack {
@@ -220,7 +303,7 @@ impl Instance {
 /// The cost of every attack that applies to `instance`.
 ///
 /// # Panics
-/// If the instance is none: `0 < k < n` and `0 < t <= n` must hold.
+/// If the instance does not [fit](Instance::fits).
 pub fn estimate(instance: &Instance) -> Vec<Estimate> {
     instance.check();
     ATTACKS
@@ -253,56 +336,6 @@ pub fn resists(instance: &Instance, bits: f64) -> bool {
     ATTACKS
         .iter()
         .all(|&(_, attack)| instance.cost(attack).is_none_or(|cost| cost >= bits))
-}
-
-/// A small weight `t` at which `n_of_t(t)` samples of a secret of `k` symbols resist all attacks for
-/// `bits` bits.
-///
-/// Security is *not* monotone in `t`: smaller blocks help the attacks on regular noise, and with
-/// blocks of a fixed size more noise also means more samples. The search finds the first weight on a
-/// grid of ratio 1.03 that resists, and bisects between it and the grid point before. Nothing is
-/// said about larger weights. `None` if no weight up to 2^24, and no more than `n - k`, resists.
-///
-/// # Panics
-/// If `k` is 0.
-pub fn smallest_weight(
-    n_of_t: impl Fn(usize) -> usize,
-    k: usize,
-    field: Field,
-    noise: NoiseShape,
-    bits: f64,
-) -> Option<usize> {
-    assert!(k > 0, "the secret has at least one symbol");
-    let good = |t: usize| {
-        let n = n_of_t(t);
-        let instance = Instance {
-            n,
-            k,
-            t,
-            field,
-            noise,
-        };
-        n > k && t <= n - k && resists(&instance, bits)
-    };
-    let mut below = 0;
-    let mut t = 1;
-    while t <= HEAVIEST {
-        if good(t) {
-            let (mut low, mut high) = (below, t);
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                if good(middle) {
-                    high = middle;
-                } else {
-                    low = middle;
-                }
-            }
-            return Some(high);
-        }
-        below = t;
-        t += (t * 3 / 100).max(1);
-    }
-    None
 }
 
 #[cfg(test)]
@@ -381,27 +414,6 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_weight_holds_and_one_less_does_not() {
-        for (k, noise) in [(4096, NoiseShape::Exact), (5120, NoiseShape::Regular)] {
-            let n = 1 << 14;
-            let t = smallest_weight(|_| n, k, Field::F2, noise, 128.0).expect("there is one");
-            let at = |t| Instance {
-                n,
-                k,
-                t,
-                noise,
-                ..CUCKOO
-            };
-            assert!(resists(&at(t), 128.0));
-            assert!(!resists(&at(t - 1), 128.0));
-        }
-        // A secret of 64 bits can be guessed.
-        let field = Field::F2;
-        let none = smallest_weight(|_| 4096, 64, field, NoiseShape::Regular, 128.0);
-        assert_eq!(none, None);
-    }
-
-    #[test]
     fn blocks_that_give_the_secret_away_cost_only_linear_algebra() {
         // 64 parity equations for a secret of 60 bits.
         let instance = Instance {
@@ -443,6 +455,68 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn noise_everywhere_is_no_noise_over_gf_2() {
+        for t in [0, 1, 100] {
+            let instance = Instance {
+                t: CUCKOO.n - t,
+                ..CUCKOO
+            };
+            let bits = security_bits(&instance).bits;
+            let expected = match t {
+                0 => 3.0 * 3482_f64.log2(),
+                t => security_bits(&Instance { t, ..CUCKOO }).bits,
+            };
+            assert_eq!(bits, expected);
+        }
+    }
+
+    /// Whatever the numbers, each attack comes to an end with a number.
+    #[test]
+    fn every_instance_has_an_end() {
+        for n in [2, 17, 1 << 20, LONGEST] {
+            let triples = [1, n / 16, n - 1]
+                .into_iter()
+                .flat_map(|k| [1, n / 1024, n / 3, n].map(|t| (n, k, t)));
+            for (n, k, t) in triples {
+                for field in [Field::F2, Field::Gf128, Field::Z64Uniform] {
+                    for noise in [NoiseShape::Exact, NoiseShape::Regular] {
+                        let instance = Instance {
+                            n,
+                            k,
+                            t,
+                            field,
+                            noise,
+                        };
+                        if instance.fits().is_err() {
+                            continue;
+                        }
+                        let all = estimate(&instance);
+                        let number = all.iter().all(|found| found.bits >= 0.0);
+                        assert!(number, "{instance:?}: {all:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_instance_is_said() {
+        for (n, k, t, unfit) in [
+            (0, 0, 0, Unfit::Length),
+            (1, 1, 1, Unfit::Length),
+            (LONGEST + 1, 5, 5, Unfit::Length),
+            (2, 0, 1, Unfit::Secret),
+            (2, 2, 1, Unfit::Secret),
+            (2, 1, 0, Unfit::Weight),
+            (2, 1, 3, Unfit::Weight),
+        ] {
+            let fits = Instance { n, k, t, ..CUCKOO }.fits();
+            assert_eq!(fits, Err(unfit));
+        }
+        assert_eq!(CUCKOO.fits(), Ok(()));
     }
 
     #[test]

@@ -8,6 +8,9 @@ use super::arithmetic::{log2_binomial, log2_sum, minimise};
 /// Longest collision window tried. A list that needs more is larger than any attack considered.
 const WINDOW: i64 = 1200;
 
+/// Largest weight `p` tried; only instances of many hundred bits want more.
+const HEAVIEST: f64 = 256.0;
+
 /// The search over the weight `p` stops when it lost this many bits.
 const GIVE_UP: f64 = 30.0;
 
@@ -30,7 +33,7 @@ pub(super) fn sd_isd(code: Code, log2_order: f64) -> f64 {
     let last = ((code.n - code.k - 8.0) as i64).min(WINDOW);
     let mut best = f64::INFINITY;
     let mut p = 0.0;
-    while p <= code.t / 2.0 {
+    while p <= HEAVIEST.min(code.t / 2.0) {
         let Some((_, bits)) = minimise(1..=last, |l| {
             one_choice(code, log2_order, p, even_window(code.k, l))
         }) else {
