@@ -21,6 +21,12 @@
 //! assert_eq!(bytes, [0, 0, 1, 0]);
 //! # Ok::<_, volery_channel::Error>(())
 //! ```
+//!
+//! [`Tampered`] counts bytes. [`Mischievous`] counts messages, and can lose, repeat, exchange or delay one of them.
+
+mod mischief;
+
+pub use mischief::{Act, Mischief, Mischievous};
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
