@@ -7,6 +7,8 @@ mod demo;
 mod endpoint;
 mod ferret;
 mod files;
+mod identity;
+mod keygen;
 mod kkrt;
 mod lookup;
 mod matching;
@@ -48,6 +50,7 @@ enum Verb {
     Verify(verify::Arguments),
     Params(params::Arguments),
     Bench(bench::Arguments),
+    Keygen(keygen::Arguments),
 }
 
 /// Runs the command that the process was started with, and gives its exit status.
@@ -71,6 +74,7 @@ pub fn main() -> ExitCode {
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
         Verb::Bench(arguments) => bench::run(arguments),
+        Verb::Keygen(arguments) => keygen::run(arguments),
     }));
     match result {
         Ok(Ok(())) => ExitCode::SUCCESS,

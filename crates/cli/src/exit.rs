@@ -89,7 +89,14 @@ impl From<volery_channel::Error> for Failure {
             Error::TimedOut(_) => Self::new(Status::Network, error)
                 .hint("is the peer running, with the same address? --timeout SECONDS waits longer"),
             Error::Io(error) => Self::new(Status::Network, format_args!("the network: {error}")),
-            Error::NotLoopback(_) => Self::new(Status::Usage, error),
+            Error::NotLoopback(_) => Self::new(Status::Usage, error)
+                .hint("volery keygen --out DIR makes an identity; both sides then take --identity DIR --peer FINGERPRINT"),
+            Error::Identity(why) => Self::new(Status::Other, format_args!("--identity: {why}"))
+                .hint("volery keygen --out DIR makes a new one; the other party must be given its fingerprint"),
+            Error::Unauthenticated(_) => Self::new(Status::Peer, error)
+                .hint("if it is the right machine, ask the other party for its fingerprint again, by a way that cannot be forged"),
+            Error::Refused(_) => Self::new(Status::Peer, error)
+                .hint("give the other party the fingerprint of --identity, and let it check the clock"),
             Error::Mismatch { field, .. } if field == "role" => Self::new(Status::Mismatch, error),
             Error::Mismatch {
                 field,

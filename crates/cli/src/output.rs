@@ -24,6 +24,9 @@ pub(crate) const OUR_FILES: [&str; 6] = [
     "report.json",
 ];
 
+/// Names of files that are in a folder for good: no run replaces a folder that holds one.
+const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
+
 /// Temporary folders and files of this process. Who holds the lock may create, rename or remove them.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
@@ -181,7 +184,10 @@ impl Folder {
 
     /// Creates a file in it, readable by the owner only.
     pub(crate) fn create(&self, name: &str) -> Result<File, Failure> {
-        assert!(OUR_FILES.contains(&name), "{name} would block --force");
+        assert!(
+            OUR_FILES.contains(&name) || KEPT_FILES.contains(&name),
+            "{name} would block --force"
+        );
         let path = self.temporary.0.join(name);
         let _no_signal = unfinished();
         create_private(&path).map_err(|error| Failure::file(&path, error))

@@ -223,6 +223,7 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
         )
     })?;
     told.finish();
+    let connection = endpoint.describe(&channel);
     drop(channel);
 
     let writing = Instant::now();
@@ -231,6 +232,7 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
         _ => None,
     };
     let mut report = report(verb, arguments, &records, &outcome, &revealed);
+    report.result.insert("connection".to_owned(), connection);
     words::add_seconds(&mut report, read, &told, rows.map(|_| writing.elapsed()));
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();

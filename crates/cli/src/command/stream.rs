@@ -9,8 +9,8 @@ use volery_field::Ring;
 use volery_pcg::Plan;
 
 use super::choices::{Choices, Parameters, security_words};
-use super::files::{Array, Columns, file_name, write_beside};
 use super::endpoint::EndpointArguments;
+use super::files::{Array, Columns, file_name, write_beside};
 use super::options::{Common, Voice, parse_count};
 use crate::ends::{Correlation, End, Role};
 use crate::exit::Failure;
@@ -111,6 +111,8 @@ fn run_end<E: End>(
     listener.progress.finish_and_clear();
 
     let mut report = report::<E>(job, &outcome);
+    let connection = endpoint.describe(&channel);
+    report.result.insert("connection".to_owned(), connection);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     write_own_report(&folder, &report)?;
     let target = folder.target().to_owned();

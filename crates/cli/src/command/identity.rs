@@ -1,0 +1,168 @@
+//! A party's identity as a folder of files.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use volery_channel::Error;
+use volery_channel::tls::Identity;
+use zeroize::Zeroizing;
+
+use crate::exit::{Failure, Status};
+use crate::output::Folder;
+
+/// The certificate and the private key.
+const IDENTITY: &str = "identity.pem";
+
+/// The fingerprint, to be shown again.
+const FINGERPRINT: &str = "fingerprint.txt";
+
+/// Longest file read, in bytes: an identity has about a thousand.
+const BOUND: u64 = 64 << 10;
+
+/// Writes `identity` into `folder` and makes it appear.
+pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> {
+    let fingerprint = format!("{}\n", identity.fingerprint());
+    for (name, contents) in [(IDENTITY, identity.to_pem()), (FINGERPRINT, &fingerprint)] {
+        let mut file = folder.create(name)?;
+        file.write_all(contents.as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(|error| Failure::file(&folder.target().join(name), error))?;
+    }
+    folder.commit()
+}
+
+/// Reads the identity in `folder`, and checks that it is valid now and that nobody else can read it.
+///
+/// # Errors
+/// A failure that names `--identity`, the folder, and what to do.
+pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
+    let path = folder.join(IDENTITY);
+    let unusable = |why: &dyn std::fmt::Display| {
+        Failure::new(
+            Status::Other,
+            format_args!("--identity: {}: {why}", path.display()),
+        )
+    };
+    let pem = read_private(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => unusable(&"there is no identity")
+            .hint("volery keygen --out DIR makes one, and prints its fingerprint"),
+        io::ErrorKind::PermissionDenied if is_open(&path) => unusable(&error).hint(format_args!(
+            "chmod 600 {}; if others could read it, make a new identity",
+            path.display()
+        )),
+        _ => unusable(&error),
+    })?;
+    let why = |error: Error| match error {
+        Error::Identity(why) => why,
+        other => other.to_string(),
+    };
+    let identity = Identity::from_pem(&pem).map_err(|error| unusable(&why(error)))?;
+    identity.check(SystemTime::now()).map_err(|error| {
+        unusable(&why(error)).hint(
+            "volery keygen --out DIR makes a new identity; the other party must be given its fingerprint",
+        )
+    })?;
+    Ok(identity)
+}
+
+fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
+    let length = fs::metadata(path)?.len();
+    if is_open(path) {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "others can read or change this private key",
+        ));
+    }
+    if length > BOUND {
+        return Err(io::Error::other("this is too long for an identity"));
+    }
+    fs::read_to_string(path).map(Zeroizing::new)
+}
+
+/// Whether anybody but the owner can read or change the file.
+fn is_open(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::fs::Permissions;
+    use std::time::Duration;
+
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn stored(place: &Path, last: SystemTime) -> Identity {
+        let identity = Identity::generate("test", last - 3 * DAY..last).unwrap();
+        let folder = Folder::prepare("--out", &place.join("id"), false).unwrap();
+        store(&identity, folder).unwrap();
+        identity
+    }
+
+    fn refused(place: &Path) -> String {
+        load(&place.join("id")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_stored_is_loaded_and_nobody_else_can_read_it() {
+        let place = tempfile::tempdir().unwrap();
+        let identity = stored(place.path(), SystemTime::now() + DAY);
+        let loaded = load(&place.path().join("id")).unwrap();
+        assert_eq!(loaded.fingerprint(), identity.fingerprint());
+        let mode = |path: &str| {
+            fs::metadata(place.path().join(path))
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777
+        };
+        assert_eq!(mode("id"), 0o700);
+        assert_eq!(mode("id/identity.pem"), 0o600);
+        let text = fs::read_to_string(place.path().join("id/fingerprint.txt")).unwrap();
+        assert_eq!(text.trim().parse(), Ok(identity.fingerprint()));
+    }
+
+    #[test]
+    fn what_cannot_be_used_says_why_and_what_to_do() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(refused(place.path()).contains("hint: volery keygen"));
+        stored(place.path(), SystemTime::now() - DAY);
+        let late = refused(place.path());
+        assert!(
+            late.contains("error: --identity:") && late.contains("it expired on"),
+            "{late}"
+        );
+        assert!(late.contains("hint: volery keygen"), "{late}");
+
+        let path = place.path().join("id/identity.pem");
+        for mode in [0o640, 0o604, 0o660] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert!(
+                refused(place.path()).contains("hint: chmod 600"),
+                "{mode:o}"
+            );
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "x".repeat(100_000)).unwrap();
+        assert!(refused(place.path()).contains("too long"));
+        fs::write(&path, b"\xff").unwrap();
+        assert!(refused(place.path()).contains("UTF-8"));
+        fs::write(&path, b"-----BEGIN").unwrap();
+        assert!(refused(place.path()).contains("no certificate"));
+    }
+
+    #[test]
+    fn an_identity_is_never_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        stored(place.path(), SystemTime::now() + DAY);
+        for force in [false, true] {
+            let refused = Folder::prepare("--out", &place.path().join("id"), force);
+            assert!(refused.is_err(), "{force}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `volery keygen`: an identity, and the fingerprint by which the other party knows it.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use volery_channel::tls::Identity;
+
+use super::identity::store;
+use super::options::Common;
+use crate::exit::{Failure, Status};
+use crate::output::Folder;
+use crate::report::Report;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Make an identity: a key pair in a folder that only its owner can read. Standard output gets the fingerprint, which the other
+/// party gives to --peer
+///
+/// Tell it to the other party by a way that cannot be forged, such as a telephone call, and ask for theirs.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The folder for the identity; must not exist, or be empty
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// A name that the other party can read in the certificate; proves nothing
+    #[arg(long, value_name = "NAME", default_value = "volery")]
+    name: String,
+
+    /// Days from now until it expires
+    #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let now = SystemTime::now();
+    // From yesterday on: the other party's clock may be slow.
+    let identity = Identity::generate(&arguments.name, now - DAY..now + DAY * arguments.days)
+        .map_err(|error| Failure::usage("--name", error))?;
+    let folder = Folder::prepare("--out", &arguments.out, false)?;
+    let report_place = arguments.common.prepare_report()?;
+    let place = folder.target().to_owned();
+    store(&identity, folder)?;
+    writeln!(std::io::stdout(), "{}", identity.fingerprint())
+        .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))?;
+    let last = identity.last_day();
+    let mut report = Report::new("keygen");
+    report.result.insert(
+        "fingerprint".to_owned(),
+        identity.fingerprint().to_string().into(),
+    );
+    report
+        .result
+        .insert("last_day".to_owned(), last.clone().into());
+    report_place.write(&report)?;
+    arguments.common.voice().say(format_args!(
+        "an identity valid until {last} is in {}; the line on standard output is its fingerprint, for the other party",
+        place.display()
+    ));
+    Ok(())
+}
