@@ -25,6 +25,8 @@
 mod cast;
 pub mod fuzz;
 mod protocol;
+mod trial;
 
 pub use cast::cast;
 pub use protocol::{Model, Output, Protocol, Side};
+pub use trial::{Attack, Verdict, changes, messages, silences};

@@ -26,7 +26,7 @@
 
 mod mischief;
 
-pub use mischief::{Act, Mischief, Mischievous};
+pub use mischief::{Act, Lengths, Mischief, Mischievous};
 
 use std::io;
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -71,7 +71,11 @@ pub struct Mischievous<T: Transport> {
     mischief: Mischief,
     outgoing: Mutex<Outgoing>,
     incoming: Mutex<Incoming>,
+    lengths: Lengths,
 }
+
+/// The bytes of each message that a party sent so far, before any mischief.
+pub type Lengths = Arc<Mutex<Vec<usize>>>;
 
 #[derive(Default)]
 struct Outgoing {
@@ -103,7 +107,19 @@ impl<T: Transport> Mischievous<T> {
             mischief,
             outgoing: Mutex::default(),
             incoming: Mutex::default(),
+            lengths: Lengths::default(),
         }
+    }
+
+    /// The transport `inner` of an honest party, and a view of the messages that it sends.
+    pub fn watched(inner: T) -> (Self, Lengths) {
+        let nothing = Mischief {
+            message: u64::MAX,
+            act: Act::Drop,
+        };
+        let this = Self::new(inner, nothing);
+        let lengths = Arc::clone(&this.lengths);
+        (this, lengths)
     }
 
     fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
@@ -174,7 +190,13 @@ impl<T: Transport> Transport for Mischievous<T> {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         self.alive()?;
         let mut outgoing = self.outgoing();
-        outgoing.sending = true;
+        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if !outgoing.sending {
+            outgoing.sending = true;
+            lengths.push(0);
+        }
+        *lengths.last_mut().expect("one was pushed") += bytes.len();
+        drop(lengths);
         if outgoing.message == self.mischief.message {
             outgoing.held.extend_from_slice(bytes);
             return Ok(());
@@ -229,6 +251,18 @@ mod tests {
         channel.recv(&mut answer)?;
         channel.send(b"g")?;
         channel.flush()
+    }
+
+    #[test]
+    fn messages_are_those_of_the_statistics() {
+        let (left, right) = memory::pair();
+        let (left, lengths) = Mischievous::watched(left);
+        let mut left = Channel::new(left);
+        right.write(b"12", None).unwrap();
+        party(&mut left).unwrap();
+        assert_eq!(left.stats().messages_sent, 3);
+        drop(left);
+        assert_eq!(*lengths.lock().unwrap(), [2, 4, 1]);
     }
 
     /// What the peer gets of it, which has answered both times before it listens.
