@@ -1,6 +1,7 @@
 //! Parquet files: batches of rows, and cells of their columns.
 
 mod guard;
+mod pages;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,64 +15,83 @@ use arrow_array::{
 };
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::Problem;
 use crate::key::{Cell, KeyColumn, KeyType, check_names};
 use crate::strings::ByteStrings;
 use guard::guarded;
+use pages::Pages;
 
 /// How much of a file to hold in memory at a time, in decoded bytes, and the most rows.
 const BATCH_BYTES: u64 = 8 << 20;
 const BATCH_ROWS: u64 = 8192;
 
+/// The most bytes of one column that the values of a batch may take which are longer than they are in the file.
+const BATCH_LONGEST: u64 = 64 << 20;
+
 /// A Parquet file whose description has been read and whose every column can be.
 pub(crate) struct Table {
-    builder: ParquetRecordBatchReaderBuilder<File>,
+    file: File,
+    length: u64,
+    description: ArrowReaderMetadata,
 }
 
 impl Table {
     /// Reads the description of `file`, which has `length` bytes.
     pub(crate) fn open(mut file: File, length: u64) -> Result<Self, Problem> {
         check_magic(&mut file, length)?;
-        let builder = guarded(0, || {
-            ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(0, e))
+        let description = guarded(0, || {
+            let description = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
+            description.map_err(|e| damaged(0, e))
         })?;
-        let table = Self { builder };
+        let table = Self {
+            file,
+            length,
+            description,
+        };
         check_names(&table.columns())?;
         table.check_compression()?;
         Ok(table)
     }
 
+    fn metadata(&self) -> &Arc<ParquetMetaData> {
+        self.description.metadata()
+    }
+
     /// The names of the columns.
     pub(crate) fn columns(&self) -> Vec<Vec<u8>> {
-        let fields = self.builder.schema().fields().iter();
+        let fields = self.description.schema().fields().iter();
         fields
             .map(|field| field.name().clone().into_bytes())
             .collect()
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
-        Arc::clone(self.builder.schema())
+        Arc::clone(self.description.schema())
     }
 
     /// How many rows there are, by the description.
     pub(crate) fn rows(&self) -> u64 {
-        self.builder.metadata().file_metadata().num_rows().max(0) as u64
+        self.metadata().file_metadata().num_rows().max(0) as u64
     }
 
     /// How the first column is compressed.
     pub(crate) fn compression(&self) -> Compression {
-        let groups = self.builder.metadata().row_groups();
+        let groups = self.metadata().row_groups();
         let first = groups.first().and_then(|group| group.columns().first());
         first.map_or(Compression::SNAPPY, |column| column.compression())
     }
 
     /// As what a key column is read.
     pub(crate) fn key_type(&self, key: KeyColumn) -> Result<KeyType, Problem> {
-        let field = self.builder.schema().field(key.column);
+        let field = self.description.schema().field(key.column);
         let Some(found) = native(field.data_type()) else {
             return Err(Problem::UnsupportedKey {
                 column: field.name().clone(),
@@ -91,7 +111,7 @@ impl Table {
 
     /// Whether the cells of this column have a form as text.
     pub(crate) fn check_text(&self, column: usize) -> Result<(), Problem> {
-        let field = self.builder.schema().field(column);
+        let field = self.description.schema().field(column);
         if field.data_type().is_nested() {
             return Err(no_text(field.name(), field.data_type()));
         }
@@ -100,26 +120,20 @@ impl Table {
 
     /// All rows, of these columns or of all.
     pub(crate) fn batches(self, columns: Option<&[usize]>) -> Result<Batches, Problem> {
-        let count = self.builder.schema().fields().len();
+        let count = self.description.schema().fields().len();
         let mut chosen = columns.map_or_else(|| (0..count).collect(), <[usize]>::to_vec);
         chosen.sort_unstable();
         chosen.dedup();
         let bytes: i64 = self
-            .builder
             .metadata()
             .row_groups()
             .iter()
             .map(|group| group.total_byte_size().max(0))
             .fold(0, i64::saturating_add);
-        let row = (bytes as u64 / self.rows().max(1)).max(1);
-        let size = (BATCH_BYTES / row).clamp(1, BATCH_ROWS);
-        let mask = ProjectionMask::roots(self.builder.parquet_schema(), chosen.iter().copied());
         let expected = self.rows();
-        let builder = self.builder.with_batch_size(size as usize);
-        let reader = guarded(0, || {
-            let reader = builder.with_projection(mask).build();
-            reader.map_err(|e| damaged(0, e))
-        })?;
+        let row = (bytes as u64 / expected.max(1)).max(1);
+        let size = (BATCH_BYTES / row).clamp(1, BATCH_ROWS);
+        let reader = guarded(0, || self.reader(&chosen, size).map_err(|e| damaged(0, e)))?;
         Ok(Batches {
             reader,
             chosen,
@@ -128,8 +142,24 @@ impl Table {
         })
     }
 
+    /// Reads the rows of the `chosen` columns, at most `size` at a time.
+    fn reader(self, chosen: &[usize], size: u64) -> Result<ParquetRecordBatchReader, ParquetError> {
+        let schema = self.metadata().file_metadata().schema_descr();
+        let mask = ProjectionMask::roots(schema, chosen.iter().copied());
+        let leaves: Vec<usize> = (0..schema.num_columns())
+            .filter(|&leaf| mask.leaf_included(leaf))
+            .collect();
+        let fields = self.description.schema().fields();
+        let levels = parquet_to_arrow_field_levels(schema, mask, Some(fields))?;
+        let metadata = Arc::clone(self.metadata());
+        let pages = Pages::new(self.file, self.length, metadata);
+        let longest = pages.longest_value(&leaves)?.max(1);
+        let size = size.min(BATCH_LONGEST / longest).max(1);
+        ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, size as usize, None)
+    }
+
     fn check_compression(&self) -> Result<(), Problem> {
-        for group in self.builder.metadata().row_groups() {
+        for group in self.metadata().row_groups() {
             for column in group.columns() {
                 let codec = match column.compression() {
                     Compression::BROTLI(_) => "brotli",

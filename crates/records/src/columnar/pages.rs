@@ -1,0 +1,360 @@
+//! The pages of a Parquet file, looked at before the library takes memory for what they claim.
+//!
+//! A page says how many bytes it has when decompressed, a dictionary how many values, and a list of lengths how many
+//! strings; the library sets aside as much as they say, and memory that is not there ends the process. So a page is
+//! refused here that claims what its bytes cannot hold: its size before it is decompressed, the rest before it is decoded.
+
+mod delta;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::RowGroups;
+use parquet::basic::{Encoding, Type};
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
+
+/// The most bytes a decompressed page may have, and the longest value of fixed length; a page that is large in the file
+/// may have [`RATIO`] times what it has there.
+const LARGE: u64 = 64 << 20;
+
+/// How much compression is believed of a page above [`LARGE`].
+const RATIO: u64 = 1024;
+
+/// The most values a page of a nested column may have. One row can have all of them.
+const NESTED: u32 = 1 << 24;
+
+/// All rows of a file, page by page.
+pub(super) struct Pages {
+    source: Arc<Source>,
+    metadata: Arc<ParquetMetaData>,
+}
+
+impl Pages {
+    /// Those of `file`, which has `length` bytes.
+    pub(super) fn new(file: File, length: u64, metadata: Arc<ParquetMetaData>) -> Self {
+        let source = Arc::new(Source { file, length });
+        Self { source, metadata }
+    }
+
+    /// The most bytes that a single value of one of the columns `leaves` has which takes fewer in the file: an entry of
+    /// a dictionary, which each row can name, or a value of fixed length, which is set aside even where it is null.
+    pub(super) fn longest_value(&self, leaves: &[usize]) -> Result<u64> {
+        let mut longest = 0;
+        for &leaf in leaves {
+            let column = self.metadata.file_metadata().schema_descr().column(leaf);
+            if column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY {
+                longest = longest.max(u64::try_from(column.type_length()).unwrap_or(0));
+                if longest > LARGE {
+                    return Err(refused("values of a fixed length beyond all use"));
+                }
+            }
+            for chunk in self.chunks(leaf) {
+                let mut pages = chunk?;
+                if pages.peek_next_page()?.is_some_and(|page| page.is_dict)
+                    && let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()?
+                    && column.physical_type() == Type::BYTE_ARRAY
+                {
+                    longest = longest.max(longest_entry(&buf));
+                }
+            }
+        }
+        Ok(longest)
+    }
+
+    fn chunks(&self, leaf: usize) -> Chunks {
+        Chunks {
+            source: Arc::clone(&self.source),
+            metadata: Arc::clone(&self.metadata),
+            leaf,
+            group: 0,
+        }
+    }
+}
+
+impl RowGroups for Pages {
+    fn num_rows(&self) -> usize {
+        let rows = self.row_groups().map(|group| group.num_rows());
+        // A negative number is none: the rows that are then missing are noticed at the end.
+        rows.map(|rows| usize::try_from(rows).unwrap_or(0))
+            .fold(0, usize::saturating_add)
+    }
+
+    fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
+        Ok(Box::new(self.chunks(leaf)))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(self.metadata.row_groups().iter())
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+}
+
+/// One column, a row group after the other.
+struct Chunks {
+    source: Arc<Source>,
+    metadata: Arc<ParquetMetaData>,
+    leaf: usize,
+    group: usize,
+}
+
+impl Chunks {
+    fn open(&self, group: &RowGroupMetaData) -> Result<Checked> {
+        let chunk = group
+            .columns()
+            .get(self.leaf)
+            .ok_or_else(|| refused("a row group that lacks a column"))?;
+        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        Ok(Checked {
+            inner: SerializedPageReader::new(Arc::clone(&self.source), chunk, rows, None)?,
+            column: chunk.column_descr_ptr(),
+        })
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = Result<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let group = self.metadata.row_groups().get(self.group)?;
+        let pages = self.open(group);
+        self.group += 1;
+        Some(pages.map(|pages| Box::new(pages) as _))
+    }
+}
+
+impl PageIterator for Chunks {}
+
+/// Pages that are not handed on unless they can hold what they claim.
+struct Checked {
+    inner: SerializedPageReader<Source>,
+    column: ColumnDescPtr,
+}
+
+impl Iterator for Checked {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Checked {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        let page = self.inner.get_next_page()?;
+        page.as_ref().map_or(Ok(()), |page| self.check(page))?;
+        Ok(page)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.inner.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.inner.skip_next_page()
+    }
+
+    fn at_record_boundary(&mut self) -> Result<bool> {
+        self.inner.at_record_boundary()
+    }
+}
+
+impl Checked {
+    fn check(&self, page: &Page) -> Result<()> {
+        let nested = self.column.max_rep_level() > 0;
+        match page {
+            Page::DictionaryPage {
+                buf, num_values, ..
+            } if u64::from(*num_values) * self.least_bytes() > buf.len() as u64 => {
+                Err(refused("a dictionary that claims more values than it has"))
+            }
+            Page::DictionaryPage { .. } => Ok(()),
+            _ if nested && page.num_values() > NESTED => {
+                Err(refused("a page that claims values beyond all use"))
+            }
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                def_level_encoding,
+                rep_level_encoding,
+                ..
+            } => {
+                if !is_list_of_lengths(*encoding) {
+                    return Ok(());
+                }
+                let levels = [
+                    (self.column.max_rep_level(), rep_level_encoding),
+                    (self.column.max_def_level(), def_level_encoding),
+                ];
+                let values = levels
+                    .into_iter()
+                    .try_fold(&buf[..], |rest, (most, encoding)| {
+                        behind_levels(rest, most, *encoding, *num_values)
+                    });
+                check_lengths(values, *encoding, *num_values)
+            }
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                encoding,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                ..
+            } => {
+                let levels = u64::from(*def_levels_byte_len) + u64::from(*rep_levels_byte_len);
+                let values = usize::try_from(levels).ok().and_then(|n| buf.get(n..));
+                match is_list_of_lengths(*encoding) {
+                    true => check_lengths(values, *encoding, *num_values),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The fewest bytes that a value of a dictionary can have; at least one, for there are no dictionaries of nothing.
+    fn least_bytes(&self) -> u64 {
+        match self.column.physical_type() {
+            Type::BOOLEAN => 1,
+            Type::INT32 | Type::FLOAT | Type::BYTE_ARRAY => 4,
+            Type::INT64 | Type::DOUBLE => 8,
+            Type::INT96 => 12,
+            Type::FIXED_LEN_BYTE_ARRAY => {
+                u64::try_from(self.column.type_length()).map_or(1, |length| length.max(1))
+            }
+        }
+    }
+}
+
+/// Whether values begin with a list of lengths that is decoded as a whole.
+fn is_list_of_lengths(encoding: Encoding) -> bool {
+    matches!(
+        encoding,
+        Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
+    )
+}
+
+fn check_lengths(values: Option<&[u8]>, encoding: Encoding, count: u32) -> Result<()> {
+    let lists = if encoding == Encoding::DELTA_BYTE_ARRAY {
+        2
+    } else {
+        1
+    };
+    let whole = values.is_some_and(|values| {
+        (0..lists)
+            .try_fold(values, |rest, _| delta::behind(rest, count.into()))
+            .is_some()
+    });
+    match whole {
+        true => Ok(()),
+        false => Err(refused("a page that claims more strings than it has")),
+    }
+}
+
+#[expect(deprecated, reason = "files of old have levels that are BIT_PACKED")]
+/// What comes behind the levels of a page of the first version, if there are levels; none if they are cut short.
+fn behind_levels(bytes: &[u8], most: i16, encoding: Encoding, count: u32) -> Option<&[u8]> {
+    if most == 0 {
+        return Some(bytes);
+    }
+    if encoding == Encoding::BIT_PACKED {
+        let bits = u64::from(16 - most.leading_zeros()) * u64::from(count);
+        return bytes.get(usize::try_from(bits.div_ceil(8)).ok()?..);
+    }
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.get(usize::try_from(u32::from_le_bytes(*length)).ok()?..)
+}
+
+/// The longest of strings that each have their length before them; what is cut short is nothing.
+fn longest_entry(mut bytes: &[u8]) -> u64 {
+    let mut longest = 0;
+    while let Some((length, rest)) = bytes.split_first_chunk() {
+        let length = u32::from_le_bytes(*length);
+        longest = longest.max(u64::from(length).min(rest.len() as u64));
+        bytes = rest.get(length as usize..).unwrap_or_default();
+    }
+    longest
+}
+
+/// The file, which is as long as it is.
+struct Source {
+    file: File,
+    length: u64,
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Source {
+    type T = Header;
+
+    fn get_read(&self, start: u64) -> Result<Header> {
+        Ok(Header {
+            inner: self.file.get_read(start)?,
+            begun: false,
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.length) {
+            return Err(refused("a page that is longer than the file"));
+        }
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// Where a page begins: sequential reading is of page headers only. The first bytes are looked at when they are read.
+struct Header {
+    inner: BufReader<File>,
+    begun: bool,
+}
+
+impl Read for Header {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if !self.begun {
+            check_sizes(self.inner.fill_buf()?)
+                .map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
+            self.begun = true;
+        }
+        self.inner.read(out)
+    }
+}
+
+/// A page header begins with its type and both of its sizes, required fields of the numbers 1, 2 and 3: with the bytes
+/// that say "the next field, a 32-bit integer" before each.
+fn check_sizes(mut header: &[u8]) -> std::result::Result<(), &'static str> {
+    let mut field = || {
+        let (&0x15, rest) = header.split_first()? else {
+            return None;
+        };
+        header = rest;
+        delta::zigzag(delta::varint(&mut header)?)
+    };
+    let (Some(_), Some(size), Some(stored)) = (field(), field(), field()) else {
+        return Err("a page header of unknown form");
+    };
+    let (Ok(size), Ok(stored)) = (u64::try_from(size), u64::try_from(stored)) else {
+        return Err("a page of negative size");
+    };
+    if size > LARGE && size / RATIO > stored {
+        return Err("a page that claims far more bytes than it has");
+    }
+    Ok(())
+}
+
+fn refused(what: &str) -> ParquetError {
+    ParquetError::General(what.to_owned())
+}
