@@ -6,6 +6,7 @@ use std::ops::{Range, Sub};
 use std::time::{Duration, Instant};
 
 use volery_primitives::Block;
+use volery_primitives::ro::StreamHash;
 
 use crate::{Error, Result, Transport, memory};
 
@@ -88,15 +89,15 @@ pub struct TranscriptHashes {
 
 #[derive(Default)]
 struct Transcript {
-    sent: blake3::Hasher,
-    received: blake3::Hasher,
+    sent: StreamHash,
+    received: StreamHash,
 }
 
 impl Transcript {
     fn hashes(&self) -> TranscriptHashes {
         TranscriptHashes {
-            sent: self.sent.finalize().into(),
-            received: self.received.finalize().into(),
+            sent: self.sent.finish32(),
+            received: self.received.finish32(),
         }
     }
 }

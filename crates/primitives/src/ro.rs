@@ -67,6 +67,34 @@ impl Drop for RandomOracle {
 
 impl ZeroizeOnDrop for RandomOracle {}
 
+/// A running hash of a stream of bytes: plain BLAKE3, which takes no note of how the stream is cut.
+///
+/// Wiped on drop, though what it hashes is public: most of a hasher is room that it has not used yet, and one that is moved
+/// to the heap takes along whatever lay there on the stack.
+#[derive(Default)]
+pub struct StreamHash(blake3::Hasher);
+
+impl StreamHash {
+    /// The next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The hash of all bytes so far.
+    #[must_use]
+    pub fn finish32(&self) -> [u8; 32] {
+        *self.0.finalize().as_bytes()
+    }
+}
+
+impl Drop for StreamHash {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for StreamHash {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,383 @@
+//! Whole sessions of all protocols.
+
+use std::mem;
+
+use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
+use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{CotReceiver, CotSender, Error, Result, base, flavour, iknp};
+use volery_pcg::lpn::set_named;
+use volery_pcg::vole::VoleRing;
+use volery_pcg::{Kind, Noise, Plan, Security, Trees, Wishes, cot, gilboa, vole};
+use volery_primitives::{Block, prg::Prg};
+use volery_psi::code::{Code, width};
+use volery_psi::{Settings, oprf};
+use zeroize::Zeroizing;
+
+use crate::watch::Alone;
+
+const SESSION: SessionId = SessionId::from_bytes([5; 32]);
+
+/// Secrets as bytes, in pieces of eight.
+type Secrets = Zeroizing<Vec<u8>>;
+
+/// The generator of a party, and its seed as a secret.
+fn seed(party: u8) -> Block {
+    Prg::new(Block::from(u128::from(party) + 100)).block()
+}
+
+/// Runs `session` twice, and looks in the second run for all secrets that the first one returned, and for the seeds.
+fn look_for(session: impl Fn() -> Vec<Secrets>) {
+    let alone = Alone::wait();
+    let mut secrets = session().iter().map(|s| s.to_vec()).collect::<Vec<_>>();
+    secrets.extend([seed(0), seed(1)].map(|seed| seed.to_bytes().to_vec()));
+    let all = secrets.concat();
+    drop(secrets);
+    alone.blocks_with(all, || drop(session())).unwrap();
+}
+
+/// Runs a source of correlated OTs for `n` of them: `delta`, `v`, `u`, `w`.
+fn cots<S: CotSender, R: CotReceiver>(
+    n: usize,
+    sender: impl FnOnce(Prg, &mut Channel) -> Result<S> + Send,
+    receiver: impl FnOnce(Prg, &mut Channel) -> Result<R> + Send,
+) -> Vec<Secrets> {
+    let (sent, received) = run_two_parties(
+        |channel| -> Result<_> {
+            let mut v = Zeroizing::new(vec![Block::ZERO; n]);
+            let mut cot = sender(Prg::new(seed(0)), channel)?;
+            cot.extend(&mut v, channel)?;
+            let delta = Zeroizing::new(cot.delta().to_bytes().to_vec());
+            Ok([delta, Zeroizing::new(Block::as_bytes(&v).to_vec())])
+        },
+        |channel| -> Result<_> {
+            let mut w = Zeroizing::new(vec![Block::ZERO; n]);
+            let mut u = Zeroizing::new(vec![0; n.div_ceil(8)]);
+            receiver(Prg::new(seed(1)), channel)?.extend(&mut u, &mut w, channel)?;
+            Ok([u, Zeroizing::new(Block::as_bytes(&w).to_vec())])
+        },
+    );
+    sent.unwrap().into_iter().chain(received.unwrap()).collect()
+}
+
+#[test]
+fn ot_extensions() {
+    for field in SmallField::ALL {
+        look_for(|| {
+            cots(
+                1000,
+                |rng, channel| softspoken::Sender::setup(None, field, SESSION, rng, channel),
+                |rng, channel| softspoken::Receiver::setup(field, SESSION, rng, channel),
+            )
+        });
+    }
+    look_for(|| {
+        cots(
+            1000,
+            |rng, channel| iknp::Sender::setup(None, SESSION, rng, channel),
+            |rng, channel| iknp::Receiver::setup(SESSION, rng, channel),
+        )
+    });
+}
+
+#[test]
+fn base_ots() {
+    look_for(|| {
+        let mut choices = Zeroizing::new(vec![0; 16]);
+        Prg::new(Block::from(9)).fill_bytes(&mut choices);
+        let (sent, received) = run_two_parties(
+            |channel| base::send(128, SESSION, &mut Prg::new(seed(0)), channel),
+            |channel| base::receive(&choices, 128, SESSION, &mut Prg::new(seed(1)), channel),
+        );
+        let bytes = |blocks: &[Block]| Zeroizing::new(Block::as_bytes(blocks).to_vec());
+        let keys = [
+            bytes(sent.unwrap().as_flattened()),
+            bytes(&received.unwrap()),
+        ];
+        keys.into_iter().chain([choices]).collect()
+    });
+}
+
+/// Chosen messages by chosen bits: the messages, and what both parties make on the way.
+#[test]
+fn conversions() {
+    const N: usize = 500;
+    look_for(|| {
+        let mut messages = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
+        Prg::new(Block::from(10)).fill_blocks(messages.as_flattened_mut());
+        let mut x = Zeroizing::new(vec![0; N.div_ceil(8)]);
+        Prg::new(Block::from(11)).fill_bytes(&mut x);
+        let field = SmallField::Bits8;
+        let (sent, received) = run_two_parties(
+            |channel| -> Result<_> {
+                let rng = Prg::new(seed(0));
+                let cot = softspoken::Sender::setup(None, field, SESSION, rng, channel)?;
+                let mut ot = flavour::Sender::new(cot, SESSION);
+                ot.chosen(&messages, channel)?;
+                let bytes = Block::as_bytes(messages.as_flattened());
+                ot.chosen_bytes(bytes, bytes, 32, channel)?;
+                let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
+                ot.random(&mut m, channel)?;
+                Ok(Zeroizing::new(Block::as_bytes(m.as_flattened()).to_vec()))
+            },
+            |channel| -> Result<_> {
+                let rng = Prg::new(seed(1));
+                let cot = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
+                let mut ot = flavour::Receiver::new(cot, SESSION);
+                let mut m = Zeroizing::new(vec![Block::ZERO; N]);
+                ot.chosen(&x, &mut m, channel)?;
+                let mut strings = Zeroizing::new(vec![0; 32 * N]);
+                ot.chosen_bytes(&x, &mut strings, 32, channel)?;
+                let mut u = Zeroizing::new(vec![0; N.div_ceil(8)]);
+                ot.random(&mut u, &mut m, channel)?;
+                Ok([u, Zeroizing::new(Block::as_bytes(&m).to_vec()), strings])
+            },
+        );
+        let chosen = Zeroizing::new(Block::as_bytes(messages.as_flattened()).to_vec());
+        let received = received.unwrap().into_iter();
+        received.chain([sent.unwrap(), chosen, x]).collect()
+    });
+}
+
+/// The smallest instance for the noise, used once and a little more.
+fn wishes(noise: Noise, security: Security, trees: Trees) -> Wishes<'static> {
+    let set = match noise {
+        Noise::Regular => "r14",
+        _ => "u14",
+    };
+    Wishes {
+        total: Some(set_named(set).unwrap().n as u64 + 100),
+        noise,
+        security,
+        trees,
+        set: Some(set),
+        ..Wishes::default()
+    }
+}
+
+/// What is drawn of it: some of each round.
+fn drawn(plan: &Plan) -> usize {
+    usize::try_from(plan.total().unwrap()).unwrap()
+}
+
+#[test]
+fn correlated_ot() {
+    for (noise, security, trees) in [
+        (Noise::Regular, Security::Malicious, Trees::Half),
+        (Noise::Uniform, Security::Malicious, Trees::Ggm),
+        (Noise::Regular, Security::SemiHonest, Trees::Half),
+    ] {
+        let plan = Plan::new(Kind::Cot, &wishes(noise, security, trees)).unwrap();
+        // A given `delta` with its lowest bit set: inside it is the same as outside.
+        let delta = seed(2) | Block::ONE;
+        look_for(|| {
+            cots(
+                drawn(&plan),
+                |rng, channel| cot::Sender::setup(&plan, Some(delta), SESSION, rng, channel),
+                |rng, channel| cot::Receiver::setup(&plan, SESSION, rng, channel),
+            )
+        });
+    }
+}
+
+fn voles<R: VoleRing>(noise: Noise, security: Security, trees: Trees) {
+    let plan = Plan::new(Kind::Vole(R::FIELD), &wishes(noise, security, trees)).unwrap();
+    let n = drawn(&plan);
+    look_for(|| {
+        let (sent, received) = run_two_parties(
+            |channel| -> Result<_> {
+                let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
+                let rng = Prg::new(seed(0));
+                let mut sender = vole::Sender::setup(&plan, SESSION, rng, channel)?;
+                sender.extend(&mut u, &mut v, channel)?;
+                Ok((Zeroizing::new(u), Zeroizing::new(v)))
+            },
+            |channel| -> Result<_> {
+                let mut w = Zeroizing::new(vec![R::ZERO; n]);
+                let rng = Prg::new(seed(1));
+                let mut receiver = vole::Receiver::<R>::setup(&plan, None, SESSION, rng, channel)?;
+                receiver.extend(&mut w, channel)?;
+                // Not as it is: what a thread returns is moved, and its old place is not wiped.
+                Ok((encoded::<R>(&[receiver.x()]), w))
+            },
+        );
+        let ((u, v), (x, w)) = (sent.unwrap(), received.unwrap());
+        vec![encoded::<R>(&u), encoded::<R>(&v), x, encoded::<R>(&w)]
+    });
+}
+
+/// Elements as secrets; the list is as long as it gets from the start.
+fn encoded<R: Ring>(elements: &[R]) -> Secrets {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(R::encoded_len(elements.len())));
+    R::write(elements, &mut bytes);
+    bytes
+}
+
+#[test]
+fn vector_ole() {
+    voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
+    voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
+    voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
+}
+
+#[test]
+fn products() {
+    look_for(|| {
+        const N: usize = 300;
+        let mut u = Zeroizing::new(vec![Fp61::ZERO; N]);
+        Fp61::random_slice(&mut Prg::new(Block::from(12)), &mut u);
+        let x = Fp61::random(&mut Prg::new(Block::from(13)));
+        let (v, w) = run_two_parties(
+            |channel| -> Result<_> {
+                let mut rng = Prg::new(seed(0));
+                let mut v = Zeroizing::new(vec![Fp61::ZERO; N]);
+                let mut sender = gilboa::Sender::setup::<Fp61>(SESSION, &mut rng, channel)?;
+                sender.multiply_checked(&u, &mut v, &mut rng, channel)?;
+                Ok(v)
+            },
+            |channel| -> Result<_> {
+                let mut rng = Prg::new(seed(1));
+                let mut w = Zeroizing::new(vec![Fp61::ZERO; N]);
+                let mut receiver = gilboa::Receiver::setup(x, SESSION, &mut rng, channel)?;
+                receiver.multiply_checked(&mut w, &mut rng, channel)?;
+                Ok(w)
+            },
+        );
+        let secrets = [
+            encoded(&u),
+            encoded(&[x]),
+            encoded(&v.unwrap()),
+            encoded(&w.unwrap()),
+        ];
+        secrets.into()
+    });
+}
+
+/// A peer who goes away: the keys are wiped all the same.
+#[test]
+fn a_session_that_fails() {
+    let plan = wishes(Noise::Regular, Security::Malicious, Trees::Half);
+    let plan = Plan::new(Kind::Cot, &plan).unwrap();
+    let delta = seed(2) | Block::ONE;
+    look_for(|| {
+        let (left, right) = Channel::memory_pair();
+        let ((sent, _), (received, _)) = run_two_channels(
+            left,
+            right,
+            |channel| -> Result<()> {
+                let rng = Prg::new(seed(0));
+                let mut sender = cot::Sender::setup(&plan, Some(delta), SESSION, rng, channel)?;
+                let mut v = Zeroizing::new(vec![Block::ZERO; drawn(&plan)]);
+                let result = sender.extend(&mut v, channel);
+                // Nothing is left even while the object is still there.
+                mem::forget(sender);
+                result
+            },
+            |channel| {
+                let rng = Prg::new(seed(1));
+                cot::Receiver::setup(&plan, SESSION, rng, channel).map(drop)
+            },
+        );
+        assert!(
+            matches!(sent, Err(Error::Disconnected | Error::Io { .. })),
+            "{sent:?}"
+        );
+        received.unwrap();
+        vec![Zeroizing::new(delta.to_bytes().to_vec())]
+    });
+}
+
+#[test]
+fn oblivious_prf() {
+    const N: usize = 3000;
+    look_for(|| {
+        let mut inputs = Zeroizing::new(vec![Block::ZERO; N]);
+        Prg::new(Block::from(14)).fill_blocks(&mut inputs);
+        let code = Code::new(&[1; 32], width(N as u64));
+        let (sent, received) = run_two_parties(
+            |channel| -> Result<_> {
+                let mut sender = oprf::Sender::setup(SESSION, Prg::new(seed(0)), channel)?;
+                let keys = sender.extend(&code, N, channel)?;
+                let mut out = Zeroizing::new(vec![Block::ZERO; N]);
+                sender.shift(&code, &inputs, &mut out)?;
+                let numbers: Vec<u32> = (0..N as u32).collect();
+                keys.evaluate_shifted(&code, &numbers, &inputs, &mut out);
+                Ok(Zeroizing::new(Block::as_bytes(&out).to_vec()))
+            },
+            |channel| -> Result<_> {
+                let mut receiver = oprf::Receiver::setup(SESSION, Prg::new(seed(1)), channel)?;
+                let mut out = Zeroizing::new(vec![Block::ZERO; N]);
+                receiver.extend(&code, &inputs, &mut out, channel)?;
+                Ok(Zeroizing::new(Block::as_bytes(&out).to_vec()))
+            },
+        );
+        let inputs = Zeroizing::new(Block::as_bytes(&inputs).to_vec());
+        vec![sent.unwrap(), received.unwrap(), inputs]
+    });
+}
+
+/// `count` items of 24 random bytes from number `first` on, one after the other.
+fn items(first: u8, count: u8) -> Vec<Zeroizing<[u8; 24]>> {
+    let item = |number: u8| {
+        let mut item = Zeroizing::new([0; 24]);
+        Prg::new(Block::from(1000 + u128::from(number))).fill_bytes(&mut item[..]);
+        item
+    };
+    (first..first + count).map(item).collect()
+}
+
+/// The sets of an intersection, the values of a search: copies are made of none.
+#[test]
+fn matching() {
+    let alone = Alone::wait();
+    let settings = Settings::default();
+    let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
+    alone
+        .blocks_with(all, || {
+            let (ours, theirs, values) = (items(0, 100), items(50, 100), items(150, 100));
+            let plain = |items: &[Zeroizing<[u8; 24]>]| -> Vec<Vec<u8>> {
+                items.iter().map(|item| item.to_vec()).collect()
+            };
+            let mut sets = [plain(&ours), plain(&theirs), plain(&values)];
+            for lookup in [false, true] {
+                let [ours, theirs, values] = &sets;
+                let ((), mut found) = run_two_parties(
+                    |channel| {
+                        let sender = volery_psi::Sender::setup(SESSION, Prg::new(seed(0)), channel);
+                        let sender = sender.unwrap();
+                        if lookup {
+                            drop(
+                                sender
+                                    .answer(ours, values, settings, &mut (), channel)
+                                    .unwrap(),
+                            );
+                        } else {
+                            drop(sender.intersect(ours, settings, &mut (), channel).unwrap());
+                        }
+                    },
+                    |channel| {
+                        let receiver =
+                            volery_psi::Receiver::setup(SESSION, Prg::new(seed(1)), channel);
+                        let receiver = receiver.unwrap();
+                        if lookup {
+                            receiver
+                                .search(theirs, settings, &mut (), channel)
+                                .unwrap()
+                                .values
+                        } else {
+                            drop(
+                                receiver
+                                    .intersect(theirs, settings, &mut (), channel)
+                                    .unwrap(),
+                            );
+                            Vec::new()
+                        }
+                    },
+                );
+                assert_eq!(found.len(), if lookup { 50 } else { 0 });
+                zeroize::Zeroize::zeroize(&mut found);
+            }
+            zeroize::Zeroize::zeroize(&mut sets);
+        })
+        .unwrap();
+}
