@@ -1,0 +1,364 @@
+//! Whole steps of one party, against a peer who only repeats what it once said.
+
+use std::hint::black_box;
+
+use volery_channel::{Channel, Result, SessionId};
+use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{CotReceiver, CotSender, base, flavour, iknp};
+use volery_pcg::gilboa;
+use volery_primitives::{Block, prg::Prg};
+
+use crate::Promise::Constant;
+use crate::Step;
+use crate::replay::{Recording, record, replay};
+use crate::welch::{Bench, Of};
+
+const SESSION: SessionId = SessionId::from_bytes([7; 32]);
+
+/// OTs of a step.
+const N: usize = 256;
+
+pub(crate) fn all(samples: usize) -> Vec<Step> {
+    vec![
+        choosing(samples / 4),
+        correcting(samples / 4),
+        hashing(samples / 4),
+        base_choices(samples / 50),
+        extension(samples / 20),
+        baseline(samples / 20),
+        multiplication::<Fp61>(samples / 20),
+        multiplication::<Z64>(samples / 20),
+        multiplication::<Gf128>(samples / 20),
+    ]
+}
+
+/// A source whose OTs cost nothing.
+struct Dealer(Block);
+
+impl CotSender for Dealer {
+    fn delta(&self) -> Block {
+        self.0
+    }
+
+    fn extend(&mut self, v: &mut [Block], _: &mut Channel) -> Result<()> {
+        v.fill(Block::ONE);
+        Ok(())
+    }
+}
+
+impl CotReceiver for Dealer {
+    fn extend(&mut self, u: &mut [u8], w: &mut [Block], _: &mut Channel) -> Result<()> {
+        u.fill(0x35);
+        w.fill(self.0);
+        Ok(())
+    }
+}
+
+/// A channel on which the same pseudorandom bytes come over and over, each 64-bit word below 2^60.
+fn noise() -> Channel {
+    let mut bytes = vec![0; 1 << 16];
+    Prg::new(Block::from(3)).fill_bytes(&mut bytes);
+    bytes
+        .chunks_mut(8)
+        .for_each(|word| word[word.len() - 1] &= 0x0f);
+    replay(bytes, 0)
+}
+
+/// A zero or random block.
+fn block(zero: bool, rng: &mut Prg) -> Block {
+    let random = rng.block();
+    if zero { Block::ZERO } else { random }
+}
+
+/// The receiver's choice between two messages, all zero or random.
+fn choosing(samples: usize) -> Step {
+    let draw = |zero: bool, rng: &mut Prg| {
+        let mut x = vec![0; N / 8];
+        rng.fill_bytes(&mut x);
+        if zero {
+            x.fill(0);
+        }
+        x
+    };
+    let mut ot = flavour::Receiver::new(Dealer(Block::ONE), SESSION);
+    let mut channel = noise();
+    let mut m = vec![Block::ZERO; N];
+    let run = move |x: &mut Vec<u8>| {
+        ot.chosen(x, &mut m, &mut channel)
+            .expect("a peer who talks");
+        black_box(&m);
+    };
+    Step::new(
+        "choice bits: a message of two",
+        Constant,
+        samples,
+        Of::new(draw, run),
+    )
+}
+
+/// The sender's correction by the receiver's message, with a `delta` of zeros or a random one.
+fn correcting(samples: usize) -> Step {
+    let draw = |zero, rng: &mut Prg| flavour::Sender::new(Dealer(block(zero, rng)), SESSION);
+    let mut channel = noise();
+    let mut v = vec![Block::ZERO; N];
+    let run = move |ot: &mut flavour::Sender<Dealer>| {
+        ot.correlated_chosen(&mut v, &mut channel)
+            .expect("a peer who talks");
+        black_box(&v);
+    };
+    Step::new(
+        "delta: correction to chosen bits",
+        Constant,
+        samples,
+        Of::new(draw, run),
+    )
+}
+
+/// The sender's two messages of each OT.
+fn hashing(samples: usize) -> Step {
+    let draw = |zero, rng: &mut Prg| flavour::Sender::new(Dealer(block(zero, rng)), SESSION);
+    let mut channel = noise();
+    let mut m = vec![[Block::ZERO; 2]; N];
+    let run = move |ot: &mut flavour::Sender<Dealer>| {
+        ot.random(&mut m, &mut channel).expect("nothing is sent");
+        black_box(&m);
+    };
+    Step::new(
+        "delta: two messages by hashing",
+        Constant,
+        samples,
+        Of::new(draw, run),
+    )
+}
+
+/// The message of a sender of base OTs.
+fn base_message() -> Recording {
+    let sender = |channel: &mut Channel| base::send(1, SESSION, &mut Prg::new(Block::ONE), channel);
+    let receiver = |channel: &mut Channel| {
+        base::receive(&[1], 1, SESSION, &mut Prg::new(Block::ZERO), channel)
+    };
+    let (keys, recording) = record(receiver, sender);
+    keys.expect("base OTs between honest parties");
+    recording
+}
+
+/// Base OTs with choice bits that are zero or random.
+fn base_choices(samples: usize) -> Step {
+    let message = base_message();
+    let draw = move |zero: bool, rng: &mut Prg| {
+        let mut choices = [0];
+        rng.fill_bytes(&mut choices);
+        if zero {
+            choices = [0];
+        }
+        (choices, replay(message.clone(), 0), rng.fork("base"))
+    };
+    let run = |(choices, channel, rng): &mut ([u8; 1], Channel, Prg)| {
+        black_box(base::receive(choices, 8, SESSION, rng, channel)).expect("a peer who talks");
+    };
+    Step::new(
+        "choice bits: base OTs",
+        Constant,
+        samples,
+        Of::new(draw, run),
+    )
+}
+
+/// Parties that hold a secret of one of the classes each, and can do a step often.
+struct Pool<P, R> {
+    /// With the fixed secret, and with a random one.
+    parties: [Vec<P>; 2],
+    batch: Vec<(bool, usize)>,
+    run: R,
+}
+
+/// Parties of a class.
+const PARTIES: usize = 12;
+
+impl<P, R: FnMut(&mut P)> Pool<P, R> {
+    fn new(mut party: impl FnMut(bool, &mut Prg) -> P, run: R) -> Self {
+        let mut rng = Prg::new(Block::from(5));
+        let mut class = |fixed| (0..PARTIES).map(|_| party(fixed, &mut rng)).collect();
+        Self {
+            parties: [class(false), class(true)],
+            batch: Vec::new(),
+            run,
+        }
+    }
+}
+
+impl<P, R: FnMut(&mut P)> Bench for Pool<P, R> {
+    fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
+        let party = |&fixed| (fixed, rng.below(PARTIES as u64) as usize);
+        self.batch = fixed.iter().map(party).collect();
+    }
+
+    fn run(&mut self, i: usize) {
+        let (fixed, party) = self.batch[i];
+        (self.run)(&mut self.parties[usize::from(fixed)][party]);
+    }
+}
+
+/// Sets up a source of OTs, always the same one.
+type Fresh<C> = Box<dyn Fn(&mut Channel) -> Result<C>>;
+
+/// A source of OTs alone with its recording: it can be extended as often as was recorded, then begins again.
+struct Alone<C> {
+    fresh: Fresh<C>,
+    recording: Recording,
+    live: Option<(C, Channel)>,
+    left: usize,
+}
+
+/// Calls that are recorded.
+const CALLS: usize = 400;
+
+impl<C: CotSender + Send> Alone<C> {
+    fn record<D: CotReceiver + Send>(
+        fresh: impl Fn(&mut Channel) -> Result<C> + Send + Sync + 'static,
+        peer: impl Fn(&mut Channel) -> Result<D> + Sync,
+    ) -> Self {
+        let sender = |channel: &mut Channel| -> Result<()> {
+            let mut cot = fresh(channel)?;
+            let mut v = vec![Block::ZERO; N];
+            (0..CALLS).try_for_each(|_| cot.extend(&mut v, channel))
+        };
+        let receiver = |channel: &mut Channel| -> Result<()> {
+            let mut cot = peer(channel)?;
+            let (mut u, mut w) = (vec![0; N / 8], vec![Block::ZERO; N]);
+            (0..CALLS).try_for_each(|_| cot.extend(&mut u, &mut w, channel))
+        };
+        let (result, recording) = record(sender, receiver);
+        result.expect("an extension between honest parties");
+        Self {
+            fresh: Box::new(fresh),
+            recording,
+            live: None,
+            left: 0,
+        }
+    }
+
+    /// Out of what is measured: makes the source anew where its recording is at its end.
+    fn refresh(&mut self) {
+        if self.left == 0 {
+            let mut channel = replay(self.recording.clone(), 0);
+            let cot = (self.fresh)(&mut channel).expect("a peer who talks");
+            self.live = Some((cot, channel));
+            self.left = CALLS;
+        }
+    }
+
+    fn extend(&mut self, v: &mut [Block]) {
+        self.left -= 1;
+        let (cot, channel) = self.live.as_mut().expect("a source that is there");
+        cot.extend(v, channel).expect("a peer who talks");
+    }
+}
+
+/// A [`Pool`] of sources, which are made anew before the measurement where they have come to their end.
+struct Sources<C> {
+    parties: [Vec<Alone<C>>; 2],
+    batch: Vec<(bool, usize)>,
+    v: Vec<Block>,
+}
+
+impl<C: CotSender + Send> Bench for Sources<C> {
+    fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
+        // No party more often in a batch than it can.
+        let mut next = [rng.below(PARTIES as u64) as usize; 2];
+        self.batch.clear();
+        for &fixed in fixed {
+            let party = &mut next[usize::from(fixed)];
+            *party = (*party + 1) % PARTIES;
+            self.batch.push((fixed, *party));
+        }
+        for alone in self.parties.iter_mut().flatten() {
+            if alone.left < fixed.len() {
+                alone.left = 0;
+            }
+            alone.refresh();
+        }
+    }
+
+    fn run(&mut self, i: usize) {
+        let (fixed, party) = self.batch[i];
+        self.parties[usize::from(fixed)][party].extend(&mut self.v);
+        black_box(&self.v);
+    }
+}
+
+impl<C: CotSender + Send> Sources<C> {
+    fn new(mut party: impl FnMut(Block, [Block; 2]) -> Alone<C>) -> Self {
+        let mut rng = Prg::new(Block::from(5));
+        let mut class = |fixed| {
+            let alone = |_| {
+                let random = rng.block() | Block::ONE;
+                let seeds = [rng.block(), rng.block()];
+                let delta = if fixed { Block::ONE } else { random };
+                party(delta, seeds)
+            };
+            (0..PARTIES).map(alone).collect()
+        };
+        Self {
+            parties: [class(false), class(true)],
+            batch: Vec::new(),
+            v: vec![Block::ZERO; N],
+        }
+    }
+}
+
+/// The sender of an OT extension with its check, with a `delta` of one bit or a random one.
+fn extension(samples: usize) -> Step {
+    const FIELD: SmallField = SmallField::Bits4;
+    let bench = Sources::new(|delta, [mine, theirs]| {
+        Alone::record(
+            move |channel: &mut Channel| {
+                softspoken::Sender::setup(Some(delta), FIELD, SESSION, Prg::new(mine), channel)
+            },
+            move |channel: &mut Channel| {
+                softspoken::Receiver::setup(FIELD, SESSION, Prg::new(theirs), channel)
+            },
+        )
+    });
+    Step::new(
+        "delta: OT extension and its check",
+        Constant,
+        samples,
+        bench,
+    )
+}
+
+/// The same for the baseline without a check.
+fn baseline(samples: usize) -> Step {
+    let bench = Sources::new(|delta, [mine, theirs]| {
+        Alone::record(
+            move |channel: &mut Channel| {
+                iknp::Sender::setup(Some(delta), SESSION, Prg::new(mine), channel)
+            },
+            move |channel: &mut Channel| iknp::Receiver::setup(SESSION, Prg::new(theirs), channel),
+        )
+    });
+    Step::new("delta: IKNP", Constant, samples, bench)
+}
+
+/// Gilboa's multiplication by an `x` that is zero or random.
+fn multiplication<R: Ring>(samples: usize) -> Step {
+    let message = base_message();
+    let party = move |zero: bool, rng: &mut Prg| {
+        let random = R::random(rng);
+        let x = if zero { R::ZERO } else { random };
+        let mut base = replay(message.clone(), 0);
+        let receiver = gilboa::Receiver::setup(x, SESSION, rng, &mut base);
+        (receiver.expect("a peer who talks"), noise())
+    };
+    let mut w = vec![R::ZERO; 16];
+    let run = move |(receiver, channel): &mut (gilboa::Receiver<R>, Channel)| {
+        receiver
+            .multiply(&mut w, channel)
+            .expect("a peer who talks");
+        black_box(&w);
+    };
+    let name = format!("{}: x in Gilboa's multiplication", R::NAME);
+    Step::new(name, Constant, samples, Pool::new(party, run))
+}
