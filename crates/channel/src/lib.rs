@@ -42,38 +42,8 @@
 //! # Ok::<_, volery_channel::Error>(())
 //! ```
 //!
-//! One's own transport, here a Unix socket pair:
-//!
-//! ```
-//! use std::io::{self, Read, Write};
-//! use std::os::unix::net::UnixStream;
-//! use std::time::Duration;
-//! use volery_channel::{Channel, Transport};
-//!
-//! struct Unix(UnixStream);
-//!
-//! impl Transport for Unix {
-//!     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-//!         // Waits for the peer once the socket's buffer is full: enough where messages are short.
-//!         self.0.set_write_timeout(timeout)?;
-//!         (&self.0).write_all(bytes)
-//!     }
-//!
-//!     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-//!         self.0.set_read_timeout(timeout)?;
-//!         (&self.0).read(bytes)
-//!     }
-//! }
-//!
-//! let (left, right) = UnixStream::pair()?;
-//! let (mut left, mut right) = (Channel::new(Unix(left)), Channel::new(Unix(right)));
-//! left.send(b"hello")?;
-//! left.flush()?;
-//! let mut word = [0; 5];
-//! right.recv(&mut word)?;
-//! assert_eq!(&word, b"hello");
-//! # Ok::<_, Box<dyn std::error::Error>>(())
-//! ```
+//! One's own transport is a type with [`Transport::write`] and [`Transport::read`]; [`queued()`] has a Unix socket and a
+//! stream of tokio as examples.
 
 #![forbid(unsafe_code)]
 
@@ -83,6 +53,7 @@ pub mod handshake;
 pub mod memory;
 mod parties;
 mod pipe;
+mod queued;
 pub mod shaped;
 pub mod tamper;
 pub mod tcp;
@@ -97,5 +68,6 @@ pub use parties::{
     run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
 };
 pub use pipe::QUEUE_BOUND;
+pub use queued::{Queued, queued};
 pub use shaped::shaped;
 pub use transport::Transport;

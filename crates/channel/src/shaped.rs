@@ -1,12 +1,11 @@
 //! A link with a rate and a latency, for repeating a paper's measurements on one machine.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::Transport;
-use crate::pipe::{CHUNK, Chunk, Pipe};
+use crate::pipe::{CHUNK, Chunk};
+use crate::{Queued, Transport, queued};
 
 /// Sends over `inner` no faster than `rate` bits per second, and half of `round_trip` later.
 ///
@@ -18,24 +17,9 @@ use crate::pipe::{CHUNK, Chunk, Pipe};
 /// If `rate` is zero, or the system gives no thread.
 pub fn shaped<T: Transport + 'static>(inner: T, rate: u64, round_trip: Duration) -> Shaped {
     assert!(rate > 0, "a link needs a rate");
-    let inner: Arc<dyn Transport> = Arc::new(inner);
-    let queue = Arc::new(Pipe::new());
-    let timeout = Arc::new(Mutex::new(None));
-    let courier = thread::Builder::new()
-        .name("volery shaped link".into())
-        .spawn({
-            let (inner, queue, timeout) =
-                (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
-            move || deliver(&*inner, &queue, &timeout)
-        });
-    let free = Mutex::new(Instant::now());
-    let courier = Some(courier.expect("the system gives a thread"));
     Shaped {
-        inner,
-        queue,
-        timeout,
-        courier,
-        free,
+        queued: queued(inner),
+        free: Mutex::new(Instant::now()),
         rate,
         delay: round_trip / 2,
     }
@@ -45,12 +29,8 @@ pub fn shaped<T: Transport + 'static>(inner: T, rate: u64, round_trip: Duration)
 ///
 /// Dropping it takes as long as the link needs for what is still on its way.
 pub struct Shaped {
-    inner: Arc<dyn Transport>,
     /// What is on its way.
-    queue: Arc<Pipe>,
-    /// The timeout of the last write.
-    timeout: Arc<Mutex<Option<Duration>>>,
-    courier: Option<JoinHandle<()>>,
+    queued: Queued,
     /// When the link has sent all it was given.
     free: Mutex<Instant>,
     rate: u64,
@@ -72,23 +52,8 @@ impl Shaped {
     }
 }
 
-/// Hands each chunk to `inner` when it is due.
-fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>>) {
-    while let Ok(Some(chunk)) = queue.take(None) {
-        if !chunk.due.is_none_or(|due| queue.wait_until(due)) {
-            return;
-        }
-        let timeout = *timeout.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = inner.write(&chunk.bytes, timeout) {
-            return queue.fail(error.kind());
-        }
-        queue.release(chunk.bytes.len());
-    }
-}
-
 impl Transport for Shaped {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         *free = (*free).max(Instant::now());
         for piece in bytes.chunks(self.piece()) {
@@ -97,26 +62,12 @@ impl Transport for Shaped {
                 bytes: piece.to_vec(),
                 due: Some(*free + self.delay),
             };
-            self.queue.push_chunk(chunk, timeout)?;
+            self.queued.push(chunk, timeout)?;
         }
         Ok(())
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        self.queue
-            .read_patiently(|| self.inner.read(bytes, timeout))
-    }
-}
-
-impl Drop for Shaped {
-    fn drop(&mut self) {
-        self.queue.close();
-        if thread::panicking() {
-            self.queue.fail(io::ErrorKind::BrokenPipe);
-        }
-        if let Some(courier) = self.courier.take() {
-            // Only a panic inside the wrapped transport can end it badly, and that has been reported.
-            let _ = courier.join();
-        }
+        self.queued.read(bytes, timeout)
     }
 }

@@ -1,0 +1,186 @@
+//! A transport that waits for nobody, over one that does.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::Transport;
+use crate::pipe::{Chunk, Pipe};
+
+/// Writes over `inner` from a thread of its own, so that a write never waits for the peer to read, up to
+/// [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes: with it, whatever can write and read becomes a transport on which both parties
+/// may send first.
+///
+/// # Panics
+/// If the system gives no thread.
+///
+/// # Examples
+///
+/// A Unix socket, and two protocols one after the other over it:
+///
+/// ```
+/// use std::io::{self, Read, Write};
+/// use std::os::unix::net::UnixStream;
+/// use std::time::Duration;
+/// use volery_channel::{Channel, Transport, handshake, queued, run_two_channels};
+///
+/// struct Unix(UnixStream);
+///
+/// impl Transport for Unix {
+///     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+///         self.0.set_write_timeout(timeout)?;
+///         (&self.0).write_all(bytes)
+///     }
+///
+///     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+///         self.0.set_read_timeout(timeout)?;
+///         (&self.0).read(bytes)
+///     }
+/// }
+///
+/// fn first(channel: &mut Channel, ours: u8) -> volery_channel::Result<u8> {
+///     let mut theirs = vec![0; 5_000_000];
+///     channel.send(&vec![ours; theirs.len()])?; // both parties at once, more than the system buffers
+///     channel.recv(&mut theirs)?;
+///     Ok(theirs[0])
+/// }
+///
+/// fn second(channel: &mut Channel, role: &'static str) -> volery_channel::Result<[u8; 32]> {
+///     let hello = handshake::Hello { protocol: "second", role, fields: Vec::new() };
+///     let nonce = [7; 32]; // fresh random bytes in a program
+///     Ok(*handshake(channel, &hello, nonce)?.as_bytes())
+/// }
+///
+/// let (left, right) = UnixStream::pair()?;
+/// let ((left, _), (right, _)) = run_two_channels(
+///     Channel::with_timeout(queued(Unix(left)), Some(Duration::from_secs(60))),
+///     Channel::with_timeout(queued(Unix(right)), Some(Duration::from_secs(60))),
+///     |channel| Ok::<_, volery_channel::Error>((first(channel, 1)?, second(channel, "one")?)),
+///     |channel| Ok::<_, volery_channel::Error>((first(channel, 2)?, second(channel, "other")?)),
+/// );
+/// let (left, right) = (left?, right?);
+/// assert_eq!((left.0, right.0), (2, 1));
+/// assert_eq!(left.1, right.1, "the session");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A stream of tokio, where the protocol runs on a thread that may wait:
+///
+/// ```
+/// use std::io;
+/// use std::time::Duration;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, split};
+/// use tokio::runtime::Handle;
+/// use tokio::sync::Mutex;
+/// use tokio::time;
+/// use volery_channel::{Channel, Transport, queued};
+///
+/// struct Bridge(Handle, Mutex<ReadHalf<DuplexStream>>, Mutex<WriteHalf<DuplexStream>>);
+///
+/// impl Transport for Bridge {
+///     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+///         let written = async { self.2.lock().await.write_all(bytes).await };
+///         self.0.block_on(async { time::timeout(timeout.unwrap_or(Duration::MAX), written).await? })
+///     }
+///
+///     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+///         let read = async { self.1.lock().await.read(bytes).await };
+///         self.0.block_on(async { time::timeout(timeout.unwrap_or(Duration::MAX), read).await? })
+///     }
+/// }
+///
+/// fn party(stream: DuplexStream, ours: u8) -> volery_channel::Result<u8> {
+///     let (reader, writer) = split(stream); // a TcpStream works the same
+///     let bridge = Bridge(Handle::current(), Mutex::new(reader), Mutex::new(writer));
+///     let mut channel = Channel::with_timeout(queued(bridge), Some(Duration::from_secs(60)));
+///     let mut theirs = vec![0; 1_000_000];
+///     channel.send(&vec![ours; theirs.len()])?;
+///     channel.recv(&mut theirs)?;
+///     Ok(theirs[0])
+/// }
+///
+/// let runtime = tokio::runtime::Runtime::new()?;
+/// runtime.block_on(async {
+///     let (left, right) = tokio::io::duplex(1 << 16);
+///     let left = tokio::task::spawn_blocking(move || party(left, 1));
+///     let right = tokio::task::spawn_blocking(move || party(right, 2));
+///     assert_eq!((left.await??, right.await??), (2, 1));
+///     Ok::<_, Box<dyn std::error::Error>>(())
+/// })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+pub fn queued<T: Transport + 'static>(inner: T) -> Queued {
+    let inner: Arc<dyn Transport> = Arc::new(inner);
+    let queue = Arc::new(Pipe::new());
+    let timeout = Arc::new(Mutex::new(None));
+    let courier = thread::Builder::new().name("volery courier".into()).spawn({
+        let (inner, queue, timeout) =
+            (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
+        move || deliver(&*inner, &queue, &timeout)
+    });
+    Queued {
+        inner,
+        queue,
+        timeout,
+        courier: Some(courier.expect("the system gives a thread")),
+    }
+}
+
+/// A transport with a queue and a thread that empties it, made by [`queued`].
+///
+/// Dropping it takes as long as the transport below needs for what is queued; no time, while the thread panics.
+pub struct Queued {
+    inner: Arc<dyn Transport>,
+    queue: Arc<Pipe>,
+    /// The timeout of the last write.
+    timeout: Arc<Mutex<Option<Duration>>>,
+    courier: Option<JoinHandle<()>>,
+}
+
+impl Queued {
+    /// Queues one chunk; waits only if the queue is full.
+    pub(crate) fn push(&self, chunk: Chunk, timeout: Option<Duration>) -> io::Result<()> {
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        self.queue.push_chunk(chunk, timeout)
+    }
+}
+
+/// Hands each chunk to `inner` when it is due.
+fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>>) {
+    while let Ok(Some(chunk)) = queue.take(None) {
+        if !chunk.due.is_none_or(|due| queue.wait_until(due)) {
+            return;
+        }
+        let timeout = *timeout.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = inner.write(&chunk.bytes, timeout) {
+            return queue.fail(error.kind());
+        }
+        queue.release(chunk.bytes.len());
+    }
+}
+
+impl Transport for Queued {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        *self.timeout.lock().unwrap_or_else(PoisonError::into_inner) = timeout;
+        self.queue.push(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.queue
+            .read_patiently(|| self.inner.read(bytes, timeout))
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.queue.close();
+        if thread::panicking() {
+            self.queue.fail(io::ErrorKind::BrokenPipe);
+        }
+        if let Some(courier) = self.courier.take() {
+            // Only a panic inside the wrapped transport can end it badly, and that has been reported.
+            let _ = courier.join();
+        }
+    }
+}
