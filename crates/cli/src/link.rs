@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use volery_channel::tcp::{Listener, Stream};
+use volery_channel::tls::{self, Identity};
 use volery_channel::{Channel, run_two_channels, shaped};
 
 use crate::exit::Failure;
@@ -16,6 +18,8 @@ use crate::exit::Failure;
 pub(crate) enum Link {
     /// The loopback interface as it is.
     Loopback,
+    /// Loopback, authenticated and encrypted.
+    Tls,
     /// Loopback, slowed down.
     Shaped {
         /// Bits per second, each way.
@@ -29,11 +33,13 @@ impl FromStr for Link {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "loopback" {
-            return Ok(Self::Loopback);
+        match text {
+            "loopback" => return Ok(Self::Loopback),
+            "tls" => return Ok(Self::Tls),
+            _ => {}
         }
         let form = || {
-            "the link is 'loopback' or RATE,RTT such as 100Mbit,20ms (kbit, Mbit, Gbit; us, ms, s)"
+            "the link is 'loopback', 'tls' or RATE,RTT such as 100Mbit,20ms (kbit, Mbit, Gbit; us, ms, s)"
                 .to_owned()
         };
         let (rate, round_trip) = text.split_once(',').ok_or_else(form)?;
@@ -62,6 +68,7 @@ impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Loopback => f.write_str("loopback"),
+            Self::Tls => f.write_str("tls"),
             Self::Shaped { rate, round_trip } => write!(
                 f,
                 "{}Mbit,{}ms",
@@ -76,7 +83,7 @@ impl Link {
     /// The link as the choice of parameters sees it; loopback counts as a local network.
     pub(crate) fn for_plan(&self) -> volery_pcg::Link {
         match *self {
-            Self::Loopback => volery_pcg::Link::default(),
+            Self::Loopback | Self::Tls => volery_pcg::Link::default(),
             Self::Shaped { rate, round_trip } => volery_pcg::Link {
                 bits_per_second: rate as f64,
                 round_trip: round_trip.as_secs_f64(),
@@ -84,14 +91,34 @@ impl Link {
         }
     }
 
-    fn channel(&self, stream: Stream, timeout: Duration) -> Channel {
-        match *self {
-            Self::Loopback => Channel::with_timeout(stream, Some(timeout)),
+    /// The two ends of the link over a connection.
+    fn channels(&self, ends: [Stream; 2], timeout: Duration) -> Result<[Channel; 2], Failure> {
+        Ok(match *self {
+            Self::Loopback => ends.map(|end| Channel::with_timeout(end, Some(timeout))),
             Self::Shaped { rate, round_trip } => {
-                Channel::with_timeout(shaped(stream, rate, round_trip), Some(timeout))
+                ends.map(|end| Channel::with_timeout(shaped(end, rate, round_trip), Some(timeout)))
             }
-        }
+            Self::Tls => secured(ends, timeout)?,
+        })
     }
+}
+
+/// The two ends of a connection, authenticated to each other by identities made for it.
+fn secured([left, right]: [Stream; 2], timeout: Duration) -> Result<[Channel; 2], Failure> {
+    let now = SystemTime::now();
+    let hour = Duration::from_secs(3600);
+    let [a, b] = ["left", "right"].map(|name| Identity::generate(name, now - hour..now + hour));
+    let (a, b) = (a?, b?);
+    let (left, right) = thread::scope(|scope| {
+        let initiating = scope.spawn(|| tls::initiate(left, &a, b.fingerprint(), timeout));
+        let right = tls::respond(right, &b, a.fingerprint(), timeout);
+        (initiating.join(), right)
+    });
+    let left = left.unwrap_or_else(|panic| resume_unwind(panic))?;
+    Ok([
+        Channel::with_timeout(left, Some(timeout)),
+        Channel::with_timeout(right?, Some(timeout)),
+    ])
 }
 
 /// Runs the sender and the receiver in two threads with the link between them.
@@ -108,12 +135,8 @@ pub(crate) fn run_both<A: Send, B: Send>(
     // The system completes the connection before it is accepted.
     let left = Stream::connect(listener.local_addr()?, timeout)?;
     let right = listener.accept(timeout)?;
-    let ((sent, _), (received, _)) = run_two_channels(
-        link.channel(left, timeout),
-        link.channel(right, timeout),
-        sender,
-        receiver,
-    );
+    let [left, right] = link.channels([left, right], timeout)?;
+    let ((sent, _), (received, _)) = run_two_channels(left, right, sender, receiver);
     match (sent, received) {
         (Ok(sent), Ok(received)) => Ok((sent, received)),
         (Err(first), Err(second)) if first.is_network() => Err(second),
@@ -132,7 +155,9 @@ mod tests {
 
     #[test]
     fn links_by_name() {
-        assert_eq!("loopback".parse(), Ok(Link::Loopback));
+        for link in [Link::Loopback, Link::Tls] {
+            assert_eq!(link.to_string().parse(), Ok(link));
+        }
         let shaped = Link::Shaped {
             rate: 100_000_000,
             round_trip: Duration::from_millis(20),

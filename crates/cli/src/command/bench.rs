@@ -49,9 +49,10 @@ struct RunArguments {
     #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
-    /// What lies between the parties, for which the parameters are chosen: loopback, or RATE,RTT such as 100Mbit,20ms
+    /// What lies between the parties, for which the parameters are chosen: loopback, tls (the same, authenticated and encrypted),
+    /// or RATE,RTT such as 100Mbit,20ms; given several times, several are measured one after the other
     #[arg(long, default_value = "loopback")]
-    link: Link,
+    link: Vec<Link>,
 
     /// Against whom, as in 'volery cot'; several are measured one after the other
     #[arg(long, value_name = "SECURITY,..", value_delimiter = ',')]
@@ -171,16 +172,21 @@ fn measure_all(arguments: &RunArguments) -> Result<(), Failure> {
     let machine = Machine::measure();
     let mut rows = Vec::new();
     let choices = arguments.choices();
-    for (bench, choices) in arguments
-        .names
-        .iter()
-        .flat_map(|bench| choices.iter().map(move |choices| (bench, choices)))
-    {
+    let rounds = arguments.names.iter().flat_map(|bench| {
+        let links = |choices| {
+            arguments
+                .link
+                .iter()
+                .map(move |link| (bench, choices, link))
+        };
+        choices.iter().flat_map(links)
+    });
+    for (bench, choices, link) in rounds {
         voice.explain(format_args!("measuring {}", bench.name));
         rows.push((bench.measure)(&Setting {
             name: bench.name,
             n: arguments.n,
-            link: arguments.link.clone(),
+            link: link.clone(),
             choices: choices.clone(),
             runs: arguments.runs,
             threads: common.threads.map_or(1, usize::from),
@@ -330,7 +336,7 @@ mod tests {
         measure_all(&RunArguments {
             names: BENCHES.iter().collect(),
             n: 1009,
-            link: Link::Loopback,
+            link: vec![Link::Loopback],
             security: Vec::new(),
             noise: Vec::new(),
             set: Vec::new(),

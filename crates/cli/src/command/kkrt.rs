@@ -287,7 +287,7 @@ fn foretold(before: &[Cell], cell: &Cell, link: &Link) -> f64 {
     /// Below, what a run takes says little of a larger one.
     const TELLING: u32 = 12;
     let traffic = match link {
-        Link::Loopback => 0.0,
+        Link::Loopback | Link::Tls => 0.0,
         Link::Shaped { rate, .. } => {
             8.0 * cell.candidate.formula(1 << cell.log_items) / *rate as f64
         }
