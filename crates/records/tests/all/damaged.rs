@@ -1,7 +1,13 @@
 //! Files that begin as Parquet and are something else, cut short, damaged, or of a kind that cannot be read.
 
-use parquet::basic::Compression;
-use volery_records::{EmptyKeys, Format, Reading};
+use std::error::Error as _;
+use std::sync::Arc;
+
+use arrow_array::{Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use volery_records::{EmptyKeys, Format, Problem, Reading};
 
 use super::parquet::{mixed, store, strings, table};
 use crate::{Folder, by, complaint, matches, read, read_as};
@@ -91,5 +97,138 @@ fn damaged_bytes_never_make_it_panic() {
             let format = [Format::Csv, Format::Parquet][i / 3 % 2];
             let _ = matches(&records, &items, format, None);
         }
+    }
+}
+
+/// A file of one column of distinct values, whose pages have headers without statistics.
+fn one_column(text: bool, encoding: Option<Encoding>, compression: Compression) -> Vec<u8> {
+    let properties = WriterProperties::builder()
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_dictionary_enabled(encoding.is_none())
+        .set_encoding(encoding.unwrap_or(Encoding::PLAIN))
+        .set_compression(compression);
+    let batch = match text {
+        true => {
+            let words = (0..50).map(|i| format!("key {i}"));
+            let words = StringArray::from_iter_values(words);
+            RecordBatch::try_from_iter([("k", Arc::new(words) as _)])
+        }
+        false => {
+            let numbers = Int64Array::from_iter_values(0..50);
+            RecordBatch::try_from_iter([("k", Arc::new(numbers) as _)])
+        }
+    };
+    let batch = batch.unwrap();
+    let mut file = Vec::new();
+    let properties = Some(properties.build());
+    let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), properties).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    file
+}
+
+/// The largest number that fits where numbers of 32 bits are read.
+const HUGE: [u8; 5] = [0xfe, 0xff, 0xff, 0xff, 0x0f];
+
+/// Puts [`HUGE`] in the place of the number of `width` bytes at `at`, at the expense of the bytes behind `until`, so that
+/// nothing else moves.
+fn inflate(file: &mut Vec<u8>, at: usize, width: usize, until: usize) {
+    file.splice(at..at + width, HUGE);
+    file.drain(until..until + HUGE.len() - width);
+}
+
+/// What is said of a file that claims what it cannot hold.
+fn claim(file: &[u8]) -> String {
+    let error = read_as("rows.parquet", file, &by(&["k"])).unwrap_err();
+    assert!(
+        matches!(error.problem(), Problem::Damaged { after: 0, .. }),
+        "{error}"
+    );
+    error.source().unwrap().to_string()
+}
+
+#[test]
+fn claims_are_refused_before_memory_is_taken() {
+    // The first page follows the four letters: its type, its size, and its size in the file, in two bytes each.
+    let header = |file: &[u8]| {
+        assert_eq!((file[4], file[6], file[9]), (0x15, 0x15, 0x15));
+        let size = |at: usize| (usize::from(file[at] & 0x7f) | usize::from(file[at + 1]) << 7) / 2;
+        (size(7), size(10))
+    };
+
+    let plain = one_column(false, Some(Encoding::PLAIN), Compression::SNAPPY);
+    let (size, stored) = header(&plain);
+    assert_eq!(size, 400);
+    let mut file = plain.clone();
+    inflate(&mut file, 7, 2, 40);
+    // Where the size was comes the next field, which says that the page is as much shorter as its header is longer.
+    let shorter = 2 * (stored - 3);
+    file[13..15].copy_from_slice(&[shorter as u8 | 0x80, (shorter >> 7) as u8]);
+    assert!(
+        claim(&file).contains("claims far more bytes"),
+        "{}",
+        claim(&file)
+    );
+
+    // In the header of a dictionary its own number of values follows: here 50 of 8 bytes.
+    let mut file = one_column(false, None, Compression::UNCOMPRESSED);
+    assert_eq!(header(&file), (400, 400));
+    assert_eq!(file[12..15], [0x4c, 0x15, 100]);
+    inflate(&mut file, 14, 1, 100);
+    let shorter = [((2 * 396) & 0x7f) as u8 | 0x80, ((2 * 396) >> 7) as u8];
+    file[7..9].copy_from_slice(&shorter);
+    file[10..12].copy_from_slice(&shorter);
+    assert!(
+        claim(&file).contains("more values than it has"),
+        "{}",
+        claim(&file)
+    );
+
+    for encoding in [
+        Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        Encoding::DELTA_BYTE_ARRAY,
+    ] {
+        let whole = one_column(true, Some(encoding), Compression::UNCOMPRESSED);
+        let lists: Vec<usize> = whole
+            .windows(4)
+            .enumerate()
+            .filter_map(|(i, list)| (list == b"\x80\x01\x04\x32").then_some(i))
+            .collect();
+        let expected = if encoding == Encoding::DELTA_BYTE_ARRAY {
+            2
+        } else {
+            1
+        };
+        assert_eq!(lists.len(), expected, "{encoding}");
+        for list in lists {
+            let mut file = whole.clone();
+            let (size, _) = header(&file);
+            // The strings themselves are at the end of the page.
+            inflate(&mut file, list + 3, 1, size);
+            assert!(
+                claim(&file).contains("more strings than it has"),
+                "{}",
+                claim(&file)
+            );
+        }
+    }
+}
+
+#[test]
+fn every_encoding_of_strings_can_be_read() {
+    let expected = read_as(
+        "rows.parquet",
+        one_column(true, None, Compression::SNAPPY),
+        &by(&["k"]),
+    );
+    let expected = expected.unwrap();
+    for encoding in [
+        Encoding::PLAIN,
+        Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        Encoding::DELTA_BYTE_ARRAY,
+    ] {
+        let file = one_column(true, Some(encoding), Compression::SNAPPY);
+        let records = read_as("rows.parquet", file, &by(&["k"])).unwrap();
+        assert_eq!(records.keys(), expected.keys(), "{encoding}");
     }
 }
