@@ -72,6 +72,11 @@ pub(super) struct Round {
     pub(super) outputs: u64,
 }
 
+/// Bits that a round sends for its trees, by far the most of its traffic.
+pub(super) fn sent(levels: usize) -> f64 {
+    128.0 * levels as f64
+}
+
 /// Nanoseconds for one round.
 pub(super) fn round(round: &Round, link: Link) -> f64 {
     const TREE: f64 = 800.0;
@@ -88,7 +93,7 @@ pub(super) fn round(round: &Round, link: Link) -> f64 {
         Security::SemiHonest => (0.0, 0.5),
         Security::Malicious => (3.0, 3.0),
     };
-    let bits = 128.0 * round.levels as f64;
+    let bits = sent(round.levels);
     round.outputs as f64 * output
         + round.leaves as f64 * (leaf + check)
         + round.trees as f64 * TREE

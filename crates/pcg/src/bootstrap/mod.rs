@@ -32,9 +32,11 @@ mod noise;
 mod plan;
 mod rounds;
 mod shares;
+mod size;
 
 pub use cost::Link;
 pub use plan::{Base, ETA, Kind, Plan, PlanError, Wishes};
+pub use size::{LeastTraffic, RoundSize, least_traffic};
 
 use std::sync::Arc;
 

@@ -5,15 +5,13 @@ mod search;
 use std::fmt;
 
 use volery_channel::SessionId;
-use volery_field::{Fp61, Gf128};
 use volery_ot::softspoken::SmallField;
-use volery_primitives::{cuckoo, ro::RandomOracle};
+use volery_primitives::ro::RandomOracle;
 
-use super::cost::Link;
+use super::{cost::Link, size};
 use crate::{
     Noise, Security, Trees,
-    correlation::{Correlation, Cot, Vole},
-    lpn::{LpnSet, estimate::Field, set_named, sets},
+    lpn::{Level, LpnSet, estimate::Field, set_named, sets},
 };
 use search::Way;
 
@@ -97,6 +95,8 @@ pub enum PlanError {
     NoSuchSet(String),
     /// The named set makes at most this many correlations at once.
     SetTooSmall(u64),
+    /// There is no vector OLE over this ring, or none with this noise.
+    NoSuchRing(Field),
 }
 
 impl fmt::Display for PlanError {
@@ -111,6 +111,10 @@ impl fmt::Display for PlanError {
                 "no parameters named '{name}' for this kind of correlation and this noise"
             ),
             Self::SetTooSmall(n) => write!(f, "these parameters make at most {n} correlations"),
+            Self::NoSuchRing(Field::Z64Uniform) => f.write_str(
+                "no parameters for vector OLE over z64 with noise of any values: even ones are no noise modulo 2",
+            ),
+            Self::NoSuchRing(field) => write!(f, "there is no vector OLE over {field}"),
         }
     }
 }
@@ -136,39 +140,23 @@ pub(crate) struct Step {
     pub(crate) deliver: usize,
 }
 
-/// The base correlations that a kind spends on a tree, on each of its levels, and on the check.
-#[derive(Clone, Copy)]
-struct Spending {
-    values: usize,
-    levels: usize,
-    mask: usize,
-}
-
-impl Spending {
-    const fn of<K: Correlation>() -> Self {
-        Self {
-            values: K::VALUES,
-            levels: K::LEVELS,
-            mask: K::MASK,
-        }
-    }
-}
-
 impl Kind {
-    fn spending(self) -> Spending {
-        match self {
-            Self::Cot => Spending::of::<Cot>(),
-            Self::Vole(Field::Gf128) => Spending::of::<Vole<Gf128>>(),
-            Self::Vole(_) => Spending::of::<Vole<Fp61>>(),
-        }
-    }
-
     /// The ring of the noise, as the estimator sees it.
     #[must_use]
     pub fn field(self) -> Field {
         match self {
             Self::Cot => Field::F2,
             Self::Vole(field) => field,
+        }
+    }
+
+    /// Refuses what is no vector OLE.
+    fn exists(self) -> Result<(), PlanError> {
+        match self {
+            Self::Vole(field @ (Field::F2 | Field::Z64Uniform)) => {
+                Err(PlanError::NoSuchRing(field))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -186,8 +174,9 @@ impl Plan {
     /// The cheapest plan with 128 bits of security that fulfils the wishes.
     ///
     /// # Errors
-    /// If the security is not to be had, or there is no set of that name for this kind and noise.
+    /// If the security is not to be had, there is no set of that name for this kind and noise, or no such kind.
     pub fn new(kind: Kind, wishes: &Wishes<'_>) -> Result<Self, PlanError> {
+        kind.exists()?;
         let z64 = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
         if z64 && wishes.security == Security::Malicious {
             return Err(PlanError::NotMalicious);
@@ -253,8 +242,9 @@ impl Plan {
     /// The noise values of `z64` are odd, where the paper draws any: with those the instances fall short of 80 bits.
     ///
     /// # Errors
-    /// If `total` is above 2^24.
+    /// If `total` is above 2^24, or there is no such kind.
     pub fn paper80(field: Field, total: u64) -> Result<Self, PlanError> {
+        Kind::Vole(field).exists()?;
         let paper = |set: &&LpnSet| set.claim == 80;
         let set = sets()
             .iter()
@@ -355,14 +345,27 @@ impl Plan {
         text
     }
 
+    /// The instance that holds the fewest bits in the ring of the plan, and its level there; none where no LPN instance is
+    /// used.
+    #[must_use]
+    pub fn weakest(&self) -> Option<(&'static LpnSet, Level)> {
+        let field = self.kind.field();
+        let levels = self.ladder.iter().map(|set| {
+            let level = set.level(field);
+            (
+                *set,
+                level.expect("a plan takes sets of its ring from the list only"),
+            )
+        });
+        levels.min_by(|(_, a), (_, b)| a.bits.total_cmp(&b.bits))
+    }
+
     /// Bits of security against all attacks of [`crate::lpn::estimate`]: the least over the instances; infinite
     /// where no LPN instance is used.
     #[must_use]
     pub fn security_bits(&self) -> f64 {
-        self.ladder
-            .iter()
-            .map(|set| crate::lpn::estimate::security_bits(&set.instance(self.kind.field())).bits)
-            .fold(f64::INFINITY, f64::min)
+        self.weakest()
+            .map_or(f64::INFINITY, |(_, level)| level.bits)
     }
 
     /// The bits that the instances claim: 128, or fewer for some of the papers'.
@@ -383,7 +386,7 @@ impl Plan {
         }
     }
 
-    /// The assumptions, in one line.
+    /// The assumptions in one line, with their level: the bits that the weakest LPN instance holds, and against what.
     #[must_use]
     pub fn assumption(&self) -> String {
         let lpn = match (self.ladder.is_empty(), self.noise) {
@@ -400,8 +403,16 @@ impl Plan {
             }
             _ => "",
         };
+        let level = match self.weakest() {
+            None => "no LPN; 128 bits".to_owned(),
+            Some((set, Level { bits, attack })) => format!(
+                "{bits:.1} bits for the weakest set, {} over {}, by {attack}",
+                set.name,
+                self.kind.field()
+            ),
+        };
         format!(
-            "gap Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}{leakage}"
+            "gap Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}{leakage}; {level}"
         )
     }
 
@@ -454,24 +465,18 @@ impl Plan {
                 let trees = outputs.div_ceil(set.block());
                 (trees, trees * set.block(), set.block().ilog2() as usize)
             }
-            Noise::Uniform => {
-                let trees = cuckoo::bins_for(set.t, ETA);
-                // The next depth would do but for the few bins that are much fuller than the others.
-                let mean = (3 * set.n).div_ceil(trees) + 1;
-                (trees, set.n, mean.next_power_of_two().ilog2() as usize + 1)
+            noise @ Noise::Uniform => {
+                let trees = size::trees_of(set);
+                (trees, set.n, size::depth(noise, set.n, trees))
             }
         };
-        let spending = self.kind.spending();
         let levels = trees * depth;
-        let mask = match self.security {
-            Security::SemiHonest => 0,
-            Security::Malicious => spending.mask,
-        };
+        let need = size::Spending::of(self.kind).need(self.security, set.k, trees, levels);
         Step {
             set,
             trees,
             levels,
-            need: set.k + spending.values * trees + spending.levels * levels + mask,
+            need,
             n,
             keep,
             deliver,

@@ -152,12 +152,7 @@ const fn set(
 }
 
 /// A set for correlated OT alone.
-const fn set_over_f2(
-    name: &'static str,
-    noise: Noise,
-    sizes: [usize; 3],
-    binary: Level,
-) -> LpnSet {
+const fn set_over_f2(name: &'static str, noise: Noise, sizes: [usize; 3], binary: Level) -> LpnSet {
     LpnSet {
         fields: F2,
         large: None,

@@ -12,8 +12,11 @@ use crate::party::hex;
 use crate::report::{Report, Seconds};
 
 /// What the security of both verbs rests on.
+///
+/// Semi-honest: the peer follows the protocol. No LPN instance takes part: the 512 OTs come from OT extension. Statistical: a
+/// false match, a table that does not hold all items, and outputs that are not pseudorandom, each 2^-40 for the whole run.
 pub(crate) const ASSUMPTION: &str = "semi-honest: the peer follows the protocol; gap Diffie-Hellman in Ristretto255, AES-128 as an \
-                          ideal cipher, BLAKE3 as a random oracle; 128 bits";
+                          ideal cipher, BLAKE3 as a random oracle, no LPN; 128 bits, 40 statistical";
 
 /// What each side learns. It is said before the run and kept in the report.
 pub(super) struct Revealed(Vec<&'static str>);

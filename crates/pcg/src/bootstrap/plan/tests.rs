@@ -95,6 +95,77 @@ fn rounds_feed_each_other() {
     }
 }
 
+/// No plan that was not asked for by a paper's own name holds a set that is short of 128 bits in its ring, or one of a paper.
+#[test]
+fn default_plans_hold_128_bits() {
+    let around = |log: u32| [(1u64 << log) - 1, 1 << log, (1 << log) + 1].map(Some);
+    let totals: Vec<_> = (0..=40).flat_map(around).chain([None]).collect();
+    let link = |bits_per_second, round_trip| Link {
+        bits_per_second,
+        round_trip,
+    };
+    let extremes = [link(1e3, 10.0), link(1e6, 0.0), link(1e12, 0.0)];
+    let links = links().into_iter().chain(extremes);
+    for link in links {
+        for kind in KINDS {
+            for noise in [Noise::Regular, Noise::Uniform] {
+                for security in [Security::SemiHonest, Security::Malicious] {
+                    for total in totals.iter().copied() {
+                        let wishes = Wishes {
+                            total,
+                            noise,
+                            security,
+                            link,
+                            ..Wishes::default()
+                        };
+                        let Ok(plan) = Plan::new(kind, &wishes) else {
+                            assert_eq!(
+                                (kind, security),
+                                (Kind::Vole(Field::Z64Odd), Security::Malicious)
+                            );
+                            continue;
+                        };
+                        assert!(plan.security_bits() >= 128.0, "{plan:?}");
+                        assert_eq!(plan.claimed_bits(), 128);
+                        for set in plan.ladder() {
+                            assert!(!set.paper, "{plan:?}");
+                            let level = set.level(kind.field()).unwrap();
+                            assert!(level.bits >= 128.0, "{plan:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What holds less is to be had by the name of the paper, and its plan says what it holds.
+#[test]
+fn less_than_128_bits_by_name_only() {
+    for set in sets().iter().filter(|set| set.weakest().bits < 128.0) {
+        assert!(set.paper && set.claim < 128, "{}", set.name);
+        for kind in KINDS {
+            for security in [Security::SemiHonest, Security::Malicious] {
+                let wishes = Wishes {
+                    set: Some(set.name),
+                    noise: set.noise,
+                    security,
+                    ..Wishes::default()
+                };
+                assert!(Plan::new(kind, &wishes).is_err(), "{}", set.name);
+            }
+        }
+    }
+    let plan = Plan::paper80(Field::Z64Odd, 1 << 20).unwrap();
+    assert_eq!(plan.security_bits(), 99.9);
+    let says = "99.9 bits for the weakest set, paper80-20 over z64, by BJMM";
+    assert!(plan.assumption().ends_with(says), "{}", plan.assumption());
+    let plan = Plan::ferret(None, Noise::Regular, Security::Malicious);
+    assert_eq!(plan.security_bits(), 122.1);
+    let says = "122.1 bits for the weakest set, ferret-reg-setup over f2, by hybrid";
+    assert!(plan.assumption().ends_with(says), "{}", plan.assumption());
+}
+
 /// Rounds counted with more digits than a machine of 32 bits has.
 #[test]
 fn more_than_2_to_the_32() {
@@ -165,6 +236,15 @@ fn a_set_can_be_named() {
 fn what_does_not_exist_is_refused() {
     let refused = Plan::new(Kind::Vole(Field::Z64Odd), &Wishes::default());
     assert_eq!(refused.unwrap_err(), PlanError::NotMalicious);
+    for field in [Field::F2, Field::Z64Uniform] {
+        let wishes = Wishes {
+            security: Security::SemiHonest,
+            ..Wishes::default()
+        };
+        let refused = Plan::new(Kind::Vole(field), &wishes).unwrap_err();
+        assert_eq!(refused, PlanError::NoSuchRing(field));
+        assert_eq!(Plan::paper80(field, 1).unwrap_err(), refused);
+    }
     let refused = Plan::paper80(Field::Fp61, (1 << 24) + 1);
     assert_eq!(refused.unwrap_err(), PlanError::SetTooSmall(1 << 24));
 }

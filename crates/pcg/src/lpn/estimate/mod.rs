@@ -41,7 +41,10 @@ pub use sweep::{Sample, sweep, weights};
 use std::fmt;
 
 /// The most samples of an instance: 2^40. Beyond it the logarithms of factorials lose their tenths of a bit.
-pub const LONGEST: usize = 1 << 40;
+pub const LONGEST: usize = match 1usize.checked_shl(40) {
+    Some(longest) => longest,
+    None => usize::MAX,
+};
 
 /// Where the noise lives, and how its non-zero values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -18,7 +18,9 @@ impl Sample {
     #[must_use]
     pub fn bits(&self, attack: &str) -> Option<f64> {
         let found = self.attacks.iter().find(|found| found.attack == attack);
-        found.map(|found| found.bits).filter(|bits| bits.is_finite())
+        found
+            .map(|found| found.bits)
+            .filter(|bits| bits.is_finite())
     }
 
     /// The cost of the cheapest attack.
