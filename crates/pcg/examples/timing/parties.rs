@@ -188,7 +188,7 @@ impl<P, R: FnMut(&mut P)> Pool<P, R> {
     }
 }
 
-impl<P, R: FnMut(&mut P)> Bench for Pool<P, R> {
+impl<P: Send, R: FnMut(&mut P) + Send> Bench for Pool<P, R> {
     fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
         let party = |&fixed| (fixed, rng.below(PARTIES as u64) as usize);
         self.batch = fixed.iter().map(party).collect();
@@ -201,7 +201,7 @@ impl<P, R: FnMut(&mut P)> Bench for Pool<P, R> {
 }
 
 /// Sets up a source of OTs, always the same one.
-type Fresh<C> = Box<dyn Fn(&mut Channel) -> Result<C>>;
+type Fresh<C> = Box<dyn Fn(&mut Channel) -> Result<C> + Send>;
 
 /// A source of OTs alone with its recording: it can be extended as often as was recorded, then begins again.
 struct Alone<C> {

@@ -185,7 +185,7 @@ fn kernels(cpu: Cpu, samples: usize, steps: &mut Vec<Step>) {
         black_box(out);
     };
     let name = |what: &str| format!("{cpu}: {what}");
-    let step = |what, promise: Promise, run: Box<dyn FnMut(&mut Input)>| {
+    let step = |what, promise: Promise, run: Box<dyn FnMut(&mut Input) + Send>| {
         Step::new(name(what), promise, samples, Of::new(draw, run))
     };
     steps.extend([

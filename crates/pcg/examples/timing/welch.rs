@@ -14,7 +14,7 @@ const WARM_UP: usize = 512;
 const CROPS: [f64; 8] = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 
 /// Something that is run on secrets.
-pub(crate) trait Bench {
+pub(crate) trait Bench: Send {
     /// Prepares the runs of a batch, `fixed[i]` saying of which class the secret number `i` is.
     fn draw(&mut self, fixed: &[bool], rng: &mut Prg);
 
@@ -40,7 +40,12 @@ impl<I, D: FnMut(bool, &mut Prg) -> I, R: FnMut(&mut I)> Of<I, D, R> {
     }
 }
 
-impl<I, D: FnMut(bool, &mut Prg) -> I, R: FnMut(&mut I)> Bench for Of<I, D, R> {
+impl<I, D, R> Bench for Of<I, D, R>
+where
+    I: Send,
+    D: FnMut(bool, &mut Prg) -> I + Send,
+    R: FnMut(&mut I) + Send,
+{
     fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
         self.inputs.clear();
         for &fixed in fixed {
