@@ -84,7 +84,12 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the command; `-v` is added, so that it says where it listens.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = volery(arguments)
+        Self::spawn(volery(arguments))
+    }
+
+    /// As [`start`](Self::start), by a command that is made already.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .arg("-v")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,260 @@
+//! What two processes must keep to themselves: nothing secret is said at any verbosity, and all files that they make, while
+//! they make them too, are their owner's alone.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use common::pair::{Folder, PLANTED};
+use common::{Finished, Running, assert_done, read_npy, text, volery};
+
+/// A command in a shell that takes no permission away from new files; with the `-v` of every run it is as talkative as can
+/// be.
+fn permissive(arguments: &[&str]) -> Running {
+    let inner = volery(arguments);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "umask 000 && exec \"$@\"", "sh"])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .arg("-vv");
+    Running::spawn(command)
+}
+
+/// Runs both sides in the folder, and watches all that appears in it meanwhile.
+fn run(place: &Path, left: &[&str], right: &[&str]) -> [Finished; 2] {
+    let before: HashSet<PathBuf> = entries(place).into_iter().collect();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut seen = HashSet::new();
+            while !done.load(Ordering::Relaxed) {
+                seen.extend(look(place, &before));
+                thread::yield_now();
+            }
+            seen.extend(look(place, &before));
+            seen
+        });
+        let sender = permissive(&[left, &["--listen", "127.0.0.1:0"]].concat());
+        let address = format!("127.0.0.1:{}", sender.port());
+        let receiver = permissive(&[right, &["--connect", &address]].concat());
+        let both = [sender.finish(), receiver.finish()];
+        done.store(true, Ordering::Relaxed);
+        let seen = watch.join().unwrap();
+        assert!(!seen.is_empty(), "files were made");
+        for (path, mode) in seen {
+            assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", path.display());
+        }
+        both
+    })
+}
+
+/// All files and folders below a folder.
+fn entries(place: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    // What is gone again by now is not there to be looked at.
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        all.extend(entries(&entry.path()));
+        all.push(entry.path());
+    }
+    all
+}
+
+/// The mode of each that was not there before.
+fn look(place: &Path, before: &HashSet<PathBuf>) -> Vec<(PathBuf, u32)> {
+    let new = entries(place)
+        .into_iter()
+        .filter(|path| !before.contains(path));
+    new.filter_map(|path| {
+        let mode = fs::metadata(&path).ok()?.permissions().mode() & 0o777;
+        Some((path, mode))
+    })
+    .collect()
+}
+
+/// The forms in which a log could show the numbers of a file: decimal, hexadecimal, both words as one number, bytes.
+fn forms(path: &Path) -> Vec<String> {
+    let (shape, words) = read_npy(path);
+    let mut forms = Vec::new();
+    for &word in &words {
+        forms.push(word.to_string());
+        forms.push(format!("{word:x}"));
+        forms.push(
+            word.to_le_bytes()
+                .map(|byte| format!("{byte:02x}"))
+                .concat(),
+        );
+        forms.push(
+            format!("{:?}", word.to_le_bytes())
+                .trim_matches(['[', ']'])
+                .to_owned(),
+        );
+    }
+    if shape.last() == Some(&2) {
+        for pair in words.as_chunks::<2>().0 {
+            let whole = u128::from(pair[0]) | u128::from(pair[1]) << 64;
+            forms.extend([whole.to_string(), format!("{whole:x}")]);
+        }
+    }
+    // Bits and small numbers say nothing of where they are from.
+    forms.retain(|form| form.len() >= 10);
+    forms
+}
+
+/// Fails if a text has one of the forms.
+fn assert_silent(what: &str, text: &str, secrets: &[String]) {
+    let text = text.to_lowercase();
+    for secret in secrets {
+        assert!(!text.contains(secret), "{what} says {secret}: {text}");
+    }
+}
+
+/// Runs `verb`; neither the terminal nor the report may show what is in the arrays.
+fn assert_numbers_stay(verb: &str, more: &[&str]) {
+    let place = tempfile::tempdir().unwrap();
+    let (s, r) = (place.path().join("s"), place.path().join("r"));
+    let side = |role, out| {
+        let start = [verb, "--n", "2000", "--role", role, "--out", text(out)];
+        [&start[..], more].concat()
+    };
+    let (left, right) = (&side("sender", &s), &side("receiver", &r));
+    let both = run(place.path(), left, right);
+    assert_done(&both, "");
+    let mut secrets = Vec::new();
+    let mut arrays = 0;
+    for path in entries(place.path()) {
+        if path.extension().is_some_and(|extension| extension == "npy") {
+            secrets.extend(forms(&path));
+            arrays += 1;
+        }
+    }
+    assert_eq!(arrays, 4, "{verb} makes four arrays");
+    assert!(secrets.len() > 4000, "{} forms", secrets.len());
+    for (finished, folder) in both.iter().zip([&s, &r]) {
+        assert_silent("standard error", &finished.stderr, &secrets);
+        assert_silent("standard output", &finished.stdout, &secrets);
+        let report = fs::read_to_string(folder.join("report.json")).unwrap();
+        assert_silent("the report", &report, &secrets);
+    }
+}
+
+#[test]
+fn correlated_ot() {
+    assert_numbers_stay("cot", &[]);
+}
+
+#[test]
+fn vector_ole() {
+    for ring in ["fp61", "z64", "gf128"] {
+        assert_numbers_stay("vole", &["--ring", ring]);
+    }
+}
+
+/// Two files with common rows; keys, values and the other columns hold what must not be said.
+fn files(folder: &Folder) -> [String; 2] {
+    let rows = |numbers: std::ops::Range<u32>| -> String {
+        let row = |i| format!("{PLANTED}{i},{PLANTED}v{i},{PLANTED}w{i}\n");
+        "k,v,w\n".to_owned() + &numbers.map(row).collect::<String>()
+    };
+    [
+        folder.write("a.csv", rows(0..60)),
+        folder.write("b.csv", rows(30..90)),
+    ]
+}
+
+fn assert_rows_stay(verb: &str, left: &[&str], right: &[&str]) {
+    let folder = Folder::new();
+    let [a, b] = files(&folder);
+    let [left_report, right_report, out] =
+        ["left.json", "right.json", "out.csv"].map(|name| folder.path(name));
+    let left_start = [verb, "--role", "sender", "--input", &a, "--key", "k"];
+    let right_start = [verb, "--role", "receiver", "--input", &b, "--key", "k"];
+    let left = [&left_start[..], &["--report", &left_report], left].concat();
+    let ends = ["--report", &right_report, "--out", &out];
+    let right = [&right_start[..], &ends, right].concat();
+    let place = PathBuf::from(folder.path("."));
+    let both = run(&place, &left, &right);
+    assert_done(&both, "semi-honest");
+    assert_eq!(
+        folder.read("out.csv").lines().count(),
+        31,
+        "30 rows matched"
+    );
+    let planted = [PLANTED.to_lowercase()];
+    for (finished, report) in both.iter().zip(["left.json", "right.json"]) {
+        assert_silent("standard error", &finished.stderr, &planted);
+        assert_silent("standard output", &finished.stdout, &planted);
+        assert_silent("the report", &folder.read(report), &planted);
+    }
+}
+
+#[test]
+fn set_intersection() {
+    assert_rows_stay("psi", &[], &[]);
+}
+
+#[test]
+fn keyword_search() {
+    assert_rows_stay("lookup", &["--value", "v"], &[]);
+}
+
+/// What a slip of the pen could print: the `Debug` of all types that hold a secret and have one.
+#[test]
+fn debug_shows_nothing() {
+    use volery::channel::tls::Identity;
+    use volery::field::{Fp61, Gf128, Ring as _, Z64};
+    use volery::primitives::{Block, aes::Aes128, cuckoo, prg::Prg};
+    use volery::psi::{Settings, lookup::Found};
+
+    const WORD: u64 = 0x0bad_5eed_0ddc_0ffe;
+    let block = Block::from(u128::from(WORD) << 64 | u128::from(WORD));
+    let fp61 = Fp61::reduce(WORD);
+    let items = [block, Block::from(u128::from(WORD))];
+    let table = cuckoo::Table::build(&cuckoo::Hasher::new(block, 8), &items).unwrap();
+    let full = cuckoo::Table::build_from(&[[0; 3], [0; 3]], 3).unwrap_err();
+    let found = Found {
+        parameters: volery::psi::params::Parameters::new(Settings::default().variant, 1, 1),
+        longest: 9,
+        items: vec![0],
+        values: vec![PLANTED.into()],
+    };
+    let folder = Folder::new();
+    let [path, _] = files(&folder);
+    let reading = volery::records::Reading {
+        keys: vec!["k".to_owned()],
+        value: Some("v".to_owned()),
+        ..volery::records::Reading::default()
+    };
+    let records = volery::records::read(Path::new(&path), &reading, &mut |_, _| ()).unwrap();
+    let now = std::time::SystemTime::now();
+    let hour = std::time::Duration::from_secs(3600);
+    let identity = Identity::generate("test", now..now + hour).unwrap();
+    let shown = [
+        format!("{block:?} {:?}", zeroize::Zeroizing::new(vec![block])),
+        format!("{fp61:?} {:?} {:?}", Z64::new(WORD), Gf128::new(block)),
+        format!("{:?} {:?}", Prg::new(block), Aes128::new(block)),
+        format!("{table:?} {full:?} {found:?}"),
+        format!("{records:#?}"),
+        format!("{identity:#?}"),
+    ];
+    let mut secrets = vec![PLANTED.to_lowercase()];
+    for word in [WORD, fp61.value(), WORD & Fp61::MODULUS] {
+        secrets.extend([word.to_string(), format!("{word:x}")]);
+        let bytes = format!("{:?}", word.to_le_bytes());
+        secrets.push(bytes.trim_matches(['[', ']']).to_owned());
+    }
+    secrets.push(u128::from(block).to_string());
+    let key = identity.to_pem().lines().map(str::to_lowercase);
+    secrets.extend(key.filter(|line| line.len() > 10 && !line.starts_with('-')));
+    for text in &shown {
+        assert_silent("Debug", text, &secrets);
+    }
+    assert_eq!(fp61, Fp61::reduce(WORD), "a value of {}", Fp61::NAME);
+}
