@@ -25,8 +25,10 @@
 mod cast;
 pub mod fuzz;
 mod protocol;
+mod tolerated;
 mod trial;
 
 pub use cast::cast;
 pub use protocol::{Model, Output, Protocol, Side};
+pub use tolerated::tolerated;
 pub use trial::{Attack, Verdict, changes, messages, silences};

@@ -33,15 +33,12 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// Runs it; neither party waits longer than `timeout` for a byte.
+    /// Runs it; the honest party waits no longer than `timeout` for a byte, and so nobody waits for ever.
     #[must_use]
     pub fn run(self, protocol: &Protocol, timeout: Duration) -> Verdict {
         let (left, right) = memory::pair();
         let channel = |transport| Channel::with_timeout(transport, Some(timeout));
-        let spoilt = |transport| {
-            let transport = Mischievous::new(transport, self.mischief);
-            Channel::with_timeout(transport, Some(timeout))
-        };
+        let spoilt = |transport| Channel::new(Mischievous::new(transport, self.mischief));
         let (left, right) = match self.cheat {
             Side::Left => (spoilt(left), channel(right)),
             Side::Right => (channel(left), spoilt(right)),
@@ -100,7 +97,11 @@ pub fn messages(protocol: &Protocol) -> [(Vec<usize>, Stats); 2] {
 /// The flips are at the start, in the middle and at the end.
 #[must_use]
 pub fn changes(length: usize) -> Vec<Act> {
-    let flips = [(0, 0x01), (length / 2, 0x10), (length.saturating_sub(1), 0x80)];
+    let flips = [
+        (0, 0x01),
+        (length / 2, 0x10),
+        (length.saturating_sub(1), 0x80),
+    ];
     let mut acts: Vec<_> = flips.map(|(at, mask)| Act::Flip { at, mask }).into();
     acts.extend([
         Act::Repeat,

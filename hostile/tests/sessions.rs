@@ -1,0 +1,119 @@
+//! Many sessions in one process, one after the other and sixteen at a time: nothing of them stays.
+//!
+//! `VOLERY_SESSIONS` says how many; 200 without it.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use peak_alloc::PeakAlloc;
+use volery_channel::{run_two_parties, run_two_parties_tcp};
+use volery_hostile::{Protocol, Side, cast};
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// What may stay on the heap, in bytes: queues of the thread pool that have grown.
+const SLACK: usize = 64 << 10;
+
+/// Sessions at a time.
+const AT_A_TIME: usize = 16;
+
+/// What sessions are made of.
+const SESSIONS: [&str; 4] = [
+    "cot, malicious, regular, half",
+    "vole fp61, malicious, few",
+    "intersection",
+    "cot, malicious, few",
+];
+
+/// What the process holds: bytes on the heap, threads, open files.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    bytes: usize,
+    threads: usize,
+    files: usize,
+}
+
+impl Held {
+    fn now() -> Self {
+        let count = |folder| fs::read_dir(folder).unwrap().count();
+        Self {
+            bytes: HEAP.current_usage(),
+            threads: count("/proc/self/task"),
+            files: count("/proc/self/fd"),
+        }
+    }
+
+    /// Waits until no more is held than this; the threads of a TCP connection end a moment after it.
+    fn assert_all_is_back(self, when: &str) {
+        let start = Instant::now();
+        loop {
+            let now = Self::now();
+            let back = now.bytes <= self.bytes + SLACK
+                && now.threads <= self.threads
+                && now.files <= self.files;
+            if back {
+                return;
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "{when}: {now:?}, before {self:?}"
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// One session: a handshake and then a protocol, every third time over TCP.
+fn session(number: usize, hello: &Protocol, protocol: &Protocol) {
+    let party = |side: Side| {
+        move |channel: &mut volery_channel::Channel| {
+            hello.run(side, channel).unwrap();
+            protocol.run(side, channel).unwrap()
+        }
+    };
+    let (left, right) = if number.is_multiple_of(3) {
+        run_two_parties_tcp(party(Side::Left), party(Side::Right))
+    } else {
+        run_two_parties(party(Side::Left), party(Side::Right))
+    };
+    assert!(protocol.agree(&left, &right), "{protocol:?}");
+}
+
+fn sessions(cast: &[Protocol], count: usize, at_a_time: usize) {
+    let named = |name: &str| cast.iter().find(|protocol| protocol.name == name).unwrap();
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..at_a_time {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::SeqCst);
+                    if number >= count {
+                        return;
+                    }
+                    let protocol = named(SESSIONS[number % SESSIONS.len()]);
+                    session(number, named("handshake"), protocol);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn two_hundred_sessions_leave_nothing() {
+    let count = std::env::var("VOLERY_SESSIONS").map_or(200, |count| count.parse().unwrap());
+    let cast = cast();
+    // The thread pool, and what the system sets up once for each kind of session and for many at a time.
+    sessions(&cast, 2 * AT_A_TIME, AT_A_TIME);
+    // A moment for the threads of the last connections.
+    thread::sleep(Duration::from_millis(500));
+    let before = Held::now();
+    sessions(&cast, count, 1);
+    before.assert_all_is_back("one after the other");
+    sessions(&cast, count, AT_A_TIME);
+    before.assert_all_is_back("sixteen at a time");
+}
