@@ -181,34 +181,20 @@ impl Plan {
         if z64 && wishes.security == Security::Malicious {
             return Err(PlanError::NotMalicious);
         }
-        let usable = |set: &&'static LpnSet| {
-            set.noise == wishes.noise && set.claim >= 128 && set.holds_over(kind.field())
-        };
+        let usable = usable(kind, wishes.noise);
         let mut plan = Self {
-            kind,
-            noise: wishes.noise,
-            security: wishes.security,
             trees: wishes.trees,
             total: wishes.total,
-            base: kind.bases()[0],
-            ladder: Vec::new(),
+            ..Self::empty(kind, wishes.noise, wishes.security)
         };
         let last: Vec<_> = match wishes.set {
             Some(name) => {
                 let set = set_named(name).filter(usable);
                 vec![set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?]
             }
-            None => sets()
-                .iter()
-                .filter(usable)
-                .filter(|set| !set.paper)
-                .collect(),
+            None => own_sets(kind, wishes.noise),
         };
-        let steps: Vec<_> = sets()
-            .iter()
-            .filter(usable)
-            .filter(|set| !set.paper)
-            .collect();
+        let steps = own_sets(kind, wishes.noise);
         let mut best = match wishes.total {
             Some(total) if total <= DIRECT && wishes.set.is_none() => {
                 Some(plan.way_from_base(total, wishes.link))
@@ -234,6 +220,19 @@ impl Plan {
         plan.ladder = best.ladder;
         plan.base = best.base;
         Ok(plan)
+    }
+
+    /// A plan without rounds yet.
+    fn empty(kind: Kind, noise: Noise, security: Security) -> Self {
+        Self {
+            kind,
+            noise,
+            security,
+            trees: Trees::default(),
+            total: None,
+            base: kind.bases()[0],
+            ladder: Vec::new(),
+        }
     }
 
     /// The plan of the 2019 paper itself, for reproduction only: one round of the 80-bit instance of its Table 1 that
@@ -482,6 +481,17 @@ impl Plan {
             deliver,
         }
     }
+}
+
+/// The sets that hold 128 bits and are made for this kind and noise.
+fn usable(kind: Kind, noise: Noise) -> impl Fn(&&'static LpnSet) -> bool {
+    move |set| set.noise == noise && set.claim >= 128 && set.holds_over(kind.field())
+}
+
+/// Those of them that need not be asked for by name.
+fn own_sets(kind: Kind, noise: Noise) -> Vec<&'static LpnSet> {
+    let usable = sets().iter().filter(usable(kind, noise));
+    usable.filter(|set| !set.paper).collect()
 }
 
 impl fmt::Display for Base {

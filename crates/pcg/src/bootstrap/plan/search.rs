@@ -1,7 +1,7 @@
 //! The search for the cheapest ladder, by the model of [`cost`].
 
-use super::{Base, Plan, Step};
-use crate::{Link, Noise, bootstrap::cost, lpn::LpnSet};
+use super::{Base, Kind, Plan, Step, own_sets};
+use crate::{Link, Noise, Security, bootstrap::cost, lpn::LpnSet};
 
 /// A way to some number of correlations.
 pub(super) struct Way {
@@ -38,6 +38,23 @@ impl Plan {
             }
         }
         best
+    }
+
+    /// Bits sent to make `need` correlations, in the way that sends the fewest.
+    pub(in crate::bootstrap) fn bits_to(
+        kind: Kind,
+        security: Security,
+        noise: Noise,
+        need: u64,
+    ) -> f64 {
+        // So slow that nothing else counts.
+        let link = Link {
+            bits_per_second: 1e-6,
+            round_trip: 0.0,
+        };
+        let plan = Self::empty(kind, noise, security);
+        let way = plan.way_to(need, &own_sets(kind, noise), link);
+        way.cost / 1e9 * link.bits_per_second
     }
 
     fn round_cost(&self, step: Step, outputs: u64, link: Link) -> f64 {

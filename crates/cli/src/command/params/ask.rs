@@ -1,0 +1,237 @@
+//! What is asked of `volery params estimate`: instances that exist, or a search for them.
+
+use std::fmt;
+
+use volery_pcg::bootstrap::least_traffic;
+use volery_pcg::lpn::estimate::{Field, Instance, LONGEST, NoiseShape, Unfit, smallest_weight};
+use volery_pcg::lpn::{set_named, sets};
+use volery_pcg::{Kind, Noise, Security};
+
+use crate::exit::{Failure, Status};
+
+/// A ring and its noise values by their name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum FieldName {
+    /// Two elements: correlated OT.
+    F2,
+    /// The integers modulo 2^61 - 1.
+    Fp61,
+    /// The integers modulo 2^64, noise values odd: as this program draws them.
+    Z64,
+    /// The integers modulo 2^64, noise values of any kind: half of them are none modulo 2.
+    #[value(name = "z64-uniform")]
+    Z64Uniform,
+    /// Polynomials over two elements modulo X^128 + X^7 + X^2 + X + 1.
+    Gf128,
+}
+
+impl From<FieldName> for Field {
+    fn from(name: FieldName) -> Self {
+        match name {
+            FieldName::F2 => Self::F2,
+            FieldName::Fp61 => Self::Fp61,
+            FieldName::Z64 => Self::Z64Odd,
+            FieldName::Z64Uniform => Self::Z64Uniform,
+            FieldName::Gf128 => Self::Gf128,
+        }
+    }
+}
+
+/// The instance, or the part of it that is given.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Asked {
+    /// A set of 'volery params list', in each of its rings unless --field names one
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["n", "k", "t", "noise"])]
+    pub(super) set: Option<String>,
+
+    /// Samples of the instance: the outputs of one round
+    #[arg(long, value_name = "N", value_parser = parse_number, required_unless_present = "set", allow_negative_numbers = true)]
+    pub(super) n: Option<usize>,
+
+    /// Length of the secret [default: the one with the least traffic]
+    #[arg(long, value_name = "K", value_parser = parse_number, allow_negative_numbers = true)]
+    pub(super) k: Option<usize>,
+
+    /// Noise weight: how many samples are noisy [default: the smallest that resists]
+    #[arg(long, value_name = "T", value_parser = parse_number, requires = "k", allow_negative_numbers = true)]
+    pub(super) t: Option<usize>,
+
+    /// The ring, and for z64 which noise values
+    #[arg(long, required_unless_present = "set")]
+    pub(super) field: Option<FieldName>,
+
+    /// Where the noise sits: one position in each of t blocks of n/t samples (rounded down), or any t positions
+    #[arg(long, required_unless_present = "set")]
+    pub(super) noise: Option<Noise>,
+
+    /// The bits that every attack is to cost
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
+    pub(super) bits: u32,
+}
+
+/// What was looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Search {
+    /// Nothing: the instance was given.
+    None,
+    /// The smallest weight.
+    Weight,
+    /// The secret and the weight with the least traffic.
+    Traffic,
+}
+
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "none",
+            Self::Weight => "smallest t",
+            Self::Traffic => "least traffic",
+        })
+    }
+}
+
+/// The instances to be estimated: one, or a set in each of its rings.
+pub(super) struct Question {
+    pub(super) set: Option<&'static str>,
+    pub(super) instances: Vec<Instance>,
+    pub(super) search: Search,
+}
+
+impl Asked {
+    /// The instances, after the search if there is one; on all threads of the pool.
+    ///
+    /// # Errors
+    /// A usage error that names the option at fault; another if a search finds nothing.
+    pub(super) fn question(&self) -> Result<Question, Failure> {
+        let Some(name) = &self.set else {
+            let (instance, search) = self.instance()?;
+            return Ok(Question {
+                set: None,
+                instances: vec![instance],
+                search,
+            });
+        };
+        let set = set_named(name).ok_or_else(|| {
+            let names: Vec<_> = sets().iter().map(|set| set.name).collect();
+            Failure::usage("--set", format_args!("no set has the name '{name}'"))
+                .hint(format_args!("there is {}", names.join(", ")))
+        })?;
+        let instances = match self.field {
+            Some(field) => vec![set.instance(field.into())],
+            None => set
+                .fields
+                .iter()
+                .map(|field| set.instance(*field))
+                .collect(),
+        };
+        Ok(Question {
+            set: Some(set.name),
+            instances,
+            search: Search::None,
+        })
+    }
+
+    fn instance(&self) -> Result<(Instance, Search), Failure> {
+        let (n, field, noise) = match (self.n, self.field, self.noise) {
+            (Some(n), Some(field), Some(noise)) => (n, Field::from(field), noise),
+            _ => unreachable!("the parser asks for all three without --set"),
+        };
+        let instance = |k, t| Instance {
+            n,
+            k,
+            t,
+            field,
+            noise: shape(noise),
+        };
+        let bits = f64::from(self.bits);
+        let found = match (self.k, self.t) {
+            (Some(k), Some(t)) => (instance(k, t), Search::None),
+            (Some(k), None) => {
+                fits(&instance(k, 1))?;
+                let t = smallest_weight(|_| n, k, field, shape(noise), bits);
+                let t = t.ok_or_else(|| self.nothing("no noise weight"))?;
+                (instance(k, t), Search::Weight)
+            }
+            (None, _) => {
+                fits(&instance(1, 1))?;
+                let kind = kind(field);
+                let found = least_traffic(kind, security(kind), noise, n, bits);
+                let found = found.ok_or_else(|| self.nothing("no secret and noise weight"))?;
+                (instance(found.k, found.t), Search::Traffic)
+            }
+        };
+        fits(&found.0)?;
+        Ok(found)
+    }
+
+    fn nothing(&self, what: &str) -> Failure {
+        let bits = self.bits;
+        let message = format_args!("--bits: {what} makes all attacks cost 2^{bits}");
+        Failure::new(Status::Other, message)
+            .hint("more samples (--n), another length of the secret (--k), or fewer --bits")
+    }
+}
+
+/// Refuses numbers that are no instance, by the option that is at fault.
+fn fits(instance: &Instance) -> Result<(), Failure> {
+    instance.fits().map_err(|unfit| {
+        let Instance { n, k, t, .. } = instance;
+        let (option, message, hint) = match unfit {
+            Unfit::Length => (
+                "--n",
+                format!("{n} samples"),
+                format!("from 2 to {LONGEST} (2^40)"),
+            ),
+            Unfit::Secret => (
+                "--k",
+                format!("a secret of {k} symbols with {n} samples"),
+                "the secret is shorter than the samples: from 1 to n - 1".to_owned(),
+            ),
+            Unfit::Weight => (
+                "--t",
+                format!("{t} noisy samples of {n}"),
+                "from 1 to n".to_owned(),
+            ),
+            _ => ("--n", unfit.to_string(), "other numbers".to_owned()),
+        };
+        Failure::usage(option, message).hint(hint)
+    })
+}
+
+/// The estimator's word for the noise.
+fn shape(noise: Noise) -> NoiseShape {
+    match noise {
+        Noise::Uniform => NoiseShape::Exact,
+        _ => NoiseShape::Regular,
+    }
+}
+
+/// The correlation whose rounds have their noise in this ring.
+pub(super) fn kind(field: Field) -> Kind {
+    match field {
+        Field::F2 => Kind::Cot,
+        field => Kind::Vole(field),
+    }
+}
+
+/// The security that its rounds have where nothing else is said.
+pub(super) fn security(kind: Kind) -> Security {
+    match kind {
+        Kind::Vole(Field::Z64Odd | Field::Z64Uniform) => Security::SemiHonest,
+        _ => Security::Malicious,
+    }
+}
+
+/// Parses a number: decimal digits, with underscores between them if one likes.
+fn parse_number(text: &str) -> Result<usize, String> {
+    let digits: String = text.chars().filter(|&character| character != '_').collect();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a number is written in digits, such as 1_000_000".to_owned());
+    }
+    match digits.parse() {
+        Ok(number) if number <= LONGEST => Ok(number),
+        _ => Err(format!(
+            "instances are estimated up to {LONGEST} (2^40) samples"
+        )),
+    }
+}

@@ -1,0 +1,226 @@
+//! `volery params estimate`: what each attack on an instance costs.
+
+use std::path::PathBuf;
+
+use volery_pcg::Noise;
+use volery_pcg::bootstrap::RoundSize;
+use volery_pcg::lpn::estimate::{Estimate, Instance, NoiseShape, estimate, sweep, weights};
+
+use super::super::options::Common;
+use super::super::table::table;
+use super::ask::{Asked, Question, Search, kind, security};
+use super::plot::Plot;
+use super::print;
+use crate::exit::Failure;
+use crate::output::SingleFile;
+use crate::report::Report;
+
+/// Weights that a plot shows, from a quarter of the instance's to four times that.
+const SAMPLES: usize = 97;
+
+/// Estimate what every known attack on LPN parameters costs, or search for parameters
+///
+/// Prints the bits of each attack, cheapest first, and whether all cost what --bits asks for. Without --t the smallest noise
+/// weight that resists is searched; without --k too, the length of the secret and the weight at which a round of n outputs
+/// sends the fewest bits, with all that leads to its base. The code is taken to be random. How hard other codes are, and
+/// attacks that nobody has published, no estimate can say.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    asked: Asked,
+
+    /// Draw the bits of each attack against the noise weight, as an SVG picture; for one ring
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What is known of one instance.
+struct Answer {
+    instance: Instance,
+    /// The cheapest first.
+    attacks: Vec<Estimate>,
+    round: RoundSize,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { asked, common, .. } = arguments;
+    if arguments.plot.is_some() && asked.set.is_some() && asked.field.is_none() {
+        let what = "a picture shows one ring";
+        return Err(Failure::usage("--plot", what).hint("name it with --field"));
+    }
+    let place = common.prepare_report()?;
+    let picture = arguments.plot.as_deref();
+    let picture = picture
+        .map(|path| SingleFile::prepare("--plot", path))
+        .transpose()?;
+    let pool = common.pool()?;
+
+    let question = pool.install(|| asked.question())?;
+    let answers: Vec<_> = question
+        .instances
+        .iter()
+        .copied()
+        .map(Answer::new)
+        .collect();
+    let texts: Vec<_> = answers
+        .iter()
+        .map(|answer| answer.text(&question, asked.bits))
+        .collect();
+    print(texts.join("\n\n"))?;
+    if let (Some(file), Some(answer)) = (picture, answers.first()) {
+        let plot = pool.install(|| answer.plot(asked.bits));
+        file.commit(plot.svg().as_bytes())?;
+    }
+    let mut report = Report::new("params");
+    let entries = answers.iter().map(|answer| answer.json(asked.bits));
+    report.result = serde_json::Map::from_iter([
+        ("set".to_owned(), question.set.into()),
+        ("search".to_owned(), question.search.to_string().into()),
+        ("wanted_bits".to_owned(), asked.bits.into()),
+        ("instances".to_owned(), entries.collect()),
+    ]);
+    place.write(&report)
+}
+
+impl Answer {
+    fn new(instance: Instance) -> Self {
+        let mut attacks = estimate(&instance);
+        attacks.sort_by(|a, b| a.bits.total_cmp(&b.bits));
+        let Instance { n, k, t, field, .. } = instance;
+        let kind = kind(field);
+        let noise = noise(instance.noise);
+        Self {
+            instance,
+            attacks,
+            round: RoundSize::new(kind, security(kind), noise, [n, k, t]),
+        }
+    }
+
+    fn least(&self) -> Estimate {
+        self.attacks[0]
+    }
+
+    fn holds(&self, bits: u32) -> bool {
+        self.least().bits >= f64::from(bits)
+    }
+
+    /// Samples in a block, and those left over, where the noise is regular.
+    fn blocks(&self) -> Option<(usize, usize)> {
+        let Instance { n, t, noise, .. } = self.instance;
+        (noise == NoiseShape::Regular).then(|| (n / t, n % t))
+    }
+
+    /// The instance in words.
+    fn heading(&self) -> String {
+        let Instance {
+            n,
+            k,
+            t,
+            field,
+            noise: shape,
+        } = self.instance;
+        let noise = noise(shape);
+        format!("n = {n}, k = {k}, t = {t}, {noise} noise over {field}")
+    }
+
+    fn text(&self, question: &Question, bits: u32) -> String {
+        let mut text = self.heading();
+        if let Some(name) = question.set {
+            text = format!("{name}: {text}");
+        }
+        match question.search {
+            Search::None => {}
+            search => text += &format!(" ({search} for {bits} bits)"),
+        }
+        if let Some((size, left @ 1..)) = self.blocks() {
+            text += &format!(
+                "\nn is no multiple of t: blocks of {size} samples; the {left} left over count as equations without noise"
+            );
+        }
+        text += &format!(
+            "\none round spends {} base correlations, and sends {:.2} bits for each of its outputs, those for the base included",
+            self.round.base,
+            self.round.bits_each()
+        );
+        let rows = self.attacks.iter().map(|Estimate { attack, bits }| {
+            let bits = if bits.is_finite() {
+                format!("{bits:.1}")
+            } else {
+                "does not work".to_owned()
+            };
+            [(*attack).to_owned(), bits]
+        });
+        let Estimate {
+            attack,
+            bits: least,
+        } = self.least();
+        let verdict = if self.holds(bits) {
+            "holds"
+        } else {
+            "falls short of"
+        };
+        let least = if least.is_finite() {
+            format!("{least:.1} bits, by {attack}")
+        } else {
+            "no attack works".to_owned()
+        };
+        format!(
+            "{text}\n\n{}\n\n{verdict} {bits} bits: {least}",
+            table(["attack", ">bits"], rows)
+        )
+    }
+
+    fn json(&self, wanted: u32) -> serde_json::Value {
+        let Instance {
+            n,
+            k,
+            t,
+            field,
+            noise: shape,
+        } = self.instance;
+        let Estimate { attack, bits } = self.least();
+        let attacks = self
+            .attacks
+            .iter()
+            .map(|found| serde_json::json!({ "attack": found.attack, "bits": found.bits }));
+        let (block, left_over) = self.blocks().unzip();
+        let RoundSize {
+            trees,
+            levels,
+            base,
+            ..
+        } = self.round;
+        serde_json::json!({
+            "n": n, "k": k, "t": t, "field": field.to_string(), "noise": noise(shape).to_string(),
+            "block": block, "left_over": left_over,
+            "bits": bits, "attack": attack, "holds": self.holds(wanted),
+            "attacks": attacks.collect::<Vec<_>>(),
+            "round": {
+                "trees": trees, "levels": levels, "base_correlations": base,
+                "bits_each": self.round.bits_each(),
+            },
+        })
+    }
+
+    fn plot(&self, bits: u32) -> Plot {
+        let Instance { n, t, .. } = self.instance;
+        let (low, high) = (t.div_ceil(4), t.saturating_mul(4).min(n));
+        Plot {
+            title: self.heading(),
+            samples: sweep(&self.instance, &weights(low, high, SAMPLES)),
+            wanted: bits,
+            chosen: (t, self.least().bits),
+        }
+    }
+}
+
+/// The word of the command line for the noise.
+fn noise(shape: NoiseShape) -> Noise {
+    match shape {
+        NoiseShape::Regular => Noise::Regular,
+        NoiseShape::Exact => Noise::Uniform,
+    }
+}

@@ -1,0 +1,88 @@
+//! `volery params list`.
+
+use volery_pcg::lpn::{self, Level, LpnSet};
+
+use super::super::choices::{field_name, fields};
+use super::super::options::Common;
+use super::super::table::table;
+use super::print;
+use crate::exit::Failure;
+use crate::report::Report;
+
+pub(super) fn run(common: &Common) -> Result<(), Failure> {
+    let place = common.prepare_report()?;
+    print(list())?;
+    let mut report = Report::new("params");
+    let sets: Vec<_> = lpn::sets().iter().map(json).collect();
+    report.result.insert("sets".to_owned(), sets.into());
+    place.write(&report)
+}
+
+/// A set as reports have it.
+fn json(set: &LpnSet) -> serde_json::Value {
+    let levels = set.fields.iter().filter_map(|field| {
+        let Level { bits, attack } = set.level(*field)?;
+        Some(serde_json::json!({ "field": field.to_string(), "bits": bits, "attack": attack }))
+    });
+    serde_json::json!({
+        "name": set.name, "n": set.n, "k": set.k, "t": set.t, "noise": set.noise.to_string(),
+        "fields": set.fields.iter().copied().map(field_name).collect::<Vec<_>>(),
+        "claimed_bits": set.claim, "computed_bits": set.weakest().bits, "attack": set.weakest().attack,
+        "levels": levels.collect::<Vec<_>>(),
+        "paper": set.paper, "source": set.source, "date": set.date,
+    })
+}
+
+fn list() -> String {
+    let rows = lpn::sets().iter().map(|set| {
+        let Level { bits, attack } = set.weakest();
+        [
+            set.name.to_owned(),
+            set.n.to_string(),
+            set.k.to_string(),
+            set.t.to_string(),
+            set.noise.to_string(),
+            fields(set),
+            format!("{} bits", set.claim),
+            format!("{bits:.1}"),
+            attack.to_owned(),
+            if set.paper { "paper" } else { "own" }.to_owned(),
+            set.source.to_owned(),
+            set.date.to_owned(),
+        ]
+    });
+    table(
+        [
+            "name", ">n", ">k", ">t", "noise", "rings", ">claims", ">holds", "attack", "whose",
+            "source", "date",
+        ],
+        rows,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_is_listed_with_its_numbers() {
+        let text = list();
+        for set in lpn::sets() {
+            let line = text
+                .lines()
+                .find(|line| line.split_whitespace().next() == Some(set.name))
+                .unwrap_or_else(|| panic!("{} is missing", set.name));
+            let bits = format!("{:.1}", set.weakest().bits);
+            let numbers = [set.n, set.k, set.t].map(|number| number.to_string());
+            for number in numbers.into_iter().chain([bits]) {
+                assert!(line.split_whitespace().any(|word| word == number), "{line}");
+            }
+            assert!(line.contains(&fields(set)), "{line}");
+            assert!(line.contains(set.weakest().attack), "{line}");
+            assert_eq!(
+                line.split_whitespace().any(|word| word == "paper"),
+                set.paper
+            );
+        }
+    }
+}
