@@ -13,9 +13,13 @@ mod watch;
 
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
+use volery_primitives::cpu::Cpu;
+use volery_primitives::cuckoo::Table;
+use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
+use volery_primitives::ro::{RandomOracle, StreamHash};
 use watch::Alone;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// A secret that is freed as it is, and one that is kept, are found; one that is wiped is not.
 #[test]
@@ -56,12 +60,25 @@ fn the_allocator_sees_what_is_left() {
 
 #[test]
 fn keys_and_generators() {
+    fn wipes<T: ZeroizeOnDrop>() {}
+    wipes::<Prg>();
+    wipes::<Aes128>();
+    wipes::<RandomOracle>();
+    wipes::<StreamHash>();
+    wipes::<Buffer<Block>>();
+    wipes::<Table>();
+
     let alone = Alone::wait();
     let seed = Prg::new(Block::from(1)).block();
     alone
         .blocks_with(seed.to_bytes().to_vec(), || {
             drop(Box::new(Prg::new(seed)));
             drop(vec![Aes128::new(seed), Aes128::new(seed)]);
+            drop(vec![Aes128::with_cpu(seed, Cpu::Portable)]);
+            let mut oracle = Box::new(RandomOracle::new("volery wiped test"));
+            oracle.absorb(&seed.to_bytes());
+            drop(oracle);
+            Buffer::zeroed(1000)[7] = seed;
             let mut prg = Box::new(Prg::new(Block::from(1)));
             prg.fill_bytes(&mut [0; 3]);
             drop(prg);
