@@ -13,7 +13,6 @@ mod watch;
 
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
-use volery_primitives::cpu::Cpu;
 use volery_primitives::cuckoo::Table;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
@@ -74,7 +73,6 @@ fn keys_and_generators() {
         .blocks_with(seed.to_bytes().to_vec(), || {
             drop(Box::new(Prg::new(seed)));
             drop(vec![Aes128::new(seed), Aes128::new(seed)]);
-            drop(vec![Aes128::with_cpu(seed, Cpu::Portable)]);
             let mut oracle = Box::new(RandomOracle::new("volery wiped test"));
             oracle.absorb(&seed.to_bytes());
             drop(oracle);
