@@ -281,10 +281,21 @@ fn decode(bytes: &[u8; POINT]) -> Result<RistrettoPoint> {
     match CompressedRistretto(*bytes).decompress() {
         Some(point) if !point.is_identity() => Ok(point),
         Some(_) => Err(Error::PeerMisbehaved("a base OT element is the identity")),
+        None if is_canonical(bytes) => Err(Error::PeerMisbehaved(
+            "a base OT element is not in the group",
+        )),
         None => Err(Error::PeerMisbehaved(
-            "a base OT element is not a canonical group element",
+            "a base OT element is not in canonical form",
         )),
     }
+}
+
+/// Whether these bytes are an even number below `2^255 - 19`, as all encodings are; about public bytes.
+fn is_canonical(bytes: &[u8; POINT]) -> bool {
+    let [low, middle @ .., high] = bytes;
+    let below =
+        *high < 0x7f || (*high == 0x7f && (middle.iter().any(|b| *b < 0xff) || *low < 0xed));
+    below && low % 2 == 0
 }
 
 /// Bit `i` of the packed choice bits.

@@ -213,38 +213,109 @@ fn against(
     honest(&mut channel)
 }
 
-#[test]
-fn bad_encodings_are_refused() {
-    let identity = [0; 32];
-    let all_ones = [0xff; 32];
-    // p, which is zero written another way; and a negative field element.
-    let mut prime = [0xff; 32];
-    (prime[0], prime[31]) = (0xed, 0x7f);
-    let mut negative = [0; 32];
-    negative[0] = 1;
+/// What is no group element, and the name it is refused by.
+fn bad_encodings() -> Vec<([u8; 32], &'static str)> {
+    let form = "a base OT element is not in canonical form";
+    let group = "a base OT element is not in the group";
+    let small = |number: u8| {
+        let mut bytes = [0; 32];
+        bytes[0] = number;
+        bytes
+    };
+    // The prime plus a number.
+    let prime_and = |number: u8| {
+        let mut bytes = [0xff; 32];
+        (bytes[0], bytes[31]) = (0xed + number, 0x7f);
+        bytes
+    };
     let valid = curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.to_bytes();
-    for bad in [identity, all_ones, prime, negative] {
-        let receive = |channel: &mut Channel| {
-            base::receive(&[5], 3, SESSION, &mut rng(1), channel).map(|_| ())
+    let mut high_bit = valid;
+    high_bit[31] |= 0x80;
+    let mut negative = valid;
+    negative[0] ^= 1;
+    // The smallest even numbers that no element has.
+    let outside = (2..=u8::MAX).step_by(2).map(small);
+    let outside = outside.filter(|bytes| {
+        let point = curve25519_dalek::ristretto::CompressedRistretto(*bytes);
+        point.decompress().is_none()
+    });
+    let mut bad = vec![
+        ([0; 32], "a base OT element is the identity"),
+        (prime_and(0), form),
+        (prime_and(1), form),
+        (prime_and(0x12), form),
+        ([0xff; 32], form),
+        (high_bit, form),
+        (negative, form),
+        (small(1), form),
+        // The greatest even number below the prime: minus one, a point of order two or four on the curve.
+        (
+            prime_and(0).map(|byte| if byte == 0xed { 0xec } else { byte }),
+            group,
+        ),
+    ];
+    bad.extend(outside.take(3).map(|bytes| (bytes, group)));
+    assert_eq!(bad.len(), 12, "there are such numbers");
+    bad
+}
+
+#[test]
+fn bad_encodings_are_refused_by_name() {
+    let valid = curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.to_bytes();
+    let refused = |result: Result<(), Error>, name: &str, place: &str| {
+        let Err(Error::PeerMisbehaved(text)) = result else {
+            panic!("{place}: {result:?}")
         };
-        assert!(matches!(
-            against(&bad, receive),
-            Err(Error::PeerMisbehaved(_))
-        ));
-        for place in [0, 1, 4, 5] {
+        assert_eq!(text, name, "{place}");
+    };
+    let send = |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());
+    for (bad, name) in bad_encodings() {
+        // With and without a table of multiples.
+        for n in [3, 64] {
+            let choices = random_bits(n, 5);
+            let receive = |channel: &mut Channel| {
+                base::receive(&choices, n, SESSION, &mut rng(1), channel).map(|_| ())
+            };
+            refused(against(&bad, receive), name, "the sender's element");
+        }
+        for place in 0..6 {
             let mut pairs = [valid; 6];
             pairs[place] = bad;
-            let send =
-                |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());
-            assert!(matches!(
-                against(pairs.as_flattened(), send),
-                Err(Error::PeerMisbehaved(_))
-            ));
+            let result = against(pairs.as_flattened(), send);
+            refused(result, name, &format!("the receiver's element {place}"));
         }
     }
-    let send = |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());
     assert!(
         against([valid; 6].as_flattened(), send).is_ok(),
         "what the test changes is what is refused"
     );
+}
+
+/// Both extensions run base OTs: the first and the last element of each message, as the extension's user sees it.
+#[test]
+fn every_user_of_group_elements_refuses_bad_ones() {
+    let valid = curve25519_dalek::constants::RISTRETTO_BASEPOINT_COMPRESSED.to_bytes();
+    for (bad, name) in bad_encodings() {
+        let refused = |result: Result<(), Error>| {
+            assert!(matches!(result, Err(Error::PeerMisbehaved(text)) if text == name));
+        };
+        // The holders of delta are the receivers of the base OTs, and get one element.
+        let field = SmallField::Bits8;
+        refused(against(&bad, |channel| {
+            softspoken::Sender::setup(None, field, SESSION, rng(1), channel).map(|_| ())
+        }));
+        refused(against(&bad, |channel| {
+            iknp::Sender::setup(None, SESSION, rng(1), channel).map(|_| ())
+        }));
+        for place in [0, 255] {
+            let mut pairs = [valid; 256];
+            pairs[place] = bad;
+            refused(against(pairs.as_flattened(), |channel| {
+                softspoken::Receiver::setup(field, SESSION, rng(1), channel).map(|_| ())
+            }));
+            refused(against(pairs.as_flattened(), |channel| {
+                iknp::Receiver::setup(SESSION, rng(1), channel).map(|_| ())
+            }));
+        }
+    }
 }
