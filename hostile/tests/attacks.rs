@@ -82,6 +82,7 @@ fn cases(targets: &[Target], acts: fn(usize) -> Vec<Act>) -> Vec<Case> {
 }
 
 /// Runs the cases, so many at a time, and hands over each verdict.
+#[expect(clippy::print_stdout, reason = "what `--nocapture` is for")]
 fn run(
     targets: &Arc<Vec<Target>>,
     cases: Vec<Case>,
