@@ -2,7 +2,7 @@
 //!
 //! Both ends expand the same seed, so they agree without a message; each of them could compute the other's values.
 //!
-//! Compiled only with the Cargo feature `ideal`, which no normal dependency may turn on.
+//! Compiled only with the Cargo feature `ideal`, which nothing but tests and harnesses may turn on.
 //!
 //! Cost: no message.
 
