@@ -44,7 +44,8 @@ fn random_bits(n: usize, seed: u128) -> Vec<u8> {
     bits
 }
 
-/// The handshake. It authenticates nobody: a changed nonce gives two session ids, and what is keyed by them fails later.
+/// The handshake. It authenticates nobody: a changed nonce gives two session ids, and what is keyed by them fails
+/// later.
 fn hello() -> Protocol {
     let party = |role: &'static str, nonce: u8| {
         move |channel: &mut volery_channel::Channel| {

@@ -1,8 +1,8 @@
 //! Every protocol of the library, to be run against peers that cheat, stall and go away.
 //!
-//! [`cast`](cast()) lists the protocols as data: what each promises, its two parties with fixed seeds and small sizes, and
-//! what their results must satisfy together. Two honest parties always exchange the same messages, so that a test can
-//! count on message number `i`.
+//! [`cast`](cast()) lists the protocols as data: what each promises, its two parties with fixed seeds and small sizes,
+//! and what their results must satisfy together. Two honest parties always exchange the same messages, so that a test
+//! can count on message number `i`. An [`Attack`] spoils one of them.
 //!
 //! ```
 //! use volery_channel::Channel;

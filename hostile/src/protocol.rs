@@ -60,7 +60,8 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// A protocol whose parties are `left` and `right`, with fixed seeds; `relation` is what two honest results satisfy.
+    /// A protocol whose parties are `left` and `right`, with fixed seeds; `relation` is what two honest results
+    /// satisfy.
     pub fn new<A: Send + 'static, B: Send + 'static>(
         name: impl Into<String>,
         model: Model,

@@ -20,8 +20,8 @@ struct Row {
 
 /// All that is tolerated.
 ///
-/// The cheats of the harness run honest code on what they did not say, so that a changed input of theirs shows as a result
-/// that does not belong to the peer's, or as an error of theirs.
+/// The cheats of the harness run honest code on what they did not say, so that a changed input of theirs shows as a
+/// result that does not belong to the peer's, or as an error of theirs.
 const TABLE: &[Row] = &[
     Row {
         protocols: &["base OT"],
@@ -85,8 +85,8 @@ const TABLE: &[Row] = &[
 
 /// Why an attack that ended like this is harmless; `None` if it is not.
 ///
-/// An error of the honest party and a right result always are. Of a semi-honest protocol a wrong result is, too. A panic
-/// never is.
+/// An error of the honest party and a right result always are. Of a semi-honest protocol a wrong result is, too. A
+/// panic never is.
 #[must_use]
 pub fn tolerated(protocol: &Protocol, cheat: Side, verdict: &Verdict) -> Option<&'static str> {
     let end = match verdict {

@@ -3,8 +3,8 @@
 //! The honest party ends with an error, or with a result that the protocol's promise covers; it never panics, waits no
 //! longer than its timeout, and takes no memory that an honest peer would not make it take.
 //!
-//! `VOLERY_HOSTILE=all` runs every case; without it, of protocols that take some computing every fifth or eleventh case is
-//! run, so that each protocol meets each act.
+//! `VOLERY_HOSTILE=all` runs every case. Without it, of protocols that take some computing every fifth or eleventh case
+//! is run, so that each protocol meets each act.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeMap;

@@ -308,8 +308,8 @@ fn collect(module: &str, folder: &Path, found: &mut BTreeSet<String>) {
 
 /// The functions of one file: public ones, and those of a trait's implementation, that take a channel.
 ///
-/// The files are formatted by rustfmt: a module's items begin at the margin, those of an implementation four spaces in, and
-/// a test module ends at the margin.
+/// The files are formatted by rustfmt: a module's items begin at the margin, those of an implementation four spaces in,
+/// and a test module ends at the margin.
 fn scan(module: &str, text: &str, found: &mut BTreeSet<String>) {
     let mut lines = text.lines();
     let mut owner: Option<(String, bool)> = None;
