@@ -5,6 +5,9 @@ use volery_primitives::Block;
 use volery_primitives::cuckoo::{Hasher, Table, bins_for};
 use volery_primitives::prg::Prg;
 
+/// Under Miri, which looks at accesses to memory and not at statistics, there is a share of the items.
+const SMALLER: usize = if cfg!(miri) { 50 } else { 1 };
+
 fn items(seed: u128, n: usize) -> Vec<Block> {
     let mut items = vec![Block::ZERO; n];
     Prg::new(Block::new(seed)).fill_blocks(&mut items);
@@ -62,17 +65,20 @@ fn bins_are_distinct_in_range_and_evenly_used() {
             assert!([a, b, c].iter().all(|&bin| (bin as usize) < bins));
         }
     }
-    // All 60 ordered triples of 5 bins, 500 expected in each; the standard deviation is 22.
+    // All 60 ordered triples of 5 bins; where 500 are expected in each, the standard deviation is 22.
+    const ITEMS: usize = 30_000 / SMALLER;
     let hasher = Hasher::new(Block::new(3), 5);
     let mut counts = [0; 125];
-    let mut out = vec![[0; 3]; 30_000];
-    hasher.bins_slice(&items(2, 30_000), &mut out);
+    let mut out = vec![[0; 3]; ITEMS];
+    hasher.bins_slice(&items(2, ITEMS), &mut out);
     for [a, b, c] in out {
         counts[(a + 5 * b + 25 * c) as usize] += 1;
     }
     let used: Vec<i32> = counts.into_iter().filter(|&count| count > 0).collect();
     assert_eq!(used.len(), 60);
-    assert!(used.iter().all(|count| (380..620).contains(count)));
+    let expected = ITEMS as f64 / 60.0;
+    let far = |count: &i32| (f64::from(*count) - expected).abs() > 5.4 * expected.sqrt();
+    assert!(!used.iter().any(far), "{used:?}");
 }
 
 #[test]
@@ -93,7 +99,20 @@ fn slices_of_bins_agree_with_single_items() {
 
 #[test]
 fn tables_at_the_recommended_size() {
-    for n in [0, 1, 2, 3, 4, 5, 16, 127, 128, 129, 1009, 1 << 14] {
+    for n in [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        16,
+        127,
+        128,
+        129,
+        1009,
+        (1 << 14) / SMALLER,
+    ] {
         let hasher = Hasher::new(Block::new(11), bins_for(n, 40));
         let items = items(n as u128, n);
         let table = Table::build(&hasher, &items).expect("a placement exists");
@@ -127,9 +146,10 @@ proptest! {
 /// Far more items than bins: the searches that fail must not look at every bin again each time.
 #[test]
 fn an_overfull_table_is_refused_in_good_time() {
-    let hasher = Hasher::new(Block::new(1), 50_000);
-    let full = Table::build(&hasher, &items(1, 200_000)).expect_err("too many items");
-    assert_eq!(full.unplaced.len(), 150_000);
+    let hasher = Hasher::new(Block::new(1), 50_000 / SMALLER);
+    let items = items(1, 200_000 / SMALLER);
+    let full = Table::build(&hasher, &items).expect_err("too many items");
+    assert_eq!(full.unplaced.len(), 150_000 / SMALLER);
 }
 
 #[test]
@@ -157,6 +177,7 @@ fn failures_are_as_rare_as_claimed() {
         (2000, 6, 600),
     ] {
         let bins = bins_for(n, eta);
+        let trials = trials / (SMALLER * SMALLER) as u128;
         let failures = (0..trials)
             .filter(|&trial| {
                 let hasher = Hasher::new(Block::new(trial), bins);
