@@ -2,15 +2,20 @@
 //!
 //! A run writes into a temporary folder beside the one asked for, readable by the owner only, and renames it when all is
 //! written and on the disk. An error, a panic (by `Drop`) and a signal (by the handler of [`clean_up_on_signal`]) remove
-//! it. Single files, such as reports, go the same way.
+//! it. What a process that was killed could not remove, the next run for the same target does: a temporary folder that no
+//! process holds locked is nobody's. Single files, such as reports, go the same way.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
+
+use rustix::fs::FlockOperation;
 
 use crate::exit::{Failure, Status};
 
@@ -63,24 +68,76 @@ fn remove(path: &Path) {
 }
 
 /// A temporary path that is removed when this is dropped.
-struct Unfinished(PathBuf);
+struct Unfinished {
+    path: PathBuf,
+    /// Open and locked: who finds it unlocked may remove it.
+    _lock: File,
+}
 
 impl Unfinished {
-    /// Makes the path with `make`, which must fail rather than use something that exists.
-    fn new(path: PathBuf, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<Self> {
-        let mut list = unfinished();
-        make(&path)?;
-        list.push(path.clone());
-        Ok(Self(path))
+    /// Makes a path beside `target` with `make`, which must fail rather than use something that exists. Gives what `make`
+    /// gave, too.
+    fn new<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
+        sweep(target);
+        loop {
+            let path = sibling(target, "");
+            let mut list = unfinished();
+            let made = make(&path)?;
+            list.push(path.clone());
+            drop(list);
+            let opened = File::open(&path).inspect(|lock| {
+                // A file system without locks has nobody who sweeps, either.
+                let _ = rustix::fs::flock(lock, FlockOperation::LockExclusive);
+            });
+            // Somebody may have found it in the moment before it was locked: then once more.
+            if path.exists() {
+                let unfinished = opened.map(|lock| Self {
+                    path: path.clone(),
+                    _lock: lock,
+                });
+                if unfinished.is_err() {
+                    remove(&path);
+                }
+                return unfinished.map(|unfinished| (unfinished, made));
+            }
+            unfinished().retain(|other| *other != path);
+        }
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
         let mut list = unfinished();
-        remove(&self.0);
-        list.retain(|path| *path != self.0);
+        remove(&self.path);
+        list.retain(|path| *path != self.path);
     }
+}
+
+/// Removes what processes that were killed have left beside `target`. What cannot be looked at or locked is left alone.
+fn sweep(target: &Path) {
+    let beginning = sibling_beginning(target);
+    let parent = target.parent().map(fs::read_dir);
+    for entry in parent.into_iter().flatten().flatten().flatten() {
+        let name = entry.file_name();
+        // A process number follows; what has been moved aside for a moment has a word there, and is never removed.
+        let rest = name.as_bytes().strip_prefix(beginning.as_bytes());
+        let ours = rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit));
+        let path = entry.path();
+        let Some(lock) = ours.then(|| File::open(&path).ok()).flatten() else {
+            continue;
+        };
+        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            remove(&path);
+        }
+    }
+}
+
+/// `.NAME.volery-` for `NAME` beside which it is.
+fn sibling_beginning(target: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(".volery-");
+    name
 }
 
 /// A name beside `target` that no other process uses, nor one that was killed before: `.NAME.volery-PID-NANOSECONDS`.
@@ -88,9 +145,8 @@ fn sibling(target: &Path, what: &str) -> PathBuf {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".volery-{what}{}-{now}", process::id()));
+    let mut name = sibling_beginning(target);
+    name.push(format!("{what}{}-{now}", process::id()));
     target.with_file_name(name)
 }
 
@@ -138,11 +194,10 @@ impl Folder {
             )
             .hint("if it is a mount point, name a new folder inside it")
         })?;
-        let temporary = Unfinished::new(sibling(&target, ""), |path| {
-            fs::create_dir(path)?;
-            fs::set_permissions(path, Permissions::from_mode(0o700))
-        })
-        .map_err(|error| {
+        let made = Unfinished::new(&target, |path| {
+            fs::DirBuilder::new().mode(0o700).create(path)
+        });
+        let (temporary, ()) = made.map_err(|error| {
             Failure::usage(
                 option,
                 format_args!("cannot write beside {}: {error}", target.display()),
@@ -160,7 +215,7 @@ impl Folder {
     /// # Errors
     /// A usage error that names `option`.
     pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<(), Failure> {
-        let Ok(disk) = rustix::fs::statvfs(&self.temporary.0) else {
+        let Ok(disk) = rustix::fs::statvfs(&self.temporary.path) else {
             return Ok(()); // No way to know: a full disk is then an error when it is met.
         };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -188,7 +243,7 @@ impl Folder {
             OUR_FILES.contains(&name) || KEPT_FILES.contains(&name),
             "{name} would block --force"
         );
-        let path = self.temporary.0.join(name);
+        let path = self.temporary.path.join(name);
         let _no_signal = unfinished();
         create_private(&path).map_err(|error| Failure::file(&path, error))
     }
@@ -196,12 +251,12 @@ impl Folder {
     /// Makes the folder appear under its name, with all it holds on the disk.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let failed = |error| Failure::file(&self.target, error);
-        sync_folder(&self.temporary.0).map_err(failed)?;
+        sync_folder(&self.temporary.path).map_err(failed)?;
         // Somebody may have put files there in the meantime.
         check_replaceable("--out", &self.target, self.force)?;
         {
             let _no_signal = unfinished();
-            replace_folder(&self.temporary.0, &self.target).map_err(failed)?;
+            replace_folder(&self.temporary.path, &self.target).map_err(failed)?;
         }
         if let Some(parent) = self.target.parent() {
             sync_folder(parent).map_err(failed)?;
@@ -283,19 +338,13 @@ impl SingleFile {
                 format_args!("{} exists and is not a file", target.display()),
             ));
         }
-        let mut made = None;
-        let temporary = Unfinished::new(sibling(&target, ""), |path| {
-            made = Some(create_private(path)?);
-            Ok(())
-        });
-        let (temporary, file) = temporary
-            .and_then(|temporary| Ok((temporary, made.ok_or(io::ErrorKind::NotFound)?)))
-            .map_err(|error| {
-                Failure::usage(
-                    option,
-                    format_args!("cannot write {}: {error}", target.display()),
-                )
-            })?;
+        let made = Unfinished::new(&target, create_private);
+        let (temporary, file) = made.map_err(|error| {
+            Failure::usage(
+                option,
+                format_args!("cannot write {}: {error}", target.display()),
+            )
+        })?;
         Ok(Self {
             temporary,
             file,
@@ -321,7 +370,7 @@ impl SingleFile {
         let failed = |error| Failure::file(&self.target, error);
         self.file.sync_all().map_err(failed)?;
         let _no_signal = unfinished();
-        fs::rename(&self.temporary.0, &self.target).map_err(failed)
+        fs::rename(&self.temporary.path, &self.target).map_err(failed)
     }
 }
 
@@ -340,6 +389,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -389,6 +440,45 @@ mod tests {
 
         drop(SingleFile::prepare("--report", &place.path().join("report")).unwrap());
         assert!(names(place.path()).is_empty());
+    }
+
+    /// What a killed process leaves is removed by the next run for the same target, and nothing else is.
+    #[test]
+    fn what_nobody_holds_is_swept_away() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("out");
+        let running = Folder::prepare("--out", &target, false).unwrap();
+        let held = running
+            .temporary
+            .path
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned();
+        fs::create_dir(place.path().join(".out.volery-77-1")).unwrap();
+        fs::write(place.path().join(".out.volery-77-1/u.npy"), b"half").unwrap();
+        fs::write(place.path().join(".out.volery-78-1"), b"half").unwrap();
+        let others = [
+            ".out.volery-old-77-1",
+            ".out2.volery-77-1",
+            ".out.volery",
+            "out.volery-77-1",
+        ];
+        for other in others {
+            fs::write(place.path().join(other), b"not ours").unwrap();
+        }
+        let second = Folder::prepare("--out", &target, false).unwrap();
+        let mut left = names(place.path());
+        let own = second.temporary.path.file_name().unwrap().to_str().unwrap();
+        assert!(left.iter().any(|name| name == own));
+        left.retain(|name| name != own);
+        let mut expected = others.map(str::to_owned).to_vec();
+        expected.push(held);
+        expected.sort();
+        assert_eq!(left, expected);
+        drop((running, second));
+        assert_eq!(names(place.path()).len(), others.len());
     }
 
     #[test]

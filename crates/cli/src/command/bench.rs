@@ -173,7 +173,7 @@ fn measure_all(arguments: &RunArguments) -> Result<(), Failure> {
     let mut rows = Vec::new();
     let choices = arguments.choices();
     let rounds = arguments.names.iter().flat_map(|bench| {
-        let links = |choices| {
+        let links = move |choices| {
             arguments
                 .link
                 .iter()
