@@ -155,7 +155,7 @@ mod tests {
     fn sizes_are_monotone_and_large_enough() {
         for (eta, step) in [(0, 37), (1, 13), (40, 3), (80, 37), (128, 37)] {
             let mut last = 0;
-            let step = if cfg!(miri) { 100 * step } else { step };
+            let step = if cfg!(miri) { 400 } else { step };
             for items in (0..1100)
                 .step_by(step)
                 .chain([1 << 12, 10_000, 1 << 20, 1 << 28])
@@ -217,6 +217,7 @@ mod tests {
         assert!(bound >= f64::from(count).log2());
         // C(5, 5) N(5), which takes the better bound.
         let used = Sets::new(5, 5).counts[1];
-        assert!((f64::from(count).log2()..=10.0).contains(&used));
+        // A logarithm may be off in its last bit, and under Miri it is.
+        assert!((f64::from(count).log2()..=10.0 + 1e-9).contains(&used));
     }
 }
