@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use volery_records::{Extra, Format, Output, Records};
+use volery_records::{Extra, Format, Output, Problem, Records};
 
 use super::{MatchingArguments, Outcome, Role, Verb};
 use crate::exit::{Failure, Status};
@@ -95,7 +95,12 @@ impl Place {
                 format: self.format,
                 extra,
             };
-            let written = records.write_matches(&items, output, &mut |_, _| ())?;
+            let written = records.write_matches(&items, output, &mut |_, _| ());
+            let written = written.map_err(|error| match error.problem() {
+                // The error is named after the file that is read.
+                Problem::Output(why) => Failure::file(&path, why),
+                _ => error.into(),
+            })?;
             rows = written.rows;
             // Somebody may have made the file in the meantime.
             check_free(&path, self.force)
