@@ -133,7 +133,11 @@ fn the_report_says_what_was_run() {
     });
     assert_eq!(result["arrays"], arrays);
     assert!(report["parameters"].as_str().unwrap().contains("r14"));
-    assert!(report["assumption"].as_str().unwrap().contains("LPN"));
+    let assumption = report["assumption"].as_str().unwrap();
+    assert!(
+        assumption.contains("LPN") && assumption.contains("bits"),
+        "{assumption}"
+    );
 
     // What one side sent, the other received.
     let other = read(&place.path().join("r/report.json"));

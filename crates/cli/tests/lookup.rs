@@ -86,6 +86,8 @@ fn values_from_0_to_1024_bytes() {
         );
         let report = folder.json("report.json");
         assert_eq!(report["protocol"], "lookup");
+        let assumption = report["assumption"].as_str().unwrap();
+        assert!(assumption.contains("no LPN; 128 bits"), "{assumption}");
         let result = &report["result"];
         assert_eq!(result["protocol"], protocol);
         assert_eq!(result["longest_value_bytes"], 1024);

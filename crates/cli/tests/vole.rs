@@ -171,13 +171,39 @@ fn the_report_says_what_was_run() {
     }
     assert!(report["seconds"]["online"].is_null());
     assert!(report["parameters"].as_str().unwrap().contains("gilboa"));
-    assert!(report["assumption"].as_str().unwrap().contains("LPN"));
+    assert_rests_on_sets(&report);
 
     // What one side sent, the other received.
     let own = read(&place.path().join("s/report.json"));
     assert_eq!(own["bytes_sent"], report["bytes_received"]);
     assert_eq!(own["bytes_received"], report["bytes_sent"]);
     assert_eq!(own["result"]["session"], report["result"]["session"]);
+}
+
+/// The report names the sets, and how many bits the weakest of them holds against which attack.
+fn assert_rests_on_sets(report: &serde_json::Value) {
+    let assumption = report["assumption"].as_str().unwrap();
+    assert!(assumption.contains("primal LPN"), "{assumption}");
+    let parameters = report["parameters"].as_str().unwrap();
+    let (_, sets) = parameters.split_once('+').unwrap();
+    let weakest = sets
+        .split('+')
+        .map(|part| part.rsplit_once('x').unwrap().0)
+        .map(|name| volery_pcg::lpn::set_named(name).unwrap())
+        .map(|set| {
+            (
+                set.level(volery_pcg::lpn::estimate::Field::Fp61).unwrap(),
+                set.name,
+            )
+        })
+        .min_by(|(a, _), (b, _)| a.bits.total_cmp(&b.bits));
+    let (level, name) = weakest.unwrap();
+    let says = format!(
+        "; {:.1} bits for the weakest set, {name} over fp61, by {}",
+        level.bits, level.attack
+    );
+    assert!(assumption.ends_with(&says), "{assumption}");
+    assert_eq!(report["result"]["security_bits"], 128);
 }
 
 #[test]
