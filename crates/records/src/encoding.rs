@@ -72,17 +72,24 @@ pub(crate) fn is_malformed(error: &io::Error) -> bool {
         .is_some_and(|inner| inner.is::<MalformedText>())
 }
 
+/// Byte-order marks, the encodings they stand for, and whether these can be read. UTF-32 comes first: the mark of UTF-32LE
+/// begins with that of UTF-16LE.
+const MARKS: [(&[u8], &str, bool); 5] = [
+    (b"\xff\xfe\0\0", "utf-32le", false),
+    (b"\0\0\xfe\xff", "utf-32be", false),
+    (b"\xff\xfe", "utf-16le", true),
+    (b"\xfe\xff", "utf-16be", true),
+    (b"\xef\xbb\xbf", "utf-8", true),
+];
+
+/// Whether a file that begins with these bytes would be taken to begin with a byte-order mark.
+pub(crate) fn is_marked(start: &[u8]) -> bool {
+    MARKS.iter().any(|(mark, ..)| start.starts_with(mark))
+}
+
 /// Refuses a byte-order mark that contradicts what was declared, or that needs a declaration.
 fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<(), Problem> {
-    // UTF-32 comes first: the mark of UTF-32LE begins with that of UTF-16LE.
-    let marks: [(&[u8], &'static str, bool); 5] = [
-        (b"\xff\xfe\0\0", "utf-32le", false),
-        (b"\0\0\xfe\xff", "utf-32be", false),
-        (b"\xff\xfe", "utf-16le", true),
-        (b"\xfe\xff", "utf-16be", true),
-        (b"\xef\xbb\xbf", "utf-8", true),
-    ];
-    let Some(&(_, label, readable)) = marks.iter().find(|(mark, ..)| start.starts_with(mark))
+    let Some(&(_, label, readable)) = MARKS.iter().find(|(mark, ..)| start.starts_with(mark))
     else {
         return Ok(());
     };

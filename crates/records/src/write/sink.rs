@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use csv::ByteRecord;
+use csv::{ByteRecord, QuoteStyle};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
@@ -14,6 +14,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::{Extra, Output};
 use crate::columnar::{Table, take, texts};
+use crate::encoding::is_marked;
 use crate::error::Problem;
 use crate::key::lossy;
 
@@ -30,15 +31,25 @@ impl<'a, W: Write> TextSink<'a, W> {
         delimiter: u8,
         columns: &[Vec<u8>],
     ) -> Result<Self, Problem> {
-        let writer = csv::WriterBuilder::new()
-            .delimiter(delimiter)
-            .buffer_capacity(1 << 16)
-            .from_writer(output.file);
+        let mut builder = csv::WriterBuilder::new();
+        builder.delimiter(delimiter).buffer_capacity(1 << 16);
         let extra = output.extra;
-        let mut sink = Self { writer, extra };
         let names = columns.iter().map(Vec::as_slice);
         let added = extra.iter().map(|extra| extra.name.as_bytes());
-        sink.write(&ByteRecord::from_iter(names.chain(added)))?;
+        let header = ByteRecord::from_iter(names.chain(added));
+        // Behind a quote a byte-order mark is a part of the name, as it was in the file.
+        let style = match header.get(0) {
+            Some(name) if is_marked(name) => QuoteStyle::Always,
+            _ => QuoteStyle::Necessary,
+        };
+        let mut sink = Self {
+            writer: builder.quote_style(style).from_writer(output.file),
+            extra,
+        };
+        sink.write(&header)?;
+        let file = sink.writer.into_inner();
+        let file = file.map_err(|error| Problem::Output(error.into_error()))?;
+        sink.writer = builder.quote_style(QuoteStyle::Necessary).from_writer(file);
         Ok(sink)
     }
 

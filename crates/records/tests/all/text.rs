@@ -79,6 +79,30 @@ fn fields_are_bytes() {
 }
 
 #[test]
+fn a_name_that_begins_like_a_mark_is_still_the_name() {
+    for name in [
+        &b"\xef\xbb\xbfid"[..],
+        b"\xff\xfe",
+        b"\xfe\xffid",
+        b"\0\0\xfe\xff",
+    ] {
+        let file = [b"\"", name, b"\",a\n1,x\n"].concat();
+        let folder = Folder::new();
+        let records = read(&folder.write("rows.csv", &file), &by(&["a"])).unwrap();
+        assert!(records.notices().is_empty());
+        let written = matches(&records, &[0], Format::Csv, None).unwrap();
+        assert!(
+            written.starts_with(&[b"\"", name, b"\","].concat()),
+            "{written:?}"
+        );
+        let again = read(&folder.write("again.csv", &written), &by(&["a"])).unwrap();
+        assert_eq!(again.keys(), records.keys());
+        assert!(again.columns().eq(records.columns()) && again.notices().is_empty());
+        assert_eq!(matches(&again, &[0], Format::Csv, None).unwrap(), written);
+    }
+}
+
+#[test]
 fn delimiters() {
     let folder = Folder::new();
     let semicolons = Reading {
