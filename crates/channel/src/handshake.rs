@@ -34,6 +34,9 @@ const SHOWN: usize = 60;
 
 const NOT_VOLERY: Error =
     Error::PeerMisbehaved("it does not speak volery: is another program using this address?");
+const TLS: Error = Error::PeerMisbehaved(
+    "it speaks TLS: this side needs an identity and the fingerprint of the peer's, too",
+);
 const MALFORMED: Error = Error::PeerMisbehaved("its hello is malformed");
 
 /// What a party is about to run.
@@ -99,8 +102,11 @@ fn exchange(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Result<Ses
     // Byte by byte: a peer that speaks something else may have sent less than this and be waiting for an answer.
     for (place, expected) in MAGIC.iter().enumerate() {
         channel.recv_until(&mut theirs[place..=place], deadline)?;
-        if theirs[place] != *expected {
-            return Err(NOT_VOLERY);
+        match theirs[place] {
+            byte if byte == *expected => {}
+            // The beginning of a handshake or an alert.
+            0x15 | 0x16 if place == 0 => return Err(TLS),
+            _ => return Err(NOT_VOLERY),
         }
     }
     channel.recv_until(&mut theirs[MAGIC.len()..], deadline)?;

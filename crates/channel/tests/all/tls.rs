@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureSch
 use volery_channel::memory::{self, Memory};
 use volery_channel::tamper::Tampered;
 use volery_channel::tls::{self, Fingerprint, Identity, Refusal, Tls};
-use volery_channel::{Channel, Error, Result, Transport, run_two_channels, tcp};
+use volery_channel::{Channel, Error, Hello, Result, Transport, handshake, run_two_channels, tcp};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -263,12 +263,21 @@ fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
         let mut plain = plain.unwrap();
         plain.send(b"\x89volery\n\x01\x00").unwrap();
         assert!(plain.recv(&mut [0; 64]).is_err());
+        // Ours, which says what it met.
+        let hello = Hello {
+            protocol: "p",
+            role: "r",
+            fields: Vec::new(),
+        };
+        let mut plain = tcp::connect(address, PATIENCE).unwrap();
+        let met = handshake(&mut plain, &hello, [0; 32]).unwrap_err();
+        assert!(met.to_string().contains("it speaks TLS"), "{met}");
     });
     let why: Vec<_> = refusals
         .iter()
         .map(|refusal| refusal.error.to_string())
         .collect();
-    assert_eq!(refusals.len(), 5, "{why:#?}");
+    assert_eq!(refusals.len(), 6, "{why:#?}");
     assert!(
         why[0].contains(&other.fingerprint().to_string()),
         "{}",
@@ -282,6 +291,7 @@ fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
         why[3]
     );
     assert!(why[4].contains("does not speak TLS"), "{}", why[4]);
+    assert!(why[5].contains("does not speak TLS"), "{}", why[5]);
     assert!(
         refusals
             .iter()
