@@ -13,7 +13,7 @@
 //!
 //! * [`connect`] and [`listen`] give a [`Channel`] over TCP. A [`Listener`] goes on listening when somebody connects who is not
 //!   the peer.
-//! * [`initiate`] and [`respond`] secure any other [`Transport`].
+//! * [`initiate`] and [`respond`] secure any other [`Transport`](crate::Transport).
 //! * Nothing of TLS is optional: no older version, no session resumption, no early data, no renegotiation of what is
 //!   checked. Certificates are checked by rustls; the pin replaces the authorities only.
 //! * The end of a connection is authenticated too: a connection that is cut gives
