@@ -155,7 +155,7 @@ mod tests {
     fn sizes_are_monotone_and_large_enough() {
         for (eta, step) in [(0, 37), (1, 13), (40, 3), (80, 37), (128, 37)] {
             let mut last = 0;
-            let step = if cfg!(miri) { 400 } else { step };
+            let step = if cfg!(miri) { 1100 } else { step };
             for items in (0..1100)
                 .step_by(step)
                 .chain([1 << 12, 10_000, 1 << 20, 1 << 28])
