@@ -34,6 +34,7 @@ fn main() -> Result<()> {
         ("csv", csv()),
         ("parquet", parquet()?),
         ("npy", npy()?),
+        ("identity", identity()),
     ] {
         let folder = folder.join(target);
         fs::create_dir_all(&folder)?;
@@ -45,7 +46,8 @@ fn main() -> Result<()> {
 }
 
 fn named(name: impl Into<String>, parts: &[&[u8]]) -> (String, Vec<u8>) {
-    (name.into(), parts.concat())
+    let name: String = name.into();
+    (name.replace([' ', '/', ','], "-"), parts.concat())
 }
 
 /// An edit of each kind, in the form of `volery_hostile::fuzz`.
@@ -75,6 +77,31 @@ fn handshake() -> Seeds {
     seeds
 }
 
+fn identity() -> Seeds {
+    let print = "0000-0000-0000-0000-0000-0000-0000-0000-0000";
+    let mut seeds = vec![
+        named("fingerprint", &[&[0], print.as_bytes()]),
+        named("fingerprint in words", &[&[0], "p3XK o0iL lu--".as_bytes()]),
+        named(
+            "no identity",
+            &[
+                &[1],
+                b"-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n",
+            ],
+        ),
+        named("honest", &[&[5, 0, 0]]),
+        named("one bit", &[&[5, 1, 200, 0, 1, 0]]),
+        named("another bit", &[&[5, 0, 1, 200, 0, 128]]),
+        named("cut", &[&[5, 4, 0, 5, 0]]),
+        named("cut later", &[&[5, 0, 4, 9, 7]]),
+    ];
+    for (mode, name) in [(2, "file"), (3, "hello"), (4, "answer")] {
+        let edits = EDITS.iter();
+        seeds.extend(edits.map(|(edit, bytes)| named(format!("{name} {edit}"), &[&[mode], bytes])));
+    }
+    seeds
+}
+
 fn wire() -> Seeds {
     let mut seeds = Seeds::new();
     for (i, protocol) in cast().iter().enumerate() {
@@ -84,7 +111,7 @@ fn wire() -> Seeds {
             for j in [0, 7] {
                 let (name, edit) = EDITS[1 + (2 * i + side as usize + j) % (EDITS.len() - 1)];
                 let name = format!("{} {side:?} {name}", protocol.name);
-                seeds.push(named(name.replace([' ', '/', ','], "-"), &[&start, edit]));
+                seeds.push(named(name, &[&start, edit]));
             }
         }
     }

@@ -10,6 +10,7 @@
 //! | `csv` | options, then a text file | as a plain parser written apart from it says; what is written parses again to the same rows |
 //! | `parquet` | options, then a Parquet file | two readings are the same; what is written parses again to the same keys |
 //! | `npy` | an array, or the four arrays of two folders | what is read and written again is the same; `volery verify` accepts what holds and nothing else |
+//! | `identity` | a fingerprint, an identity file, a peer's bytes under TLS, or changes on the way | what is read is written the same; nobody but the peer is let in, and what is heard is what the peer said |
 //!
 //! No input may make one panic, hang, or take memory that its size does not explain; the last two are the fuzzer's to
 //! see.
@@ -18,6 +19,7 @@ mod csv;
 mod edits;
 mod files;
 mod handshake;
+mod identity;
 mod npy;
 mod parquet;
 mod reference;
@@ -26,6 +28,7 @@ mod wire;
 
 pub use csv::csv;
 pub use handshake::handshake;
+pub use identity::identity;
 pub use npy::npy;
 pub use parquet::parquet;
 pub use wire::{wire, wire_input};
@@ -34,12 +37,13 @@ pub use wire::{wire, wire_input};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("handshake", handshake),
     ("wire", wire),
     ("csv", csv),
     ("parquet", parquet),
     ("npy", npy),
+    ("identity", identity),
 ];
 
 /// Decisions out of the bytes of an input; zeros when they are used up.
