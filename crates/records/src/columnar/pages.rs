@@ -358,3 +358,73 @@ fn check_sizes(mut header: &[u8]) -> std::result::Result<(), &'static str> {
 fn refused(what: &str) -> ParquetError {
     ParquetError::General(what.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_believed_as_far_as_bytes_go() {
+        // Type 0, then the two sizes in zigzag.
+        let header = |size: u64, stored: u64| {
+            let mut bytes = vec![0x15, 0];
+            for number in [size, stored] {
+                bytes.push(0x15);
+                let mut rest = 2 * number;
+                while rest >= 0x80 {
+                    bytes.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                bytes.push(rest as u8);
+            }
+            bytes
+        };
+        for (size, stored) in [
+            (0, 0),
+            (1, 1),
+            (LARGE, 0),
+            (LARGE + RATIO, LARGE / RATIO + 1),
+        ] {
+            assert_eq!(check_sizes(&header(size, stored)), Ok(()), "{size}");
+        }
+        for (size, stored) in [
+            (LARGE + RATIO, LARGE / RATIO),
+            (i32::MAX as u64, 1000),
+            (u64::MAX >> 2, 0),
+        ] {
+            assert!(check_sizes(&header(size, stored)).is_err(), "{size}");
+        }
+        let good = header(300, 200);
+        for end in 0..good.len() {
+            assert!(check_sizes(&good[..end]).is_err(), "{end}");
+        }
+        // Another field first; a size below zero.
+        assert!(check_sizes(&[0x25, 0, 0x15, 2, 0x15, 2]).is_err());
+        assert!(check_sizes(&[0x15, 0, 0x15, 3, 0x15, 2]).is_err());
+    }
+
+    #[test]
+    fn the_longest_entry_of_a_dictionary() {
+        assert_eq!(longest_entry(b""), 0);
+        assert_eq!(
+            longest_entry(b"\x02\0\0\0ab\0\0\0\0\x03\0\0\0abc\x01\0\0\0a"),
+            3
+        );
+        // Cut short: what is there counts.
+        assert_eq!(longest_entry(b"\x01\0\0\0a\xff\xff\xff\xffabcd"), 4);
+        assert_eq!(longest_entry(b"\x01\0\0"), 0);
+    }
+
+    #[test]
+    #[expect(deprecated, reason = "files of old have levels that are BIT_PACKED")]
+    fn values_are_found_behind_levels() {
+        let page = b"\x02\0\0\0ab123";
+        assert_eq!(behind_levels(page, 0, Encoding::RLE, 3), Some(&page[..]));
+        assert_eq!(behind_levels(page, 1, Encoding::RLE, 3), Some(&b"123"[..]));
+        assert_eq!(behind_levels(&page[..5], 1, Encoding::RLE, 3), None);
+        let packed = |most, count| behind_levels(page, most, Encoding::BIT_PACKED, count);
+        assert_eq!(packed(1, 8), Some(&page[1..]));
+        assert_eq!(packed(2, 5), Some(&page[2..]));
+        assert_eq!(packed(1, 1000), None);
+    }
+}
