@@ -109,11 +109,11 @@ impl Listener {
     /// A connection that is there already, and where it came from; `patience` as in [`Stream::new`].
     pub(crate) fn poll(&self, patience: Duration) -> Result<Option<(Stream, SocketAddr)>> {
         match self.0.accept() {
-            Ok((stream, from)) => match Stream::new(stream, patience) {
-                Ok(stream) => Ok(Some((stream, from))),
-                Err(error) => Err(Error::Io(error)),
-            },
-            Err(error) if is_passing(error.kind()) => Ok(None),
+            // What cannot be set up is a connection that has gone again.
+            Ok((stream, from)) => Ok(Stream::new(stream, patience)
+                .ok()
+                .map(|stream| (stream, from))),
+            Err(error) if is_passing(&error) => Ok(None),
             Err(error) => Err(Error::Io(error)),
         }
     }
@@ -126,13 +126,28 @@ impl Listener {
     }
 }
 
-/// What may go wrong in `accept` without harm to the next one.
-fn is_passing(kind: io::ErrorKind) -> bool {
+/// What may go wrong in `accept` without harm to the next one: on Linux it gives the errors of the new connection, too.
+fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
+    let network = [
+        libc::EPROTO,
+        libc::ENOPROTOOPT,
+        libc::EOPNOTSUPP,
+        libc::EHOSTDOWN,
+    ];
     matches!(
-        kind,
-        Kind::WouldBlock | Kind::Interrupted | Kind::ConnectionAborted | Kind::ConnectionReset
-    )
+        error.kind(),
+        Kind::WouldBlock
+            | Kind::Interrupted
+            | Kind::ConnectionAborted
+            | Kind::ConnectionReset
+            | Kind::TimedOut
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+    ) || error
+        .raw_os_error()
+        .is_some_and(|code| network.contains(&code))
 }
 
 /// What `address` stands for: at least one address.
@@ -175,6 +190,18 @@ pub struct Stream {
     is_peer_slow: AtomicBool,
 }
 
+/// Ends a connection that somebody else has.
+#[cfg(feature = "tls")]
+pub(crate) struct Breaker(Arc<Socket>);
+
+#[cfg(feature = "tls")]
+impl Breaker {
+    pub(crate) fn end(&self) {
+        // It may have ended by itself.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
 impl Stream {
     /// Connects to `address`, trying again until a listener is there, at most for `timeout`.
     ///
@@ -196,10 +223,11 @@ impl Stream {
         loop {
             let mut refused = None;
             let mut is_hopeless = true;
-            for address in addresses {
-                let left = timeout
-                    .saturating_sub(start.elapsed())
-                    .max(Duration::from_millis(1));
+            for (tried, address) in addresses.iter().enumerate() {
+                // An address that swallows everything leaves time for the next one.
+                let share = (addresses.len() - tried).try_into().unwrap_or(u32::MAX);
+                let left = timeout.saturating_sub(start.elapsed()) / share;
+                let left = left.max(Duration::from_millis(1));
                 match TcpStream::connect_timeout(address, left) {
                     Ok(stream) if is_connected_to_itself(&stream) => is_hopeless = false,
                     Ok(stream) => return Self::new(stream, timeout).map_err(Error::Io),
@@ -254,6 +282,12 @@ impl Stream {
         })
     }
 
+    /// Ends the connection from outside, whatever its owner waits for.
+    #[cfg(feature = "tls")]
+    pub(crate) fn breaker(&self) -> Breaker {
+        Breaker(Arc::clone(&self.socket))
+    }
+
     /// Sends what the system takes without waiting; returns the number of bytes.
     fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut sent = 0;
@@ -292,12 +326,20 @@ impl Stream {
     }
 }
 
+/// The system's own timeout says that the peer's machine does not answer any more; ours is another error.
+fn dead(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ETIMEDOUT) => io::ErrorKind::ConnectionAborted.into(),
+        _ => error,
+    }
+}
+
 /// While nobody listens on a port that the system hands out, connecting to it can succeed by connecting to itself.
 fn is_connected_to_itself(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
 }
 
-/// Errors of `connect` that go away when the listener starts.
+/// Errors of `connect` that go away when the listener, its machine or the network starts.
 fn may_come_up(kind: io::ErrorKind) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -310,6 +352,9 @@ fn may_come_up(kind: io::ErrorKind) -> bool {
             | Kind::Interrupted
             | Kind::AddrInUse
             | Kind::AddrNotAvailable
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
     )
 }
 
@@ -360,7 +405,7 @@ impl Transport for Stream {
         drop(current);
         self.note_timeout(
             self.queue
-                .read_patiently(|| io::Read::read(&mut &*self.socket, bytes)),
+                .read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
         )
     }
 }

@@ -19,7 +19,8 @@
 //! * The end of a connection is authenticated too: a connection that is cut gives
 //!   [`Error::Disconnected`], as one that the peer closed.
 //!
-//! What an eavesdropper sees: addresses, times, and how many bytes went which way when. Not the certificates.
+//! What an eavesdropper sees: addresses, times, and how many bytes went which way when. Whoever connects to a listener is shown
+//! its certificate, with the name in it; the connecting party shows its own to the pinned peer only.
 //!
 //! # Examples
 //!
@@ -54,6 +55,7 @@ mod identity;
 mod pin;
 mod session;
 
+use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc;
 use std::thread;
@@ -63,14 +65,14 @@ pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use identity::Identity;
 pub use session::{Tls, initiate, respond};
 
-use crate::tcp::{self, Stream};
+use crate::tcp::{self, Breaker, Stream};
 use crate::{Channel, Error, Result};
 
 /// How long a stranger may take for the handshake before the listener gives up on it.
 const STRANGER: Duration = Duration::from_secs(10);
 
-/// Handshakes at the same time; more wait to be accepted.
-const STRANGERS: usize = 16;
+/// Handshakes at the same time; the oldest makes room for another one.
+const STRANGERS: usize = 64;
 
 /// Connects to `peer`, which may start to listen later, and gives the channel to it.
 ///
@@ -142,12 +144,12 @@ impl Listener {
     }
 
     /// Waits for `peer`, at most for `timeout`, which is then the channel's timeout ([`Channel::set_timeout`]). Whoever else
-    /// connects is refused, `refused` is told, and the wait goes on: a stranger can neither end it nor, by being slow, hold it
-    /// up.
+    /// connects is refused, `refused` is told, and the wait goes on: a stranger cannot end it, and one that is slow makes room for
+    /// others. (Who connects faster than the peer can shake hands keeps it out: that is for a firewall to prevent.)
     ///
     /// # Errors
-    /// [`Error::Identity`] if `identity` is not valid now; [`Error::TimedOut`] if the peer does not come;
-    /// [`Error::Io`] if the system gives no thread.
+    /// [`Error::Identity`] if `identity` is not valid now; [`Error::TimedOut`] if the peer does not come; [`Error::Io`] if the
+    /// listening socket fails.
     pub fn accept(
         &self,
         identity: &Identity,
@@ -158,49 +160,64 @@ impl Listener {
         identity.check(std::time::SystemTime::now())?;
         let start = Instant::now();
         let (done, results) = mpsc::channel();
-        let mut waiting = 0;
+        // Whoever leaves this list has been given up, and its thread ends.
+        let mut waiting = VecDeque::<(u64, Breaker)>::new();
+        let mut connections = 0;
         let mut turned_away = 0;
         let mut pause = Duration::from_micros(50);
-        loop {
-            while let Ok((address, result)) = results.try_recv() {
-                waiting -= 1;
+        let ended = loop {
+            while let Ok((number, address, result)) = results.try_recv() {
+                let known = waiting.iter().position(|(other, _)| *other == number);
+                let known = known.and_then(|place| waiting.remove(place)).is_some();
                 match result {
-                    Ok(tls) => return Ok(channel(tls, timeout)),
+                    Ok(tls) => {
+                        waiting.iter().for_each(|(_, breaker)| breaker.end());
+                        return Ok(channel(tls, timeout));
+                    }
                     Err(error) => {
                         turned_away += 1;
+                        let slow = || Error::TimedOut("it was slow, and others came".to_owned());
+                        let error = if known { error } else { slow() };
                         refused(Refusal { address, error });
                     }
                 }
             }
             let left = timeout.saturating_sub(start.elapsed());
             if left.is_zero() {
-                return Err(self.nobody(timeout, turned_away));
+                break self.nobody(timeout, turned_away);
             }
-            let come = if waiting < STRANGERS {
-                self.0.poll(timeout)?
-            } else {
-                None
-            };
-            match come {
-                Some((stream, address)) => {
-                    let (done, identity) = (done.clone(), identity.clone());
-                    thread::Builder::new()
-                        .name("volery handshake".into())
-                        .spawn(move || {
-                            let result = respond(stream, &identity, peer, left.min(STRANGER));
-                            // If the peer has been found meanwhile, nobody asks.
-                            let _ = done.send((address, result));
-                        })
-                        .map_err(Error::Io)?;
-                    waiting += 1;
-                    pause = Duration::from_micros(50);
-                }
-                None => {
+            let (stream, address) = match self.0.poll(timeout) {
+                Ok(Some(come)) => come,
+                Ok(None) => {
                     thread::sleep(pause.min(left));
                     pause = (pause * 2).min(Duration::from_millis(10));
+                    continue;
                 }
+                Err(error) => break error,
+            };
+            pause = Duration::from_micros(50);
+            if waiting.len() == STRANGERS
+                && let Some((_, oldest)) = waiting.pop_front()
+            {
+                oldest.end();
             }
-        }
+            connections += 1;
+            let number = connections;
+            let (done, identity, breaker) = (done.clone(), identity.clone(), stream.breaker());
+            let spawned = thread::Builder::new()
+                .name("volery handshake".into())
+                .spawn(move || {
+                    let result = respond(stream, &identity, peer, left.min(STRANGER));
+                    // If the peer has been found meanwhile, nobody asks.
+                    let _ = done.send((number, address, result));
+                });
+            // Without a thread the connection has been dropped; the next one may get one.
+            if spawned.is_ok() {
+                waiting.push_back((number, breaker));
+            }
+        };
+        waiting.iter().for_each(|(_, breaker)| breaker.end());
+        Err(ended)
     }
 
     fn nobody(&self, timeout: Duration, turned_away: u64) -> Error {

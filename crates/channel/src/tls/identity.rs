@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use time::OffsetDateTime;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::Fingerprint;
 use super::certificate;
@@ -32,18 +32,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new identity, valid during `validity`, to whole seconds. The `name` stands in the certificate, which the other
-    /// party can read and nobody else; it proves nothing.
+    /// A new identity, valid during `validity`, to whole seconds. The `name` stands in the certificate, and proves nothing;
+    /// whoever connects to a listening party can read its certificate.
     ///
     /// # Errors
-    /// [`Error::Identity`] if the name is empty, longer than 64 bytes or holds control characters, if the validity is empty or
-    /// out of the years 1950 to 9999, or the system gives no random numbers.
+    /// [`Error::Identity`] if the name is not fit ([`check_name`](Self::check_name)), if the validity is empty or out of the years
+    /// 1970 to 9999, or the system gives no random numbers.
     pub fn generate(name: &str, validity: Range<SystemTime>) -> Result<Self> {
-        if name.is_empty() || name.len() > NAME_BOUND || name.chars().any(char::is_control) {
-            return Err(unusable(
-                "its name has 1 to 64 bytes, and no control characters",
-            ));
-        }
+        Self::check_name(name)?;
         if validity.is_empty() {
             return Err(unusable("it would be valid at no time"));
         }
@@ -53,10 +49,25 @@ impl Identity {
         parameters.not_before = date_time(validity.start)?;
         parameters.not_after = date_time(validity.end)?;
         let made = |error: rcgen::Error| Error::Identity(error.to_string());
-        let key = KeyPair::generate_for(&PKCS_ED25519).map_err(made)?;
-        let certificate = parameters.self_signed(&key).map_err(made)?;
+        let mut key = KeyPair::generate_for(&PKCS_ED25519).map_err(made)?;
+        let certificate = parameters.self_signed(&key);
         let private = Zeroizing::new(key.serialize_pem());
+        key.zeroize();
+        let certificate = certificate.map_err(made)?;
         Self::from_pem(&Zeroizing::new(certificate.pem() + &private))
+    }
+
+    /// Checks that a name has 1 to 64 bytes and no control characters.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if it has not.
+    pub fn check_name(name: &str) -> Result<()> {
+        if name.is_empty() || name.len() > NAME_BOUND || name.chars().any(char::is_control) {
+            return Err(unusable(
+                "its name has 1 to 64 bytes, and no control characters",
+            ));
+        }
+        Ok(())
     }
 
     /// The identity in PEM, as [`to_pem`](Self::to_pem) gives it: a certificate and its private key. Its validity is not
@@ -69,11 +80,12 @@ impl Identity {
             .map_err(|_| unusable("there is no certificate in PEM in it"))?;
         let private = PrivateKeyDer::from_pem_slice(pem.as_bytes())
             .map_err(|_| unusable("there is no private key in PEM in it"))?;
-        let PrivateKeyDer::Pkcs8(private) = private else {
+        let PrivateKeyDer::Pkcs8(mut private) = private else {
             return Err(unusable("its private key is not in PKCS #8"));
         };
-        let signer = any_eddsa_type(&private)
-            .map_err(|_| unusable("its private key is not an Ed25519 key"))?;
+        let signer = any_eddsa_type(&private);
+        private.zeroize();
+        let signer = signer.map_err(|_| unusable("its private key is not an Ed25519 key"))?;
         let validity = certificate::validity(&certificate).map_err(unusable)?;
         let fingerprint = Fingerprint::of(&certificate);
         let pair = CertifiedKey::new(vec![certificate], signer);
@@ -142,12 +154,12 @@ fn unusable(why: impl fmt::Display) -> Error {
 
 /// A time as a certificate holds it.
 fn date_time(time: SystemTime) -> Result<OffsetDateTime> {
-    const FIRST: i64 = -631_152_000; // 1950-01-01
+    const FIRST: i64 = 0; // 1970-01-01: before, no certificate is accepted
     const LAST: i64 = 253_402_300_799; // 9999-12-31
     let seconds = certificate::seconds(time).filter(|seconds| (FIRST..=LAST).contains(seconds));
     seconds
         .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
-        .ok_or_else(|| unusable("it would be valid before 1950 or after 9999"))
+        .ok_or_else(|| unusable("it would be valid before 1970 or after 9999"))
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub(super) enum Rejected {
         /// What is pinned.
         pinned: Fingerprint,
     },
+    /// There are others behind it.
+    Chain,
     /// It is the one pinned, and not valid.
     Unfit(Unfit),
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Rejected {
                     "it showed the fingerprint {shown}, and {pinned} is pinned"
                 )
             }
+            Self::Chain => f.write_str("it showed several certificates"),
             Self::Unfit(unfit) => write!(f, "it is the one that is pinned, but {unfit}"),
         }
     }
@@ -67,9 +70,12 @@ impl Pin {
         let reject = |why| CertificateError::Other(OtherError(Arc::new(why)));
         let shown = Fingerprint::of(certificate);
         // The fingerprint first: nothing else of a stranger's certificate is looked at.
-        if shown != self.peer || !others.is_empty() {
+        if shown != self.peer {
             let pinned = self.peer;
             return Err(reject(Rejected::Other { shown, pinned }).into());
+        }
+        if !others.is_empty() {
+            return Err(reject(Rejected::Chain).into());
         }
         certificate::check(certificate, now).map_err(|unfit| reject(Rejected::Unfit(unfit)).into())
     }

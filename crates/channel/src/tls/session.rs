@@ -189,10 +189,7 @@ impl<T: Transport> Tls<T> {
 
     fn shake_hands(&self, timeout: Duration) -> Result<()> {
         let deadline = deadline_after(Some(timeout));
-        let left = || match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
-            Some(left) if left.is_zero() => Err(io::Error::from(io::ErrorKind::TimedOut)),
-            left => Ok(left),
-        };
+        let left = || left(deadline);
         let mut incoming = lock(&self.incoming);
         loop {
             self.send_records(left()?)?;
@@ -202,6 +199,9 @@ impl<T: Transport> Tls<T> {
             incoming.advance(self, left()?)?;
         }
         drop(incoming);
+        if lock(&self.connection).alpn_protocol() != Some(PROTOCOL) {
+            return Err(FOREIGN);
+        }
         if matches!(*lock(&self.connection), Connection::Server(_)) {
             return Ok(self.write(&[WELCOME], left()?)?);
         }
@@ -280,6 +280,25 @@ fn take_records(connection: &mut Connection, records: &mut Vec<u8>) -> io::Resul
     Ok(())
 }
 
+const FOREIGN: Error =
+    Error::PeerMisbehaved("its TLS is not that of volery (TLS 1.3, X25519MLKEM768, Ed25519)");
+
+/// Whether an alert is about this party's certificate.
+fn of_identity(alert: AlertDescription) -> bool {
+    use AlertDescription as Alert;
+    matches!(
+        alert,
+        Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::CertificateRequired
+            | Alert::UnknownCA
+            | Alert::AccessDenied
+    )
+}
+
 /// What an error of TLS means here.
 fn sorted(error: rustls::Error) -> Error {
     use rustls::Error as Tls;
@@ -293,19 +312,14 @@ fn sorted(error: rustls::Error) -> Error {
             Error::Unauthenticated("its signature does not fit its certificate".to_owned())
         }
         Tls::NoCertificatesPresented => Error::Unauthenticated("it showed no identity".to_owned()),
-        Tls::AlertReceived(AlertDescription::CertificateUnknown) => Error::Refused(
+        Tls::AlertReceived(alert) if of_identity(alert) => Error::Refused(
             "it has pinned another identity, or this one is not valid by its clock".to_owned(),
         ),
-        Tls::AlertReceived(alert) => Error::Refused(format!(
-            "its TLS says {}",
-            alert.as_str().unwrap_or("something unknown")
-        )),
+        Tls::AlertReceived(_) => Error::PeerMisbehaved("its TLS reports an error"),
         Tls::InvalidMessage(_) => Error::PeerMisbehaved(
             "it does not speak TLS: is its connection to be authenticated too, or another program using this address?",
         ),
-        Tls::PeerIncompatible(_) | Tls::NoApplicationProtocol => Error::PeerMisbehaved(
-            "its TLS is not that of volery (TLS 1.3, X25519MLKEM768, Ed25519)",
-        ),
+        Tls::PeerIncompatible(_) | Tls::NoApplicationProtocol => FOREIGN,
         Tls::DecryptError => Error::PeerMisbehaved(
             "a record is not as it was sent: something on the way changes bytes",
         ),
@@ -328,11 +342,21 @@ impl<T: Transport> Transport for Tls<T> {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        // Bytes that complete no record are no progress, nor are records with nothing in them.
+        let deadline = deadline_after(timeout);
         loop {
-            if let Some(count) = self.read_once(bytes, timeout)? {
+            if let Some(count) = self.read_once(bytes, left(deadline)?)? {
                 return Ok(count);
             }
         }
+    }
+}
+
+/// The time until `deadline`, if there is one.
+fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
+    match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
+        Some(left) if left.is_zero() => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Authenticated connections: who gets in, who does not, and what comes out.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -324,7 +325,7 @@ fn silent_strangers_hold_nobody_up() {
     let start = Instant::now();
     let mut silent = Vec::new();
     besieged(&here, &peer, |address| {
-        silent.extend((0..8).map(|_| TcpStream::connect(address).unwrap()));
+        silent.extend((0..150).map(|_| TcpStream::connect(address).unwrap()));
         // One that begins well and stops.
         silent[0].write_all(&[0x16, 3, 1, 2, 0]).unwrap();
     });
@@ -373,6 +374,42 @@ fn a_peer_that_drips_does_not_outlast_the_timeout() {
     });
 }
 
+/// Sends byte by byte once it is told to.
+struct Drip(Memory, Arc<AtomicBool>);
+
+impl Transport for Drip {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        if !self.1.load(Ordering::SeqCst) {
+            return self.0.write(bytes, timeout);
+        }
+        bytes.chunks(1).try_for_each(|byte| {
+            thread::sleep(Duration::from_millis(50));
+            self.0.write(byte, timeout)
+        })
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.0.read(bytes, timeout)
+    }
+}
+
+/// The pinned peer itself, whose record comes byte by byte: each of them in time, the whole of it not.
+#[test]
+fn bytes_that_complete_no_record_are_no_progress() {
+    let (left, right) = memory::pair();
+    let slow = Arc::new(AtomicBool::new(false));
+    let (left, right) = pair((Drip(left, Arc::clone(&slow)), right));
+    slow.store(true, Ordering::SeqCst);
+    let mut right = Channel::with_timeout(right, Some(Duration::from_millis(400)));
+    thread::scope(|scope| {
+        // Fails once the other end is gone.
+        scope.spawn(move || drop(left.write(&[1; 100], None)));
+        let late = right.recv(&mut [0; 100]);
+        assert!(matches!(late, Err(Error::TimedOut(_))), "{late:?}");
+        drop(right);
+    });
+}
+
 /// Whatever byte of the handshake is changed on its way: nobody ends with a connection that the other does not have, and no
 /// connection is other than it should be.
 #[test]
@@ -411,18 +448,15 @@ fn after_handshake(
 ) -> (Tls<Tampered<Memory>>, Tls<Memory>) {
     let [a, b] = ["a", "b"].map(identity);
     let length = {
-        let counted = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let counted = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&counted);
         let (left, right) = memory::pair();
         let left = Tampered::new(left, move |offset, bytes| {
-            seen.store(
-                offset + bytes.len() as u64,
-                std::sync::atomic::Ordering::SeqCst,
-            );
+            seen.store(offset + bytes.len() as u64, Ordering::SeqCst);
         });
         let pins = (b.fingerprint(), a.fingerprint());
         let (left, right) = secure((left, right), (&a, &b), pins, PATIENCE);
-        let length = counted.load(std::sync::atomic::Ordering::SeqCst);
+        let length = counted.load(Ordering::SeqCst);
         assert!(left.is_ok() && right.is_ok());
         length
     };
