@@ -1,7 +1,9 @@
 //! Parquet files: batches of rows, and cells of their columns.
 
+mod footer;
 mod guard;
 mod pages;
+mod varint;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -47,6 +49,9 @@ impl Table {
     /// Reads the description of `file`, which has `length` bytes.
     pub(crate) fn open(mut file: File, length: u64) -> Result<Self, Problem> {
         check_magic(&mut file, length)?;
+        if !footer::is_credible(&mut file, length).map_err(Problem::Read)? {
+            return Err(damaged(0, "its description is malformed"));
+        }
         let description = guarded(0, || {
             let description = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
             description.map_err(|e| damaged(0, e))

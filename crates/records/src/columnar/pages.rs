@@ -20,6 +20,8 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::varint::{varint, zigzag};
+
 /// The most bytes a decompressed page may have, and the longest value of fixed length; a page that is large in the file
 /// may have [`RATIO`] times what it has there.
 const LARGE: u64 = 64 << 20;
@@ -341,7 +343,7 @@ fn check_sizes(mut header: &[u8]) -> std::result::Result<(), &'static str> {
             return None;
         };
         header = rest;
-        delta::zigzag(delta::varint(&mut header)?)
+        zigzag(varint(&mut header)?)
     };
     let (Some(_), Some(size), Some(stored)) = (field(), field(), field()) else {
         return Err("a page header of unknown form");

@@ -215,6 +215,19 @@ fn claims_are_refused_before_memory_is_taken() {
 }
 
 #[test]
+fn a_group_that_claims_members_beyond_all_columns() {
+    let whole = one_column(false, None, Compression::SNAPPY);
+    let root = whole.windows(14).position(|w| w == b"arrow_schema\x15\x02");
+    let members = root.unwrap() + 13;
+    let mut file = whole.clone();
+    file.splice(members..members + 1, HUGE);
+    let tail = file.len() - 8;
+    let length = u32::from_le_bytes(file[tail..tail + 4].try_into().unwrap()) + 4;
+    file[tail..tail + 4].copy_from_slice(&length.to_le_bytes());
+    assert_eq!(claim(&file), "its description is malformed");
+}
+
+#[test]
 fn every_encoding_of_strings_can_be_read() {
     let expected = read_as(
         "rows.parquet",

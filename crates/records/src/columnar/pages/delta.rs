@@ -5,6 +5,8 @@
 //! block = least difference | bit width of each miniblock (1 byte) | miniblock*
 //! ```
 
+use crate::columnar::varint::varint;
+
 /// What comes behind a list of at most `most` values; none if it claims more, or is malformed.
 ///
 /// The last miniblocks may be cut short: a decoder that needs their bytes will miss them.
@@ -35,26 +37,6 @@ pub(super) fn behind(mut bytes: &[u8], most: u64) -> Option<&[u8]> {
     Some(bytes)
 }
 
-/// A number in 7 bits a byte, the lowest first.
-pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
-
-/// The number with a sign that a number without one stands for.
-pub(super) fn zigzag(number: u64) -> Option<i64> {
-    let half = i64::try_from(number >> 1).ok()?;
-    Some(half ^ -i64::from(number as u8 & 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,15 +61,5 @@ mod tests {
         // Blocks of no values, and of all of them.
         assert_eq!(behind(b"\0\x04\x02\0\0\0\0\0\0", 9), None);
         assert_eq!(behind(b"\x80\x01\0\x02\0\0\0\0\0\0", 9), None);
-    }
-
-    #[test]
-    fn numbers_have_an_end() {
-        let read = |mut bytes: &[u8]| varint(&mut bytes);
-        assert_eq!(read(b"\x80\x01"), Some(128));
-        assert_eq!(read(b"\x80"), None);
-        assert_eq!(read(&[0xff; 11]), None);
-        assert_eq!([0, 1, 2, 3].map(zigzag), [0, -1, 1, -2].map(Some));
-        assert_eq!(zigzag(u64::MAX), Some(i64::MIN));
     }
 }
