@@ -2,21 +2,21 @@
 //!
 //! A run writes into a temporary folder beside the one asked for, readable by the owner only, and renames it when all is
 //! written and on the disk. An error, a panic (by `Drop`) and a signal (by the handler of [`clean_up_on_signal`]) remove
-//! it. What a process that was killed could not remove, the next run for the same target does: a temporary folder that no
-//! process holds locked is nobody's. Single files, such as reports, go the same way.
+//! it. What a process that was killed could not remove, the next run for the same target does ([`leftovers`]). Single files, such
+//! as reports, go the same way.
 
-use std::ffi::OsString;
+mod leftovers;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{CWD, RenameFlags};
 
+use self::leftovers::Lock;
 use crate::exit::{Failure, Status};
 
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that holds nothing else.
@@ -30,7 +30,7 @@ pub(crate) const OUR_FILES: [&str; 6] = [
 ];
 
 /// Names of files that are in a folder for good: no run replaces a folder that holds one.
-const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
+pub(crate) const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
 
 /// Temporary folders and files of this process. Who holds the lock may create, rename or remove them.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -58,9 +58,9 @@ pub(crate) fn clean_up_on_signal() {
     });
 }
 
-/// Removes a temporary folder or file, if it is there.
+/// Removes a temporary folder or file, if it is there; a link, not what it leads to.
 fn remove(path: &Path) {
-    if path.is_dir() {
+    if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
         let _ = fs::remove_dir_all(path);
     } else {
         let _ = fs::remove_file(path);
@@ -70,35 +70,30 @@ fn remove(path: &Path) {
 /// A temporary path that is removed when this is dropped.
 struct Unfinished {
     path: PathBuf,
-    /// Open and locked: who finds it unlocked may remove it.
-    _lock: File,
+    /// Says to other runs that the path is somebody's.
+    _lock: Lock,
 }
 
 impl Unfinished {
     /// Makes a path beside `target` with `make`, which must fail rather than use something that exists. Gives what `make`
     /// gave, too.
     fn new<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
-        sweep(target);
+        leftovers::sweep(target);
         loop {
-            let path = sibling(target, "");
+            let path = leftovers::temporary(target);
             let mut list = unfinished();
             let made = make(&path)?;
             list.push(path.clone());
             drop(list);
-            let opened = File::open(&path).inspect(|lock| {
-                // A file system without locks has nobody who sweeps, either.
-                let _ = rustix::fs::flock(lock, FlockOperation::LockExclusive);
-            });
-            // Somebody may have found it in the moment before it was locked: then once more.
-            if path.exists() {
-                let unfinished = opened.map(|lock| Self {
-                    path: path.clone(),
-                    _lock: lock,
-                });
-                if unfinished.is_err() {
+            match Lock::new(&path) {
+                Ok(Some(lock)) => return Ok((Self { path, _lock: lock }, made)),
+                // Somebody has found it in the moment before it was locked: once more.
+                Ok(None) => {}
+                Err(error) => {
                     remove(&path);
+                    unfinished().retain(|other| *other != path);
+                    return Err(error);
                 }
-                return unfinished.map(|unfinished| (unfinished, made));
             }
             unfinished().retain(|other| *other != path);
         }
@@ -111,43 +106,6 @@ impl Drop for Unfinished {
         remove(&self.path);
         list.retain(|path| *path != self.path);
     }
-}
-
-/// Removes what processes that were killed have left beside `target`. What cannot be looked at or locked is left alone.
-fn sweep(target: &Path) {
-    let beginning = sibling_beginning(target);
-    let parent = target.parent().map(fs::read_dir);
-    for entry in parent.into_iter().flatten().flatten().flatten() {
-        let name = entry.file_name();
-        // A process number follows; what has been moved aside for a moment has a word there, and is never removed.
-        let rest = name.as_bytes().strip_prefix(beginning.as_bytes());
-        let ours = rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit));
-        let path = entry.path();
-        let Some(lock) = ours.then(|| File::open(&path).ok()).flatten() else {
-            continue;
-        };
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            remove(&path);
-        }
-    }
-}
-
-/// `.NAME.volery-` for `NAME` beside which it is.
-fn sibling_beginning(target: &Path) -> OsString {
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(".volery-");
-    name
-}
-
-/// A name beside `target` that no other process uses, nor one that was killed before: `.NAME.volery-PID-NANOSECONDS`.
-fn sibling(target: &Path, what: &str) -> PathBuf {
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    let mut name = sibling_beginning(target);
-    name.push(format!("{what}{}-{now}", process::id()));
-    target.with_file_name(name)
 }
 
 /// The absolute path of `path`, with its parent's links resolved; the parent must exist.
@@ -187,13 +145,16 @@ impl Folder {
     pub(crate) fn prepare(option: &str, target: &Path, force: bool) -> Result<Self, Failure> {
         let target = resolve(option, target)?;
         check_replaceable(option, &target, force)?;
-        check_movable(&target).map_err(|error| {
-            Failure::usage(
+        if is_mount_point(&target) {
+            return Err(Failure::usage(
                 option,
-                format_args!("{} cannot be replaced: {error}", target.display()),
+                format_args!(
+                    "{} is a mount point and cannot be replaced",
+                    target.display()
+                ),
             )
-            .hint("if it is a mount point, name a new folder inside it")
-        })?;
+            .hint("name a new folder inside it"));
+        }
         let made = Unfinished::new(&target, |path| {
             fs::DirBuilder::new().mode(0o700).create(path)
         });
@@ -258,38 +219,39 @@ impl Folder {
             let _no_signal = unfinished();
             replace_folder(&self.temporary.path, &self.target).map_err(failed)?;
         }
-        if let Some(parent) = self.target.parent() {
-            sync_folder(parent).map_err(failed)?;
-        }
+        // The output is there: what goes wrong now is no reason to say that it is not.
+        let _ = self.target.parent().map(sync_folder);
         Ok(())
     }
 }
 
-/// Moves `new` to `target`, which may be absent, an empty folder, or a folder to be replaced.
+/// Moves `new` to `target`, which may be absent, an empty folder, or a folder to be replaced: there is no moment at which neither
+/// is there, where the system can exchange the two.
 fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
     match fs::rename(new, target) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
         done => return done,
     }
-    let old = sibling(target, "old-");
+    if rustix::fs::renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE).is_ok() {
+        // What is in the place of the temporary folder now is the old one; the next run would remove it, too.
+        remove(new);
+        return Ok(());
+    }
+    let old = leftovers::aside(target);
     fs::rename(target, &old)?;
     if let Err(error) = fs::rename(new, target) {
         fs::rename(&old, target)?;
         return Err(error);
     }
-    fs::remove_dir_all(&old)
+    remove(&old);
+    Ok(())
 }
 
-/// Finds out before the work, by moving it and back, whether an existing folder can make place for a new one: a mount
-/// point, or a folder of somebody else, cannot.
-fn check_movable(target: &Path) -> io::Result<()> {
-    if !target.exists() {
-        return Ok(());
-    }
-    let aside = sibling(target, "probe-");
-    let _no_signal = unfinished();
-    fs::rename(target, &aside)?;
-    fs::rename(&aside, target)
+/// Whether an existing folder is a mount point, which cannot make place for another folder.
+fn is_mount_point(target: &Path) -> bool {
+    let device = |path: &Path| path.metadata().map(|data| data.dev()).ok();
+    let parent = target.parent().and_then(device);
+    device(target).is_some_and(|own| parent.is_some_and(|parent| parent != own))
 }
 
 fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Failure> {
@@ -370,7 +332,10 @@ impl SingleFile {
         let failed = |error| Failure::file(&self.target, error);
         self.file.sync_all().map_err(failed)?;
         let _no_signal = unfinished();
-        fs::rename(&self.temporary.path, &self.target).map_err(failed)
+        fs::rename(&self.temporary.path, &self.target).map_err(failed)?;
+        // It is there, whatever becomes of this.
+        let _ = self.target.parent().map(sync_folder);
+        Ok(())
     }
 }
 
@@ -440,45 +405,6 @@ mod tests {
 
         drop(SingleFile::prepare("--report", &place.path().join("report")).unwrap());
         assert!(names(place.path()).is_empty());
-    }
-
-    /// What a killed process leaves is removed by the next run for the same target, and nothing else is.
-    #[test]
-    fn what_nobody_holds_is_swept_away() {
-        let place = tempfile::tempdir().unwrap();
-        let target = place.path().join("out");
-        let running = Folder::prepare("--out", &target, false).unwrap();
-        let held = running
-            .temporary
-            .path
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
-        fs::create_dir(place.path().join(".out.volery-77-1")).unwrap();
-        fs::write(place.path().join(".out.volery-77-1/u.npy"), b"half").unwrap();
-        fs::write(place.path().join(".out.volery-78-1"), b"half").unwrap();
-        let others = [
-            ".out.volery-old-77-1",
-            ".out2.volery-77-1",
-            ".out.volery",
-            "out.volery-77-1",
-        ];
-        for other in others {
-            fs::write(place.path().join(other), b"not ours").unwrap();
-        }
-        let second = Folder::prepare("--out", &target, false).unwrap();
-        let mut left = names(place.path());
-        let own = second.temporary.path.file_name().unwrap().to_str().unwrap();
-        assert!(left.iter().any(|name| name == own));
-        left.retain(|name| name != own);
-        let mut expected = others.map(str::to_owned).to_vec();
-        expected.push(held);
-        expected.sort();
-        assert_eq!(left, expected);
-        drop((running, second));
-        assert_eq!(names(place.path()).len(), others.len());
     }
 
     #[test]

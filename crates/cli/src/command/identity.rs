@@ -1,8 +1,8 @@
 //! A party's identity as a folder of files.
 
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -49,10 +49,12 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
     let pem = read_private(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unusable(&"there is no identity")
             .hint("volery keygen --out DIR makes one, and prints its fingerprint"),
-        io::ErrorKind::PermissionDenied if is_open(&path) => unusable(&error).hint(format_args!(
-            "chmod 600 {}; if others could read it, make a new identity",
-            path.display()
-        )),
+        io::ErrorKind::PermissionDenied if fs::metadata(&path).is_ok_and(|data| is_open(&data)) => {
+            unusable(&error).hint(format_args!(
+                "chmod 600 {}; if others could read it, make a new identity",
+                path.display()
+            ))
+        }
         _ => unusable(&error),
     })?;
     let why = |error: Error| match error {
@@ -69,22 +71,27 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
 }
 
 fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
-    let length = fs::metadata(path)?.len();
-    if is_open(path) {
+    let file = File::open(path)?;
+    // Of the file that is read, whatever becomes of its name.
+    let data = file.metadata()?;
+    if is_open(&data) {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "others can read or change this private key",
         ));
     }
-    if length > BOUND {
-        return Err(io::Error::other("this is too long for an identity"));
+    if !data.is_file() || data.len() > BOUND {
+        return Err(io::Error::other("this is no file of an identity"));
     }
-    fs::read_to_string(path).map(Zeroizing::new)
+    // Room for all of it: growing would leave copies behind.
+    let mut pem = Zeroizing::new(String::with_capacity(BOUND as usize + 1));
+    file.take(BOUND + 1).read_to_string(&mut pem)?;
+    Ok(pem)
 }
 
-/// Whether anybody but the owner can read or change the file.
-fn is_open(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|data| data.permissions().mode() & 0o077 != 0)
+/// Whether anybody but this user can read or change the file.
+fn is_open(data: &Metadata) -> bool {
+    data.permissions().mode() & 0o077 != 0 || data.uid() != rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]
@@ -149,7 +156,7 @@ mod tests {
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "x".repeat(100_000)).unwrap();
-        assert!(refused(place.path()).contains("too long"));
+        assert!(refused(place.path()).contains("no file of an identity"));
         fs::write(&path, b"\xff").unwrap();
         assert!(refused(place.path()).contains("UTF-8"));
         fs::write(&path, b"-----BEGIN").unwrap();

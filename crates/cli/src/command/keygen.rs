@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// A name that the other party can read in the certificate; proves nothing
+    /// A name in the certificate, which proves nothing; whoever connects to a listening party can read it
     #[arg(long, value_name = "NAME", default_value = "volery")]
     name: String,
 
@@ -40,8 +40,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let now = SystemTime::now();
     // From yesterday on: the other party's clock may be slow.
-    let identity = Identity::generate(&arguments.name, now - DAY..now + DAY * arguments.days)
-        .map_err(|error| Failure::usage("--name", error))?;
+    Identity::check_name(&arguments.name).map_err(|error| Failure::usage("--name", error))?;
+    let start = now
+        .checked_sub(DAY)
+        .unwrap_or(SystemTime::UNIX_EPOCH)
+        .max(SystemTime::UNIX_EPOCH);
+    let identity = Identity::generate(&arguments.name, start..now + DAY * arguments.days).map_err(
+        |error| Failure::new(Status::Other, error).hint("is the clock of this machine right?"),
+    )?;
     let folder = Folder::prepare("--out", &arguments.out, false)?;
     let report_place = arguments.common.prepare_report()?;
     let place = folder.target().to_owned();

@@ -1,0 +1,234 @@
+//! What runs that were killed have left beside their target, and how the next run for the same target knows that it may
+//! remove it.
+//!
+//! A temporary folder or file is called `.NAME.volery-PID-TIME-HOST`, and its process holds it locked. What is called so, was made on
+//! this machine, belongs to this user, holds nothing but files of ours and is locked by nobody, is nobody's. Anything else is
+//! left alone.
+
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsString;
+use std::fs;
+use std::hash::{Hash as _, Hasher as _};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::SystemTime;
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+use super::{KEPT_FILES, OUR_FILES, remove};
+
+/// The mark of a folder that was moved aside to make place, where the system cannot exchange two folders.
+const ASIDE: &str = "old-";
+
+/// A temporary path, open and locked.
+pub(super) struct Lock(
+    #[expect(dead_code, reason = "the lock lasts as long as it is open")] OwnedFd,
+);
+
+impl Lock {
+    /// Locks a path that was made just now; `None` if it has been removed before it was locked.
+    pub(super) fn new(path: &Path) -> io::Result<Option<Self>> {
+        let opened = match open(path) {
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            opened => opened?,
+        };
+        // A file system without locks has nobody who sweeps, either.
+        let _ = rustix::fs::flock(&opened, FlockOperation::LockExclusive);
+        Ok(path.symlink_metadata().is_ok().then_some(Self(opened)))
+    }
+}
+
+/// Opens a folder or file: follows no link, and waits for nobody.
+fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+/// A name beside `target` that no other process uses, nor one that was killed before.
+pub(super) fn temporary(target: &Path) -> PathBuf {
+    sibling(target, "")
+}
+
+/// Such a name for a folder that is moved aside.
+pub(super) fn aside(target: &Path) -> PathBuf {
+    sibling(target, ASIDE)
+}
+
+fn sibling(target: &Path, mark: &str) -> PathBuf {
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    let mut name = beginning(target);
+    name.push(format!("{mark}{}-{now}-{:016x}", process::id(), host()));
+    target.with_file_name(name)
+}
+
+/// `.NAME.volery-`.
+fn beginning(target: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(".volery-");
+    name
+}
+
+/// This machine: locks of a shared file system may be known to one machine only.
+fn host() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    rustix::system::uname().nodename().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether `rest` is `PID-TIME-HOST` of this machine.
+fn is_ours(rest: &str) -> bool {
+    let parts: Vec<_> = rest.split('-').collect();
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(parts[..], [process, time, machine]
+        if number(process) && number(time) && machine == format!("{:016x}", host()))
+}
+
+/// Removes what processes that were killed have left beside `target`, after putting back what one had moved aside. What cannot be
+/// looked at or locked is left alone.
+pub(super) fn sweep(target: &Path) {
+    let beginning = beginning(target);
+    let entries = target.parent().map(fs::read_dir);
+    let mut left = Vec::new();
+    for entry in entries.into_iter().flatten().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.as_bytes().strip_prefix(beginning.as_bytes());
+        let Some(rest) = rest.and_then(|rest| str::from_utf8(rest).ok()) else {
+            continue;
+        };
+        if rest.strip_prefix(ASIDE).is_some_and(is_ours) {
+            if target.symlink_metadata().is_err() {
+                let _ = fs::rename(entry.path(), target);
+            }
+        } else if is_ours(rest) {
+            left.push(entry.path());
+        }
+    }
+    for path in left {
+        if is_output(&path)
+            && let Ok(opened) = open(&path)
+            && rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            remove(&path);
+        }
+    }
+}
+
+/// Whether `path` is a file of this user, or a folder of this user that holds nothing but files of ours.
+fn is_output(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(data) = path.symlink_metadata() else {
+        return false;
+    };
+    if data.uid() != own {
+        return false;
+    }
+    if !data.is_dir() {
+        return data.is_file();
+    }
+    let Ok(entries) = fs::read_dir(path) else {
+        return false;
+    };
+    entries.into_iter().all(|entry| {
+        entry.is_ok_and(|entry| {
+            let name = entry.file_name();
+            OUR_FILES
+                .iter()
+                .chain(&KEPT_FILES)
+                .any(|ours| name == *ours)
+        })
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::output::Folder;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// What a killed process leaves is removed by the next run for the same target, and nothing else is.
+    #[test]
+    fn what_nobody_holds_is_swept_away() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let target = at("out");
+        let running = Folder::prepare("--out", &target, false).unwrap();
+        let held = names(place.path());
+
+        let this = format!("{:016x}", host());
+        let folder = |name: &str, file: &str| {
+            fs::create_dir(at(name)).unwrap();
+            fs::write(at(name).join(file), b"half").unwrap();
+        };
+        folder(&format!(".out.volery-77-1-{this}"), "u.npy");
+        fs::write(at(&format!(".out.volery-78-1-{this}")), b"half").unwrap();
+
+        // Not ours, somewhere else, or something else.
+        let mut kept = vec![
+            format!(".out.volery-79-1-{this}"),
+            format!(".out.volery-80-1-{this}.keep"),
+            format!(".out.volery-81-1-{:016x}", host() ^ 1),
+            format!(".out2.volery-82-1-{this}"),
+            format!(".out.volery-83-1-{this}"),
+            format!(".out.volery-84-1-{this}"),
+            ".out.volery-2024-backup".to_owned(),
+            ".out.volery".to_owned(),
+        ];
+        folder(&kept[0], "thesis.tex");
+        for name in [&kept[1], &kept[2], &kept[3], &kept[7]] {
+            fs::write(at(name), b"not ours").unwrap();
+        }
+        symlink(at("elsewhere"), at(&kept[4])).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            at(&kept[5]),
+            rustix::fs::FileType::Fifo,
+            Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        folder(&kept[6], "u.npy");
+
+        let second = Folder::prepare("--out", &target, false).unwrap();
+        kept.extend(held);
+        kept.sort();
+        let mut left = names(place.path());
+        left.retain(|name| kept.contains(name));
+        assert_eq!(left, kept);
+        assert_eq!(names(place.path()).len(), kept.len() + 1);
+        drop((running, second));
+    }
+
+    #[test]
+    fn what_was_moved_aside_is_put_back() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("out");
+        let old = aside(&target);
+        fs::create_dir(&old).unwrap();
+        fs::write(old.join("u.npy"), b"old").unwrap();
+        sweep(&target);
+        assert_eq!(names(place.path()), ["out"]);
+        // While the target is there, nothing happens to what is aside.
+        let old = aside(&target);
+        fs::create_dir(&old).unwrap();
+        sweep(&target);
+        assert_eq!(names(place.path()).len(), 2);
+    }
+}
