@@ -7,10 +7,11 @@
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use peak_alloc::PeakAlloc;
-use volery_channel::{run_two_parties, run_two_parties_tcp};
+use volery_channel::tls::{self, Identity};
+use volery_channel::{Channel, run_two_channels, run_two_parties, run_two_parties_tcp};
 use volery_hostile::{Protocol, Side, cast};
 
 #[global_allocator]
@@ -48,7 +49,7 @@ impl Held {
         }
     }
 
-    /// Waits until no more is held than this; the threads of a TCP connection end a moment after it.
+    /// Waits until no more is held than this; the threads of a connection and of its handshake end a moment after it.
     fn assert_all_is_back(self, when: &str) {
         let start = Instant::now();
         loop {
@@ -60,7 +61,7 @@ impl Held {
                 return;
             }
             assert!(
-                start.elapsed() < Duration::from_secs(60),
+                start.elapsed() < Duration::from_secs(20),
                 "{when}: {now:?}, before {self:?}"
             );
             thread::sleep(Duration::from_millis(20));
@@ -68,23 +69,46 @@ impl Held {
     }
 }
 
-/// One session: a handshake and then a protocol, every third time over TCP.
-fn session(number: usize, hello: &Protocol, protocol: &Protocol) {
+/// The identities of the two parties.
+fn identities() -> [Identity; 2] {
+    let day = SystemTime::now()..SystemTime::now() + Duration::from_secs(86_400);
+    ["left", "right"].map(|name| Identity::generate(name, day.clone()).unwrap())
+}
+
+/// A connection over TLS on the loopback interface.
+fn secured([left, right]: &[Identity; 2]) -> [Channel; 2] {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        let there = scope.spawn(|| tls::connect(address, right, left.fingerprint(), PATIENCE));
+        let here = listener.accept(left, right.fingerprint(), PATIENCE, |_| ());
+        [here.unwrap(), there.join().unwrap().unwrap()]
+    })
+}
+
+/// One session: a handshake and then a protocol; one third each over TCP, TLS and in memory.
+fn session(number: usize, identities: &[Identity; 2], hello: &Protocol, protocol: &Protocol) {
     let party = |side: Side| {
-        move |channel: &mut volery_channel::Channel| {
+        move |channel: &mut Channel| {
             hello.run(side, channel).unwrap();
             protocol.run(side, channel).unwrap()
         }
     };
-    let (left, right) = if number.is_multiple_of(3) {
-        run_two_parties_tcp(party(Side::Left), party(Side::Right))
-    } else {
-        run_two_parties(party(Side::Left), party(Side::Right))
+    let parties = (party(Side::Left), party(Side::Right));
+    let (left, right) = match number % 3 {
+        0 => run_two_parties_tcp(parties.0, parties.1),
+        1 => {
+            let [left, right] = secured(identities);
+            let ((left, _), (right, _)) = run_two_channels(left, right, parties.0, parties.1);
+            (left, right)
+        }
+        _ => run_two_parties(parties.0, parties.1),
     };
     assert!(protocol.agree(&left, &right), "{protocol:?}");
 }
 
-fn sessions(cast: &[Protocol], count: usize, at_a_time: usize) {
+fn sessions(cast: &[Protocol], identities: &[Identity; 2], count: usize, at_a_time: usize) {
     let named = |name: &str| cast.iter().find(|protocol| protocol.name == name).unwrap();
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -96,7 +120,7 @@ fn sessions(cast: &[Protocol], count: usize, at_a_time: usize) {
                         return;
                     }
                     let protocol = named(SESSIONS[number % SESSIONS.len()]);
-                    session(number, named("handshake"), protocol);
+                    session(number, identities, named("handshake"), protocol);
                 }
             });
         }
@@ -107,13 +131,14 @@ fn sessions(cast: &[Protocol], count: usize, at_a_time: usize) {
 fn two_hundred_sessions_leave_nothing() {
     let count = std::env::var("VOLERY_SESSIONS").map_or(200, |count| count.parse().unwrap());
     let cast = cast();
+    let identities = identities();
     // The thread pool, and what the system sets up once for each kind of session and for many at a time.
-    sessions(&cast, 2 * AT_A_TIME, AT_A_TIME);
+    sessions(&cast, &identities, 2 * AT_A_TIME, AT_A_TIME);
     // A moment for the threads of the last connections.
     thread::sleep(Duration::from_millis(500));
     let before = Held::now();
-    sessions(&cast, count, 1);
+    sessions(&cast, &identities, count, 1);
     before.assert_all_is_back("one after the other");
-    sessions(&cast, count, AT_A_TIME);
+    sessions(&cast, &identities, count, AT_A_TIME);
     before.assert_all_is_back("sixteen at a time");
 }
