@@ -16,9 +16,15 @@ fn estimated(arguments: &[&str]) -> (String, Value) {
     let file = place.path().join("report.json");
     let finished = run(&[&["params", "estimate", "--report", text(&file)], arguments].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
-    assert!(finished.stderr.is_empty(), "{finished:?}");
     let report: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     assert_eq!(report["protocol"], "params");
+    // One line if there is a search, and nothing else.
+    let bits = &report["result"]["wanted_bits"];
+    let said = match report["result"]["search"].as_str().unwrap() {
+        "none" => String::new(),
+        search => format!("volery: searching the {search} for {bits} bits\n"),
+    };
+    assert_eq!(finished.stderr, said);
     (finished.stdout, report["result"].clone())
 }
 
@@ -81,6 +87,24 @@ fn an_instance_that_falls_short_is_said_to() {
     assert_eq!(result["instances"][0]["left_over"], 64);
 }
 
+/// Every sample is noisy: no attack has anything to go by.
+#[test]
+fn where_no_attack_works_none_is_named() {
+    let numbers = ["--n", "100", "--k", "50", "--t", "100"];
+    let ring = ["--field", "gf128", "--noise", "uniform"];
+    let (stdout, result) = estimated(&[&numbers[..], &ring].concat());
+    assert!(
+        stdout.contains("holds 128 bits: no attack works"),
+        "{stdout}"
+    );
+    let found = &result["instances"][0];
+    assert!(
+        found["bits"].is_null() && found["attack"].is_null(),
+        "{found}"
+    );
+    assert_eq!(found["holds"], true);
+}
+
 #[test]
 fn the_smallest_weight_and_the_least_traffic_are_searched() {
     let ring = ["--field", "f2", "--noise", "uniform"];
@@ -125,7 +149,8 @@ fn wrong_questions_are_refused() {
         (&["--n", "100", "--k", "9", "--t", "0"], ["--t", "0 noisy"]),
         (&["--n", "100", "--k", "9", "--t", "101"], ["--t", "of 100"]),
         (&["--n", "100", "--t", "5"], ["--k", "required"]),
-        (&["--n", "100", "--bits", "0"], ["--bits", "1..=1024"]),
+        (&["--n", "100", "--bits", "0"], ["--bits", "1..=512"]),
+        (&["--n", "100", "--bits", "513"], ["--bits", "1..=512"]),
         (&["--k", "100"], ["--n", "required"]),
     ] {
         let refused = run(&[&["params", "estimate"], numbers, &ring].concat());

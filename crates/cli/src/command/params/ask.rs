@@ -7,6 +7,7 @@ use volery_pcg::lpn::estimate::{Field, Instance, LONGEST, NoiseShape, Unfit, sma
 use volery_pcg::lpn::{set_named, sets};
 use volery_pcg::{Kind, Noise, Security};
 
+use super::super::options::Voice;
 use crate::exit::{Failure, Status};
 
 /// A ring and its noise values by their name on the command line.
@@ -65,7 +66,7 @@ pub(super) struct Asked {
     pub(super) noise: Option<Noise>,
 
     /// The bits that every attack is to cost
-    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1024), allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=512), allow_negative_numbers = true)]
     pub(super) bits: u32,
 }
 
@@ -102,9 +103,9 @@ impl Asked {
     ///
     /// # Errors
     /// A usage error that names the option at fault; another if a search finds nothing.
-    pub(super) fn question(&self) -> Result<Question, Failure> {
+    pub(super) fn question(&self, voice: Voice) -> Result<Question, Failure> {
         let Some(name) = &self.set else {
-            let (instance, search) = self.instance()?;
+            let (instance, search) = self.instance(voice)?;
             return Ok(Question {
                 set: None,
                 instances: vec![instance],
@@ -131,7 +132,7 @@ impl Asked {
         })
     }
 
-    fn instance(&self) -> Result<(Instance, Search), Failure> {
+    fn instance(&self, voice: Voice) -> Result<(Instance, Search), Failure> {
         let (n, field, noise) = match (self.n, self.field, self.noise) {
             (Some(n), Some(field), Some(noise)) => (n, Field::from(field), noise),
             _ => unreachable!("the parser asks for all three without --set"),
@@ -148,12 +149,14 @@ impl Asked {
             (Some(k), Some(t)) => (instance(k, t), Search::None),
             (Some(k), None) => {
                 fits(&instance(k, 1))?;
+                self.tell(voice, Search::Weight);
                 let t = smallest_weight(|_| n, k, field, shape(noise), bits);
                 let t = t.ok_or_else(|| self.nothing("no noise weight"))?;
                 (instance(k, t), Search::Weight)
             }
             (None, _) => {
                 fits(&instance(1, 1))?;
+                self.tell(voice, Search::Traffic);
                 let kind = kind(field);
                 let found = least_traffic(kind, security(kind), noise, n, bits);
                 let found = found.ok_or_else(|| self.nothing("no secret and noise weight"))?;
@@ -162,6 +165,13 @@ impl Asked {
         };
         fits(&found.0)?;
         Ok(found)
+    }
+
+    /// Says that a search begins, which may take minutes.
+    fn tell(&self, voice: Voice, search: Search) {
+        let bits = self.bits;
+        let line = format_args!("searching the {search} for {bits} bits");
+        voice.announce(line, true);
     }
 
     fn nothing(&self, what: &str) -> Failure {

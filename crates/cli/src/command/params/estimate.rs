@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .transpose()?;
     let pool = common.pool()?;
 
-    let question = pool.install(|| asked.question())?;
+    let question = pool.install(|| asked.question(common.voice()))?;
     let answers: Vec<_> = question
         .instances
         .iter()
@@ -182,6 +182,8 @@ impl Answer {
             noise: shape,
         } = self.instance;
         let Estimate { attack, bits } = self.least();
+        // Of attacks that do not work none is the cheapest.
+        let attack = bits.is_finite().then_some(attack);
         let attacks = self
             .attacks
             .iter()
