@@ -1,7 +1,8 @@
 //! One attack: an honest party against one that spoils a message.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use volery_channel::tamper::{Act, Mischief, Mischievous};
 use volery_channel::{Channel, Error, Stats, memory, run_two_channels};
@@ -36,6 +37,23 @@ impl Attack {
     /// Runs it; the honest party waits no longer than `timeout` for a byte, and so nobody waits for ever.
     #[must_use]
     pub fn run(self, protocol: &Protocol, timeout: Duration) -> Verdict {
+        self.run_timed(protocol, timeout).0
+    }
+
+    /// As [`run`](Self::run), and says when the honest party had ended, counted from the start.
+    #[must_use]
+    pub fn run_timed(self, protocol: &Protocol, timeout: Duration) -> (Verdict, Duration) {
+        let (start, ended) = (Instant::now(), OnceLock::new());
+        let party = |side: Side| {
+            let ended = &ended;
+            move |channel: &mut Channel| {
+                let result = protocol.run(side, channel);
+                if side != self.cheat {
+                    ended.get_or_init(|| start.elapsed());
+                }
+                result
+            }
+        };
         let (left, right) = memory::pair();
         let channel = |transport| Channel::with_timeout(transport, Some(timeout));
         let spoilt = |transport| Channel::new(Mischievous::new(transport, self.mischief));
@@ -44,12 +62,8 @@ impl Attack {
             Side::Right => (channel(left), spoilt(right)),
         };
         let both = AssertUnwindSafe(|| {
-            let ((left, _), (right, _)) = run_two_channels(
-                left,
-                right,
-                |channel| protocol.run(Side::Left, channel),
-                |channel| protocol.run(Side::Right, channel),
-            );
+            let ((left, _), (right, _)) =
+                run_two_channels(left, right, party(Side::Left), party(Side::Right));
             match (left, right) {
                 (Ok(left), Ok(right)) if protocol.agree(&left, &right) => Verdict::Right,
                 (Ok(_), Ok(_)) => Verdict::Wrong,
@@ -64,11 +78,12 @@ impl Attack {
                 }
             }
         });
-        catch_unwind(both).unwrap_or_else(|panic| {
+        let verdict = catch_unwind(both).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
             let literal = || panic.downcast_ref::<&str>().map(|&text| text.to_owned());
             Verdict::Panicked(text.or_else(literal).unwrap_or_default())
-        })
+        });
+        (verdict, *ended.get_or_init(|| start.elapsed()))
     }
 }
 

@@ -3,15 +3,15 @@
 //! The honest party ends with an error, or with a result that the protocol's promise covers; it never panics, waits no
 //! longer than its timeout, and takes no memory that an honest peer would not make it take.
 //!
-//! `VOLERY_HOSTILE=all` runs every case. Without it, of protocols that take some computing every fifth or eleventh case
-//! is run, so that each protocol meets each act.
+//! `VOLERY_HOSTILE=all` runs every case. Without it, of protocols that take some computing only some are run: each
+//! party of each protocol changes every one of its messages, and does every act.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use peak_alloc::PeakAlloc;
 use volery_channel::Error;
@@ -26,10 +26,20 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// The most memory that the attacks may take together, in bytes: so much for each that runs at a time.
 const BOUND: usize = 24 << 20;
 
+/// The most memory that an attack with a longer message may take beyond what two honest parties take, in bytes, but for
+/// what the cheat itself holds.
+const LONGER: usize = 4 << 20;
+
+/// The cheat holds its spoilt message back, in a vector that grows by doubling, and then queues it.
+const COPIES: usize = 3;
+
+/// What a party may take beyond its waiting and computing, on a machine that has much else to do.
+const SCHEDULING: Duration = Duration::from_secs(30);
+
 /// Nothing ended for so long: something hangs.
 const HANGS: Duration = Duration::from_secs(240);
 
-/// Bytes that a protocol sends in all above which not every case is run, and one of how many is.
+/// Bytes that a protocol sends in all above which not every case is run, and one of how many is, at most.
 const SAMPLES: [(usize, usize); 2] = [(200_000, 11), (2_000, 5)];
 
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +48,35 @@ struct Case {
     attack: Attack,
 }
 
-/// A protocol, and the bytes of each message of each party.
+/// A protocol, the bytes of each message of each party, and what two honest parties take.
 struct Target {
     protocol: Protocol,
     messages: [Vec<usize>; 2],
+    time: Duration,
+    /// The most memory at a time, in bytes.
+    memory: usize,
+}
+
+impl Target {
+    /// Bytes of the message that the cheat spoils, when it is longer.
+    fn spoilt(&self, attack: Attack) -> usize {
+        let Mischief { message, act } = attack.mischief;
+        let length = self.messages[attack.cheat as usize][message as usize];
+        length
+            + match act {
+                Act::Repeat => length,
+                Act::Lengthen(by) => by,
+                _ => 0,
+            }
+    }
+}
+
+/// Runs something, and says how many bytes it had at a time at most.
+fn peak<T>(run: impl FnOnce() -> T) -> (T, usize) {
+    HEAP.reset_peak_usage();
+    let before = HEAP.current_usage();
+    let value = run();
+    (value, HEAP.peak_usage().saturating_sub(before))
 }
 
 fn targets() -> Arc<Vec<Target>> {
@@ -51,37 +86,60 @@ fn targets() -> Arc<Vec<Target>> {
             assert_eq!(count, stats.messages_sent, "those of the statistics");
             lengths
         });
-        Target { protocol, messages }
+        // A second time, when what is set up once is there.
+        let start = Instant::now();
+        let (_, memory) = peak(|| volery_hostile::messages(&protocol));
+        Target {
+            protocol,
+            messages,
+            time: start.elapsed(),
+            memory,
+        }
     };
     Arc::new(cast().into_iter().map(target).collect())
 }
 
-/// All attacks by acts of one kind, on all protocols.
-fn cases(targets: &[Target], acts: fn(usize) -> Vec<Act>) -> Vec<Case> {
+/// All attacks by acts of one kind, on all protocols; or a sample, in which each party does every act, and spoils every
+/// message if that is asked for.
+fn cases(targets: &[Target], acts: fn(usize) -> Vec<Act>, every_message: bool) -> Vec<Case> {
     let all = std::env::var_os("VOLERY_HOSTILE").is_some_and(|value| value == "all");
     let mut cases = Vec::new();
-    for (number, Target { messages, .. }) in targets.iter().enumerate() {
-        let mut mine = Vec::new();
-        for (cheat, lengths) in Side::BOTH.into_iter().zip(messages) {
-            for (message, length) in (0..).zip(lengths) {
-                mine.extend(acts(*length).into_iter().map(|act| Case {
-                    protocol: number,
-                    attack: Attack {
-                        cheat,
-                        mischief: Mischief { message, act },
-                    },
-                }));
-            }
-        }
+    for (protocol, Target { messages, .. }) in targets.iter().enumerate() {
         let bytes: usize = messages.iter().flatten().sum();
         let sample = SAMPLES.iter().find(|(limit, _)| bytes > *limit && !all);
-        let step = sample.map_or(1, |(_, step)| *step);
-        cases.extend(mine.into_iter().skip(number % step).step_by(step));
+        for (cheat, lengths) in Side::BOTH.into_iter().zip(messages) {
+            let kinds = acts(0).len();
+            // A step no longer than one of them leaves out none of the other.
+            let longest = if every_message { kinds } else { usize::MAX };
+            let step = sample.map_or(1, |(_, step)| *step.min(&longest).min(&lengths.len()));
+            let mut met = (HashSet::new(), HashSet::new());
+            for (message, length) in lengths.iter().enumerate() {
+                for (kind, act) in acts(*length).into_iter().enumerate() {
+                    if !(protocol + message + kind).is_multiple_of(step) {
+                        continue;
+                    }
+                    met.0.insert(message);
+                    met.1.insert(kind);
+                    let message = message as u64;
+                    let mischief = Mischief { message, act };
+                    let attack = Attack { cheat, mischief };
+                    cases.push(Case { protocol, attack });
+                }
+            }
+            assert!(
+                met.0.len() == lengths.len() || !every_message,
+                "not every message"
+            );
+            assert!(met.1.len() == kinds || lengths.is_empty(), "not every act");
+        }
     }
     cases
 }
 
 /// Runs the cases, so many at a time, and hands over each verdict.
+///
+/// The honest party ends in time: it may wait for the message that does not come, and once more for the end. One at a
+/// time, each attack takes hardly more memory than two honest parties.
 #[expect(clippy::print_stdout, reason = "what `--nocapture` is for")]
 fn run(
     targets: &Arc<Vec<Target>>,
@@ -103,16 +161,25 @@ fn run(
         let done = done.clone();
         thread::spawn(move || {
             while let Some(&case) = cases.get(next.fetch_add(1, Ordering::SeqCst)) {
-                let verdict = case.attack.run(&targets[case.protocol].protocol, timeout);
-                if done.send((case, verdict)).is_err() {
+                let attack = || {
+                    let protocol = &targets[case.protocol].protocol;
+                    case.attack.run_timed(protocol, timeout)
+                };
+                let (ended, memory) = if workers == 1 {
+                    peak(attack)
+                } else {
+                    (attack(), 0)
+                };
+                if done.send((case, ended, memory)).is_err() {
                     return;
                 }
             }
         });
     }
     let mut counts = BTreeMap::new();
+    let (mut slowest, mut longest) = (Duration::ZERO, 0);
     for number in 0..count {
-        let Ok((case, verdict)) = verdicts.recv_timeout(HANGS) else {
+        let Ok((case, (verdict, ended), memory)) = verdicts.recv_timeout(HANGS) else {
             panic!("{} of {count} attacks do not end", count - number);
         };
         let kind = match &verdict {
@@ -123,10 +190,24 @@ fn run(
             Verdict::Panicked(_) => "panicked",
         };
         *counts.entry(kind).or_insert(0) += 1;
-        judge(&targets[case.protocol].protocol, case, verdict);
+        let target = &targets[case.protocol];
+        let in_time = 2 * timeout + target.time + SCHEDULING;
+        let what = &target.protocol;
+        assert!(ended < in_time, "{what:?}, {case:?}: {ended:?}");
+        slowest = slowest.max(ended);
+        let own = target.memory + COPIES * target.spoilt(case.attack);
+        let more = memory.saturating_sub(own);
+        assert!(more < LONGER, "{what:?}, {case:?}: {more} bytes more");
+        longest = longest.max(more);
+        judge(what, case, verdict);
     }
-    let peak = HEAP.peak_usage() - before;
-    println!("{count} attacks: {counts:?}; {} KiB at most", peak >> 10);
+    // One at a time it is that of the last one.
+    let peak = HEAP.peak_usage().saturating_sub(before);
+    println!(
+        "{count} attacks: {counts:?}; {} KiB at most, {} KiB more than honest parties and the cheat's own; {slowest:?} at most",
+        peak >> 10,
+        longest >> 10
+    );
     assert!(peak < workers * BOUND, "{peak} bytes at {workers} a time");
 }
 
@@ -135,6 +216,7 @@ fn run(
 fn nobody_gains_by_a_spoilt_message() {
     let targets = targets();
     changed_messages(&targets);
+    longer_messages(&targets);
     missing_messages(&targets);
     delayed_messages(&targets);
 }
@@ -147,8 +229,24 @@ fn harmless(protocol: &Protocol, case: Case, verdict: &Verdict) {
     );
 }
 
+/// The changes that lengthen a message, or the others.
+fn of(length: usize, longer: bool) -> Vec<Act> {
+    let mut acts = changes(length);
+    acts.retain(|act| matches!(act, Act::Repeat | Act::Lengthen(_)) == longer);
+    acts
+}
+
+/// One at a time, so that the memory of each is known.
+fn longer_messages(targets: &Arc<Vec<Target>>) {
+    let cases = cases(targets, |length| of(length, true), false);
+    let timeout = Duration::from_secs(10);
+    run(targets, cases, 1, timeout, |protocol, case, verdict| {
+        harmless(protocol, case, &verdict);
+    });
+}
+
 fn changed_messages(targets: &Arc<Vec<Target>>) {
-    let cases = cases(targets, changes);
+    let cases = cases(targets, |length| of(length, false), true);
     let (mut refused, mut wrong) = (0, 0);
     // Few at a time: they compute, and a party that waits for a processor must not take it for silence.
     run(
@@ -169,7 +267,7 @@ fn changed_messages(targets: &Arc<Vec<Target>>) {
 }
 
 fn missing_messages(targets: &Arc<Vec<Target>>) {
-    let cases = cases(targets, silences);
+    let cases = cases(targets, silences, false);
     run(
         targets,
         cases,

@@ -1,7 +1,7 @@
 //! What the sources of a crate say about functions that take a channel.
 //!
-//! The files are formatted by rustfmt: an item of a module, a trait or an implementation begins four spaces further in than
-//! its owner, and its owner ends with a brace that stands where the owner began.
+//! The files are formatted by rustfmt: an item of a module, a trait or an implementation begins four spaces further in
+//! than its owner, and its owner ends with a brace that stands where the owner began.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,8 +72,8 @@ enum Owner {
     Trait(String),
 }
 
-/// The functions of one file that take a channel: public ones, those of a trait's implementation, and those that a trait
-/// itself has a body of.
+/// The functions of one file that take a channel: public ones, those of a trait's implementation, and those
+/// that a trait itself has a body of.
 pub(crate) fn scan(module: &str, text: &str, found: &mut BTreeSet<String>) {
     let mut lines = text.lines();
     let mut owners: Vec<Owner> = Vec::new();
@@ -251,7 +251,6 @@ fn the_scan_reads_what_rustfmt_writes() {
     assert!(!calls("fn go(1)", "go") && !calls("ago(go: u8)", "go"));
 }
 
-#[cfg(test)]
 const NASTY: &str = r#"
 use volery_channel::Channel as Hidden;
 pub fn free(channel: &mut Channel) {
