@@ -91,8 +91,8 @@ fn name_places(bytes: &'static [u8]) -> Result<Sent> {
 
 #[test]
 fn places_after_the_last() {
-    for bytes in [[0, 1 << 5], [0, 1 << 6], [0, 1 << 7], [1, 0xff]] {
-        assert_caught(name_places(bytes.to_vec().leak()), PLACES);
+    for bytes in [&[0, 1 << 5], &[0, 1 << 6], &[0, 1 << 7], &[1, 0xff]] {
+        assert_caught(name_places(bytes), PLACES);
     }
     // The last place there is.
     let sent = name_places(&[0, 1 << 4]).unwrap();
