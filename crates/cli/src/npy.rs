@@ -303,6 +303,9 @@ fn read_header(stream: &mut impl Read) -> io::Result<(Header, u64)> {
         .read_exact(&mut bytes[10..])
         .map_err(|_| invalid("it ends inside its header"))?;
     let total = bytes.len() as u64;
+    if !is_plain(&bytes[10..]) {
+        return Err(invalid("its header is not that of an array of numbers"));
+    }
     // The parser multiplies the shape out: with this few digits in the whole header the product fits in 64 bits.
     if bytes[10..]
         .iter()
@@ -337,6 +340,15 @@ fn read_header(stream: &mut impl Read) -> io::Result<(Header, u64)> {
         form,
     };
     Ok((header, total))
+}
+
+/// Whether the text of a header has the characters of those of arrays of numbers only, and nothing inside one another but
+/// a shape in the whole. The parser takes all literals of Python, and for brackets in brackets a time that doubles with
+/// each.
+fn is_plain(text: &[u8]) -> bool {
+    let count = |bracket| text.iter().filter(|&&byte| byte == bracket).count();
+    let known = |byte: &u8| byte.is_ascii_alphanumeric() || b" '\":,(){}<>|=_\n".contains(byte);
+    text.iter().all(known) && count(b'{') <= 1 && count(b'(') <= 1
 }
 
 fn invalid(what: impl ToString) -> io::Error {
@@ -460,6 +472,37 @@ mod tests {
         };
         assert!(complaint(&replace("<u8", "<f8")).contains("dtype"));
         assert!(complaint(&replace("(3", "(9")).contains("bytes where its header"));
+    }
+
+    #[test]
+    fn a_header_of_brackets_in_brackets_ends_at_once() {
+        let header = |text: &str| {
+            let length = (text.len() as u16).to_le_bytes();
+            complaint(&[b"\x93NUMPY\x01\0", &length[..], text.as_bytes()].concat())
+        };
+        for text in [
+            "{".repeat(4000),
+            "(".repeat(4000),
+            "[".repeat(4000),
+            format!("{{'shape': {}}}", "+".repeat(4000)),
+            "{'descr': [('a', '<u8')], 'fortran_order': False, 'shape': (3,), }\n".to_owned(),
+        ] {
+            assert!(header(&text).contains("array of numbers"), "{text:.50}");
+        }
+        // What is plain and wrong is the parser's to refuse.
+        let quotes = "'".repeat(4000);
+        for text in [
+            "",
+            "{",
+            "}{",
+            "{(",
+            "'",
+            "{'shape': (3,",
+            &quotes,
+            &"a".repeat(4000),
+        ] {
+            header(text);
+        }
     }
 
     #[test]
