@@ -2,8 +2,8 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -224,23 +224,30 @@ fn reckless(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) ->
     said
 }
 
-/// Runs `strangers` against a listener that waits for its peer, then lets the peer connect; gives the refusals.
+/// Runs `strangers` against a listener that waits for its peer, then, after so many of them have been `refused`, lets the peer
+/// connect; gives the refusals.
 fn besieged(
     here: &Identity,
     peer: &Identity,
+    refused: usize,
     strangers: impl FnOnce(SocketAddr) + Send,
 ) -> Vec<Refusal> {
     let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let mut refusals = Vec::new();
+    let (told, heard) = mpsc::channel();
     thread::scope(|scope| {
         let (here_pin, peer_pin) = (here.fingerprint(), peer.fingerprint());
         let connecting = scope.spawn(move || {
             strangers(address);
+            (0..refused).for_each(|_| heard.recv_timeout(PATIENCE).unwrap());
             let mut channel = tls::connect(address, peer, here_pin, PATIENCE).unwrap();
             exchange(&mut channel, 7, 100).unwrap();
         });
-        let accepted = listener.accept(here, peer_pin, PATIENCE, |refusal| refusals.push(refusal));
+        let accepted = listener.accept(here, peer_pin, PATIENCE, |refusal| {
+            refusals.push(refusal);
+            let _ = told.send(());
+        });
         exchange(&mut accepted.unwrap(), !7, 100).unwrap();
         connecting.join().unwrap();
     });
@@ -251,7 +258,7 @@ fn besieged(
 fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
     let [here, peer, other] = ["here", "peer", "other"].map(identity);
     let late = expired();
-    let refusals = besieged(&here, &peer, |address| {
+    let refusals = besieged(&here, &peer, 6, |address| {
         // Another identity, by a client of ours, which is told so.
         let refused = tls::connect(address, &other, here.fingerprint(), PATIENCE);
         assert!(matches!(refused, Err(Error::Refused(_))));
@@ -324,7 +331,7 @@ fn silent_strangers_hold_nobody_up() {
     let [here, peer] = ["here", "peer"].map(identity);
     let start = Instant::now();
     let mut silent = Vec::new();
-    besieged(&here, &peer, |address| {
+    besieged(&here, &peer, 0, |address| {
         silent.extend((0..150).map(|_| TcpStream::connect(address).unwrap()));
         // One that begins well and stops.
         silent[0].write_all(&[0x16, 3, 1, 2, 0]).unwrap();
