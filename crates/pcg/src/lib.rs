@@ -28,13 +28,15 @@ pub mod gilboa;
 pub mod lpn;
 pub mod mpfss;
 pub mod pprf;
+pub mod products;
 pub mod rot;
 pub mod single;
 pub mod spfss;
 pub mod stock;
 mod stream;
+pub mod switching;
 pub mod vole;
-mod wire;
+pub mod wire;
 
 mod settings;
 

@@ -9,7 +9,10 @@ use zeroize::Zeroizing;
 const CHUNK: usize = 1 << 14;
 
 /// Sends the elements in their canonical form, [`Ring::encoded_len`] bytes.
-pub(crate) fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()> {
+///
+/// # Errors
+/// If the channel fails.
+pub fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()> {
     let mut bytes = Vec::new();
     for chunk in elements.chunks(CHUNK) {
         bytes.clear();
@@ -23,7 +26,7 @@ pub(crate) fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()>
 ///
 /// # Errors
 /// If the channel fails, or an element is not in canonical form; `what` says so.
-pub(crate) fn recv<R: Ring>(
+pub fn recv<R: Ring>(
     elements: &mut [R],
     what: &'static str,
     channel: &mut Channel,

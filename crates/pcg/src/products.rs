@@ -1,0 +1,257 @@
+//! Products of a bit with a value, one of each party's, in additive shares.
+//!
+//! ```text
+//! P1: d_1, d_2, ..                        P2: bits s_1, s_2, ..
+//! 1. h_i0, h_i1   <------ random OT on s_i, for a batch of i ------>   h_i(s_i)
+//! 2.              ---- c_i = h_i0 - h_i1 + d_i, for the batch ---->
+//! 3. p_i = -h_i0                          q_i = h_i(s_i) + s_i*c_i
+//! ```
+//!
+//! so that `p_i + q_i = s_i*d_i`: a correlated OT in the ring. P1 knows `p_i` before it has fixed `d_(i+1)`, so a value
+//! may depend on the shares of products before it, and the whole of a circuit in which P2 knows all the bits takes one
+//! message from each party: that is what [`crate::switching`] is made of.
+//!
+//! Security: semi-honest. P1 sees the OTs only; to P2 each `c_i` is masked by the message that it did not choose. A P1 that
+//! sends another `c_i` adds an error to the product where the bit is one, and learns nothing by it.
+//!
+//! Cost: one random OT with a chosen bit, beside the source of correlated OTs that is one bit from P2, and a ring element from P1
+//! for each product. 2 messages for each 2^20 of them.
+
+use subtle::Choice;
+use volery_channel::{Channel, Result};
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_primitives::{Block, bits};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::wire;
+
+/// Products whose OTs are made at once: bounds the memory at 64 bytes for each.
+const BATCH: usize = 1 << 20;
+
+/// P1, the holder of the values.
+pub struct Sender<'a, R: Ring, C> {
+    ot: &'a mut flavour::Sender<C>,
+    channel: &'a mut Channel,
+    /// Products that have no OT yet.
+    left: usize,
+    /// `h_0, h_1` of the batch.
+    pads: Zeroizing<Vec<[Block; 2]>>,
+    /// `c` of the products of the batch so far.
+    corrections: Vec<R>,
+}
+
+/// P2, the holder of the bits.
+pub struct Receiver<'a, R: Ring, C> {
+    ot: &'a mut flavour::Receiver<C>,
+    channel: &'a mut Channel,
+    /// `s`, packed, low bit first.
+    bits: &'a [u8],
+    count: usize,
+    /// Products that were handed out.
+    done: usize,
+    /// `h(s)` of the batch.
+    pads: Zeroizing<Vec<Block>>,
+    /// `c` of the batch.
+    corrections: Vec<R>,
+}
+
+impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
+    /// For `count` products.
+    pub fn new(count: usize, ot: &'a mut flavour::Sender<C>, channel: &'a mut Channel) -> Self {
+        Self {
+            ot,
+            channel,
+            left: count,
+            pads: Zeroizing::default(),
+            corrections: Vec::new(),
+        }
+    }
+
+    /// P1's share of the product of `d` with P2's next bit.
+    ///
+    /// # Panics
+    /// If it is one more than the number that was announced.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub fn multiply(&mut self, d: R) -> Result<R> {
+        if self.corrections.len() == self.pads.len() {
+            self.next_batch()?;
+        }
+        let [zero, one] = self.pads[self.corrections.len()].map(R::from_block);
+        self.corrections.push(zero - one + d);
+        Ok(-zero)
+    }
+
+    /// Sends what is left of step 2.
+    ///
+    /// # Panics
+    /// If fewer products were asked for than announced: P2 would wait for them.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub fn finish(mut self) -> Result<()> {
+        assert!(
+            self.left == 0 && self.corrections.len() == self.pads.len(),
+            "as many products as announced"
+        );
+        self.send()
+    }
+
+    #[cold]
+    fn next_batch(&mut self) -> Result<()> {
+        self.send()?;
+        assert!(self.left > 0, "no more products than announced");
+        let batch = self.left.min(BATCH);
+        self.left -= batch;
+        self.pads.zeroize();
+        self.pads.resize(batch, [Block::ZERO; 2]);
+        self.ot.random_chosen(&mut self.pads, self.channel) // step 1
+    }
+
+    fn send(&mut self) -> Result<()> {
+        wire::send(&self.corrections, self.channel)?; // step 2
+        self.corrections.clear();
+        self.channel.flush()
+    }
+}
+
+impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
+    /// For `count` products with the bits of `bits`, packed, low bit first.
+    ///
+    /// # Panics
+    /// If `bits` has fewer than `count` bits.
+    pub fn new(
+        bits: &'a [u8],
+        count: usize,
+        ot: &'a mut flavour::Receiver<C>,
+        channel: &'a mut Channel,
+    ) -> Self {
+        assert!(
+            bits::bytes_for(count) <= bits.len(),
+            "a bit for each product"
+        );
+        Self {
+            ot,
+            channel,
+            bits,
+            count,
+            done: 0,
+            pads: Zeroizing::default(),
+            corrections: Vec::new(),
+        }
+    }
+
+    /// P2's share of the product of its next bit with P1's value and that with its own value `d`, which together with P1's
+    /// share is the bit times the sum of both values.
+    ///
+    /// # Panics
+    /// If all products have been asked for.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+    pub fn multiply(&mut self, d: R) -> Result<R> {
+        assert!(self.done < self.count, "no more products than bits");
+        let place = self.done % BATCH;
+        if place == 0 {
+            self.next_batch()?;
+        }
+        let bit = Choice::from((self.bits[self.done / 8] >> (self.done % 8)) & 1);
+        self.done += 1;
+        let chosen = R::conditional_select(&R::ZERO, &(self.corrections[place] + d), bit); // step 3
+        Ok(R::from_block(self.pads[place]) + chosen)
+    }
+
+    #[cold]
+    fn next_batch(&mut self) -> Result<()> {
+        let batch = (self.count - self.done).min(BATCH);
+        self.pads.zeroize();
+        self.pads.resize(batch, Block::ZERO);
+        self.corrections.resize(batch, R::ZERO);
+        // A batch starts at a whole byte.
+        let mut bits =
+            Zeroizing::new(self.bits[self.done / 8..][..bits::bytes_for(batch)].to_vec());
+        bits::clear_from(&mut bits, batch);
+        self.ot.random_chosen(&bits, &mut self.pads, self.channel)?; // step 1
+        wire::recv(
+            &mut self.corrections,
+            "the correction of a product is not in canonical form",
+            self.channel,
+        ) // step 2
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::{SessionId, run_two_parties};
+    use volery_field::{F2, Fp61, Gf128, Z64};
+    use volery_ot::ideal;
+    use volery_primitives::prg::Prg;
+
+    use super::*;
+
+    /// Each product of a chain, in which the next value is the last product plus one more: P1's shares feed its values.
+    fn chain<R: Ring>(count: usize) {
+        let session = SessionId::from_bytes([1; 32]);
+        let mut rng = Prg::new(Block::from(count as u128));
+        let mut bits = vec![0; bits::bytes_for(count)];
+        rng.fill_bytes(&mut bits);
+        let mut fresh = [vec![R::ZERO; count], vec![R::ZERO; count]];
+        fresh
+            .iter_mut()
+            .for_each(|fresh| R::random_slice(&mut rng, fresh));
+        let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+        let (left, right) = run_two_parties(
+            |channel| {
+                let mut ot = flavour::Sender::new(ot_sender, session);
+                let mut products = Sender::new(count, &mut ot, channel);
+                let mut last = R::ZERO;
+                let shares = fresh[0].iter().map(|fresh| {
+                    last = products.multiply(last + *fresh).unwrap();
+                    last
+                });
+                let shares: Vec<_> = shares.collect();
+                products.finish().unwrap();
+                shares
+            },
+            |channel| {
+                let mut ot = flavour::Receiver::new(ot_receiver, session);
+                let mut products = Receiver::new(&bits, count, &mut ot, channel);
+                let mut last = R::ZERO;
+                let shares = fresh[1].iter().map(|fresh| {
+                    last = products.multiply(last + *fresh).unwrap();
+                    last
+                });
+                shares.collect::<Vec<_>>()
+            },
+        );
+        let mut last = R::ZERO;
+        for i in 0..count {
+            let value = last + fresh[0][i] + fresh[1][i];
+            last = if bits::bit(&bits, i) { value } else { R::ZERO };
+            assert!(left[i] + right[i] == last, "product {i} of {count}");
+        }
+    }
+
+    #[test]
+    fn shares_add_up_to_the_product() {
+        for count in [0, 1, 2, 7, 8, 9, 1009] {
+            chain::<Fp61>(count);
+            chain::<Z64>(count);
+            chain::<Gf128>(count);
+            chain::<F2>(count);
+        }
+        chain::<Z64>(BATCH + 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "as many products as announced")]
+    fn a_missing_product_is_a_mistake() {
+        let (mut channel, _peer) = Channel::memory_pair();
+        let (cot, _) = ideal::pair(Block::from(5), Block::from(6));
+        let mut ot = flavour::Sender::new(cot, SessionId::from_bytes([1; 32]));
+        let _ = Sender::<Z64, _>::new(1, &mut ot, &mut channel).finish();
+    }
+}
