@@ -1,0 +1,341 @@
+//! `volery matvec`: the product of the sender's matrix and the receiver's vector.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use volery_apps::fixed::Format;
+use volery_apps::linear::{Left, Matrix, Output, Right, Shape, Side};
+use volery_field::{Fp61, Z64};
+use volery_pcg::vole::VoleRing;
+use zeroize::Zeroizing;
+
+use super::numbers::{Meeting, Place, Role, Run, accept, not_an_array, table};
+use crate::exit::Failure;
+use crate::npy::{Table, Values, Writer, write_reals};
+
+/// Multiply the sender's matrix and the receiver's vector
+///
+/// The sender gives a matrix, the receiver a vector with an entry for each column of it: .npy arrays of uint64, which are values of
+/// --ring, or of float64, which are real numbers. The result is an .npy array: of the receiver, of the sender, or of both an
+/// additive share. Both sides are started with the same --ring, --result, --security, and for real numbers the same format. Each side
+/// learns the shape of the other's input.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    meeting: Meeting,
+
+    /// Sender: the matrix, receiver: the vector; an .npy array
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+
+    /// The file for the result, .npy, at the side that gets it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Replace an existing output file
+    #[arg(long)]
+    force: bool,
+
+    /// What the numbers are [default: fp61 for an array of uint64, real for one of float64]
+    #[arg(long)]
+    ring: Option<Numbers>,
+
+    /// Who gets the result
+    #[arg(long, default_value = "receiver")]
+    result: Outcome,
+
+    /// Real numbers: bits after the binary point of each number
+    #[arg(long, value_name = "BITS", default_value_t = 16)]
+    fraction_bits: u32,
+
+    /// Real numbers: no entry of the matrix is beyond this
+    #[arg(long, value_name = "A", default_value_t = 1024.0)]
+    matrix_bound: f64,
+
+    /// Real numbers: no entry of the vector is beyond this
+    #[arg(long, value_name = "X", default_value_t = 1024.0)]
+    vector_bound: f64,
+
+    /// Receiver: the most rows that are accepted from the peer; a run takes 8 bytes of memory for each
+    #[arg(long, value_name = "ROWS", default_value_t = 1 << 26)]
+    max_rows: u64,
+}
+
+/// What the numbers of the arrays are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Numbers {
+    /// The integers modulo 2^61 - 1.
+    Fp61,
+    /// The integers modulo 2^64.
+    Z64,
+    /// Real numbers, in fixed point modulo 2^64.
+    Real,
+}
+
+impl fmt::Display for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Fp61 => "fp61",
+            Self::Z64 => "z64",
+            Self::Real => "real",
+        })
+    }
+}
+
+/// Who gets the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Outcome {
+    /// The holder of the vector.
+    Receiver,
+    /// The holder of the matrix.
+    Sender,
+    /// Nobody: each side gets a share, uint64, and their sum in the ring is the result.
+    Shared,
+}
+
+impl Outcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Receiver => "receiver",
+            Self::Sender => "sender",
+            Self::Shared => "shared",
+        }
+    }
+
+    fn output(self) -> Output {
+        match self {
+            Self::Receiver => Output::Right,
+            Self::Sender => Output::Left,
+            Self::Shared => Output::Shared,
+        }
+    }
+
+    /// Whether that side writes a file.
+    fn is_for(self, role: Role) -> bool {
+        match self {
+            Self::Receiver => role == Role::Receiver,
+            Self::Sender => role == Role::Sender,
+            Self::Shared => true,
+        }
+    }
+}
+
+impl Arguments {
+    /// Rows and columns of this party's factor.
+    fn shape(&self, table: &Table) -> Result<(usize, usize), Failure> {
+        let wrong = |what: &str| {
+            let shape = table.shape();
+            Err(Failure::file(
+                &self.input,
+                format_args!("its shape is {shape:?}, not {what}"),
+            ))
+        };
+        let shape = match (self.meeting.role, table.shape()) {
+            (Role::Sender, &[rows, columns]) => (rows, columns),
+            (Role::Receiver, &[entries]) => (entries, 1),
+            (Role::Sender, _) => return wrong("that of a matrix, (n, m)"),
+            (Role::Receiver, _) => return wrong("that of a vector, (m,)"),
+        };
+        if shape.0 == 0 || shape.1 == 0 {
+            let what = "a matrix without rows or columns, or a vector without entries";
+            return Err(Failure::file(&self.input, what));
+        }
+        Ok(shape)
+    }
+
+    fn numbers(&self, table: &Table) -> Result<Numbers, Failure> {
+        let own = match table.values() {
+            Values::Words(_) => Numbers::Fp61,
+            Values::Reals(_) => Numbers::Real,
+        };
+        let chosen = self.ring.unwrap_or(own);
+        if (chosen == Numbers::Real) != (own == Numbers::Real) {
+            let (holds, wanted) = match own {
+                Numbers::Real => ("float64", "uint64"),
+                Numbers::Fp61 | Numbers::Z64 => ("uint64", "float64"),
+            };
+            let what = format_args!("{chosen} takes {wanted}, and --input is an array of {holds}");
+            return Err(Failure::usage("--ring", what));
+        }
+        Ok(chosen)
+    }
+
+    fn place(&self) -> Result<Option<Place>, Failure> {
+        match (&self.out, self.result.is_for(self.meeting.role)) {
+            (Some(path), true) => Place::prepare(path, Some(&self.input), self.force).map(Some),
+            (None, false) => Ok(None),
+            (Some(_), false) => {
+                let what = format_args!(
+                    "the result is for the {}: leave --out away",
+                    self.result.name()
+                );
+                Err(Failure::usage("--out", what).hint("--result, on both sides, says who gets it"))
+            }
+            (None, true) => Err(Failure::usage("--out", "a file for the result is needed")),
+        }
+    }
+
+    /// Checks, before anybody is talked to, that the numbers are within the declared bounds.
+    fn format(
+        &self,
+        table: &Table,
+        (rows, columns): (usize, usize),
+    ) -> Result<Zeroizing<Vec<Z64>>, Failure> {
+        let Values::Reals(reals) = table.values() else {
+            unreachable!("real numbers are those of an array of float64");
+        };
+        // A sum has a term for each column of the matrix, which are as many as the vector has entries.
+        let (side, terms) = match self.meeting.role {
+            Role::Sender => (Side::Left, columns),
+            Role::Receiver => (Side::Right, rows),
+        };
+        let format = self.fixed(terms)?;
+        let matrix = format
+            .encode(side, rows, columns, reals)
+            .map_err(|error| Failure::file(&self.input, error))?;
+        Ok(matrix.to_rows())
+    }
+
+    fn fixed(&self, terms: usize) -> Result<Format, Failure> {
+        Format::new(
+            terms,
+            self.fraction_bits,
+            self.matrix_bound,
+            self.vector_bound,
+        )
+        .map_err(|error| Failure::usage("--fraction-bits, --matrix-bound, --vector-bound", error))
+    }
+
+    /// What the handshake compares.
+    fn fields(&self, numbers: Numbers) -> Vec<(&'static str, String)> {
+        let mut fields = vec![
+            ("--ring", numbers.to_string()),
+            ("--result", self.result.name().to_owned()),
+        ];
+        if numbers == Numbers::Real {
+            fields.push(("--fraction-bits", self.fraction_bits.to_string()));
+            fields.push(("--matrix-bound", self.matrix_bound.to_string()));
+            fields.push(("--vector-bound", self.vector_bound.to_string()));
+        }
+        fields
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let table = table(&arguments.input)?;
+    let numbers = arguments.numbers(&table)?;
+    let shape = arguments.shape(&table)?;
+    let elements = |error| not_an_array(&arguments.input, error);
+    match numbers {
+        Numbers::Fp61 => {
+            let own = table.elements::<Fp61>().map_err(elements)?;
+            run_in(arguments, numbers, shape, &own, store)
+        }
+        Numbers::Z64 => {
+            let own = table.elements::<Z64>().map_err(elements)?;
+            run_in(arguments, numbers, shape, &own, store)
+        }
+        Numbers::Real => {
+            let own = arguments.format(&table, shape)?;
+            if arguments.result == Outcome::Shared {
+                return run_in(arguments, numbers, shape, &own, store);
+            }
+            run_in(arguments, numbers, shape, &own, |shape, result, place| {
+                let reals = Zeroizing::new(arguments.fixed(shape.inner())?.decode(result));
+                place.write(|file| write_reals(file, &reals)).map(drop)
+            })
+        }
+    }
+}
+
+fn run_in<R: VoleRing>(
+    arguments: &Arguments,
+    numbers: Numbers,
+    own: (usize, usize),
+    entries: &[R],
+    store: impl FnOnce(Shape, &Matrix<R>, Place) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let meeting = &arguments.meeting;
+    let voice = meeting.common.voice();
+    let endpoint = meeting.endpoint()?;
+    let place = arguments.place()?;
+    let report_place = meeting.common.prepare_report()?;
+    let pool = meeting.common.pool()?;
+
+    let security = meeting.security(numbers == Numbers::Fp61);
+    let mut run = meeting.begin("matvec", endpoint, security, arguments.fields(numbers))?;
+    let matrix = Matrix::from_rows(own.0, own.1, entries)?;
+    let side = match meeting.role {
+        Role::Sender => Side::Left,
+        Role::Receiver => Side::Right,
+    };
+    let shape = Shape::agree(side, own, &mut run.channel)?;
+    accept(
+        shape.rows() as u64,
+        "--max-rows",
+        "rows",
+        arguments.max_rows,
+    )?;
+    let result = pool.install(|| multiply(side, shape, arguments.result, &matrix, &mut run))?;
+
+    if let (Some(place), Some(result)) = (place, &result) {
+        store(shape, result, place)?;
+    }
+    let (rows, columns) = (shape.rows(), shape.inner());
+    let mut said = serde_json::Map::new();
+    said.insert("rows".to_owned(), rows.into());
+    said.insert("columns".to_owned(), columns.into());
+    said.insert("result".to_owned(), arguments.result.name().into());
+    if numbers == Numbers::Real {
+        said.insert(
+            "error_bound".to_owned(),
+            arguments.fixed(columns)?.error().into(),
+        );
+    }
+    let length = match shape.vectors() {
+        Side::Left => rows,
+        Side::Right => 1,
+    };
+    let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
+    report_place.write(&report)?;
+    voice.say(format_args!(
+        "a matrix of {rows} x {columns} times a vector, {security}, {} bytes sent and {} received",
+        report.bytes_sent.unwrap_or_default(),
+        report.bytes_received.unwrap_or_default()
+    ));
+    Ok(())
+}
+
+/// The protocol, offline and online.
+fn multiply<R: VoleRing>(
+    side: Side,
+    shape: Shape,
+    result: Outcome,
+    own: &Matrix<R>,
+    run: &mut Run,
+) -> Result<Option<Matrix<R>>, Failure> {
+    let seed = run.rng.fork("offline");
+    let (security, session, output) = (run.security, run.session, result.output());
+    match side {
+        Side::Left => {
+            let left = Left::offline(shape, output, security, session, seed, &mut run.channel)?;
+            run.online(|channel| left.online(own, channel))
+        }
+        Side::Right => {
+            let right = Right::offline(shape, output, security, session, seed, &mut run.channel)?;
+            run.online(|channel| right.online(own, channel))
+        }
+    }
+}
+
+/// Writes the entries of the result as they are.
+fn store<R: VoleRing>(_: Shape, result: &Matrix<R>, place: Place) -> Result<(), Failure> {
+    let entries = result.to_rows();
+    place.write(|file| {
+        let mut writer = Writer::new(file.try_clone()?, entries.len() as u64)?;
+        writer.write(&entries)?;
+        writer.finish()
+    })?;
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! `volery ope`: the values of the sender's polynomial at the receiver's points.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use volery_apps::{offline, ope};
+use volery_field::Fp61;
+use zeroize::Zeroizing;
+
+use super::numbers::{Meeting, Place, Role, Run, not_an_array, table};
+use crate::exit::{Failure, Status};
+use crate::npy::Writer;
+
+/// Evaluate the sender's polynomial at the receiver's points, over the integers modulo 2^61 - 1
+///
+/// The sender gives the coefficients, the constant one first: a .csv file with the header 'coefficient', or an .npy array of uint64.
+/// The receiver gives points and gets the values. The receiver learns the degree and the values at its points, the sender how
+/// many points there are.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    meeting: Meeting,
+
+    /// Sender: the coefficients, .csv or .npy
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+
+    /// Receiver: the only point, a number below 2^61 - 1
+    #[arg(long, value_name = "Z", conflicts_with = "points")]
+    point: Option<u64>,
+
+    /// Receiver: the points, a .csv file with the header 'point', or an .npy array of uint64
+    #[arg(long, value_name = "FILE")]
+    points: Option<PathBuf>,
+
+    /// Receiver: the file for the values, .npy [default with --point: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+
+    /// Replace an existing output file
+    #[arg(long)]
+    force: bool,
+
+    /// Receiver: the largest degree that is accepted from the peer; a run takes 8 bytes of memory for each
+    #[arg(long, value_name = "D", default_value_t = 1 << 26)]
+    max_degree: u64,
+
+    /// Sender: the most points that are accepted from the peer; each takes as long as one alone
+    #[arg(long, value_name = "K", default_value_t = 1 << 16)]
+    max_points: u64,
+}
+
+/// What this party has.
+enum Part {
+    Sender(Zeroizing<Vec<Fp61>>),
+    Receiver(Zeroizing<Vec<Fp61>>, Option<Place>),
+}
+
+impl Arguments {
+    /// This party's input, read and checked, and the place of its output.
+    fn part(&self) -> Result<Part, Failure> {
+        let refuse = |given: bool, option: &str, whose: &str| {
+            if given {
+                return Err(Failure::usage(
+                    option,
+                    format_args!("it is for the {whose}"),
+                ));
+            }
+            Ok(())
+        };
+        match self.meeting.role {
+            Role::Sender => {
+                refuse(self.point.is_some(), "--point", "receiver")?;
+                refuse(self.points.is_some(), "--points", "receiver")?;
+                refuse(self.out.is_some(), "--out", "receiver")?;
+                let input = self.input.as_deref().ok_or_else(|| {
+                    Failure::usage("--input", "the sender gives a file of coefficients")
+                })?;
+                let coefficients = numbers(input, "coefficient")?;
+                if coefficients.is_empty() {
+                    return Err(Failure::file(input, "there are no coefficients")
+                        .hint("the polynomial that is zero everywhere has the one coefficient 0"));
+                }
+                Ok(Part::Sender(coefficients))
+            }
+            Role::Receiver => {
+                refuse(self.input.is_some(), "--input", "sender")?;
+                let points = match (self.point, self.points.as_deref()) {
+                    (Some(z), _) => {
+                        let z = Fp61::new(z).ok_or_else(|| {
+                            let what = format_args!("{z} is not below 2^61 - 1");
+                            Failure::usage("--point", what)
+                        })?;
+                        Zeroizing::new(vec![z])
+                    }
+                    (None, Some(path)) => numbers(path, "point")?,
+                    (None, None) => {
+                        return Err(Failure::usage(
+                            "--point, --points",
+                            "the receiver gives one of them",
+                        ));
+                    }
+                };
+                let place = match &self.out {
+                    Some(path) => Some(Place::prepare(path, self.points.as_deref(), self.force)?),
+                    None if self.point.is_some() => None,
+                    None => {
+                        return Err(Failure::usage("--out", "a file for the values is needed"));
+                    }
+                };
+                if points.is_empty() {
+                    return Err(Failure::usage(
+                        "--points",
+                        "there are no points in the file",
+                    ));
+                }
+                Ok(Part::Receiver(points, place))
+            }
+        }
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let meeting = &arguments.meeting;
+    let voice = meeting.common.voice();
+    let endpoint = meeting.endpoint()?;
+    let report_place = meeting.common.prepare_report()?;
+    let part = arguments.part()?;
+    let pool = meeting.common.pool()?;
+
+    let security = meeting.security(true);
+    let ring = ("ring", "fp61".to_owned());
+    let mut run = meeting.begin("ope", endpoint, security, vec![ring])?;
+    let (degree, points) = match part {
+        Part::Sender(coefficients) => {
+            let degree = coefficients.len() - 1;
+            let limit = ("--max-points", "points", arguments.max_points);
+            let points = run.exchange_sizes(degree as u64, limit)?;
+            pool.install(|| send(&coefficients, points, &mut run))?;
+            (degree, points)
+        }
+        Part::Receiver(points, place) => {
+            let limit = ("--max-degree", "as the degree", arguments.max_degree);
+            let degree = run.exchange_sizes(points.len() as u64, limit)?;
+            let values = pool.install(|| receive(&points, degree, &mut run))?;
+            write(&values, place)?;
+            (degree, points.len())
+        }
+    };
+    let result = [("degree", degree), ("points", points)];
+    let result = result.map(|(name, value)| (name.to_owned(), value.into()));
+    let sizes = (points as u64, degree as u64);
+    let report = run.report::<Fp61>("fp61", sizes, result.into_iter().collect())?;
+    report_place.write(&report)?;
+    voice.say(format_args!(
+        "a polynomial of degree {degree} at {points} points, {security}, {} bytes sent and {} received",
+        report.bytes_sent.unwrap_or_default(),
+        report.bytes_received.unwrap_or_default()
+    ));
+    Ok(())
+}
+
+/// The sender's run: a point after the other, so that memory does not grow with their number.
+fn send(coefficients: &[Fp61], points: usize, run: &mut Run) -> Result<(), Failure> {
+    let seed = run.rng.fork("offline");
+    let mut source = offline::Sender::setup(run.security, run.session, seed, &mut run.channel)?;
+    for _ in 0..points {
+        let degree = coefficients.len() - 1;
+        let sender = ope::Sender::offline(degree, 1, &mut source, &mut run.channel)?;
+        run.online(|channel| sender.online(coefficients, channel))?;
+    }
+    Ok(())
+}
+
+/// The receiver's run.
+fn receive(points: &[Fp61], degree: usize, run: &mut Run) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+    let seed = run.rng.fork("offline");
+    let mut source = offline::Receiver::setup(run.security, run.session, seed, &mut run.channel)?;
+    let mut values = Zeroizing::new(Vec::with_capacity(points.len()));
+    for point in points {
+        let receiver = ope::Receiver::offline(degree, 1, &mut source, &mut run.channel)?;
+        let value = run.online(|channel| receiver.online(&[*point], channel))?;
+        values.extend(value);
+    }
+    Ok(values)
+}
+
+/// Writes the values to their file, or one to standard output.
+fn write(values: &[Fp61], place: Option<Place>) -> Result<(), Failure> {
+    let Some(place) = place else {
+        let mut out = std::io::stdout().lock();
+        return values
+            .iter()
+            .try_for_each(|value| writeln!(out, "{value}"))
+            .map_err(|error| {
+                Failure::new(Status::Other, format_args!("standard output: {error}"))
+            });
+    };
+    place.write(|file| {
+        let mut writer = Writer::new(file.try_clone()?, values.len() as u64)?;
+        writer.write(values)?;
+        writer.finish()
+    })?;
+    Ok(())
+}
+
+/// The elements in a file: the column of that name in a .csv, or an array in an .npy.
+fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+    let is = |wanted: &str| {
+        path.extension()
+            .is_some_and(|extension| extension == wanted)
+    };
+    if is("npy") {
+        let table = table(path)?;
+        if table.shape().len() != 1 {
+            let shape = table.shape();
+            return Err(Failure::file(
+                path,
+                format_args!("its shape is {shape:?}, not (n,)"),
+            ));
+        }
+        return table.elements().map_err(|error| not_an_array(path, error));
+    }
+    if !is("csv") {
+        return Err(Failure::file(path, "neither .csv nor .npy"));
+    }
+    from_csv(path, column).map_err(|what| {
+        Failure::file(path, what).hint(format_args!(
+            "a line '{column}', then one number below 2^61 - 1 a line, in digits"
+        ))
+    })
+}
+
+/// The numbers of a column, or what is wrong; never a value.
+fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
+    let mut reader = csv::Reader::from_path(path).map_err(|error| error.to_string())?;
+    let headers = reader.byte_headers().map_err(|error| error.to_string())?;
+    let place = headers
+        .iter()
+        .position(|name| name == column.as_bytes())
+        .ok_or_else(|| format!("there is no column '{column}'"))?;
+    let mut numbers = Zeroizing::new(Vec::new());
+    let mut record = csv::ByteRecord::new();
+    loop {
+        let row = numbers.len() + 1;
+        let more = reader
+            .read_byte_record(&mut record)
+            .map_err(|error| format!("row {row}: {error}"))?;
+        if !more {
+            return Ok(numbers);
+        }
+        let number = record
+            .get(place)
+            .and_then(|field| std::str::from_utf8(field).ok())
+            .and_then(|field| field.trim().parse().ok())
+            .and_then(Fp61::new)
+            .ok_or_else(|| format!("row {row} has no number below 2^61 - 1 in '{column}'"))?;
+        numbers.push(number);
+    }
+}

@@ -1,0 +1,275 @@
+//! Whole arrays of one or two dimensions: matrices, vectors, coefficients, points.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use npyz::{WriteOptions, WriterBuilder as _};
+use volery_field::Ring;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::header::{self, Number};
+use super::invalid;
+
+/// An array in memory, in C order.
+#[derive(Clone, PartialEq)]
+pub struct Table {
+    /// `(n,)` or `(n, m)`.
+    shape: Vec<usize>,
+    values: Values,
+}
+
+/// The numbers of a [`Table`]; wiped when dropped.
+#[derive(Clone, PartialEq)]
+pub enum Values {
+    /// `uint64`.
+    Words(Zeroizing<Vec<u64>>),
+    /// `float64`.
+    Reals(Zeroizing<Vec<f64>>),
+}
+
+impl Table {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and if the file cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        Self::read(&mut file, length)
+    }
+
+    /// Reads `stream`, which has `length` bytes. Memory is as much as that, whatever the header says.
+    ///
+    /// # Errors
+    /// Those of the stream; `InvalidData` with what is wrong for anything that is not a little-endian `uint64` or
+    /// `float64` array of shape `(n,)` or `(n, m)` in C order.
+    pub fn read(stream: &mut impl Read, length: u64) -> io::Result<Self> {
+        let array = header::read(stream)?;
+        array.check_length(length)?;
+        if !matches!(array.shape[..], [_] | [_, _]) {
+            return Err(invalid(format_args!(
+                "its shape is {:?}, not (n,) or (n, m)",
+                array.shape
+            )));
+        }
+        if !array.rows_first && array.shape.len() > 1 {
+            return Err(invalid(
+                "it is in Fortran order; numpy.ascontiguousarray makes it one in C order",
+            ));
+        }
+        // The file has as many bytes, so the product fits.
+        let side =
+            |side: &u64| usize::try_from(*side).map_err(|_| invalid("its shape is past any file"));
+        let shape = array
+            .shape
+            .iter()
+            .map(side)
+            .collect::<io::Result<Vec<_>>>()?;
+        let count = shape.iter().product::<usize>();
+        let mut bytes = Zeroizing::new(Vec::new());
+        bytes
+            .try_reserve_exact(count.saturating_mul(8))
+            .map_err(|_| invalid("it does not fit into memory"))?;
+        bytes.resize(count * 8, 0);
+        let values = match array.number {
+            Number::Byte => {
+                return Err(invalid(
+                    "its dtype is '|u1' (uint8), not '<u8' (uint64) or '<f8' (float64)",
+                ));
+            }
+            Number::Word => {
+                stream.read_exact(&mut bytes)?;
+                let words = bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|bytes| u64::from_le_bytes(*bytes));
+                Values::Words(Zeroizing::new(words.collect()))
+            }
+            Number::Real => {
+                stream.read_exact(&mut bytes)?;
+                let reals = bytes
+                    .as_chunks()
+                    .0
+                    .iter()
+                    .map(|bytes| f64::from_le_bytes(*bytes));
+                Values::Reals(Zeroizing::new(reals.collect()))
+            }
+        };
+        Ok(Self { shape, values })
+    }
+
+    /// `(n,)` or `(n, m)`.
+    #[must_use]
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The numbers, the last index running fastest.
+    #[must_use]
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The numbers as canonical values of a ring of 64 bits or fewer.
+    ///
+    /// # Errors
+    /// `InvalidData` if they are `float64`, or with the place of the first that is not canonical.
+    ///
+    /// # Panics
+    /// If an element of `R` has another length than 8 bytes.
+    pub fn elements<R: Ring>(&self) -> io::Result<Zeroizing<Vec<R>>> {
+        assert_eq!(R::BYTES, 8, "a ring of 64 bits");
+        let Values::Words(words) = &self.values else {
+            return Err(invalid(format_args!(
+                "its dtype is float64; values of {} are uint64",
+                R::NAME
+            )));
+        };
+        let mut elements = Zeroizing::new(vec![R::ZERO; words.len()]);
+        for (i, (element, word)) in elements.iter_mut().zip(words.iter()).enumerate() {
+            R::read(&word.to_le_bytes(), std::slice::from_mut(element)).map_err(|_| {
+                invalid(format_args!(
+                    "element {} is not a canonical value of {}",
+                    self.place(i),
+                    R::NAME
+                ))
+            })?;
+        }
+        Ok(elements)
+    }
+
+    /// The index of number `i`, as NumPy writes it.
+    #[must_use]
+    pub fn place(&self, i: usize) -> String {
+        match self.shape[..] {
+            [_, columns] => format!("[{}, {}]", i / columns, i % columns),
+            _ => format!("[{i}]"),
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        self.shape.zeroize();
+    }
+}
+
+/// Writes a `float64` array of shape `(n,)`.
+///
+/// # Errors
+/// Those of the file.
+pub fn write_reals(file: &mut File, values: &[f64]) -> io::Result<()> {
+    let file = WriteOptions::new_header_only()
+        .dtype(Number::Real.dtype())
+        .shape(&[values.len() as u64])
+        .writer(file)
+        .write_header_only()?;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(8 * values.len()));
+    for value in values {
+        bytes.extend_from_slice(&value.to_le_bytes());
+    }
+    file.write_all(&bytes)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_field::{Fp61, Z64};
+
+    use super::*;
+
+    /// A file as NumPy writes it.
+    fn file(code: &str, order: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+        let order = if order { "True" } else { "False" };
+        let mut text =
+            format!("{{'descr': '{code}', 'fortran_order': {order}, 'shape': {shape}, }}");
+        text.push_str(&" ".repeat(117 - text.len()));
+        text.push('\n');
+        [b"\x93NUMPY\x01\0\x76\0", text.as_bytes(), data].concat()
+    }
+
+    fn read(bytes: &[u8]) -> io::Result<Table> {
+        Table::read(&mut &*bytes, bytes.len() as u64)
+    }
+
+    fn words(values: &[u64]) -> Vec<u8> {
+        values.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn a_matrix_row_by_row() {
+        let table = read(&file("<u8", false, "(2, 3)", &words(&[1, 2, 3, 4, 5, 6]))).unwrap();
+        assert_eq!(table.shape(), [2, 3]);
+        let elements = table.elements::<Z64>().unwrap();
+        assert_eq!(elements[3], Z64::new(4));
+        assert_eq!(table.place(3), "[1, 0]");
+        let reals: Vec<_> = [0.5_f64, -1.0]
+            .iter()
+            .flat_map(|x| x.to_le_bytes())
+            .collect();
+        let table = read(&file("<f8", false, "(2,)", &reals)).unwrap();
+        assert!(matches!(table.values(), Values::Reals(reals) if reals[..] == [0.5, -1.0]));
+        assert_eq!(table.place(1), "[1]");
+        for shape in ["(0,)", "(0, 3)", "(3, 0)"] {
+            assert_eq!(
+                read(&file("<u8", false, shape, &[]))
+                    .unwrap()
+                    .elements::<Z64>()
+                    .unwrap()
+                    .len(),
+                0
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_array_is_refused() {
+        let eight = [0; 8];
+        for (bytes, complaint) in [
+            (file("<u8", true, "(2, 2)", &[0; 32]), "Fortran order"),
+            (file("|u1", false, "(8,)", &eight), "uint8"),
+            (file("<f4", false, "(2,)", &eight), "dtype"),
+            (file(">u8", false, "(1,)", &eight), "dtype"),
+            (file("<u8", false, "()", &eight), "not (n,) or (n, m)"),
+            (
+                file("<u8", false, "(1, 1, 1)", &eight),
+                "not (n,) or (n, m)",
+            ),
+            (file("<u8", false, "(2,)", &eight), "bytes where its header"),
+            (
+                file("<u8", false, "(4294967296, 4294967296)", &eight),
+                "past any file",
+            ),
+        ] {
+            let error = read(&bytes).err().unwrap().to_string();
+            assert!(error.contains(complaint), "{error}");
+        }
+        let table = read(&file("<u8", false, "(2, 2)", &words(&[0, 1, u64::MAX, 0]))).unwrap();
+        let error = table.elements::<Fp61>().unwrap_err().to_string();
+        assert!(
+            error.contains("element [1, 0] is not a canonical value of fp61"),
+            "{error}"
+        );
+        let reals = read(&file("<f8", false, "(1,)", &eight)).unwrap();
+        assert!(
+            reals
+                .elements::<Fp61>()
+                .unwrap_err()
+                .to_string()
+                .contains("float64")
+        );
+    }
+
+    #[test]
+    fn reals_there_and_back() {
+        let mut file = tempfile::tempfile().unwrap();
+        let values = [0.0, -1.5, f64::MAX];
+        write_reals(&mut file, &values).unwrap();
+        io::Seek::rewind(&mut file).unwrap();
+        let length = file.metadata().unwrap().len();
+        let table = Table::read(&mut file, length).unwrap();
+        assert!(matches!(table.values(), Values::Reals(reals) if reals[..] == values));
+    }
+}
