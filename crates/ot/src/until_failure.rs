@@ -1,5 +1,8 @@
 //! State that does not outlive a failed call.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::{Error, Result};
 
 /// What a party holds until one of its calls fails: then it is dropped, and with that wiped.
@@ -8,11 +11,27 @@ use crate::{Error, Result};
 /// who ignores the error cannot go on.
 ///
 /// Boxed, so that taking it out moves no secret.
-pub(crate) struct UntilFailure<T>(Option<Box<T>>);
+pub(crate) struct UntilFailure<T> {
+    inner: Option<Box<T>>,
+    /// Whether a call on this object, or on one that shares secrets with it, failed.
+    failed: Arc<AtomicBool>,
+}
 
 impl<T> UntilFailure<T> {
     pub(crate) fn new(inner: T) -> Self {
-        Self(Some(Box::new(inner)))
+        Self {
+            inner: Some(Box::new(inner)),
+            failed: Arc::default(),
+        }
+    }
+
+    /// An object that fails with this one, and this one with it: a failed call on either ends both. The other then drops
+    /// what it holds at its next call.
+    pub(crate) fn sibling<S>(&self, inner: S) -> UntilFailure<S> {
+        UntilFailure {
+            inner: Some(Box::new(inner)),
+            failed: Arc::clone(&self.failed),
+        }
     }
 
     /// What `call` says. If that is an error, or a panic, every later call is refused.
@@ -20,9 +39,11 @@ impl<T> UntilFailure<T> {
     /// # Errors
     /// Those of `call`; [`Error::Broken`] if an earlier one failed.
     pub(crate) fn call<O>(&mut self, call: impl FnOnce(&mut T) -> Result<O>) -> Result<O> {
-        let mut inner = self.0.take().ok_or(Error::Broken)?;
+        let mut inner = self.take().ok_or(Error::Broken)?;
+        let alarm = Alarm(&self.failed);
         let output = call(&mut inner)?;
-        self.0 = Some(inner);
+        std::mem::forget(alarm);
+        self.inner = Some(inner);
         Ok(output)
     }
 
@@ -31,7 +52,8 @@ impl<T> UntilFailure<T> {
     /// # Errors
     /// [`Error::Broken`] if a call failed.
     pub(crate) fn get_mut(&mut self) -> Result<&mut T> {
-        self.0.as_deref_mut().ok_or(Error::Broken)
+        let inner = self.take().ok_or(Error::Broken)?;
+        Ok(self.inner.insert(inner))
     }
 
     /// What is held.
@@ -39,9 +61,24 @@ impl<T> UntilFailure<T> {
     /// # Panics
     /// If a call failed.
     pub(crate) fn get(&self) -> &T {
-        self.0
+        self.inner
             .as_ref()
             .expect("nothing is left of a source of OTs after a failed call")
+    }
+
+    /// Takes what is held out; nothing, and it is dropped, if a call failed here or at a sibling.
+    fn take(&mut self) -> Option<Box<T>> {
+        let inner = self.inner.take();
+        inner.filter(|_| !self.failed.load(Ordering::SeqCst))
+    }
+}
+
+/// Sets the flag when it is dropped, by an error or a panic.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
     }
 }
 
@@ -93,5 +130,18 @@ mod tests {
         assert!(catch_unwind(call).is_err());
         assert_eq!(drops.get(), 1);
         assert!(matches!(held.call(|_| Ok(())), Err(Error::Broken)));
+    }
+
+    #[test]
+    fn siblings_fail_together() {
+        let drops = Cell::new(0);
+        let mut parent = UntilFailure::new(Counted(&drops));
+        let mut child = parent.sibling(Counted(&drops));
+        let mut grandchild = child.sibling(Counted(&drops));
+        assert!(child.call(|_| Ok(())).is_ok() && parent.get_mut().is_ok());
+        assert!(child.call(|_| Err::<(), _>(Error::Disconnected)).is_err());
+        assert!(matches!(parent.get_mut().map(|_| ()), Err(Error::Broken)));
+        assert!(matches!(grandchild.call(|_| Ok(())), Err(Error::Broken)));
+        assert_eq!(drops.get(), 3, "each at its next call");
     }
 }

@@ -36,6 +36,7 @@
 //! | Correlated | - | 1 |
 //! | PseudoCorrelated | 1 | 1.5 |
 
+pub mod kary;
 mod prg;
 
 pub use prg::{Growth, TreePrg, TreePrgs};

@@ -27,7 +27,7 @@
 //! receiver's `w` depend on single bits of `x`. With the check (the COPEe check of MASCOT, ePrint 2016/505, as used by
 //! Wolverine, ePrint 2020/925) such a sender passes only where it guessed the bits of `x` that its errors meet, or with the
 //! error probability of [`crate::check`]; a wrong guess ends the session. `a` masks `u'`; the receiver learns nothing from it.
-//! Cost: `l` base OTs once; then `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message
+//! Cost: `l` base OTs once, or as many random OTs from an extension ([`Sender::from_ots`]); then `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message
 //! back. In fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds two
 //! entries (one in gf128), then a message of 16 bytes from the receiver and one of two elements for each from the sender.
 
@@ -65,9 +65,15 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Self> {
         let keys = base::send(R::BITS as usize, session, rng, channel)?;
-        Ok(Self {
+        Ok(Self::from_ots(&keys))
+    }
+
+    /// Step 0 with random OTs that are there already: both messages of each.
+    #[must_use]
+    pub fn from_ots(keys: &[[Block; 2]]) -> Self {
+        Self {
             seeds: keys.iter().map(|keys| keys.map(Prg::new)).collect(),
-        })
+        }
     }
 
     /// Steps 1 to 3: `v` such that the receiver gets `w = u*x + v`.
@@ -130,16 +136,22 @@ impl<R: Ring> Receiver<R> {
     /// # Errors
     /// If the channel fails, or the sender's message is no valid point.
     pub fn setup(x: R, session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Self> {
-        let n = R::BITS as usize;
-        let mut choices = Zeroizing::new(vec![0; bits::bytes_for(n)]);
-        for i in 0..R::BITS {
-            choices[i as usize / 8] |= x.bit(i).unwrap_u8() << (i % 8);
-        }
-        let keys = base::receive(&choices, n, session, rng, channel)?;
-        Ok(Self {
+        let keys = base::receive(&choices(x), R::BITS as usize, session, rng, channel)?;
+        Ok(Self::from_ots(x, &keys))
+    }
+
+    /// Step 0 with random OTs that are there already: of each, the message that the bit of `x` chose; [`choices`] are the
+    /// bits.
+    ///
+    /// # Panics
+    /// If there is not one for each bit.
+    #[must_use]
+    pub fn from_ots(x: R, keys: &[Block]) -> Self {
+        assert_eq!(keys.len(), R::BITS as usize, "one OT for each bit of x");
+        Self {
             x,
             seeds: keys.iter().copied().map(Prg::new).collect(),
-        })
+        }
     }
 
     /// Steps 2 to 4: `w = u*x + v`.
@@ -196,6 +208,16 @@ impl<R: Ring> Receiver<R> {
         }
         Ok(())
     }
+}
+
+/// The bits of `x`, packed, low bit first: the choices of the OTs of step 0.
+#[must_use]
+pub fn choices<R: Ring>(x: R) -> Zeroizing<Vec<u8>> {
+    let mut choices = Zeroizing::new(vec![0; bits::bytes_for(R::BITS as usize)]);
+    for i in 0..R::BITS {
+        choices[i as usize / 8] |= x.bit(i).unwrap_u8() << (i % 8);
+    }
+    choices
 }
 
 /// Step 5: the coefficients of the check, for each repetition.

@@ -17,6 +17,7 @@
 //! | [`ggm`], [`pprf`], [`lpn`], [`forest`], [`correlation`], [`mpfss::Layout`], [`Plan`] | [`rot`], [`spfss`], [`single`], [`mpfss`], [`check`], [`gilboa`], [`chosen`], [`bootstrap`], [`vole`], [`cot`] |
 #![forbid(unsafe_code)]
 
+pub mod all_but_one;
 pub mod bootstrap;
 pub mod check;
 pub mod chosen;

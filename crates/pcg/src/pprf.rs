@@ -1,35 +1,84 @@
-//! The privately puncturable PRF of section 3 of the 2019 paper, as a piece of its own.
+//! The privately puncturable PRF of the 2019 paper (section 3): a key that works everywhere but at one point, given to a
+//! party without learning the point.
 //!
-//! The full key evaluates the PRF everywhere; the punctured key everywhere but at one point. [`crate::rot`] lets a
-//! party obtain a key punctured at a point that the owner of the full key does not learn; here both keys are
-//! made in one place.
+//! The PRF maps `0..n` to a ring. The full [`Key`] `K_1` is a seed, and evaluates it at every point: `F(j)` is leaf `j` of the
+//! GGM tree under the seed. The [`PuncturedKey`] `K_2` holds the `h` seeds beside the path to leaf `alpha`, and evaluates
+//! it at every point but `alpha`. With the pair of Definition A.1, `ROT.Gen` and `ROT.Expand`, made by Functionality 7:
+//!
+//! ```text
+//! K_1 = s_0                               K_2 = (alpha, the seeds beside the path to alpha)
+//! Expand: F(0) .. F(n-1)                  Expand: the same values but F(alpha)
+//! ```
+//!
+//! In other privately puncturable PRFs the holder of the full key makes the punctured one and knows the point. Here
+//! [`Key::deal`] and [`PuncturedKey::obtain`] run Protocol 2 ([`crate::rot`]), where P2 brings the point:
+//!
+//! ```text
+//! P1: -                                   P2: alpha
+//!     -------------------- Protocol 2 --------------------
+//! K_1                                     K_2
+//! ```
+//!
+//! [`Key::puncture`] makes `K_2` from `K_1` in one place, for a dealer that may know the point.
 //!
 //! ```
-//! use volery_channel::SessionId;
+//! use volery_channel::{SessionId, run_two_parties};
 //! use volery_field::Fp61;
-//! use volery_pcg::{ggm::TreePrgs, pprf::Key};
-//! use volery_primitives::Block;
+//! use volery_ot::{flavour, softspoken::{self, SmallField}};
+//! use volery_pcg::{Result, ggm::TreePrgs, pprf::{Key, PuncturedKey}};
+//! use volery_primitives::prg::Prg;
 //!
-//! let session = SessionId::from_bytes([0; 32]); // public; separates this use of the PRF from all others
-//! let key = Key::<Fp61>::new(TreePrgs::new(session, 0).tree(0), Block::from(42), 1000);
-//! let punctured = key.puncture(7);
+//! let session = SessionId::from_bytes([0; 32]); // of the handshake; public
+//! let prgs = TreePrgs::new(session, 0); // no two keys of a session have the same number
+//! let (key, punctured) = run_two_parties(
+//!     |channel| -> Result<_> {
+//!         let (mut rng, field) = (Prg::from_os().expect("randomness"), SmallField::default());
+//!         let cot = softspoken::Sender::setup(None, field, session, rng.fork("ot"), channel)?;
+//!         let mut ot = flavour::Sender::new(cot, session);
+//!         Key::<Fp61>::deal(1000, &prgs, &mut rng, &mut ot, channel)
+//!     },
+//!     |channel| -> Result<_> {
+//!         let (mut rng, field) = (Prg::from_os().expect("randomness"), SmallField::default());
+//!         let cot = softspoken::Receiver::setup(field, session, rng.fork("ot"), channel)?;
+//!         let mut ot = flavour::Receiver::new(cot, session);
+//!         PuncturedKey::<Fp61>::obtain(1000, 7, &prgs, &mut ot, channel)
+//!     },
+//! );
+//! let (key, punctured) = (key?, punctured?);
 //! assert!(punctured.evaluate(7).is_none());
 //! assert!(punctured.evaluate(8) == Some(key.evaluate(8)));
+//! assert!(key.puncture(7).evaluate(8) == punctured.evaluate(8));
+//! # Ok::<_, volery_pcg::Error>(())
 //! ```
 //!
-//! Security: pseudorandomness at the punctured point, by that of `G` (Theorem A.2). The points that are asked for, and
-//! `alpha`, take part in branches and index the memory of the party that holds the key.
-//! Cost: `log2 n` calls of `G` for one point; `1.5 n` (64-bit rings) or `2 n` AES calls for all.
+//! With two parties that check each other's values: `cargo run --release -p volery-pcg --example puncture`.
+//!
+//! Security: to the holder of `K_2` the value at `alpha` is pseudorandom, by that of `G` (Theorem A.2). In the protocol P1
+//! learns nothing of `alpha`, and P2 nothing of `F(alpha)` nor of the seeds on its path (Theorem A.3, semi-honest). What P1
+//! sends is not checked: a malicious P1 can give P2 a key that is not that of its own. A malicious P2 can only choose another
+//! point, if the OTs are secure against it and `n` is a power of two; else it may choose a place beyond the last point, and
+//! so get all values. The points that are asked for, and `alpha`, take part in branches and index the memory of the party that
+//! holds the key. Keys are wiped when dropped.
+//!
+//! Cost: `h = max(1, ceil(log2 n))` calls of `G` for one point; `1.5 n` (64-bit rings) or `2 n` AES calls for all. The
+//! protocol: `h` OTs; `32 h` bytes from P1 and `h` bits from P2, beside what the source of OTs costs; each party grows the tree
+//! once. 2 messages.
 
 use std::marker::PhantomData;
 
+use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_primitives::Block;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_primitives::{Block, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::ggm::{self, Copath, PuncturedSums, Scratch, Shape, TreePrg};
+use crate::{
+    forest::Forest,
+    ggm::{self, Copath, Growth, PuncturedSums, Scratch, Shape, TreePrg, TreePrgs},
+    rot,
+};
 
-/// The full key: evaluates the PRF `0..n -> R` at every point.
+/// The full key K_1: evaluates the PRF `0..n -> R` at every point.
 pub struct Key<R> {
     prg: TreePrg,
     root: Block,
@@ -37,7 +86,7 @@ pub struct Key<R> {
     ring: PhantomData<R>,
 }
 
-/// A key punctured at `alpha`: evaluates the PRF at every other point.
+/// The key K_2, punctured at `alpha`: evaluates the PRF at every other point.
 pub struct PuncturedKey<R: Ring> {
     prg: TreePrg,
     shape: Shape,
@@ -49,15 +98,38 @@ impl<R: Ring> Key<R> {
     /// The key with the seed `root`, over the domain `0..n`.
     ///
     /// # Panics
-    /// If `n` is 0 or above 2^40.
+    /// If `n` is 0 or above 2^40, or `prg` is not that of a GGM tree.
     #[must_use]
     pub fn new(prg: TreePrg, root: Block, n: usize) -> Self {
+        assert_eq!(prg.growth(), Growth::Ggm, "the PRF of a GGM tree");
         Self {
             prg,
             root,
             shape: Shape::new(n),
             ring: PhantomData,
         }
+    }
+
+    /// P1: a random key over the domain `0..n`, of which P2 gets the one punctured at its point by
+    /// [`PuncturedKey::obtain`]. No other key or tree has the number of `prgs`.
+    ///
+    /// # Panics
+    /// If `n` is 0 or above 2^40, or `prgs` are not those of GGM trees.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub fn deal<C: CotSender>(
+        n: usize,
+        prgs: &TreePrgs,
+        rng: &mut Prg,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        assert_eq!(prgs.growth(), Growth::Ggm, "the PRF of a GGM tree");
+        let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
+        let trees = rot::Trees::grow(&Forest::regular(1, n), prgs, rng, &mut leaves);
+        trees.send(ot, channel)?;
+        Ok(Self::new(prgs.tree(0), trees.roots[0], n))
     }
 
     /// The PRF at `point`.
@@ -118,6 +190,28 @@ impl<R: Ring> Key<R> {
 }
 
 impl<R: Ring> PuncturedKey<R> {
+    /// P2: the key of P1's [`Key::deal`], punctured at `alpha`, which P1 does not learn.
+    ///
+    /// # Panics
+    /// If `n` is 0 or above 2^40, `alpha` is outside the domain, or `prgs` are not those of GGM trees.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub fn obtain<C: CotReceiver>(
+        n: usize,
+        alpha: usize,
+        prgs: &TreePrgs,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        assert_eq!(prgs.growth(), Growth::Ggm, "the PRF of a GGM tree");
+        assert!(alpha < n, "a point of the domain");
+        let (forest, mut leaves) = (Forest::regular(1, n), Zeroizing::new(vec![R::ZERO; n]));
+        let mut punctured = rot::receive(&forest, prgs, &[alpha], &mut leaves, ot, channel)?;
+        let copath = punctured.copaths.remove(0);
+        Ok(Self::from_copath(prgs.tree(0), alpha, copath, n))
+    }
+
     /// The key that the sums opened in Protocol 2, step 4, amount to. Expands the tree once.
     ///
     /// # Panics
@@ -197,13 +291,14 @@ impl<R> Drop for Key<R> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
-    use volery_channel::SessionId;
+    use volery_channel::{SessionId, run_two_parties_with_stats};
     use volery_field::{Fp61, Gf128, Z64};
+    use volery_ot::ideal;
 
     use super::*;
-    use crate::ggm::TreePrgs;
 
     fn check<R: Ring>(n: usize, alpha: usize, seed: u128) {
         let prg = TreePrgs::new(SessionId::from_bytes([3; 32]), 0).tree(0);
@@ -251,5 +346,52 @@ mod tests {
             check::<Z64>(n, alpha, seed);
             check::<Gf128>(n, alpha, seed);
         }
+    }
+    /// Both parties' keys from the protocol, and its cost.
+    fn check_protocol<R: Ring>(n: usize, alpha: usize) {
+        let session = SessionId::from_bytes([3; 32]);
+        let prgs = TreePrgs::new(session, 6);
+        let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
+        let ((key, sent), (punctured, _)) = run_two_parties_with_stats(
+            |channel| {
+                let mut ot = flavour::Sender::new(cot_sender, session);
+                let rng = &mut Prg::new(Block::from(n as u128));
+                Key::<R>::deal(n, &prgs, rng, &mut ot, channel).unwrap()
+            },
+            |channel| {
+                let mut ot = flavour::Receiver::new(cot_receiver, session);
+                PuncturedKey::<R>::obtain(n, alpha, &prgs, &mut ot, channel).unwrap()
+            },
+        );
+        assert_eq!(punctured.alpha(), alpha);
+        let dealt = key.puncture(alpha);
+        for point in 0..n {
+            let expected = (point != alpha).then(|| key.evaluate(point));
+            assert!(punctured.evaluate(point) == expected);
+            assert!(dealt.evaluate(point) == expected);
+        }
+        let h = u64::from(n.next_power_of_two().ilog2().max(1));
+        assert_eq!(sent.bytes_sent, 32 * h);
+        assert_eq!(sent.bytes_received, h.div_ceil(8));
+        assert_eq!((sent.messages_received, sent.messages_sent), (1, 1));
+    }
+
+    #[test]
+    fn p2_gets_the_key_without_its_point() {
+        for n in [1, 2, 3, 7, 8, 9, 127, 128, 129, 1009] {
+            for alpha in [0, n / 2, n - 1] {
+                check_protocol::<Fp61>(n, alpha);
+                check_protocol::<Z64>(n, alpha);
+                check_protocol::<Gf128>(n, alpha);
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the PRF of a GGM tree")]
+    fn half_trees_are_no_prf() {
+        let session = SessionId::from_bytes([3; 32]);
+        let prgs = TreePrgs::growing(Growth::PseudoCorrelated, session, 0);
+        let _ = Key::<Fp61>::new(prgs.tree(0), Block::from(1), 8);
     }
 }

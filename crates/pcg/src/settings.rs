@@ -42,6 +42,15 @@ pub struct ParseSettingError {
     known: &'static str,
 }
 
+impl ParseSettingError {
+    pub(crate) fn new(given: &str, known: &'static str) -> Self {
+        Self {
+            given: given.to_owned(),
+            known,
+        }
+    }
+}
+
 impl fmt::Display for ParseSettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "'{}' is none of: {}", self.given, self.known)

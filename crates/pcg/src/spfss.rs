@@ -15,6 +15,10 @@
 //!
 //! Security: semi-honest (Theorem A.6): `R_beta` is masked by the leaf that P2 does not know.
 //! Cost: that of Protocol 2 and one ring element a tree, P1 to P2, in the same message.
+//!
+//! Trees of higher arity are in [`kary`].
+
+pub mod kary;
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
@@ -41,13 +45,17 @@ pub fn send<R: Ring, C: CotSender>(
 ) -> Result<()> {
     assert_eq!(beta.len(), trees.totals.len(), "one share for each tree");
     trees.send(ot, channel)?; // step 1
-    let masked: Vec<_> = trees
-        .totals
+    send_values(&trees.totals, beta, channel) // step 3
+}
+
+/// P1, step 3: `R_beta` of each tree.
+fn send_values<R: Ring>(totals: &[R], beta: &[R], channel: &mut Channel) -> Result<()> {
+    let masked: Vec<_> = totals
         .iter()
         .zip(beta)
         .map(|(total, beta)| *total - *beta)
         .collect();
-    wire::send(&masked, channel)?; // step 3
+    wire::send(&masked, channel)?;
     channel.flush()
 }
 
@@ -69,18 +77,29 @@ pub fn receive<R: Ring, C: CotReceiver>(
 ) -> Result<rot::Punctured<R>> {
     assert_eq!(beta.len(), forest.trees(), "one share for each tree");
     let punctured = rot::receive(forest, prgs, alphas, negated, ot, channel)?; // steps 1, 2
-    let mut masked = vec![R::ZERO; forest.trees()];
+    let values = receive_values(&punctured.totals, beta, channel)?; // steps 3, 4
+    for (tree, value) in values.iter().enumerate() {
+        negated[forest.leaves_of(tree).start + alphas[tree]] = *value;
+    }
+    Ok(punctured)
+}
+
+/// P2, steps 3 and 4: `-r~` of each tree.
+fn receive_values<R: Ring>(
+    totals: &[R],
+    beta: &[R],
+    channel: &mut Channel,
+) -> Result<Zeroizing<Vec<R>>> {
+    let mut values = Zeroizing::new(vec![R::ZERO; totals.len()]);
     wire::recv(
-        &mut masked,
+        &mut values,
         "the masked sum of a tree is not in canonical form",
         channel,
     )?; // step 3
-    for tree in 0..forest.trees() {
-        // step 4
-        let place = forest.leaves_of(tree).start + alphas[tree];
-        negated[place] = masked[tree] - beta[tree] - punctured.totals[tree];
+    for ((value, total), beta) in values.iter_mut().zip(totals).zip(beta) {
+        *value = *value - *beta - *total; // step 4
     }
-    Ok(punctured)
+    Ok(values)
 }
 
 /// P1's key of one instance, K_1.

@@ -11,6 +11,9 @@
 //! 4. ---------------- bootstrap: as many rounds as the outputs take ----------------
 //! ```
 //!
+//! Several vector-OLEs between the same parties, each with its own `x`, share the public-key operations of steps 1 and 2 by a
+//! [`kit`].
+//!
 //! The messages of a round can be exchanged apart from its expansion, which is local: [`Sender::prepare`].
 //!
 //! ```
@@ -62,8 +65,10 @@ use crate::{
 };
 
 pub mod base;
+pub mod kit;
 
 use base::{KeyBase, ValueBase};
+use kit::Family;
 
 /// A ring that vector-OLE is made over.
 pub trait VoleRing: Ring {
@@ -110,6 +115,7 @@ type Drawn<B> = (Box<B>, Prg);
 pub struct Sender<R: VoleRing> {
     source: Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>>,
     left: Left,
+    family: Family,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
@@ -117,6 +123,7 @@ pub struct Receiver<R: VoleRing> {
     source: Source<Drawn<dyn KeyBase<R>>, KeyHolder<Vole<R>>>,
     x: R,
     left: Left,
+    family: Family,
 }
 
 impl<R: VoleRing> Sender<R> {
@@ -137,7 +144,43 @@ impl<R: VoleRing> Sender<R> {
         let seed = rng.fork("softspoken");
         let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
-        let mut base = base::values::<R>(plan.base(), part("base"), seed, channel)?; // step 2
+        let base = base::values::<R>(plan.base(), part("base"), seed, channel)?; // step 2
+        Self::from_parts(plan, session, cot, base, rng, Family::default(), channel)
+    }
+
+    /// Steps 1 to 3 with the OTs of a kit. The peer calls [`Receiver::setup_with`] on its own, and both make the same calls on
+    /// their kits in the same order.
+    ///
+    /// # Panics
+    /// If the plan was made for another ring.
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup); [`Error::Broken`] if a call on the kit, or on a vector-OLE made with it, failed.
+    pub fn setup_with(
+        kit: &mut kit::Sender,
+        plan: &Plan,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        kit.guarded(|kit, session, family| {
+            let part = |name| sub::<R>(session, plan, name);
+            let cot = kit.trees.fork(part("ot"))?; // step 1
+            let base = base::values_from::<R>(plan.base(), &mut kit.bits, part("base"), channel)?; // step 2
+            Self::from_parts(plan, session, cot, base, rng, family, channel)
+        })
+    }
+
+    /// Step 3, and what there is for step 4.
+    fn from_parts(
+        plan: &Plan,
+        session: SessionId,
+        cot: softspoken::Receiver,
+        mut base: Box<dyn ValueBase<R>>,
+        mut rng: Prg,
+        family: Family,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let part = |name| sub::<R>(session, plan, name);
         let source = if plan.ladder().is_empty() {
             Source::Base((base, rng.fork("draws")))
         } else {
@@ -162,6 +205,7 @@ impl<R: VoleRing> Sender<R> {
         Ok(Self {
             source,
             left: Left(plan.total()),
+            family,
         })
     }
 
@@ -174,18 +218,21 @@ impl<R: VoleRing> Sender<R> {
     /// If the channel fails or the peer misbehaves, now or before. `u` and `v` are then all zero.
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
+        self.family.alive()?;
         self.source.alive()?;
         self.left.take(u.len());
-        let result = self.source.guarded(|source| match source {
-            Source::Base((base, rng)) => base.draw(u, v, rng, channel),
-            Source::Stream(stream) => stream.extend(
-                Apart {
-                    u: &mut *u,
-                    v: &mut *v,
-                },
-                channel,
-            ),
-            Source::Poisoned => Err(Error::Broken),
+        let result = self.family.guarded(|| {
+            self.source.guarded(|source| match source {
+                Source::Base((base, rng)) => base.draw(u, v, rng, channel),
+                Source::Stream(stream) => stream.extend(
+                    Apart {
+                        u: &mut *u,
+                        v: &mut *v,
+                    },
+                    channel,
+                ),
+                Source::Poisoned => Err(Error::Broken),
+            })
         });
         if result.is_err() {
             u.fill(R::ZERO);
@@ -203,10 +250,12 @@ impl<R: VoleRing> Sender<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.source.guarded(|source| match source {
-            Source::Base(_) => Ok(0),
-            Source::Stream(stream) => stream.prepare(channel),
-            Source::Poisoned => Err(Error::Broken),
+        self.family.guarded(|| {
+            self.source.guarded(|source| match source {
+                Source::Base(_) => Ok(0),
+                Source::Stream(stream) => stream.prepare(channel),
+                Source::Poisoned => Err(Error::Broken),
+            })
         })
     }
 }
@@ -232,7 +281,49 @@ impl<R: VoleRing> Receiver<R> {
         let seed = rng.fork("softspoken");
         let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
-        let mut base = base::key::<R>(plan.base(), x, part("base"), seed, channel)?; // step 2
+        let base = base::key::<R>(plan.base(), x, part("base"), seed, channel)?; // step 2
+        Self::from_parts(plan, x, session, cot, base, rng, Family::default(), channel)
+    }
+
+    /// Steps 1 to 3 with the OTs of a kit, for the given `x` or a random one: as [`Sender::setup_with`].
+    ///
+    /// # Panics
+    /// If the plan was made for another ring.
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup); [`Error::Broken`] if a call on the kit, or on a vector-OLE made with it, failed.
+    pub fn setup_with(
+        kit: &mut kit::Receiver,
+        plan: &Plan,
+        x: Option<R>,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let x = x.unwrap_or_else(|| R::random(&mut rng));
+        kit.guarded(|kit, session, family| {
+            let part = |name| sub::<R>(session, plan, name);
+            let cot = kit.trees.fork(part("ot"))?; // step 1
+            let base = base::key_from::<R>(plan.base(), x, &mut kit.bits, part("base"), channel)?; // step 2
+            Self::from_parts(plan, x, session, cot, base, rng, family, channel)
+        })
+    }
+
+    /// Step 3, and what there is for step 4.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what the two ways of a setup have made"
+    )]
+    fn from_parts(
+        plan: &Plan,
+        x: R,
+        session: SessionId,
+        cot: softspoken::Sender,
+        mut base: Box<dyn KeyBase<R>>,
+        mut rng: Prg,
+        family: Family,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let part = |name| sub::<R>(session, plan, name);
         let source = if plan.ladder().is_empty() {
             Source::Base((base, rng.fork("draws")))
         } else {
@@ -247,6 +338,7 @@ impl<R: VoleRing> Receiver<R> {
             source,
             x,
             left: Left(plan.total()),
+            family,
         })
     }
 
@@ -271,12 +363,15 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// If the channel fails or the peer misbehaves, now or before. `w` is then all zero.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
+        self.family.alive()?;
         self.source.alive()?;
         self.left.take(w.len());
-        let result = self.source.guarded(|source| match source {
-            Source::Base((base, rng)) => base.draw(w, rng, channel),
-            Source::Stream(stream) => stream.extend(w, channel),
-            Source::Poisoned => Err(Error::Broken),
+        let result = self.family.guarded(|| {
+            self.source.guarded(|source| match source {
+                Source::Base((base, rng)) => base.draw(w, rng, channel),
+                Source::Stream(stream) => stream.extend(w, channel),
+                Source::Poisoned => Err(Error::Broken),
+            })
         });
         if result.is_err() {
             self.x.zeroize();
@@ -290,10 +385,12 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let result = self.source.guarded(|source| match source {
-            Source::Base(_) => Ok(0),
-            Source::Stream(stream) => stream.prepare(channel),
-            Source::Poisoned => Err(Error::Broken),
+        let result = self.family.guarded(|| {
+            self.source.guarded(|source| match source {
+                Source::Base(_) => Ok(0),
+                Source::Stream(stream) => stream.prepare(channel),
+                Source::Poisoned => Err(Error::Broken),
+            })
         });
         if result.is_err() {
             self.x.zeroize();
@@ -324,146 +421,4 @@ fn sub<R: VoleRing>(session: SessionId, plan: &Plan, part: &str) -> SessionId {
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use volery_channel::{run_two_channels, run_two_parties};
-    use volery_primitives::Block;
-
-    use super::*;
-
-    /// `w = u*x + v` for a stream drawn in the given pieces.
-    fn check<R: VoleRing>(plan: &Plan, pieces: &[usize]) {
-        let session = SessionId::from_bytes([5; 32]);
-        let n = pieces.iter().sum();
-        let ((u, v), (x, w)) = run_two_parties(
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                let mut sender = Sender::<R>::setup(plan, session, rng, channel).unwrap();
-                let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
-                let mut at = 0;
-                for piece in pieces {
-                    let range = at..at + piece;
-                    sender
-                        .extend(&mut u[range.clone()], &mut v[range], channel)
-                        .unwrap();
-                    at += piece;
-                }
-                (u, v)
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                let mut receiver = Receiver::<R>::setup(plan, None, session, rng, channel).unwrap();
-                let mut w = vec![R::ZERO; n];
-                let mut at = 0;
-                for piece in pieces {
-                    receiver.extend(&mut w[at..at + piece], channel).unwrap();
-                    at += piece;
-                }
-                (receiver.x(), w)
-            },
-        );
-        for i in 0..n {
-            assert!(
-                w[i] == u[i] * x + v[i],
-                "correlation {i} of {n} over {}",
-                R::NAME
-            );
-        }
-    }
-
-    fn check_ring<R: VoleRing>() {
-        for noise in [Noise::Regular, Noise::Uniform] {
-            for n in [0, 1, 4000, 4001, 4609, 17_537, 134_145] {
-                let plan = plan::<R>(Some(n), noise, Security::SemiHonest).unwrap();
-                check::<R>(&plan, &[n as usize]);
-            }
-        }
-        let plan = plan::<R>(Some(30_011), Noise::Regular, Security::SemiHonest).unwrap();
-        check::<R>(&plan, &[0, 1, 2, 47, 48, 49, 10_007, 1, 10_000, 9856]);
-    }
-
-    #[test]
-    #[should_panic(expected = "no more correlations than the plan was made for")]
-    fn no_more_than_planned() {
-        let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
-        check::<Fp61>(&plan, &[3, 3]);
-    }
-
-    #[test]
-    #[should_panic(expected = "a plan for z64")]
-    fn a_plan_is_for_one_ring() {
-        let plan = plan::<Fp61>(Some(5), Noise::Regular, Security::SemiHonest).unwrap();
-        check::<Z64>(&plan, &[3]);
-    }
-
-    /// Setup and expansion apart: once a round is prepared, it is drawn from without a peer.
-    #[test]
-    fn a_prepared_round_needs_no_peer() {
-        let plan = plan::<Fp61>(Some(10_000), Noise::Regular, Security::SemiHonest).unwrap();
-        let session = SessionId::from_bytes([5; 32]);
-        let lonely = || Channel::memory_pair().0;
-        let ((u, v), (x, w)) = run_two_parties(
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                let mut sender = Sender::<Fp61>::setup(&plan, session, rng, channel).unwrap();
-                assert_eq!(sender.prepare(channel).unwrap(), 10_000);
-                let (mut u, mut v) = (vec![Fp61::ZERO; 10_000], vec![Fp61::ZERO; 10_000]);
-                sender
-                    .extend(&mut u[..3000], &mut v[..3000], &mut lonely())
-                    .unwrap();
-                sender
-                    .extend(&mut u[3000..], &mut v[3000..], &mut lonely())
-                    .unwrap();
-                assert_eq!(sender.prepare(channel).unwrap(), 0);
-                (u, v)
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                let mut receiver =
-                    Receiver::<Fp61>::setup(&plan, None, session, rng, channel).unwrap();
-                assert_eq!(receiver.prepare(channel).unwrap(), 10_000);
-                let mut w = vec![Fp61::ZERO; 10_000];
-                receiver.extend(&mut w, &mut lonely()).unwrap();
-                (receiver.x(), w)
-            },
-        );
-        assert!((0..10_000).all(|i| w[i] == u[i] * x + v[i]));
-    }
-
-    /// Plans that differ end the setup, though the first messages have the same lengths.
-    #[test]
-    fn another_plan_is_noticed_in_the_setup() {
-        let session = SessionId::from_bytes([5; 32]);
-        let plans = [6_300_000, 9_000_000]
-            .map(|n| plan::<Z64>(Some(n), Noise::Regular, Security::SemiHonest).unwrap());
-        let (left, right) = Channel::memory_pair();
-        let ((sender, _), (receiver, _)) = run_two_channels(
-            left,
-            right,
-            |channel| {
-                let rng = Prg::new(Block::from(1));
-                Sender::<Z64>::setup(&plans[0], session, rng, channel).map(|_| ())
-            },
-            |channel| {
-                let rng = Prg::new(Block::from(2));
-                Receiver::<Z64>::setup(&plans[1], None, session, rng, channel).map(|_| ())
-            },
-        );
-        assert!(matches!(receiver, Err(Error::PeerMisbehaved(_))));
-        assert!(matches!(sender, Err(Error::Disconnected)));
-    }
-
-    #[test]
-    fn fp61_every_size() {
-        check_ring::<Fp61>();
-    }
-
-    #[test]
-    fn z64_every_size() {
-        check_ring::<Z64>();
-    }
-
-    #[test]
-    fn gf128_every_size() {
-        check_ring::<Gf128>();
-    }
-}
+mod tests;

@@ -97,6 +97,26 @@ impl Transcript {
         self.0 = oracle.finish32();
     }
 
+    /// The transcript of a fork, which continues this one under `session`; this one notes it.
+    pub(super) fn fork(&mut self, session: SessionId) -> Self {
+        let next = |domain| {
+            let mut oracle = RandomOracle::new(domain);
+            oracle.absorb(&self.0);
+            oracle.absorb(session.as_bytes());
+            oracle.finish32()
+        };
+        let child = next("volery softspoken: transcript of a fork");
+        self.0 = next("volery softspoken: transcript after a fork");
+        Self(child)
+    }
+
+    /// What stands for the transcript of base OTs that were there before.
+    pub(super) fn of_given_ots(session: SessionId) -> [u8; 32] {
+        let mut oracle = RandomOracle::new("volery softspoken: given OTs");
+        oracle.absorb(session.as_bytes());
+        oracle.finish32()
+    }
+
     /// The first counter of each tree's rows.
     pub(super) fn starts(&self, field: SmallField) -> Vec<Block> {
         let mut oracle = RandomOracle::new("volery softspoken: first counters of the rows");

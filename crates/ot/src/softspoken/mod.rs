@@ -40,12 +40,16 @@
 //! numbers. A call that failed, for whatever reason, deletes the setup: seeds, matrices and `delta` are wiped, and
 //! every later call is [`Error::Broken`]. The peer is told nothing but that the connection ends.
 //!
+//! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a message, and
+//! `setup_from_ots` one with another `delta` without public-key operations: see `fork`.
+//!
 //! Cost of the setup: the base OTs (`64*128` bytes from the sender, 32 from the receiver, crossing), then 1 message of
 //! `m*(k-1)*32 + (m+1)*32` bytes from the receiver. Cost of an extension: 1 message from the receiver, none from the
 //! sender. Each batch of it is `(m-1)*c/8 + 48` bytes, where `c` is the number of its correlations rounded up to a
 //! multiple of 128, plus 128. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
 
 mod check;
+mod fork;
 mod pprf;
 mod small_vole;
 
@@ -162,13 +166,25 @@ impl Sender {
         let choices = Zeroizing::new(delta.to_bytes());
         let (keys, base_transcript) =
             base::receive_bound(&choices[..], 128, session, &mut rng, channel)?;
+        Self::from_base(delta, &keys, &base_transcript, field, session, channel)
+    }
+
+    /// The setup after the base OTs.
+    fn from_base(
+        delta: Zeroizing<Block>,
+        keys: &[Block],
+        base_transcript: &[u8; 32],
+        field: SmallField,
+        session: SessionId,
+        channel: &mut Channel,
+    ) -> Result<Self> {
         let mut message = pprf::Message::empty(field);
         message.recv(channel)?;
-        let seeds = pprf::punctured(field, session, &base_transcript, *delta, &keys, &message)
+        let seeds = pprf::punctured(field, session, base_transcript, *delta, keys, &message)
             .ok_or(Error::PeerMisbehaved(
                 "the trees of the OT extension are inconsistent",
             ))?;
-        let transcript = Transcript::new(field, session, &base_transcript, &message);
+        let transcript = Transcript::new(field, session, base_transcript, &message);
         Ok(Self(UntilFailure::new(Live {
             delta,
             state: State::new(field, &seeds, transcript),
@@ -231,9 +247,20 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<Self> {
         let (keys, base_transcript) = base::send_bound(128, session, &mut rng, channel)?;
-        let (seeds, message) = pprf::full(field, session, &base_transcript, &keys);
+        Self::from_base(&keys, &base_transcript, field, session, channel)
+    }
+
+    /// The setup after the base OTs.
+    fn from_base(
+        keys: &[[Block; 2]],
+        base_transcript: &[u8; 32],
+        field: SmallField,
+        session: SessionId,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let (seeds, message) = pprf::full(field, session, base_transcript, keys);
         message.send(channel)?;
-        let transcript = Transcript::new(field, session, &base_transcript, &message);
+        let transcript = Transcript::new(field, session, base_transcript, &message);
         Ok(Self(UntilFailure::new(State::new(
             field, &seeds, transcript,
         ))))

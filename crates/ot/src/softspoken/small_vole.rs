@@ -36,6 +36,20 @@ impl Leaves {
         }
     }
 
+    /// Block `number` of the row of each leaf, tree after tree.
+    pub(super) fn block_of_each(&self, number: u128) -> Zeroizing<Vec<Block>> {
+        let mut blocks = Zeroizing::new(vec![Block::ZERO; self.ciphers.len()]);
+        let trees = self.ciphers.chunks_exact(self.field.leaves());
+        let of_tree = blocks.chunks_exact_mut(self.field.leaves());
+        for ((tree, start), blocks) in trees.zip(&self.starts).zip(of_tree) {
+            let counter = u128::from(*start).wrapping_add(number);
+            for (leaf, block) in tree.iter().zip(blocks) {
+                leaf.ctr(counter, std::slice::from_mut(block));
+            }
+        }
+        blocks
+    }
+
     /// Fill `rows` (128 of them, `rows.len()/128` blocks each) with `v_ij` and `sums` with `u_i`, for the columns that
     /// start with block number `first`.
     pub(super) fn expand(&self, first: u128, rows: &mut [Block], sums: &mut [Block]) {

@@ -143,8 +143,9 @@ impl Clone for Keys {
 }
 
 impl TreePrg {
-    #[cfg(test)]
-    pub(super) fn growth(&self) -> Growth {
+    /// How the tree grows.
+    #[must_use]
+    pub fn growth(&self) -> Growth {
         match self.keys {
             Keys::Ggm { .. } => Growth::Ggm,
             Keys::Half { growth, .. } => growth,
@@ -261,7 +262,7 @@ fn correlated_level(
 }
 
 /// Adds the leaves on even places to `sums[0]`, those on odd places to `sums[1]`.
-fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
+pub(super) fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
     // As many pairs as a lazy sum takes between two folds, in every ring.
     const PAIRS: usize = 6;
     let (groups, rest) = leaves.as_chunks::<{ 2 * PAIRS }>();

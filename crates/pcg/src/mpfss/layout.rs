@@ -13,7 +13,7 @@ use crate::{Noise, forest::Forest};
 
 /// Points whose leaves are added up together: so few that their sums stay in the cache, so many that each tree has
 /// some leaves in a row for them.
-pub(crate) const TILE: usize = 1 << 16;
+pub const TILE: usize = 1 << 16;
 
 /// The point of a spare leaf.
 const SPARE: u32 = u32::MAX;
@@ -245,7 +245,7 @@ impl Layout {
     ///
     /// # Panics
     /// If `leaves` are not those of the forest, `sums` is not a whole number of tiles, or the tile does not exist.
-    pub(crate) fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
+    pub fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
         let Kind::Cuckoo { points, tiles, .. } = &self.kind else {
             return;
         };

@@ -23,16 +23,18 @@
 //! an extra cell (Fig. 7, step 4), the place of a tree that has no point; in a vector-OLE the value there is zero.
 //! Without hashing, half-trees draw their points from the choice bits of their OTs.
 //!
+//! Values that are additively shared, rather than products with P1's one `x`, are the case of [`general`].
+//!
 //! Security: that of [`crate::single`] and, for a malicious round, of [`crate::check`] on the leaves that this module
 //! returns. P1 sees `d`, which is uniform because each `u_l` is and is used
 //! once. P2's points and values index and branch in its own memory only (`layout`). Theorems A.6 and A.9 of the 2019 paper; Theorem 2 of Ferret.
 //! Cost: for `m` trees with `L` levels together: `m` base correlations and ring elements from P2 (vector-OLE), the OTs of
 //! the trees (`L` of them), and what [`crate::single`] sends.
 
+pub mod general;
 mod layout;
 
-pub(crate) use layout::TILE;
-pub use layout::{Assignment, Cells, Layout};
+pub use layout::{Assignment, Cells, Layout, TILE};
 
 use volery_channel::{Channel, Result};
 use volery_ot::flavour;

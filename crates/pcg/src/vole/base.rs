@@ -10,13 +10,14 @@
 //!
 //! Security: malicious, but for Gilboa over `z64`.
 //!
-//! Cost: the setup of the base, which is 61 or 64 base OTs, or that of the extension. A draw: in `fp61` 488 bytes a
+//! Cost: the setup of the base, which is 61 or 64 base OTs, or that of the extension; with a [`kit`](super::kit) the OTs are
+//! taken from an extension. A draw: in `fp61` 488 bytes a
 //! correlation and 1024 for the check, in 3 messages; in `z64` 512 bytes a correlation, in one; in `gf128` 128 correlated
 //! OTs a correlation, from a call of the extension for each 256 of them, in one.
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, softspoken};
+use volery_ot::{CotReceiver, CotSender, flavour, softspoken};
 use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroizing;
 
@@ -57,6 +58,47 @@ pub(crate) fn values<R: VoleRing>(
         )?)),
         Base::Packed(field) => Box::new(PackedValues(softspoken::Receiver::setup(
             field, session, rng, channel,
+        )?)),
+        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+    })
+}
+
+/// As [`values`], with the OTs on the bits of `x` from `bits` in place of base OTs.
+pub(crate) fn values_from<R: VoleRing>(
+    base: Base,
+    bits: &mut flavour::Sender<softspoken::Sender>,
+    session: SessionId,
+    channel: &mut Channel,
+) -> Result<Box<dyn ValueBase<R>>> {
+    let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; R::BITS as usize]);
+    bits.random_chosen(&mut keys, channel)?;
+    Ok(match base {
+        Base::Gilboa => Box::new(GilboaValues(gilboa::Sender::from_ots(&keys))),
+        Base::Packed(field) => Box::new(PackedValues(softspoken::Receiver::setup_from_ots(
+            &keys, field, session, channel,
+        )?)),
+        Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
+    })
+}
+
+/// As [`key`], with the OTs on the bits of `x` from `bits` in place of base OTs.
+pub(crate) fn key_from<R: VoleRing>(
+    base: Base,
+    x: R,
+    bits: &mut flavour::Receiver<softspoken::Receiver>,
+    session: SessionId,
+    channel: &mut Channel,
+) -> Result<Box<dyn KeyBase<R>>> {
+    let mut keys = Zeroizing::new(vec![Block::ZERO; R::BITS as usize]);
+    bits.random_chosen(&gilboa::choices(x), &mut keys, channel)?;
+    Ok(match base {
+        Base::Gilboa => Box::new(GilboaKey(gilboa::Receiver::from_ots(x, &keys))),
+        Base::Packed(field) => Box::new(PackedKey(softspoken::Sender::setup_from_ots(
+            crate::wire::pack(x),
+            &keys,
+            field,
+            session,
+            channel,
         )?)),
         Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
     })

@@ -1,0 +1,344 @@
+//! Products of matrices of real numbers, as fixed-point numbers in `z64`.
+//!
+//! A number `a` with `|a| <= A` becomes the integer nearest to `a * 2^f`, `f` fraction bits, as an element of the integers
+//! modulo 2^64, negative ones as their two's complement. A product of two such numbers has `2f` fraction bits, and so has a
+//! sum of `m` of them, an entry of a matrix product; nothing is cut off on the way, so no protocol is needed but
+//! [`linear`](crate::linear). The result is right if it never leaves the range of a signed 64-bit integer:
+//!
+//! ```text
+//! m * round(A * 2^f) * round(X * 2^f) < 2^63                      (about m * A * X * 2^(2f) < 2^63)
+//! ```
+//!
+//! for the declared bounds `A` of the left and `X` of the right factor. [`Format::new`] refuses a format that breaks this, before
+//! any protocol; encoding refuses what is beyond its bound, or no number at all, and says where.
+//!
+//! # The error
+//!
+//! Let `a' = a + e` and `x' = x + g` be the encoded numbers, `|e|, |g| <= 2^(-f-1)` as they are rounded to the nearest. Then
+//! `a'*x' - a*x = a*g + x*e + e*g`, at most `2^(-f-1)*(A + X) + 2^(-2f-2)`. An entry is a sum of `m` of these, all else
+//! is exact, so that the result differs from the product of the real matrices by at most
+//!
+//! ```text
+//! m * (2^(-f-1) * (A + X) + 2^(-2f-2)).
+//! ```
+//!
+//! Where an entry has more than 53 bits, handing it out as an `f64` rounds it to the nearest, a relative error of 2^-53 more.
+//!
+//! Security: of a real-valued product exactly what [`linear`](crate::linear) says, semi-honest, as there is nothing else over `z64`. A
+//! party that breaks its declared bound makes the result wrong and learns nothing by it; the bounds are public. The values that
+//! are encoded are branched on only where they are refused.
+//! Cost: encoding and decoding are local; [`Format::agree`] takes one message of 32 bytes in both directions.
+
+use volery_channel::Channel;
+use volery_field::Z64;
+use zeroize::Zeroizing;
+
+use crate::{
+    agree,
+    error::{Error, Result},
+    linear::{Matrix, Side},
+};
+
+/// How real matrices are encoded, for products with sums of at most `terms` terms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Format {
+    terms: usize,
+    fraction: u32,
+    left: f64,
+    right: f64,
+}
+
+impl Format {
+    /// The format with `fraction` fraction bits for factors with entries up to `left` and up to `right` in absolute value, whose
+    /// product has sums of `terms` terms: the columns of the left factor.
+    ///
+    /// # Errors
+    /// If a bound is no positive finite number, or the sums could leave the 64 bits.
+    pub fn new(terms: usize, fraction: u32, left: f64, right: f64) -> Result<Self> {
+        for (bound, what) in [(left, "the left factor"), (right, "the right factor")] {
+            if !(bound.is_finite() && bound > 0.0) {
+                return Err(Error::Bound { what, bound });
+            }
+        }
+        let format = Self {
+            terms,
+            fraction,
+            left,
+            right,
+        };
+        if format.largest().is_none() {
+            return Err(Error::Overflow {
+                terms,
+                left,
+                right,
+                fraction,
+            });
+        }
+        Ok(format)
+    }
+
+    /// The largest absolute value of an entry of the result as an integer, if it is below 2^63.
+    fn largest(&self) -> Option<u128> {
+        const END: f64 = (1_u64 << 63) as f64;
+        if self.fraction > 62 {
+            return None;
+        }
+        let integer = |bound: f64| {
+            let scaled = (bound * self.scale()).round();
+            (scaled < END).then_some(scaled as u128)
+        };
+        let all = (integer(self.left)? * integer(self.right)?).checked_mul(self.terms as u128)?;
+        (all < 1 << 63).then_some(all)
+    }
+
+    /// Compares the formats of the two parties.
+    ///
+    /// # Errors
+    /// If they differ, at both parties with both values; if the channel fails.
+    pub fn agree(&self, channel: &mut Channel) -> Result<()> {
+        agree::same(
+            [
+                ("terms of a sum", self.terms as u64),
+                ("fraction bits", u64::from(self.fraction)),
+                (
+                    "bound of the left factor (as the bits of a double)",
+                    self.left.to_bits(),
+                ),
+                (
+                    "bound of the right factor (as the bits of a double)",
+                    self.right.to_bits(),
+                ),
+            ],
+            channel,
+        )
+    }
+
+    /// The factor on the given side, its entries given row after row.
+    ///
+    /// # Errors
+    /// If an entry is no finite number, or beyond the declared bound: the first one, with its place; if the entries are not
+    /// those of a matrix of this shape.
+    pub fn encode(
+        &self,
+        side: Side,
+        rows: usize,
+        columns: usize,
+        entries: &[f64],
+    ) -> Result<Matrix<Z64>> {
+        let (what, bound) = match side {
+            Side::Left => ("the left factor", self.left),
+            Side::Right => ("the right factor", self.right),
+        };
+        let mut encoded = Zeroizing::new(Vec::with_capacity(entries.len()));
+        for (position, &value) in entries.iter().enumerate() {
+            if !value.is_finite() {
+                return Err(Error::NotFinite {
+                    what,
+                    position,
+                    value,
+                });
+            }
+            if value.abs() > bound {
+                return Err(Error::Beyond {
+                    what,
+                    position,
+                    value,
+                    bound,
+                });
+            }
+            // Exact but for the rounding: the factor is a power of two.
+            let integer = (value * self.scale()).round() as i64;
+            encoded.push(Z64::new(integer as u64));
+        }
+        Matrix::from_rows(rows, columns, &encoded)
+    }
+
+    /// The entries of a product, row after row: each the real number of `2f` fraction bits, or the double nearest to it.
+    #[must_use]
+    pub fn decode(&self, product: &Matrix<Z64>) -> Vec<f64> {
+        let scale = self.scale();
+        let entries = product.to_rows();
+        let real = |entry: &Z64| entry.value() as i64 as f64 / scale / scale;
+        entries.iter().map(real).collect()
+    }
+
+    /// The most by which an entry of the result differs from the product of the real matrices:
+    /// `m * (2^(-f-1) * (A + X) + 2^(-2f-2))`.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        let half = 0.5 / self.scale();
+        self.terms as f64 * (half * (self.left + self.right) + half * half)
+    }
+
+    /// `2^f`.
+    fn scale(&self) -> f64 {
+        (1_u64 << self.fraction) as f64
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use proptest::prelude::*;
+    use volery_channel::{Error as ChannelError, run_two_parties};
+    use volery_pcg::Security;
+
+    use super::*;
+    use crate::{
+        linear::{Output, Receiver, Sender, Shape},
+        testing::sources,
+    };
+
+    /// The product of the encoded matrices, decoded, and the product in doubles.
+    fn both(
+        format: &Format,
+        (n, m, p): (usize, usize, usize),
+        a: &[f64],
+        b: &[f64],
+    ) -> (Vec<f64>, Vec<f64>) {
+        let left = format.encode(Side::Left, n, m, a).unwrap();
+        let right = format.encode(Side::Right, m, p, b).unwrap();
+        let mut plain = Vec::new();
+        for i in 0..n {
+            for j in 0..p {
+                plain.push((0..m).map(|k| a[i * m + k] * b[k * p + j]).sum());
+            }
+        }
+        (format.decode(&left.times(&right).unwrap()), plain)
+    }
+
+    /// Every rounding at its worst and all of one sign: the bound is reached but for the second-order term.
+    #[test]
+    fn the_error_bound_holds_and_is_tight() {
+        for (terms, fraction, left, right) in
+            [(10, 16, 8.0, 100.0), (1000, 12, 1.0, 1.0), (1, 0, 3.0, 3.0)]
+        {
+            let format = Format::new(terms, fraction, left, right).unwrap();
+            let half = 0.5 / f64::from(2).powi(fraction as i32);
+            // Rounded up, away from zero: the largest numbers with a half at the end.
+            let (a, b) = (vec![left - half; terms], vec![right - half; terms]);
+            for sign in [1.0, -1.0] {
+                let b: Vec<f64> = b.iter().map(|b| sign * b).collect();
+                let (got, plain) = both(&format, (1, terms, 1), &a, &b);
+                let error = (got[0] - plain[0]).abs();
+                assert!(error <= format.error(), "{error} of {}", format.error());
+                assert!(error >= 0.99 * format.error() - terms as f64 * 2.0 * half * half);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_numbers_within_the_bounds(
+            a in prop::collection::vec(-5.0..=5.0, 12),
+            b in prop::collection::vec(-0.25..=0.25, 12),
+            fraction in 0..28_u32,
+        ) {
+            let format = Format::new(4, fraction, 5.0, 0.25).unwrap();
+            let (got, plain) = both(&format, (3, 4, 3), &a, &b);
+            for (got, plain) in got.iter().zip(&plain) {
+                // The doubles are rounded too.
+                prop_assert!((got - plain).abs() <= format.error() + 1e-14);
+            }
+        }
+    }
+
+    /// The largest sums that a format allows come out exactly.
+    #[test]
+    fn extremes_do_not_wrap() {
+        let large = f64::from(2).powi(31);
+        let format = Format::new(1, 0, large, large - 1.0).unwrap();
+        let (got, plain) = both(&format, (1, 1, 1), &[-large], &[large - 1.0]);
+        assert_eq!(got, plain);
+        assert!(Format::new(2, 0, large, large).is_err());
+        assert!(Format::new(1, 1, large, large).is_err());
+        let format = Format::new(7, 20, 1.0, 1000.0).unwrap();
+        let (got, plain) = both(&format, (1, 7, 1), &[-1.0; 7], &[1000.0; 7]);
+        assert_eq!((got[0], plain[0]), (-7000.0, -7000.0));
+    }
+
+    #[test]
+    fn what_could_overflow_is_refused_before_the_protocol() {
+        let error = Format::new(1000, 24, 100.0, 1000.0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "1000 products of numbers up to 100 and up to 1000 with 24 fraction bits each could reach 2^63: take fewer \
+             fraction bits or smaller bounds"
+        );
+        for fraction in [63, 64, 1000, u32::MAX] {
+            assert!(Format::new(1, fraction, 1e-30, 1e-30).is_err());
+        }
+        for bound in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(
+                Format::new(1, 8, bound, 1.0),
+                Err(Error::Bound { .. })
+            ));
+        }
+        assert!(Format::new(1, 8, f64::MAX, 1.0).is_err());
+        assert!(Format::new(usize::MAX, 8, 1e5, 1e5).is_err());
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_named() {
+        let format = Format::new(3, 8, 1.0, 2.0).unwrap();
+        let error = |entries: &[f64]| format.encode(Side::Left, 1, 3, entries).unwrap_err();
+        assert!(matches!(
+            error(&[0.0, f64::NAN, 0.0]),
+            Error::NotFinite { position: 1, .. }
+        ));
+        assert!(matches!(
+            error(&[0.0, 0.0, f64::NEG_INFINITY]),
+            Error::NotFinite { position: 2, .. }
+        ));
+        assert_eq!(
+            error(&[-1.5, 0.0, 0.0]).to_string(),
+            "the left factor: entry 0 (counted from 0) is -1.5, beyond the declared bound 1"
+        );
+        assert!(matches!(error(&[0.0; 4]), Error::Entries { given: 4, .. }));
+    }
+
+    #[test]
+    fn a_real_product_of_two_parties() {
+        let (n, m, p) = (40, 3, 2);
+        let entry = |i: usize| (i as f64 * 0.731).sin();
+        let a: Vec<f64> = (0..n * m).map(entry).collect();
+        let b: Vec<f64> = (0..m * p).map(|i| 10.0 * entry(i + 1000)).collect();
+        let format = Format::new(m, 20, 1.0, 10.0).unwrap();
+        let shape = Shape::new(n, m, p).unwrap();
+        let (none, result) = sources(
+            Security::SemiHonest,
+            |source, channel| {
+                format.agree(channel).unwrap();
+                let a = format.encode(Side::Left, n, m, &a).unwrap();
+                let sender = Sender::offline(shape, Output::Right, source, channel).unwrap();
+                sender.online(&a, channel).unwrap()
+            },
+            |source, channel| {
+                format.agree(channel).unwrap();
+                let b = format.encode(Side::Right, m, p, &b).unwrap();
+                let receiver = Receiver::offline(shape, Output::Right, source, channel).unwrap();
+                receiver.online(&b, channel).unwrap().unwrap()
+            },
+        );
+        assert!(none.is_none());
+        let (_, plain) = both(&format, (n, m, p), &a, &b);
+        for (got, plain) in format.decode(&result).iter().zip(&plain) {
+            assert!((got - plain).abs() <= format.error() + 1e-14);
+        }
+    }
+
+    #[test]
+    fn formats_that_differ_are_named() {
+        let formats = [8, 9].map(|fraction| Format::new(3, fraction, 1.0, 2.0).unwrap());
+        let (a, b) = run_two_parties(
+            |channel| formats[0].agree(channel).unwrap_err(),
+            |channel| formats[1].agree(channel).unwrap_err(),
+        );
+        for error in [a, b] {
+            assert!(matches!(
+                error,
+                Error::Channel(ChannelError::Mismatch { field, .. }) if field == "fraction bits"
+            ));
+        }
+    }
+}

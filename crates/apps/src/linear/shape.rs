@@ -1,0 +1,172 @@
+//! The public shape of a product, and how the parties agree on it.
+
+use volery_channel::Channel;
+
+use crate::{
+    agree,
+    error::{Error, Result},
+};
+
+/// The most ring elements that a product may take in all: what can be counted, not what fits into memory.
+const LARGEST: u64 = 1 << 40;
+
+/// The shape of a product of a `rows x inner` matrix with an `inner x columns` matrix; a vector has one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) columns: usize,
+}
+
+/// Which factor a party holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The left one.
+    Left,
+    /// The right one.
+    Right,
+}
+
+/// Who learns the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Nobody: each party gets an additive share.
+    #[default]
+    Shared,
+    /// The holder of the left factor.
+    Left,
+    /// The holder of the right factor.
+    Right,
+}
+
+impl Shape {
+    /// The shape of a `rows x inner` matrix times an `inner x columns` one.
+    ///
+    /// # Errors
+    /// If one of them is zero, or `rows * inner * columns` is above 2^40.
+    pub fn new(rows: usize, inner: usize, columns: usize) -> Result<Self> {
+        if rows == 0 || inner == 0 || columns == 0 {
+            return Err(Error::Empty("a matrix without rows or columns"));
+        }
+        let all = (rows as u64)
+            .checked_mul(inner as u64)
+            .and_then(|all| all.checked_mul(columns as u64));
+        if all.is_none_or(|all| all > LARGEST) {
+            return Err(Error::TooLarge {
+                what: "a matrix product",
+            });
+        }
+        Ok(Self {
+            rows,
+            inner,
+            columns,
+        })
+    }
+
+    /// Exchanges the rows and columns of both factors, and gives the shape of the product. Nothing is allocated for it: whoever
+    /// goes on with it accepts the other's size.
+    ///
+    /// Both parties call it, each with its side and its own factor's rows and columns. A message of 16 bytes from each.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] with both factors at both parties, if they cannot be multiplied; as [`new`](Self::new); if the channel
+    /// fails.
+    pub fn agree(
+        side: Side,
+        (rows, columns): (usize, usize),
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let ours = [rows as u64, columns as u64];
+        let theirs = agree::exchange(ours, channel)?;
+        let (left, right) = match side {
+            Side::Left => (ours, theirs),
+            Side::Right => (theirs, ours),
+        };
+        if left[1] != right[0] {
+            return Err(Error::Shape {
+                left: (left[0], left[1]),
+                right: (right[0], right[1]),
+            });
+        }
+        let size = |n: u64| {
+            usize::try_from(n).map_err(|_| Error::TooLarge {
+                what: "a matrix product",
+            })
+        };
+        Self::new(size(left[0])?, size(left[1])?, size(right[1])?)
+    }
+
+    /// Rows of the left factor, and of the product.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of the left factor, rows of the right one.
+    #[must_use]
+    pub fn inner(&self) -> usize {
+        self.inner
+    }
+
+    /// Columns of the right factor, and of the product.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Whose factor is the vectors of the vector-OLEs, such that there are as few of them as can be.
+    #[must_use]
+    pub fn vectors(&self) -> Side {
+        if self.columns <= self.rows {
+            Side::Left
+        } else {
+            Side::Right
+        }
+    }
+
+    /// The shape of the transposed product.
+    pub(super) fn transposed(&self) -> Self {
+        Self {
+            rows: self.columns,
+            inner: self.inner,
+            columns: self.rows,
+        }
+    }
+
+    /// Number of vector-OLEs with the left factor as vectors.
+    pub(super) fn scalars(&self) -> usize {
+        self.inner * self.columns
+    }
+
+    /// Entries of the product.
+    pub(super) fn entries(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// Refuses a factor of another shape than the agreed one.
+    pub(super) fn check(&self, side: Side, rows: usize, columns: usize) -> Result<()> {
+        let (wanted, what) = match side {
+            Side::Left => ((self.rows, self.inner), "the left factor"),
+            Side::Right => ((self.inner, self.columns), "the right factor"),
+        };
+        if (rows, columns) != wanted {
+            return Err(Error::Factor {
+                what,
+                given: (rows, columns),
+                wanted,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Output {
+    /// The same, as the parties of the transposed product call it.
+    pub(super) fn transposed(self) -> Self {
+        match self {
+            Self::Shared => Self::Shared,
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Two parties with their offline phases set up, for the tests of this crate.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::time::Duration;
+
+use volery_channel::{
+    Channel, SessionId, memory, run_two_channels, run_two_parties, tamper::Tampered,
+};
+use volery_pcg::Security;
+use volery_primitives::{Block, prg::Prg};
+
+use crate::{
+    error::Result,
+    offline::{Receiver, Sender},
+};
+
+/// Runs the two parties over memory.
+pub(crate) fn sources<A: Send, B: Send>(
+    security: Security,
+    left: impl FnOnce(&mut Sender, &mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Receiver, &mut Channel) -> B + Send,
+) -> (A, B) {
+    let session = SessionId::from_bytes([8; 32]);
+    run_two_parties(
+        |channel| {
+            let rng = Prg::new(Block::from(1));
+            let source = &mut Sender::setup(security, session, rng, channel).unwrap();
+            left(source, channel)
+        },
+        |channel| {
+            let rng = Prg::new(Block::from(2));
+            let source = &mut Receiver::setup(security, session, rng, channel).unwrap();
+            right(source, channel)
+        },
+    )
+}
+
+/// Runs the two parties once for each of `count` bits somewhere in what they send, changed on the way; gives what each got.
+pub(crate) fn with_flips<A: Send, B: Send>(
+    count: usize,
+    left: impl Fn(&mut Sender, &mut Channel) -> Result<A> + Sync,
+    right: impl Fn(&mut Receiver, &mut Channel) -> Result<B> + Sync,
+) -> Vec<(Result<A>, Result<B>)> {
+    let session = SessionId::from_bytes([8; 32]);
+    let run = |ends: [Channel; 2]| {
+        let [mut left_end, mut right_end] = ends;
+        left_end.set_timeout(Some(Duration::from_secs(60)));
+        right_end.set_timeout(Some(Duration::from_secs(60)));
+        run_two_channels(
+            left_end,
+            right_end,
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                left(
+                    &mut Sender::setup(Security::Malicious, session, rng, channel)?,
+                    channel,
+                )
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                right(
+                    &mut Receiver::setup(Security::Malicious, session, rng, channel)?,
+                    channel,
+                )
+            },
+        )
+    };
+    let ((_, clean), _) = run(Channel::memory_pair().into());
+    let mut random = Prg::new(Block::from(77));
+    let mut all = Vec::new();
+    for number in 0..count {
+        let from_left = number % 2 == 0;
+        let length = if from_left {
+            clean.bytes_sent
+        } else {
+            clean.bytes_received
+        };
+        // Half of them near the end of the stream, where the online phase is.
+        let at = if number % 4 < 2 {
+            random.below(length)
+        } else {
+            length - 1 - random.below(length.min(500))
+        };
+        let flip = 1 << random.below(8);
+        let change = move |offset: u64, bytes: &mut [u8]| {
+            let place = at.checked_sub(offset).map(|place| place as usize);
+            if let Some(byte) = place.and_then(|place| bytes.get_mut(place)) {
+                *byte ^= flip;
+            }
+        };
+        let (a, b) = memory::pair();
+        let ends = if from_left {
+            [Channel::new(Tampered::new(a, change)), Channel::new(b)]
+        } else {
+            [Channel::new(a), Channel::new(Tampered::new(b, change))]
+        };
+        let ((a, _), (b, _)) = run(ends);
+        all.push((a, b));
+    }
+    all
+}

@@ -1,0 +1,253 @@
+//! More extensions between the same parties, without public-key operations.
+//!
+//! *Forks.* A fork has the `delta` of the extension that it comes from, and trees of its own: the seed of each leaf is one
+//! block of the row of the same leaf of the parent, at a place that no row of a batch covers. So the sender, who lacks
+//! one leaf of each tree of the parent, lacks that leaf of the fork, and to the sender its seed is as random as that
+//! block. Its transcript continues the parent's under the fork's session, and with it all challenges and the first
+//! counters of its rows.
+//!
+//! Security: that of one longer session of the extension. In the argument of `check` the rows of a fork follow from the
+//! trees of the parent, which are fixed before any challenge; a receiver's guesses at parts of `delta` add up over all forks,
+//! and a wrong one must end all of them. So a failed call on one object makes every later call on all of its family
+//! fail with [`Error::Broken`](crate::Error::Broken). Whoever derives keys from outputs gives the hashes of each fork its own
+//! session, as [`flavour`](crate::flavour) asks for.
+//!
+//! *Given OTs.* [`Sender::setup_from_ots`] takes 128 random OTs, chosen by the bits of a new `delta`, from elsewhere: from another
+//! extension, as [`flavour`](crate::flavour) gives them. They must be secure against what the extension is to be secure
+//! against.
+//!
+//! Cost: of a fork no message, and one AES call for each leaf; of a setup from given OTs that of the setup
+//! without base OTs.
+
+use volery_channel::Channel;
+use volery_channel::handshake::SessionId;
+use volery_primitives::Block;
+use zeroize::Zeroizing;
+
+use super::check::Transcript;
+use super::{Live, Receiver, Sender, SmallField, State};
+use crate::Result;
+
+impl Sender {
+    /// Another extension with the same `delta`, bound to `session`. Both parties fork at the same point of their calls.
+    ///
+    /// # Errors
+    /// [`Error::Broken`](crate::Error::Broken) if a call failed, here or on another object of the family.
+    pub fn fork(&mut self, session: SessionId) -> Result<Self> {
+        let live = self.0.get_mut()?;
+        let fork = Live {
+            delta: live.delta.clone(),
+            state: live.state.fork(session),
+        };
+        Ok(Self(self.0.sibling(fork)))
+    }
+
+    /// As [`setup_for_scalar`](Self::setup_for_scalar), with 128 random OTs that are there already: `keys[i]` is the message
+    /// that bit `i` of `delta` chose. The peer calls [`Receiver::setup_from_ots`].
+    ///
+    /// # Panics
+    /// If there are not 128 keys.
+    ///
+    /// # Errors
+    /// If the channel fails, or if the peer was caught cheating.
+    pub fn setup_from_ots(
+        delta: Block,
+        keys: &[Block],
+        field: SmallField,
+        session: SessionId,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        assert_eq!(keys.len(), 128, "one OT for each bit of delta");
+        let given = Transcript::of_given_ots(session);
+        Self::from_base(Zeroizing::new(delta), keys, &given, field, session, channel)
+    }
+}
+
+impl Receiver {
+    /// The peer's [`Sender::fork`].
+    ///
+    /// # Errors
+    /// [`Error::Broken`](crate::Error::Broken) if a call failed, here or on another object of the family.
+    pub fn fork(&mut self, session: SessionId) -> Result<Self> {
+        let fork = self.0.get_mut()?.fork(session);
+        Ok(Self(self.0.sibling(fork)))
+    }
+
+    /// As the peer of [`Sender::setup_from_ots`]: `keys[i]` are both messages of OT `i`.
+    ///
+    /// # Panics
+    /// If there are not 128 pairs.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub fn setup_from_ots(
+        keys: &[[Block; 2]],
+        field: SmallField,
+        session: SessionId,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        assert_eq!(keys.len(), 128, "one OT for each bit of delta");
+        let given = Transcript::of_given_ots(session);
+        Self::from_base(keys, &given, field, session, channel)
+    }
+}
+
+impl State {
+    /// The state of a fork; the block that its seeds were made of is used up.
+    fn fork(&mut self, session: SessionId) -> Self {
+        let seeds = self.leaves.block_of_each(self.next);
+        self.next += 1;
+        let transcript = self.transcript.fork(session);
+        Self::new(self.field, &seeds, transcript)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::collections::HashSet;
+
+    use volery_channel::{run_two_channels, run_two_parties};
+    use volery_primitives::prg::Prg;
+
+    use super::*;
+    use crate::{CotReceiver, CotSender, Error, flavour};
+
+    const N: usize = 200;
+
+    fn session(number: u8) -> SessionId {
+        SessionId::from_bytes([number; 32])
+    }
+
+    fn draw(sender: &mut impl CotSender, channel: &mut Channel) -> Vec<Block> {
+        let mut v = vec![Block::ZERO; N];
+        sender.extend(&mut v, channel).unwrap();
+        v
+    }
+
+    fn draw_choices(
+        receiver: &mut impl CotReceiver,
+        channel: &mut Channel,
+    ) -> (Vec<u8>, Vec<Block>) {
+        let (mut u, mut w) = (vec![0; N / 8], vec![Block::ZERO; N]);
+        receiver.extend(&mut u, &mut w, channel).unwrap();
+        (u, w)
+    }
+
+    /// Parent, forks, a fork of a fork, drawn from in turns: all hold, none repeats another.
+    #[test]
+    fn forks_are_extensions_of_the_same_delta() {
+        for field in SmallField::ALL {
+            let ((delta, v), lines) = run_two_parties(
+                |channel| {
+                    let rng = Prg::new(Block::from(1));
+                    let mut parent = Sender::setup(None, field, session(0), rng, channel).unwrap();
+                    let mut v = vec![draw(&mut parent, channel)];
+                    let mut a = parent.fork(session(1)).unwrap();
+                    let mut b = parent.fork(session(2)).unwrap();
+                    let mut c = a.fork(session(3)).unwrap();
+                    for _ in 0..2 {
+                        for one in [&mut c, &mut parent, &mut b, &mut a] {
+                            v.push(draw(one, channel));
+                        }
+                    }
+                    assert!(a.delta() == parent.delta() && c.delta() == parent.delta());
+                    (parent.delta(), v)
+                },
+                |channel| {
+                    let rng = Prg::new(Block::from(2));
+                    let mut parent = Receiver::setup(field, session(0), rng, channel).unwrap();
+                    let mut lines = vec![draw_choices(&mut parent, channel)];
+                    let mut a = parent.fork(session(1)).unwrap();
+                    let mut b = parent.fork(session(2)).unwrap();
+                    let mut c = a.fork(session(3)).unwrap();
+                    for _ in 0..2 {
+                        for one in [&mut c, &mut parent, &mut b, &mut a] {
+                            lines.push(draw_choices(one, channel));
+                        }
+                    }
+                    lines
+                },
+            );
+            let mut seen = HashSet::new();
+            for (v, (u, w)) in v.iter().zip(&lines) {
+                for j in 0..N {
+                    assert_eq!(w[j], v[j] ^ (crate::bits::mask(u, j) & delta));
+                    assert!(seen.insert(u128::from(v[j])), "no value comes twice");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn given_ots_serve_as_base_ots() {
+        let delta = Block::from(0x1234_5678_9abc_def0);
+        let field = SmallField::Bits4;
+        let (v, (u, w)) = run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let source = Receiver::setup(SmallField::Bits8, session(0), rng, channel).unwrap();
+                let mut keys = vec![Block::ZERO; 128];
+                flavour::Receiver::new(source, session(1))
+                    .random_chosen(&delta.to_bytes(), &mut keys, channel)
+                    .unwrap();
+                let mut sender =
+                    Sender::setup_from_ots(delta, &keys, field, session(2), channel).unwrap();
+                draw(&mut sender, channel)
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let source =
+                    Sender::setup(None, SmallField::Bits8, session(0), rng, channel).unwrap();
+                let mut keys = vec![[Block::ZERO; 2]; 128];
+                flavour::Sender::new(source, session(1))
+                    .random_chosen(&mut keys, channel)
+                    .unwrap();
+                let mut receiver =
+                    Receiver::setup_from_ots(&keys, field, session(2), channel).unwrap();
+                draw_choices(&mut receiver, channel)
+            },
+        );
+        for j in 0..N {
+            assert_eq!(w[j], v[j] ^ (crate::bits::mask(&u, j) & delta));
+        }
+    }
+
+    /// A receiver that is caught in one fork has ended them all.
+    #[test]
+    fn a_failed_fork_ends_the_family() {
+        let (left, right) = Channel::memory_pair();
+        run_two_channels(
+            left,
+            right,
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let field = SmallField::Bits8;
+                let mut parent = Sender::setup(None, field, session(0), rng, channel).unwrap();
+                let mut a = parent.fork(session(1)).unwrap();
+                let mut b = parent.fork(session(2)).unwrap();
+                let v = &mut [Block::ZERO; N];
+                assert!(matches!(
+                    a.extend(v, channel),
+                    Err(Error::PeerMisbehaved(_))
+                ));
+                for one in [&mut parent, &mut a, &mut b] {
+                    assert!(matches!(one.extend(v, channel), Err(Error::Broken)));
+                    assert!(matches!(
+                        one.fork(session(3)).map(|_| ()),
+                        Err(Error::Broken)
+                    ));
+                }
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let mut parent =
+                    Receiver::setup(SmallField::Bits8, session(0), rng, channel).unwrap();
+                // Another session: the same rows with another challenge.
+                let mut wrong = parent.fork(session(9)).unwrap();
+                let (mut u, mut w) = (vec![0; N / 8], vec![Block::ZERO; N]);
+                wrong.extend(&mut u, &mut w, channel).unwrap();
+            },
+        );
+    }
+}

@@ -1,0 +1,139 @@
+//! Known-index SPFSS with trees of any arity: Protocol 3 of the 2019 paper on [`crate::rot::kary`], for many trees at once.
+//!
+//! The ladder is that of [`crate::spfss`]: only Protocol 2 knows of the arity.
+//!
+//! Security: semi-honest, as there.
+//! Cost: that of [`crate::rot::kary`] and one ring element a tree, P1 to P2, in the same message.
+
+use volery_channel::{Channel, Result};
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_primitives::prg::Prg;
+
+use super::{receive_values, send_values};
+use crate::{
+    ggm::kary::TreePrgs,
+    rot::kary::{self, Forest},
+};
+
+/// P1, all steps: `beta[tree]` is P1's share of the value of each tree; its shares `v1` are the `leaves`.
+///
+/// # Panics
+/// If a length is not that of the forest, or `prgs` have another arity.
+///
+/// # Errors
+/// If the channel or the source of OTs fails.
+pub fn send<R: Ring, C: CotSender>(
+    (forest, prgs): (&Forest, &TreePrgs),
+    beta: &[R],
+    leaves: &mut [R],
+    rng: &mut Prg,
+    ot: &mut flavour::Sender<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    assert_eq!(beta.len(), forest.trees(), "one share for each tree");
+    let totals = kary::send(forest, prgs, leaves, rng, ot, channel)?; // steps 1, 2
+    send_values(&totals, beta, channel) // step 3
+}
+
+/// P2, all steps: `-v2` into `negated`, where `alphas[tree]` and `beta[tree]` belong to each tree.
+///
+/// # Panics
+/// If a length is not that of the forest, an alpha is no leaf of its tree, or `prgs` have another arity.
+///
+/// # Errors
+/// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+pub fn receive<R: Ring, C: CotReceiver>(
+    (forest, prgs): (&Forest, &TreePrgs),
+    alphas: &[usize],
+    beta: &[R],
+    negated: &mut [R],
+    ot: &mut flavour::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    assert_eq!(beta.len(), forest.trees(), "one share for each tree");
+    let totals = kary::receive(forest, prgs, alphas, negated, ot, channel)?; // steps 1, 2
+    let values = receive_values(&totals, beta, channel)?; // steps 3, 4
+    for (tree, value) in values.iter().enumerate() {
+        negated[forest.leaves_of(tree).start + alphas[tree]] = *value;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::{SessionId, run_two_parties_with_stats};
+    use volery_field::{Fp61, Gf128, Z64};
+    use volery_ot::ideal;
+    use volery_primitives::Block;
+
+    use super::*;
+    use crate::ggm::kary::Arity;
+
+    /// Functionality 8 against a plain table: the shares add up to the point function.
+    fn check<R: Ring>(arity: Arity, sizes: &[usize]) {
+        let session = SessionId::from_bytes([9; 32]);
+        let forest = Forest::new(sizes.iter().copied(), arity);
+        let prgs = TreePrgs::new(session, 0, arity);
+        let mut random = Prg::new(Block::from(arity.children() as u128));
+        let mut shares = || {
+            let mut beta = vec![R::ZERO; sizes.len()];
+            R::random_slice(&mut random, &mut beta);
+            beta
+        };
+        let beta = [shares(), shares()];
+        let alphas: Vec<_> = sizes.iter().map(|size| size * 3 / 4).collect();
+        let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
+        let ((v1, sent), (negated, _)) = run_two_parties_with_stats(
+            |channel| {
+                let mut leaves = vec![R::ZERO; forest.leaves()];
+                let mut ot = flavour::Sender::new(cot_sender, session);
+                let (rng, trees) = (&mut Prg::new(Block::from(5)), (&forest, &prgs));
+                send(trees, &beta[0], &mut leaves, rng, &mut ot, channel).unwrap();
+                leaves
+            },
+            |channel| {
+                let mut negated = vec![R::ONE; forest.leaves()];
+                let mut ot = flavour::Receiver::new(cot_receiver, session);
+                let trees = (&forest, &prgs);
+                receive(trees, &alphas, &beta[1], &mut negated, &mut ot, channel).unwrap();
+                negated
+            },
+        );
+        for (tree, alpha) in alphas.iter().enumerate() {
+            for (point, place) in forest.leaves_of(tree).enumerate() {
+                let expected = if point == *alpha {
+                    beta[0][tree] + beta[1][tree]
+                } else {
+                    R::ZERO
+                };
+                assert!(v1[place] - negated[place] == expected, "{tree}, {point}");
+            }
+        }
+        assert_eq!(sent.messages_sent, u64::from(!sizes.is_empty()));
+        let rot = |arity: &Arity| match arity {
+            Arity::Two => 32,
+            _ => 32 * u64::from(arity.bits()) + 16 * arity.children() as u64,
+        };
+        let rot: u64 = forest.levels().iter().map(rot).sum();
+        assert_eq!(sent.bytes_sent, rot + R::encoded_len(sizes.len()) as u64);
+    }
+
+    #[test]
+    fn shares_add_up_to_the_point_function() {
+        for arity in Arity::ALL {
+            let k = arity.children();
+            for sizes in [
+                &[][..],
+                &[1],
+                &[7, 8, 9, 1, 2, 1009],
+                &[k - 1, k, k + 1, k * k - 1, k * k, k * k + 1],
+            ] {
+                check::<Fp61>(arity, sizes);
+                check::<Z64>(arity, sizes);
+                check::<Gf128>(arity, sizes);
+            }
+        }
+    }
+}
