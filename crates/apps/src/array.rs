@@ -1,0 +1,481 @@
+//! A semi-private array: its entries are shared, and one party knows at which index it is accessed. Section 7.3 of the
+//! 2019 paper, "Partially Private Distributed ORAM".
+//!
+//! FLORAM (Doerner and shelat, *Scaling ORAM for Secure Computation*, CCS 2017) reads from a copy that is masked by a PRF
+//! and held by both, writes by a distributed point function to shares, evaluates the PRF in a garbled circuit, and makes
+//! the masked copy anew every sqrt(n) accesses. The paper puts known-index SPFSS in place of the point functions. That
+//! makes a *write* easy: on plain additive shares each party adds its expansion, and no write-only ORAM is needed
+//! ([`dense`]). It does not give a *read*: the entry of two shared vectors at a place that P1 must not learn is an inner
+//! product of shares, and the expansion of one party alone says nothing about the shares of the other. So there are two
+//! structures:
+//!
+//! * [`dense`], the paper's: additions only, then the vector of shares as a whole;
+//! * this one, for reads and writes: a tree of buckets as in Path ORAM (Stefanov, van Dijk, Shi, Fletcher, Ren, Yu,
+//!   Devadas, CCS 2013). The holder of the indices plays the client, who knows where every block is; the memory is
+//!   shared, and the holder moves blocks that it does not see by the oblivious switching network
+//!   [`volery_pcg::switching`].
+//!
+//! There are `2^L` leaves, `L = max(1, ceil(log2 n) - 1)`, `Z = 4` blocks a bucket, and a stash of `S = min(n, 100)`
+//! blocks, of which slot 0 is the *front*: the block accessed last. Each block that was ever accessed has a leaf, uniform
+//! and known to P2 only, and lies in a bucket on the path to it, or in the stash. One access, of index `i`:
+//!
+//! ```text
+//! P1 (partner)                            P2 (holder): i
+//! 1.                                      x = the leaf of i, or a random one if it has none
+//!         <---- x ----                    a new random leaf for i
+//! 2. wires: the shares of the stash, of the path to x from the root down, and a zero
+//! 3.                                      a permutation of the wires: block i to the front, the zero if i was never
+//!                                         accessed; the others as deep on the path as their leaves allow, the
+//!                                         rest into the stash; what holds no block anywhere
+//! 4. ------------------------ switching, P2's permutation ------------------------
+//! 5. the wires go back to where they came from; the last one is dropped
+//! 6. read: s_1                            s_2, the shares of the front
+//!    open: ---- s_1 ---->                 s_1 + s_2
+//!    write: the front becomes the shares given; add: they are added
+//! ```
+//!
+//! | P1 calls | P2 calls | |
+//! |---|---|---|
+//! | [`Partner::read`] | [`Holder::read`] | the entry, shared |
+//! | [`Partner::open`] | [`Holder::open`], [`Holder::replace`] | the entry, to P2; `replace` sets it to what P2 makes of it |
+//! | [`Partner::write`] | [`Holder::write`] | the entry becomes a shared value |
+//! | [`Partner::add`] | [`Holder::add`] | the entry, shared, and then a shared value is added |
+//!
+//! The calls of a line must meet, but for two cases that P1 cannot tell apart: its `open` meets both of P2's, so P2 hides
+//! whether it writes; and its `read` is its `add` of zero, so a P2 that adds a value of its own looks as if it read.
+//!
+//! An array starts with zeros ([`Holder::zeros`]), with values that P2 knows ([`Holder::from_known`]), both without a
+//! message, or with shared ones ([`Holder::load`]), by one large network of about `3.5*n` wires: at `n = 2^20`, 612 MB in
+//! a 64-bit ring from P1, and 154 MB with the OTs from P2.
+//!
+//! The shares that `read` gives are those that the front has until the next access; whoever opens them to the other party
+//! reveals the entry and nothing else, as each access masks all that it touches afresh.
+//!
+//! Security: semi-honest. P1 learns `n`, how many accesses there are, which line of the table each one is, and leaves:
+//! `x` is uniform and independent of all indices, because it was drawn when `i` was accessed last and has been used since
+//! only to choose among permutations that P1 does not see (step 4). P2 learns what `open` gives it. The stash overflows
+//! with a probability below 2^-70 an access: [`stash`] has the evidence. Then P2 gets an error before it sends anything
+//! of that access, and that this happens says something about the leaves only. A cheating P1 can add errors in step 4
+//! that depend on single switches, and so on indices; whether the results are then wrong would tell it. A cheating P2
+//! gains nothing over the choice of other indices: a switching network copies nothing, so it sees one entry for each
+//! `open`, and entries that were overwritten are in no wire; it can lose or mix up entries. P2's indices and leaves
+//! choose among addresses and branches in P2's own memory: a process that shares a cache with P2 could learn of them.
+//!
+//! Cost of an access: 2 messages, one each way, where the source of OTs sends from P2 only or nothing. There are
+//! `w = S + 4*(L + 1) + 1` wires and `s =` [`switches`](volery_pcg::switching::switches)`(w)` switches: beside the OTs,
+//! `4 + ceil(s/8)` bytes from P2, and from P1 `s` ring elements and one more for `open`. At `n = 2^20` there are 181
+//! wires and 1,193 switches: 9,698 bytes in a 64-bit ring, and 2,688 for SoftSpoken OT with `k = 8`. Computation: that of
+//! the OTs. Nothing but the memory grows faster than the logarithm of `n`.
+//!
+//! Memory: `4*(2^(L+1) - 1) + S` shares at each party, about `4*n` if `n` is a power of two, and at P2 as many places of
+//! 4 bytes and `n` leaves of 4 bytes: with `n = 2^20` and 8-byte elements, 32 MiB and 52 MiB.
+//!
+//! # Examples
+//!
+//! A thousand words between two parties. A real run takes its session from the handshake and its seeds from
+//! [`Prg::from_os`](volery_primitives::prg::Prg::from_os).
+//!
+//! ```
+//! use volery_apps::array::{Error, Holder, Partner};
+//! use volery_channel::{SessionId, run_two_parties};
+//! use volery_field::Z64;
+//! use volery_ot::{flavour, softspoken::{self, SmallField}};
+//! use volery_primitives::{Block, prg::Prg};
+//!
+//! let session = SessionId::from_bytes([7; 32]);
+//! let (done, value) = run_two_parties(
+//!     |channel| -> Result<(), Error> {
+//!         let rng = Prg::new(Block::from(1));
+//!         let cot = softspoken::Sender::setup(None, SmallField::Bits8, session, rng, channel)?;
+//!         let mut ot = flavour::Sender::new(cot, session);
+//!         let mut array = Partner::<Z64>::new(1000);
+//!         array.write(Z64::new(20), &mut ot, channel)?; // its share
+//!         Ok(array.open(&mut ot, channel)?)
+//!     },
+//!     |channel| -> Result<Z64, Error> {
+//!         let rng = Prg::new(Block::from(2));
+//!         let cot = softspoken::Receiver::setup(SmallField::Bits8, session, rng, channel)?;
+//!         let mut ot = flavour::Receiver::new(cot, session);
+//!         let mut array = Holder::zeros(1000, Prg::new(Block::from(3)));
+//!         array.write(123, Z64::new(22), &mut ot, channel)?; // at an index that the other does not learn
+//!         array.open(123, &mut ot, channel)
+//!     },
+//! );
+//! done?;
+//! assert_eq!(value?, Z64::new(42));
+//! # Ok::<_, Error>(())
+//! ```
+
+pub mod dense;
+mod load;
+mod map;
+pub mod stash;
+
+#[cfg(test)]
+mod tests;
+
+use volery_channel::Channel;
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_pcg::{switching, wire};
+use volery_primitives::prg::Prg;
+use zeroize::Zeroizing;
+
+use map::{Map, Shape};
+
+/// Why an access failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Talking to the peer failed, or the peer does not follow the protocol.
+    #[error(transparent)]
+    Channel(#[from] volery_channel::Error),
+
+    /// The index is not that of an entry. Nothing was sent, and the array is as it was.
+    #[error("the index is past the end of the array, whose entries are 0 to {}", length - 1)]
+    PastTheEnd {
+        /// Entries of the array.
+        length: usize,
+    },
+
+    /// The stash has no room left. Nothing of this access was sent, but the array cannot be used any more.
+    #[error(
+        "the stash of the array is full, which should happen less than once in 2^70 accesses: load the entries into a new array"
+    )]
+    StashFull,
+}
+
+/// The result of an access.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// P1: holds shares and moves them about.
+///
+/// Its memory is wiped when it is dropped.
+pub struct Partner<R: Ring> {
+    memory: Memory<R>,
+}
+
+/// P2: holds shares, knows the indices, and where each entry lies.
+///
+/// Its memory is wiped when it is dropped.
+pub struct Holder<R: Ring> {
+    memory: Memory<R>,
+    map: Map,
+}
+
+impl<R: Ring> Partner<R> {
+    /// An array of `n` zeros, or of values that the holder knows.
+    ///
+    /// # Panics
+    /// If `n` is 0 or above 2^30.
+    #[must_use]
+    pub fn new(n: usize) -> Self {
+        Self {
+            memory: Memory::zeros(Shape::new(n)),
+        }
+    }
+
+    /// An array with the shared values `values`, of which the holder gives its own shares.
+    ///
+    /// # Panics
+    /// If there is no value, or there are more than 2^30.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub fn load<C: CotSender>(
+        values: &[R],
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<Self> {
+        let mut array = Self::new(values.len());
+        load::send(values, &mut array.memory, ot, channel)?;
+        Ok(array)
+    }
+
+    /// Entries of the array.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.memory.shape.length()
+    }
+
+    /// P1's share of the entry.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or the holder sent no leaf;
+    /// [`Broken`](volery_channel::Error::Broken) after an access that failed.
+    pub fn read<C: CotSender>(
+        &mut self,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<R> {
+        self.add(R::ZERO, ot, channel)
+    }
+
+    /// The entry goes to the holder, who may set it to another value.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn open<C: CotSender>(
+        &mut self,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<()> {
+        self.bring(ot, channel)?;
+        wire::send(&self.memory.shares[..1], channel)?; // step 6
+        channel.flush()
+    }
+
+    /// Sets the entry to the value of which `share` is P1's share.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn write<C: CotSender>(
+        &mut self,
+        share: R,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<()> {
+        self.bring(ot, channel)?;
+        self.memory.shares[0] = share;
+        Ok(())
+    }
+
+    /// P1's share of the entry, to which then the value is added of which `share` is P1's share.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn add<C: CotSender>(
+        &mut self,
+        share: R,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<R> {
+        self.bring(ot, channel)?;
+        let before = self.memory.shares[0];
+        self.memory.shares[0] = before + share;
+        Ok(before)
+    }
+
+    /// Steps 1 to 5.
+    fn bring<C: CotSender>(
+        &mut self,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<()> {
+        self.memory.use_up()?;
+        let mut leaf = [0; 4];
+        channel.recv(&mut leaf)?; // step 1
+        let leaf = u32::from_le_bytes(leaf);
+        if leaf >= self.memory.shape.leaves() {
+            return Err(volery_channel::Error::PeerMisbehaved(
+                "the path of an access leads to no leaf of the array",
+            ));
+        }
+        let mut wires = self.memory.wires(leaf); // step 2
+        switching::send(&mut wires, ot, channel)?; // step 4
+        self.memory.put_back(leaf, &wires); // step 5
+        Ok(())
+    }
+}
+
+impl<R: Ring> Holder<R> {
+    /// An array of `n` zeros. The leaves come from `rng`.
+    ///
+    /// # Panics
+    /// If `n` is 0 or above 2^30.
+    #[must_use]
+    pub fn zeros(n: usize, rng: Prg) -> Self {
+        let shape = Shape::new(n);
+        Self {
+            memory: Memory::zeros(shape),
+            map: Map::empty(shape, rng),
+        }
+    }
+
+    /// An array with values that the holder knows. The partner calls [`Partner::new`], and no message is sent.
+    ///
+    /// # Panics
+    /// If there is no value, or there are more than 2^30.
+    ///
+    /// # Errors
+    /// [`Error::StashFull`].
+    pub fn from_known(values: &[R], rng: Prg) -> Result<Self> {
+        let mut array = Self::zeros(values.len(), rng);
+        let sources = array.map.place_all()?;
+        for (slot, source) in array.memory.shape.loaded().zip(sources.iter()) {
+            array.memory.shares[slot] = values.get(*source).copied().unwrap_or(R::ZERO);
+        }
+        Ok(array)
+    }
+
+    /// An array with the shared values `values`, of which the partner gives its own shares.
+    ///
+    /// # Panics
+    /// If there is no value, or there are more than 2^30.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or the partner sent what is no element of the ring; [`Error::StashFull`].
+    pub fn load<C: CotReceiver>(
+        values: &[R],
+        rng: Prg,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let mut array = Self::zeros(values.len(), rng);
+        let sources = array.map.place_all()?;
+        load::receive(values, &sources, &mut array.memory, ot, channel)?;
+        Ok(array)
+    }
+
+    /// Entries of the array.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.memory.shape.length()
+    }
+
+    /// P2's share of the entry `index`.
+    ///
+    /// # Errors
+    /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails, or the partner sent
+    /// what is no element of the ring; [`Error::StashFull`]; [`Broken`](volery_channel::Error::Broken) after an access that failed.
+    pub fn read<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<R> {
+        self.add(index, R::ZERO, ot, channel)
+    }
+
+    /// The entry `index`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn open<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<R> {
+        self.replace(index, |value| value, ot, channel)
+    }
+
+    /// The entry `index`, which then becomes what `change` makes of it. To the partner this is an [`open`](Self::open).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn replace<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(R) -> R,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<R> {
+        self.bring(index, ot, channel)?;
+        let mut share = [R::ZERO];
+        wire::recv(
+            &mut share,
+            "the share of an entry is not in canonical form",
+            channel,
+        )
+        .inspect_err(|_| self.memory.usable = false)?; // step 6
+        let value = share[0] + self.memory.shares[0];
+        self.memory.shares[0] += change(value) - value;
+        Ok(value)
+    }
+
+    /// Sets the entry `index` to the value of which `share` is P2's share.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn write<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        share: R,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        self.bring(index, ot, channel)?;
+        self.memory.shares[0] = share;
+        Ok(())
+    }
+
+    /// P2's share of the entry `index`, to which then the value is added of which `share` is P2's share.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn add<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        share: R,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<R> {
+        self.bring(index, ot, channel)?;
+        let before = self.memory.shares[0];
+        self.memory.shares[0] = before + share;
+        Ok(before)
+    }
+
+    /// Steps 1 to 5.
+    fn bring<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let length = self.length();
+        if index >= length {
+            return Err(Error::PastTheEnd { length });
+        }
+        self.memory.use_up()?;
+        let (leaf, sources) = self.map.access(index)?; // steps 1, 3
+        channel.send(&leaf.to_le_bytes())?;
+        let mut wires = self.memory.wires(leaf); // step 2
+        switching::receive(sources, &mut wires, ot, channel)?; // step 4
+        self.memory.put_back(leaf, &wires); // step 5
+        Ok(())
+    }
+}
+
+/// The shares of one party: the stash, and the buckets from the root down.
+struct Memory<R: Ring> {
+    shape: Shape,
+    shares: Zeroizing<Vec<R>>,
+    /// Not in the middle of an access.
+    usable: bool,
+}
+
+impl<R: Ring> Memory<R> {
+    fn zeros(shape: Shape) -> Self {
+        Self {
+            shape,
+            shares: Zeroizing::new(vec![R::ZERO; shape.slots()]),
+            usable: true,
+        }
+    }
+
+    /// At the begin of an access; [`put_back`](Self::put_back) undoes it.
+    fn use_up(&mut self) -> volery_channel::Result<()> {
+        if !std::mem::take(&mut self.usable) {
+            return Err(volery_channel::Error::Broken);
+        }
+        Ok(())
+    }
+
+    /// Step 2.
+    fn wires(&self, leaf: u32) -> Zeroizing<Vec<R>> {
+        let mut wires = Zeroizing::new(Vec::with_capacity(self.shape.wires()));
+        wires.extend(self.shape.on_path(leaf).map(|slot| self.shares[slot]));
+        wires.push(R::ZERO);
+        wires
+    }
+
+    /// Step 5.
+    fn put_back(&mut self, leaf: u32, wires: &[R]) {
+        for (slot, wire) in self.shape.on_path(leaf).zip(wires) {
+            self.shares[slot] = *wire;
+        }
+        self.usable = true;
+    }
+}

@@ -1,0 +1,214 @@
+//! A shared vector to which one party adds at an index that only it knows: the write of section 7.3 of the 2019 paper.
+//!
+//! ```text
+//! P1 (partner): v_1, beta_1               P2 (holder): v_2, i, beta_2
+//! 1. ------------------------ single, one half-tree, hashed leaves ------------------------
+//!    r                                    m, equal to r but for r_i - m_i = beta_1 + beta_2
+//! 2. v_1 + r                              v_2 - m
+//! ```
+//!
+//! so that `v_1 + v_2` has `beta_1 + beta_2` added at `i` and is masked afresh everywhere. Where an entry is known as
+//! shares, setting it is adding the difference ([`Holder::replace`]). There is no read but of the whole vector,
+//! [`into_shares`](Holder::into_shares); to go on with single reads, give the shares to [`load`](super::Holder::load).
+//!
+//! Security: semi-honest, that of [`volery_pcg::single`]: P1 learns that something was added, P2 nothing. A cheating P1
+//! can add errors that depend on the path to `i`; a cheating P2 can add to another entry, to one only. P2's index chooses
+//! an address in P2's own memory.
+//!
+//! Cost: 2 messages, one each way. With `h = max(1, ceil(log2 n))`, beside `h` correlated OTs: `ceil(h/8)` bytes from P2,
+//! and from P1 `16*(h + 1)` and a ring element. At `n = 2^20` in a 64-bit ring that is 3 and 344 bytes. Computation: in
+//! 64-bit rings one AES call an entry, and two passes over memory. Memory: two vectors of shares at each party.
+
+use volery_channel::{Channel, SessionId};
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_pcg::{
+    forest::Forest,
+    ggm::{Growth, TreePrgs},
+    single::{self, Points},
+};
+use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
+use zeroize::Zeroizing;
+
+use super::{Error, Result};
+
+/// P1, who does not know the indices.
+///
+/// Its memory is wiped when it is dropped.
+pub struct Partner<R: Ring> {
+    vector: Vector<R>,
+    rng: Prg,
+}
+
+/// P2, who knows the indices.
+///
+/// Its memory is wiped when it is dropped.
+pub struct Holder<R: Ring> {
+    vector: Vector<R>,
+}
+
+impl<R: Ring> Partner<R> {
+    /// The vector of which `shares` are P1's shares. No other vector of the same parties has the same `session`, nor OTs.
+    ///
+    /// # Panics
+    /// If there is no share, or there are more than 2^40.
+    #[must_use]
+    pub fn new(shares: Vec<R>, session: SessionId, rng: Prg) -> Self {
+        Self {
+            vector: Vector::new(shares, session),
+            rng,
+        }
+    }
+
+    /// Adds the value of which `share` is P1's share, where the holder says.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails; [`Broken`](volery_channel::Error::Broken) after a call that failed.
+    pub fn add<C: CotSender>(
+        &mut self,
+        share: R,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<()> {
+        let vector = &mut self.vector;
+        let prgs = vector.use_up()?;
+        let trees = (&vector.forest, &prgs);
+        let points = Points::Chosen(&[]);
+        single::send(
+            trees,
+            points,
+            &[share],
+            &mut vector.leaves,
+            &mut self.rng,
+            ot,
+            channel,
+        )?; // step 1
+        let n = vector.shares.len();
+        R::add_slice(&mut vector.shares, &vector.leaves[..n]); // step 2
+        vector.usable = true;
+        Ok(())
+    }
+
+    /// Sets an entry from `old` to `new`, of which these are P1's shares.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn replace<C: CotSender>(
+        &mut self,
+        old: R,
+        new: R,
+        ot: &mut flavour::Sender<C>,
+        channel: &mut Channel,
+    ) -> volery_channel::Result<()> {
+        self.add(new - old, ot, channel)
+    }
+
+    /// P1's shares of the vector.
+    #[must_use]
+    pub fn into_shares(self) -> Zeroizing<Vec<R>> {
+        self.vector.shares
+    }
+}
+
+impl<R: Ring> Holder<R> {
+    /// The vector of which `shares` are P2's shares. No other vector of the same parties has the same `session`, nor OTs.
+    ///
+    /// # Panics
+    /// If there is no share, or there are more than 2^40.
+    #[must_use]
+    pub fn new(shares: Vec<R>, session: SessionId) -> Self {
+        Self {
+            vector: Vector::new(shares, session),
+        }
+    }
+
+    /// Adds to the entry `index` the value of which `share` is P2's share.
+    ///
+    /// # Errors
+    /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails, or the partner sent
+    /// what is no element of the ring; [`Broken`](volery_channel::Error::Broken) after a call that failed.
+    pub fn add<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        share: R,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let vector = &mut self.vector;
+        let n = vector.shares.len();
+        if index >= n {
+            return Err(Error::PastTheEnd { length: n });
+        }
+        let prgs = vector.use_up()?;
+        let trees = (&vector.forest, &prgs);
+        let points = Points::Chosen(&[index]);
+        single::receive(trees, points, &[share], &mut vector.leaves, ot, channel)?; // step 1
+        R::sub_slice(&mut vector.shares, &vector.leaves[..n]); // step 2
+        vector.usable = true;
+        Ok(())
+    }
+
+    /// Sets the entry `index` from `old` to `new`, of which these are P2's shares.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn replace<C: CotReceiver>(
+        &mut self,
+        index: usize,
+        old: R,
+        new: R,
+        ot: &mut flavour::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        self.add(index, new - old, ot, channel)
+    }
+
+    /// P2's shares of the vector.
+    #[must_use]
+    pub fn into_shares(self) -> Zeroizing<Vec<R>> {
+        self.vector.shares
+    }
+}
+
+/// What both have.
+struct Vector<R: Ring> {
+    shares: Zeroizing<Vec<R>>,
+    /// One complete tree.
+    forest: Forest,
+    /// Its leaves.
+    leaves: Buffer<R>,
+    session: SessionId,
+    /// Trees so far: each has AES keys of its own.
+    trees: u64,
+    usable: bool,
+}
+
+impl<R: Ring> Vector<R> {
+    fn new(shares: Vec<R>, session: SessionId) -> Self {
+        let leaves = shares.len().next_power_of_two().max(2);
+        assert!(!shares.is_empty(), "a vector has an entry");
+        let mut oracle = RandomOracle::new("volery array: dense");
+        oracle.absorb(session.as_bytes());
+        Self {
+            shares: Zeroizing::new(shares),
+            forest: Forest::regular(1, leaves),
+            leaves: Buffer::zeroed(leaves),
+            session: SessionId::from_bytes(oracle.finish32()),
+            trees: 0,
+            usable: true,
+        }
+    }
+
+    /// At the begin of an addition.
+    fn use_up(&mut self) -> volery_channel::Result<TreePrgs> {
+        if !std::mem::take(&mut self.usable) {
+            return Err(volery_channel::Error::Broken);
+        }
+        self.trees += 1;
+        Ok(TreePrgs::growing(
+            Growth::PseudoCorrelated,
+            self.session,
+            self.trees,
+        ))
+    }
+}

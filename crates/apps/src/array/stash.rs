@@ -1,0 +1,142 @@
+//! How full the stash gets, by experiment.
+//!
+//! For Path ORAM it is a theorem that the probability of more than `R` blocks in the stash falls exponentially in `R`, with
+//! `Z = 5`. For `Z = 4` its authors simulate the worst case, access to all entries in turn, over and over: the same
+//! holds, hardly depends on `n`, and 89 blocks are enough for 2^-80, 147 for 2^-128. Here the tree has no more leaves than
+//! `n/2` (where `n` is a power of two), and the block accessed last stays in slot 0 for one access more. So the
+//! experiment is repeated with the code that is used ([`exceeding`]), and its result extrapolated ([`Fit`]). Negated
+//! binary logarithms of the part of 40 million accesses after which more than `R` blocks are in the stash, the front
+//! included:
+//!
+//! | `n` | 1 | 2 | 4 | 6 | 8 | 10 | 12 | 14 | 16 | line at `R` |
+//! |---|---|---|---|---|---|---|---|---|---|---|
+//! | 2^12 | 5.9 | 7.0 | 9.2 | 11.2 | 13.1 | 14.8 | 16.2 | 17.7 | 19.2 | `6.2 + 0.83*R` |
+//! | 2^16 | 5.8 | 7.0 | 9.1 | 11.0 | 12.8 | 14.5 | 15.9 | 17.4 | 19.2 | `6.2 + 0.81*R` |
+//! | 2^20 | 5.8 | 6.9 | 9.0 | 10.8 | 12.5 | 14.2 | 15.8 | 17.1 | 18.2 | `6.2 + 0.78*R` |
+//!
+//! The stash never held more than 23 blocks. At `R = S = 100` the lines give 2^-84 to 2^-89. As they are drawn far beyond
+//! what was counted, no more than 2^-70 is claimed, for which a slope of 0.62 from `R = 12` on would do; in 2^30 accesses
+//! that makes 2^-40. The example `array` counts on.
+
+use volery_primitives::prg::Prg;
+
+use super::{
+    Result,
+    map::{Map, STASH, Shape},
+};
+
+/// `S` of a long array, the slots of its stash.
+pub const CAPACITY: usize = STASH;
+
+/// Counts, for each `R` from 0 to the [`CAPACITY`], after how many of `accesses` accesses to an array of `n` entries, in
+/// turn, more than `R` blocks are in the stash. Before it counts, each entry is accessed three times.
+///
+/// # Panics
+/// If `n` is 0 or above 2^30.
+///
+/// # Errors
+/// [`StashFull`](super::Error::StashFull).
+pub fn exceeding(n: usize, accesses: u64, rng: Prg) -> Result<Vec<u64>> {
+    let mut map = Map::empty(Shape::new(n), rng);
+    let mut in_turn = (0..n).cycle();
+    for index in in_turn.by_ref().take(3 * n) {
+        map.access(index)?;
+    }
+    let mut sizes = vec![0; CAPACITY + 1];
+    for _ in 0..accesses {
+        map.access(in_turn.next().expect("there is an entry"))?;
+        sizes[map.in_stash()] += 1;
+    }
+    let mut left = accesses;
+    for count in &mut sizes {
+        left -= *count;
+        *count = left;
+    }
+    Ok(sizes)
+}
+
+/// A line through the negated binary logarithms of the probabilities of an experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Fit {
+    /// Bits for each block.
+    pub slope: f64,
+    /// Bits at no block.
+    pub offset: f64,
+}
+
+impl Fit {
+    /// The line of least squares through the bits at all `R` above 3 that were exceeded at least 100 times; less says too little.
+    /// None if there are not two of them.
+    #[must_use]
+    pub fn new(exceeding: &[u64], accesses: u64) -> Option<Self> {
+        let points: Vec<_> = (0..)
+            .zip(exceeding)
+            .filter(|(r, count)| *r > 3 && **count >= 100)
+            .map(|(r, count)| (f64::from(r), (accesses as f64 / *count as f64).log2()))
+            .collect();
+        if points.len() < 2 {
+            return None;
+        }
+        let mean = |part: &dyn Fn(&(f64, f64)) -> f64| {
+            points.iter().map(part).sum::<f64>() / points.len() as f64
+        };
+        let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
+        let covariance = mean(&|point| (point.0 - x) * (point.1 - y));
+        let slope = covariance / mean(&|point| (point.0 - x).powi(2));
+        Some(Self {
+            slope,
+            offset: y - slope * x,
+        })
+    }
+
+    /// Bits at `blocks`.
+    #[must_use]
+    pub fn bits(&self, blocks: usize) -> f64 {
+        self.offset + self.slope * blocks as f64
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_primitives::Block;
+
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_again() {
+        // 2^(20 - 3 - 2*R) of 2^20.
+        let exceeding: Vec<_> = (0..9).map(|r| 1 << (17 - 2 * r)).collect();
+        let fit = Fit::new(&exceeding, 1 << 20).unwrap();
+        assert!((fit.slope - 2.0).abs() < 1e-9 && (fit.offset - 3.0).abs() < 1e-9);
+        assert!((fit.bits(10) - 23.0).abs() < 1e-9);
+        assert!(
+            Fit::new(&exceeding[..5], 1 << 20).is_none(),
+            "one point is no line"
+        );
+    }
+
+    /// The tail at small `R`, its slope, and what follows for the capacity.
+    #[test]
+    fn the_stash_has_an_exponential_tail() {
+        const ACCESSES: u64 = 1_000_000;
+        for n in [1 << 12, 5000, 1 << 14] {
+            let exceeding = exceeding(n, ACCESSES, Prg::new(Block::from(n as u128))).unwrap();
+            for (r, count) in (1..12).zip(&exceeding[1..]) {
+                let bits = (ACCESSES as f64 / *count as f64).log2();
+                assert!(bits > 4.5 + 0.8 * f64::from(r), "{bits} bits at {r} of {n}");
+            }
+            let fit = Fit::new(&exceeding, ACCESSES).unwrap();
+            assert!(fit.slope > 0.7, "{fit:?} at {n}");
+            assert!(fit.bits(CAPACITY) > 70.0, "{fit:?} at {n}");
+        }
+    }
+
+    /// An array that is no longer than the stash cannot overflow it.
+    #[test]
+    fn short_arrays_fit() {
+        for n in [1, 2, 3, 99, 100, 101] {
+            exceeding(n, 20_000, Prg::new(Block::from(1))).unwrap();
+        }
+    }
+}

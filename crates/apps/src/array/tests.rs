@@ -1,0 +1,373 @@
+//! Arrays against plain ones, and bad input.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod cost;
+mod leaves;
+mod vectors;
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use volery_channel::{SessionId, run_two_channels, run_two_parties};
+use volery_field::{F2, Fp61, Gf128, Z64};
+use volery_ot::ideal;
+use volery_primitives::Block;
+
+use super::*;
+
+const SESSION: SessionId = SessionId::from_bytes([3; 32]);
+
+type Ideal = (
+    flavour::Sender<ideal::Sender>,
+    flavour::Receiver<ideal::Receiver>,
+);
+
+fn ots() -> Ideal {
+    let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
+    (
+        flavour::Sender::new(sender, SESSION),
+        flavour::Receiver::new(receiver, SESSION),
+    )
+}
+
+fn rng(seed: u128) -> Prg {
+    Prg::new(Block::from(seed))
+}
+
+fn random<R: Ring>(n: usize, seed: u128) -> Vec<R> {
+    let mut out = vec![R::ZERO; n];
+    R::random_slice(&mut rng(seed), &mut out);
+    out
+}
+
+/// Random shares of the values.
+fn share<R: Ring>(values: &[R], seed: u128) -> [Vec<R>; 2] {
+    let first = random::<R>(values.len(), seed);
+    let second = values
+        .iter()
+        .zip(&first)
+        .map(|(value, first)| *value - *first);
+    [first.clone(), second.collect()]
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Read,
+    Open,
+    Replace,
+    Write,
+    Add,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    kind: Kind,
+    index: usize,
+    seed: u64,
+}
+
+impl Operation {
+    /// The two parties' shares of its value.
+    fn shares<R: Ring>(self) -> [R; 2] {
+        let shares = random(2, self.seed.into());
+        [shares[0], shares[1]]
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    Zeros,
+    Known,
+    Shared,
+}
+
+/// What came out of the operations at each party: shares, or at P2 the value.
+fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Operation]) -> (Vec<R>, Vec<R>) {
+    let shares = share(values, 99);
+    let (mut ot, mut receiver_ot) = ots();
+    let n = values.len();
+    run_two_parties(
+        |channel| {
+            let mut array = match start {
+                Start::Zeros | Start::Known => Partner::new(n),
+                Start::Shared => Partner::load(&shares[0], &mut ot, channel).unwrap(),
+            };
+            assert_eq!(array.length(), n);
+            let mut run = |operation: &Operation| {
+                let [share, _] = operation.shares();
+                match operation.kind {
+                    Kind::Read => array.read(&mut ot, channel),
+                    Kind::Open | Kind::Replace => array.open(&mut ot, channel).map(|()| R::ZERO),
+                    Kind::Write => array.write(share, &mut ot, channel).map(|()| R::ZERO),
+                    Kind::Add => array.add(share, &mut ot, channel),
+                }
+            };
+            operations
+                .iter()
+                .map(|operation| run(operation).unwrap())
+                .collect()
+        },
+        |channel| {
+            let ot = &mut receiver_ot;
+            let mut array = match start {
+                Start::Zeros => Holder::zeros(n, rng(1)),
+                Start::Known => Holder::from_known(values, rng(1)).unwrap(),
+                Start::Shared => Holder::load(&shares[1], rng(1), ot, channel).unwrap(),
+            };
+            assert_eq!(array.length(), n);
+            let mut run = |operation: &Operation| {
+                let ([_, share], index) = (operation.shares(), operation.index);
+                match operation.kind {
+                    Kind::Read => array.read(index, ot, channel),
+                    Kind::Open => array.open(index, ot, channel),
+                    Kind::Replace => array.replace(index, |old| old * share, ot, channel),
+                    Kind::Write => array.write(index, share, ot, channel).map(|()| R::ZERO),
+                    Kind::Add => array.add(index, share, ot, channel),
+                }
+            };
+            operations
+                .iter()
+                .map(|operation| run(operation).unwrap())
+                .collect()
+        },
+    )
+}
+
+/// The operations, and then a read of each entry, against a plain array.
+fn check<R: Ring>(n: usize, start: Start, operations: &[Operation]) {
+    let values = match start {
+        Start::Zeros => vec![R::ZERO; n],
+        Start::Known | Start::Shared => random(n, 4),
+    };
+    let mut operations = operations.to_vec();
+    operations.extend((0..n).map(|index| Operation {
+        kind: Kind::Read,
+        index,
+        seed: 0,
+    }));
+    let (left, right) = outcomes(start, &values, &operations);
+    let mut plain = values;
+    for ((operation, left), right) in operations.iter().zip(left).zip(right) {
+        let entry = &mut plain[operation.index];
+        let shares = operation.shares::<R>();
+        let value = shares[0] + shares[1];
+        let before = *entry;
+        match operation.kind {
+            Kind::Write => *entry = value,
+            Kind::Add => *entry += value,
+            Kind::Replace => *entry = before * shares[1],
+            Kind::Read | Kind::Open => {}
+        }
+        let expected = if matches!(operation.kind, Kind::Write) {
+            R::ZERO
+        } else {
+            before
+        };
+        assert!(left + right == expected, "{operation:?} of {n} entries");
+    }
+}
+
+fn operations(n: usize, most: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let kind = prop_oneof![
+        Just(Kind::Read),
+        Just(Kind::Open),
+        Just(Kind::Replace),
+        Just(Kind::Write),
+        Just(Kind::Add)
+    ];
+    // A quarter at index 0, so that some are repeated in long arrays too.
+    let index = prop_oneof![1 => Just(0), 3 => 0..n];
+    let operation =
+        (kind, index, any::<u64>()).prop_map(|(kind, index, seed)| Operation { kind, index, seed });
+    prop::collection::vec(operation, 0..most)
+}
+
+fn start() -> impl Strategy<Value = Start> {
+    prop_oneof![Just(Start::Zeros), Just(Start::Known), Just(Start::Shared)]
+}
+
+fn array() -> impl Strategy<Value = (usize, Vec<Operation>)> {
+    prop::sample::select(vec![1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100])
+        .prop_flat_map(|n| operations(n, 60).prop_map(move |operations| (n, operations)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn an_array_is_an_array((n, operations) in array(), start in start()) {
+        check::<Z64>(n, start, &operations);
+    }
+
+    #[test]
+    fn over_every_ring((n, operations) in array(), start in start()) {
+        check::<Fp61>(n, start, &operations);
+        check::<Gf128>(n, start, &operations);
+        check::<F2>(n, start, &operations);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3))]
+
+    #[test]
+    fn a_longer_array_is_an_array(operations in operations(1000, 1000), start in start()) {
+        check::<Z64>(1000, start, &operations);
+    }
+}
+
+#[test]
+fn an_index_past_the_end_is_refused_before_anything_is_sent() {
+    let (mut channel, _peer) = Channel::memory_pair();
+    let (_, mut ot) = ots();
+    for n in [1, 1000] {
+        let mut array = Holder::<Z64>::zeros(n, rng(1));
+        let mut dense = dense::Holder::new(vec![Z64::ZERO; n], SESSION);
+        for index in [n, n + 1, usize::MAX] {
+            let failed = array.open(index, &mut ot, &mut channel).unwrap_err();
+            assert!(matches!(failed, Error::PastTheEnd { length } if length == n));
+            assert!(failed.to_string().ends_with(&format!("0 to {}", n - 1)));
+            let failed = dense
+                .add(index, Z64::ONE, &mut ot, &mut channel)
+                .unwrap_err();
+            assert!(matches!(failed, Error::PastTheEnd { length } if length == n));
+        }
+    }
+    assert_eq!((channel.stats().bytes_sent, channel.unflushed()), (0, 0));
+}
+
+/// And the array is as it was.
+#[test]
+fn a_refused_index_leaves_the_array_usable() {
+    let (mut ot, mut receiver_ot) = ots();
+    let ((), value) = run_two_parties(
+        |channel| {
+            let mut array = Partner::<Z64>::new(10);
+            array.write(Z64::new(3), &mut ot, channel).unwrap();
+            array.open(&mut ot, channel).unwrap();
+        },
+        |channel| {
+            let mut array = Holder::zeros(10, rng(1));
+            array
+                .write(4, Z64::new(4), &mut receiver_ot, channel)
+                .unwrap();
+            array.open(10, &mut receiver_ot, channel).unwrap_err();
+            array.open(4, &mut receiver_ot, channel).unwrap()
+        },
+    );
+    assert!(value == Z64::new(7));
+}
+
+#[test]
+fn a_wrong_leaf_is_refused_and_ends_the_array() {
+    let (left, right) = Channel::memory_pair();
+    let (mut ot, _) = ots();
+    run_two_channels(
+        left,
+        right,
+        |channel| {
+            let mut array = Partner::<Z64>::new(1000);
+            let failed = array.read(&mut ot, channel).unwrap_err();
+            assert!(matches!(failed, volery_channel::Error::PeerMisbehaved(_)));
+            let failed = array.read(&mut ot, channel).unwrap_err();
+            assert!(matches!(failed, volery_channel::Error::Broken));
+        },
+        |channel| {
+            channel.send(&512u32.to_le_bytes()).unwrap();
+            channel.flush().unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_full_stash_ends_the_array_before_anything_is_sent() {
+    let (left, right) = Channel::memory_pair();
+    let (mut ot, mut receiver_ot) = ots();
+    run_two_channels(
+        left,
+        right,
+        |channel| {
+            let mut array = Partner::<Z64>::new(1000);
+            while array.read(&mut ot, channel).is_ok() {}
+        },
+        |channel| {
+            let mut array = Holder::<Z64>::zeros(1000, rng(1));
+            let mut accesses = (0..1000).map(|index| {
+                let before = channel.stats();
+                let result = array.read(index, &mut receiver_ot, channel);
+                array.map.crowd(index);
+                (index, result, channel.stats() == before)
+            });
+            let (index, result, idle) = accesses.find(|(_, result, _)| result.is_err()).unwrap();
+            assert!(matches!(result, Err(Error::StashFull)) && idle);
+            assert!(index > stash::CAPACITY, "the stash holds as many");
+            let (_, result, idle) = accesses.next().unwrap();
+            let broken = volery_channel::Error::Broken;
+            assert_eq!(result.unwrap_err().to_string(), broken.to_string());
+            assert!(idle);
+        },
+    );
+}
+
+/// Elements that are none: in the switches, and as the share that is opened.
+#[test]
+fn wrong_elements_are_refused_and_end_the_array() {
+    let switches = switching::switches(Shape::new(9).wires());
+    for honest in [0, switches] {
+        let (left, right) = Channel::memory_pair();
+        let (_, mut ot) = ots();
+        run_two_channels(
+            left,
+            right,
+            |channel| {
+                let mut message = vec![0; 8 * honest];
+                message.resize(8 * (switches + 1), 0xff);
+                channel.send(&message).unwrap();
+                channel.flush().unwrap();
+                let mut heard = vec![0; 4 + switches.div_ceil(8)];
+                channel.recv(&mut heard).unwrap();
+            },
+            |channel| {
+                let mut array = Holder::<Fp61>::zeros(9, rng(1));
+                let failed = array.open(3, &mut ot, channel).unwrap_err();
+                let misbehaved = volery_channel::Error::PeerMisbehaved("");
+                assert!(matches!(&failed, Error::Channel(error)
+                    if std::mem::discriminant(error) == std::mem::discriminant(&misbehaved)));
+                let failed = array.open(3, &mut ot, channel).unwrap_err();
+                assert!(matches!(
+                    failed,
+                    Error::Channel(volery_channel::Error::Broken)
+                ));
+            },
+        );
+    }
+}
+
+/// The shares of everything that an access touches are masked afresh.
+#[test]
+fn shares_are_fresh_after_each_access() {
+    let (mut ot, mut receiver_ot) = ots();
+    let (left, ()) = run_two_parties(
+        |channel| {
+            let mut array = Partner::<Gf128>::new(1);
+            let mut seen: Vec<u128> = Vec::new();
+            for _ in 0..20 {
+                array.read(&mut ot, channel).unwrap();
+                seen.extend(array.memory.wires(0)[..5].iter().map(|share| {
+                    let mut bytes = Vec::new();
+                    Gf128::write(&[*share], &mut bytes);
+                    u128::from_le_bytes(bytes.try_into().unwrap())
+                }));
+            }
+            seen
+        },
+        |channel| {
+            let mut array = Holder::<Gf128>::zeros(1, rng(1));
+            for _ in 0..20 {
+                array.read(0, &mut receiver_ot, channel).unwrap();
+            }
+        },
+    );
+    let distinct: HashSet<_> = left.iter().collect();
+    assert_eq!(distinct.len(), left.len());
+}

@@ -1,0 +1,159 @@
+//! Runs of equal indices: how the holder sorts them, and the products that add up or copy along them.
+
+use volery_channel::{Channel, Result};
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_pcg::products;
+use volery_primitives::bits;
+use zeroize::Zeroizing;
+
+use super::Error;
+
+/// The numbers of the pairs by ascending index, equal ones in their order.
+///
+/// # Errors
+/// If an index is past the vector.
+pub(super) fn order(
+    indices: &[usize],
+    length: usize,
+) -> std::result::Result<Zeroizing<Vec<usize>>, Error> {
+    if let Some(place) = indices.iter().position(|index| *index >= length) {
+        let index = indices[place];
+        return Err(Error::Index {
+            place,
+            index,
+            length,
+        });
+    }
+    let mut order: Vec<_> = (0..indices.len()).collect();
+    order.sort_unstable_by_key(|place| (indices[*place], *place));
+    Ok(Zeroizing::new(order))
+}
+
+/// # Errors
+/// If two indices are equal.
+pub(super) fn assert_distinct(
+    order: &[usize],
+    indices: &[usize],
+) -> std::result::Result<(), Error> {
+    for pair in order.windows(2) {
+        let (first, second) = (pair[0], pair[1]);
+        let index = indices[first];
+        if index == indices[second] {
+            return Err(Error::Repeated {
+                first,
+                second,
+                index,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// If equal indices do not stand next to each other.
+pub(super) fn assert_runs(indices: &[usize]) -> std::result::Result<(), Error> {
+    let starts = |place: &usize| *place == 0 || indices[*place - 1] != indices[*place];
+    let mut starts: Zeroizing<Vec<usize>> =
+        Zeroizing::new((0..indices.len()).filter(starts).collect());
+    starts.sort_unstable_by_key(|place| (indices[*place], *place));
+    let apart = |pair: &&[usize]| indices[pair[0]] == indices[pair[1]];
+    match starts.windows(2).find(apart) {
+        Some(pair) => Err(Error::Runs { place: pair[1] }),
+        None => Ok(()),
+    }
+}
+
+/// The entries of `values` in the given order.
+pub(super) fn permuted(order: &[usize], values: &[usize]) -> Zeroizing<Vec<usize>> {
+    Zeroizing::new(order.iter().map(|place| values[*place]).collect())
+}
+
+/// A permutation of `wires` wires whose first outputs take the inputs that they want. The others take what is left.
+pub(super) fn completed(wanted: &[Option<usize>], wires: usize) -> Zeroizing<Vec<usize>> {
+    let mut free = Zeroizing::new(vec![true; wires]);
+    for input in wanted.iter().flatten() {
+        free[*input] = false;
+    }
+    let mut rest = (0..wires).filter(|input| free[*input]);
+    let mut next = || rest.next().expect("as many inputs as outputs");
+    let source = (0..wires).map(|output| match wanted.get(output) {
+        Some(Some(input)) => *input,
+        _ => next(),
+    });
+    Zeroizing::new(source.collect())
+}
+
+/// Whether each index equals the one before it, from the second on; packed, low bit first.
+fn repeats(indices: &[usize]) -> Zeroizing<Vec<u8>> {
+    let count = indices.len().saturating_sub(1);
+    let mut repeats = Zeroizing::new(vec![0; bits::bytes_for(count)]);
+    for (j, pair) in indices.windows(2).enumerate() {
+        bits::set(&mut repeats, j, pair[0] == pair[1]);
+    }
+    repeats
+}
+
+/// Helper: the last value of each run becomes the sum of the run, the others zero.
+pub(super) fn add_send<R: Ring, C: CotSender>(
+    values: &mut [R],
+    ot: &mut flavour::Sender<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    let mut products = products::Sender::new(values.len().saturating_sub(1), ot, channel);
+    add_along(values, |acc| products.multiply(acc))?;
+    products.finish()
+}
+
+/// Holder: as [`add_send`].
+pub(super) fn add_receive<R: Ring, C: CotReceiver>(
+    indices: &[usize],
+    values: &mut [R],
+    ot: &mut flavour::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    let repeats = repeats(indices);
+    let mut products =
+        products::Receiver::new(&repeats, values.len().saturating_sub(1), ot, channel);
+    add_along(values, |acc| products.multiply(acc))
+}
+
+fn add_along<R: Ring>(values: &mut [R], mut product: impl FnMut(R) -> Result<R>) -> Result<()> {
+    for j in 1..values.len() {
+        let moved = product(values[j - 1])?;
+        values[j - 1] -= moved;
+        values[j] += moved;
+    }
+    Ok(())
+}
+
+/// Helper: all values of a run become the first.
+pub(super) fn copy_send<R: Ring, C: CotSender>(
+    values: &mut [R],
+    ot: &mut flavour::Sender<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    let mut products = products::Sender::new(values.len().saturating_sub(1), ot, channel);
+    copy_along(values, |difference| products.multiply(difference))?;
+    products.finish()
+}
+
+/// Holder: as [`copy_send`].
+pub(super) fn copy_receive<R: Ring, C: CotReceiver>(
+    indices: &[usize],
+    values: &mut [R],
+    ot: &mut flavour::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    let repeats = repeats(indices);
+    let mut products =
+        products::Receiver::new(&repeats, values.len().saturating_sub(1), ot, channel);
+    copy_along(values, |difference| products.multiply(difference))
+}
+
+fn copy_along<R: Ring>(values: &mut [R], mut product: impl FnMut(R) -> Result<R>) -> Result<()> {
+    for j in 1..values.len() {
+        values[j] += product(values[j - 1] - values[j])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,459 @@
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use proptest::prelude::*;
+use volery_channel::{SessionId, Stats, run_two_channels, run_two_parties};
+use volery_field::{F2, Fp61, Gf128, Z64};
+use volery_ot::ideal;
+use volery_primitives::Block;
+
+use super::*;
+
+type Shares<R> = Result<Vec<R>, Error>;
+
+/// Both parties over the dealer's OTs: what they have in the end, and what the holder's channel counted.
+fn run<A: Send, B: Send>(
+    helper: impl FnOnce(&mut flavour::Sender<ideal::Sender>, &mut Channel) -> A + Send,
+    holder: impl FnOnce(&mut flavour::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
+) -> (A, B, Stats) {
+    let session = SessionId::from_bytes([1; 32]);
+    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+    let (left, (right, stats)) = run_two_parties(
+        |channel| helper(&mut flavour::Sender::new(ot_sender, session), channel),
+        |channel| {
+            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            let result = holder(&mut ot, channel);
+            (result, channel.stats())
+        },
+    );
+    (left, right, stats)
+}
+
+fn scatter<R: Ring>(
+    way: Way,
+    public: Public,
+    indices: &[usize],
+    values: &[Vec<R>; 2],
+) -> (Shares<R>, Shares<R>, Stats) {
+    let rng = |seed| Prg::new(Block::from(seed));
+    run(
+        |ot, channel| send_by(way, public, &values[0], &mut rng(1), ot, channel),
+        |ot, channel| receive_by(way, public, indices, &values[1], &mut rng(2), ot, channel),
+    )
+}
+
+fn random<R: Ring>(count: usize) -> [Vec<R>; 2] {
+    let mut rng = Prg::new(Block::from(count as u128));
+    [(); 2].map(|()| {
+        let mut values = vec![R::ZERO; count];
+        R::random_slice(&mut rng, &mut values);
+        values
+    })
+}
+
+/// Indices by the seed, many of them equal where `count` is not far below `length`.
+fn indices(length: usize, count: usize, seed: u128) -> Vec<usize> {
+    let mut rng = Prg::new(Block::from(seed));
+    (0..count)
+        .map(|_| rng.below(length as u64) as usize)
+        .collect()
+}
+
+fn check<R: Ring>(length: usize, repeats: Repeats, indices: &[usize]) {
+    let public = Public {
+        length,
+        count: indices.len(),
+        repeats,
+        overflow: Overflow::Abort,
+    };
+    let values = random::<R>(indices.len());
+    let mut table = vec![R::ZERO; length];
+    for (pair, index) in indices.iter().enumerate() {
+        table[*index] += values[0][pair] + values[1][pair];
+    }
+    for way in [Way::Trees, Way::Network] {
+        let (left, right, _) = scatter(way, public, indices, &values);
+        let (left, right) = (left.unwrap(), right.unwrap());
+        assert_eq!((left.len(), right.len()), (length, length));
+        for entry in 0..length {
+            assert!(
+                left[entry] + right[entry] == table[entry],
+                "entry {entry} of {length}, {} pairs, {repeats:?}, {way:?}",
+                indices.len()
+            );
+        }
+    }
+}
+
+fn check_rings(length: usize, repeats: Repeats, indices: &[usize]) {
+    check::<Fp61>(length, repeats, indices);
+    check::<Z64>(length, repeats, indices);
+    check::<Gf128>(length, repeats, indices);
+    check::<F2>(length, repeats, indices);
+}
+
+#[test]
+fn pairs_come_to_their_entries() {
+    for (length, count) in [
+        (0, 0),
+        (5, 0),
+        (1, 1),
+        (2, 2),
+        (31, 31),
+        (64, 7),
+        (257, 256),
+        (1009, 65),
+    ] {
+        let distinct: Vec<_> = (0..count).map(|i| (i * 5 + 3) % length).collect();
+        check_rings(length, Repeats::Refuse, &distinct);
+        check_rings(length, Repeats::Add, &distinct);
+    }
+}
+
+#[test]
+fn values_of_equal_indices_add_up() {
+    for (length, count) in [(1, 1), (1, 9), (3, 2), (4, 100), (100, 33), (1009, 64)] {
+        let mut some = indices(length, count, 3);
+        check_rings(length, Repeats::Add, &some);
+        some.sort_unstable();
+        check_rings(length, Repeats::AddRuns, &some);
+    }
+    // Runs in an order that is not ascending
+    check_rings(9, Repeats::AddRuns, &[7, 7, 7, 0, 8, 8, 1]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_sizes(length in 1usize..300, count in 0usize..300, seed: u128) {
+        check::<Z64>(length, Repeats::Add, &indices(length, count, seed));
+    }
+}
+
+/// The way changes where the bytes, counted, say so.
+#[test]
+fn the_cheaper_way_is_taken() {
+    for (length, count) in [
+        (1 << 14, 10),
+        (1000, 1000),
+        (500, 3000),
+        (10, 1),
+        (4000, 400),
+        (4000, 200),
+    ] {
+        let public = Public {
+            length,
+            count,
+            repeats: Repeats::Refuse,
+            overflow: Overflow::Drop,
+        };
+        let distinct: Vec<_> = (0..count.min(length)).collect();
+        let public = Public {
+            count: distinct.len(),
+            ..public
+        };
+        let values = random::<Z64>(distinct.len());
+        let bytes = [Way::Trees, Way::Network].map(|way| {
+            let stats = scatter(way, public, &distinct, &values).2;
+            (stats.bytes_sent + stats.bytes_received) as f64
+        });
+        let [chosen, other] = match public.way::<Z64>() {
+            Way::Trees => bytes,
+            Way::Network => [bytes[1], bytes[0]],
+        };
+        assert!(
+            chosen <= 1.05 * other,
+            "{length} entries, {count} pairs: {bytes:?}"
+        );
+    }
+    let way = |length, count| {
+        Public {
+            length,
+            count,
+            repeats: Repeats::Add,
+            overflow: Overflow::Drop,
+        }
+        .way::<Z64>()
+    };
+    assert_eq!(way(1 << 20, 1000), Way::Trees);
+    assert_eq!(way(1000, 1 << 20), Way::Network);
+}
+
+#[test]
+fn the_cost_is_the_documented_one() {
+    let (length, count) = (300, 200);
+    let public = Public {
+        length,
+        count,
+        repeats: Repeats::Add,
+        overflow: Overflow::Drop,
+    };
+    assert_eq!(public.way::<Fp61>(), Way::Network);
+    let values = random::<Fp61>(count);
+    let indices = indices(length, count, 4);
+    let rng = || Prg::new(Block::from(2));
+    let (left, right, stats) = run(
+        |ot, channel| send(public, &values[0], &mut rng(), ot, channel),
+        |ot, channel| receive(public, &indices, &values[1], &mut rng(), ot, channel),
+    );
+    assert_eq!(
+        (left.unwrap().len(), right.unwrap().len()),
+        (length, length)
+    );
+    let steps = [
+        switching::switches(count),
+        count - 1,
+        switching::switches(length),
+    ];
+    let sent: usize = 32
+        + steps
+            .iter()
+            .map(|products| products.div_ceil(8))
+            .sum::<usize>();
+    let received: usize = 32 + steps.iter().map(|products| 8 * products).sum::<usize>();
+    assert_eq!(
+        (stats.bytes_sent as usize, stats.bytes_received as usize),
+        (sent, received)
+    );
+    assert_eq!((stats.messages_sent, stats.messages_received), (4, 4));
+}
+
+/// What the holder hears, and the helper, before anything but the public numbers went over the channel.
+fn refused(public: Public, indices: &[usize]) -> (Error, Error) {
+    let session = SessionId::from_bytes([1; 32]);
+    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+    let (left, right) = Channel::memory_pair();
+    let values = vec![Z64::ONE; public.count];
+    let rng = || Prg::new(Block::from(2));
+    let ((left, _), (right, _)) = run_two_channels(
+        left,
+        right,
+        |channel| {
+            let mut ot = flavour::Sender::new(ot_sender, session);
+            send(public, &values, &mut rng(), &mut ot, channel).unwrap_err()
+        },
+        |channel| {
+            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            receive(public, indices, &values, &mut rng(), &mut ot, channel).unwrap_err()
+        },
+    );
+    (left, right)
+}
+
+#[test]
+fn indices_that_are_refused() {
+    let public = |repeats, count| Public {
+        length: 10,
+        count,
+        repeats,
+        overflow: Overflow::Drop,
+    };
+    let (left, right) = refused(public(Repeats::Add, 3), &[4, 10, 2]);
+    assert_eq!(
+        right.to_string(),
+        "pair 1 has the index 10, but the vector has 10 entries: the first is number 0"
+    );
+    assert!(matches!(
+        left,
+        Error::Channel(volery_channel::Error::Disconnected)
+    ));
+    let (_, right) = refused(public(Repeats::Refuse, 4), &[4, 1, 9, 4]);
+    assert_eq!(
+        right.to_string(),
+        "pairs 0 and 3 both have the index 4: leave one out, or let equal indices add up on both sides"
+    );
+    let (_, right) = refused(public(Repeats::AddRuns, 4), &[4, 4, 9, 4]);
+    assert!(matches!(right, Error::Runs { place: 3 }), "{right}");
+    let empty = Public {
+        length: 0,
+        ..public(Repeats::Add, 2)
+    };
+    let (left, right) = refused(empty, &[0, 0]);
+    assert!(matches!(
+        (left, right),
+        (Error::Empty { count: 2 }, Error::Empty { count: 2 })
+    ));
+}
+
+#[test]
+fn both_are_told_what_differs() {
+    let public = Public {
+        length: 10,
+        count: 2,
+        repeats: Repeats::Add,
+        overflow: Overflow::Drop,
+    };
+    let other = Public {
+        length: 11,
+        ..public
+    };
+    let rng = || Prg::new(Block::from(2));
+    let (left, right, _) = run(
+        |ot, channel| send(public, &[Z64::ONE; 2], &mut rng(), ot, channel).unwrap_err(),
+        |ot, channel| receive(other, &[1, 2], &[Z64::ONE; 2], &mut rng(), ot, channel).unwrap_err(),
+    );
+    for (error, ours, theirs) in [(left, 10, 11), (right, 11, 10)] {
+        let text = error.to_string();
+        let expected = format!("the entries of the vector: {ours} here, {theirs} at the peer");
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_counted_are_refused() {
+    for (length, count) in [(LARGEST, LARGEST), (1, 1), (0, 0)] {
+        assert!(check_length(length, count).is_ok());
+    }
+    for (length, count) in [(LARGEST + 1, 1), (usize::MAX, 0), (1, LARGEST + 1)] {
+        assert!(matches!(
+            check_length(length, count),
+            Err(Error::Large { .. })
+        ));
+    }
+}
+
+fn check_gather<R: Ring>(length: usize, order: gather::Order, indices: &[usize]) {
+    let public = gather::Public {
+        length,
+        count: indices.len(),
+        order,
+    };
+    let vector = random::<R>(length);
+    let (left, right, stats) = run(
+        |ot, channel| gather::send(public, &vector[0], ot, channel).unwrap(),
+        |ot, channel| gather::receive(public, indices, &vector[1], ot, channel).unwrap(),
+    );
+    assert_eq!((left.len(), right.len()), (indices.len(), indices.len()));
+    for (place, index) in indices.iter().enumerate() {
+        assert!(
+            left[place] + right[place] == vector[0][*index] + vector[1][*index],
+            "place {place} of {}, {length} entries, {order:?}",
+            indices.len()
+        );
+    }
+    let count = indices.len();
+    let mut products = vec![];
+    if count > 0 {
+        products.extend([switching::switches(length.max(count)), count - 1]);
+        products.extend((order == gather::Order::Any).then(|| switching::switches(count)));
+    }
+    let sent: usize = 24
+        + products
+            .iter()
+            .map(|products| products.div_ceil(8))
+            .sum::<usize>();
+    let received: usize = 24 + products.iter().map(|n| R::encoded_len(*n)).sum::<usize>();
+    assert_eq!(
+        (stats.bytes_sent as usize, stats.bytes_received as usize),
+        (sent, received)
+    );
+}
+
+#[test]
+fn entries_are_gathered() {
+    for (length, count) in [
+        (0, 0),
+        (7, 0),
+        (1, 1),
+        (1, 12),
+        (2, 3),
+        (100, 5),
+        (33, 64),
+        (1009, 1000),
+    ] {
+        let mut some = indices(length, count, 9);
+        check_gather::<Fp61>(length, gather::Order::Any, &some);
+        check_gather::<Gf128>(length, gather::Order::Any, &some);
+        check_gather::<F2>(length, gather::Order::Any, &some);
+        some.sort_unstable();
+        check_gather::<Z64>(length, gather::Order::Runs, &some);
+        some.reverse();
+        check_gather::<Z64>(length, gather::Order::Runs, &some);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn gathering_of_any_sizes(length in 1usize..300, count in 0usize..300, seed: u128) {
+        check_gather::<Z64>(length, gather::Order::Any, &indices(length, count, seed));
+    }
+}
+
+#[test]
+fn a_gather_of_what_is_not_there_is_refused() {
+    let session = SessionId::from_bytes([1; 32]);
+    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+    let (left, right) = Channel::memory_pair();
+    let public = gather::Public {
+        length: 3,
+        count: 2,
+        order: gather::Order::Any,
+    };
+    let ((left, _), (right, _)) = run_two_channels(
+        left,
+        right,
+        |channel| {
+            let mut ot = flavour::Sender::new(ot_sender, session);
+            gather::send(public, &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
+        },
+        |channel| {
+            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            gather::receive(public, &[2, 3], &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
+        },
+    );
+    assert!(matches!(left, Error::Channel(_)), "{left}");
+    assert!(
+        matches!(
+            right,
+            Error::Index {
+                place: 1,
+                index: 3,
+                length: 3
+            }
+        ),
+        "{right}"
+    );
+}
+
+/// A helper that sends what is no element of the field: an error of the holder, in whichever step.
+#[test]
+fn a_helper_that_sends_garbage() {
+    for (way, length) in [(Way::Network, 20), (Way::Trees, 20)] {
+        let public = Public {
+            length,
+            count: 20,
+            repeats: Repeats::Add,
+            overflow: Overflow::Drop,
+        };
+        for step in 0..3 {
+            let (_, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+            let (left, right) = Channel::memory_pair();
+            let (_, (error, _)) = run_two_channels(
+                left,
+                right,
+                |channel| {
+                    // Zeros up to the step, then bytes that are no element; bits of the holder are not waited for.
+                    let good = [0, switching::switches(20), switching::switches(20) + 19][step];
+                    channel.send(&vec![0; 8 * good]).unwrap();
+                    channel.send(&[0xff; 20_000]).unwrap();
+                    channel.flush().unwrap();
+                    // Until the holder goes away.
+                    while channel.recv(&mut [0]).is_ok() {}
+                },
+                |channel| {
+                    let session = SessionId::from_bytes([1; 32]);
+                    let mut ot = flavour::Receiver::new(ot_receiver, session);
+                    let indices: Vec<_> = (0..20).collect();
+                    let zeros = [Fp61::ZERO; 20];
+                    let rng = &mut Prg::new(Block::from(2));
+                    receive_by(way, public, &indices, &zeros, rng, &mut ot, channel).unwrap_err()
+                },
+            );
+            let misbehaved = matches!(
+                error,
+                Error::Channel(volery_channel::Error::PeerMisbehaved(_))
+            );
+            assert!(misbehaved, "step {step}, {way:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! The product of a sparse matrix, which the holder knows, with a dense vector that is additively shared.
+//!
+//! Section 7.1.1 of the 2019 paper. The matrix is a list of entries `(row, column, value)`; entries at the same place add up.
+//!
+//! ```text
+//! helper (P1): x1                         holder (P2): entries, x2
+//! 1. ---- gather: x at the column of each entry, in the order of the columns ----
+//! 2.                                      value*x2_column, alone
+//!    ---- value*x1_column (ole) ----
+//! 3. ---- scatter: the products added up by their rows ----
+//! ```
+//!
+//! and for the product with the transposed matrix, rows and columns exchanged. As gather leaves the entries in the order of the
+//! columns and scatter takes them in any, three networks are enough: to the columns, from there to the rows, and to
+//! the places.
+//!
+//! ```
+//! use volery_apps::sparse::{self, Factor, Matrix, Shape};
+//! use volery_channel::{SessionId, run_two_parties};
+//! use volery_field::Z64;
+//! use volery_ot::{flavour, softspoken::{self, SmallField}};
+//! use volery_primitives::prg::Prg;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let shape = Shape { rows: 2, columns: 3, entries: 10, bits: 8 }; // both know
+//! let entries = [(0, 1, Z64::new(5)), (1, 0, Z64::new(2)), (1, 2, Z64::new(7))]; // the holder knows
+//! let x = [1, 10, 100].map(Z64::new); // here the helper knows it; any two vectors that add up to it will do
+//! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
+//! type Outcome = Result<Vec<Z64>, Box<dyn std::error::Error + Send + Sync>>;
+//! let (left, right) = run_two_parties(
+//!     |channel| -> Outcome {
+//!         let field = SmallField::Bits8;
+//!         let cot = softspoken::Sender::setup(None, field, session, Prg::from_os()?, channel)?;
+//!         let mut ot = flavour::Sender::new(cot, session);
+//!         Ok(sparse::send(shape, Factor::Plain, &x, &mut Prg::from_os()?, &mut ot, channel)?)
+//!     },
+//!     |channel| -> Outcome {
+//!         let matrix = Matrix::new(shape, &entries)?;
+//!         let field = SmallField::Bits8;
+//!         let cot = softspoken::Receiver::setup(field, session, Prg::from_os()?, channel)?;
+//!         let mut ot = flavour::Receiver::new(cot, session);
+//!         let zeros = [Z64::new(0); 3];
+//!         Ok(sparse::receive(&matrix, Factor::Plain, &zeros, &mut Prg::from_os()?, &mut ot, channel)?)
+//!     },
+//! );
+//! let (left, right) = (left?, right?);
+//! assert_eq!([left[0] + right[0], left[1] + right[1]], [50, 702].map(Z64::new));
+//! # Ok(()) }
+//! ```
+//!
+//! Security: semi-honest; that of [`crate::scatter`] and [`ole`]. Both know the rows, the columns, a bound of the number of
+//! entries and one of their values: [`Shape`]. The helper learns nothing else: not where the entries are, how many a row has,
+//! or how many there are below the bound. Nobody learns anything of the vector or the result. (The helper learns with probability
+//! 2^-40 that hashing failed, where step 3 takes the way over trees: then both get [`Error::Overflow`].)
+//! The holder's entries index and branch in its own memory.
+//! Cost for a vector of `n` entries, a result of `m`, and `t` entries of the matrix: 40 bytes in both directions, crossing. In
+//! products: `switches(max(n, t)) + t - 1`, then `t` times [`ole::width`], then `switches(t) + t - 1` and step 3 of
+//! [`crate::scatter`].
+
+pub mod ole;
+
+#[cfg(test)]
+mod tests;
+
+use volery_channel::Channel;
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_pcg::{mpfss::general, switching};
+use volery_primitives::prg::Prg;
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::scatter::{self, Overflow, Repeats, gather};
+
+/// What both parties know of the matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// The most entries that the matrix may have.
+    pub entries: usize,
+    /// Values are at least `-2^bits` and below `2^bits`. From one below the bits of the ring on, any are.
+    pub bits: u32,
+}
+
+/// Which product is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factor {
+    /// That with the matrix: the vector has an entry for each column, the result one for each row.
+    Plain,
+    /// That with the transposed matrix: the vector has an entry for each row, the result one for each column.
+    Transposed,
+}
+
+/// Why there is no product. Entries, rows and columns are counted from 0.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A matrix without rows or without columns.
+    #[error("a matrix of {rows} x {columns} has nothing to multiply")]
+    Empty {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+    },
+    /// An entry in a row that the matrix does not have.
+    #[error("entry {entry} is in row {row}, but the matrix has {rows} rows: the first is number 0")]
+    Row {
+        /// The entry.
+        entry: usize,
+        /// Its row.
+        row: usize,
+        /// Rows of the matrix.
+        rows: usize,
+    },
+    /// An entry in a column that the matrix does not have.
+    #[error(
+        "entry {entry} is in column {column}, but the matrix has {columns} columns: the first is number 0"
+    )]
+    Column {
+        /// The entry.
+        entry: usize,
+        /// Its column.
+        column: usize,
+        /// Columns of the matrix.
+        columns: usize,
+    },
+    /// A value beyond the declared bound.
+    #[error(
+        "the value of entry {entry} is not within the declared {bits} bits and a sign: declare more on both sides"
+    )]
+    Value {
+        /// The entry.
+        entry: usize,
+        /// The declared bits.
+        bits: u32,
+    },
+    /// More entries than declared.
+    #[error("{given} entries are more than the declared {declared}: declare more on both sides")]
+    Entries {
+        /// How many there are.
+        given: usize,
+        /// How many were declared.
+        declared: usize,
+    },
+    /// More rows, columns or entries than this version can count.
+    #[error("{rows} rows, {columns} columns and {entries} entries: each may be at most 2^28")]
+    Large {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+        /// Entries.
+        entries: usize,
+    },
+    /// The rows did not fit into the bins of this run's hash functions.
+    #[error(
+        "the rows do not fit into the bins of this run's hash functions, which happens once in 2^40 runs: run again"
+    )]
+    Overflow,
+    /// The channel or the source of OTs failed, or the peer sent what it must not, or was started with another shape.
+    #[error(transparent)]
+    Channel(#[from] volery_channel::Error),
+}
+
+impl From<scatter::Error> for Error {
+    fn from(error: scatter::Error) -> Self {
+        match error {
+            scatter::Error::Channel(error) => Self::Channel(error),
+            scatter::Error::Overflow => Self::Overflow,
+            other => unreachable!("the entries were checked: {other}"),
+        }
+    }
+}
+
+/// The holder's matrix; its entries are wiped when dropped.
+pub struct Matrix<R: Ring> {
+    shape: Shape,
+    /// `Shape::entries` of them: after the given ones, zeros.
+    entries: Vec<(usize, usize, R)>,
+}
+
+impl<R: Ring> Drop for Matrix<R> {
+    fn drop(&mut self) {
+        self.entries.zeroize();
+    }
+}
+
+impl<R: Ring> Matrix<R> {
+    /// The matrix of the given entries `(row, column, value)`, in any order.
+    ///
+    /// # Errors
+    /// If the shape has no rows or no columns or is too large, an entry is outside it or beyond its bits, or there are more than declared.
+    pub fn new(shape: Shape, entries: &[(usize, usize, R)]) -> Result<Self, Error> {
+        shape.check()?;
+        let Shape {
+            rows,
+            columns,
+            bits,
+            ..
+        } = shape;
+        for (entry, &(row, column, value)) in entries.iter().enumerate() {
+            if row >= rows {
+                return Err(Error::Row { entry, row, rows });
+            }
+            if column >= columns {
+                return Err(Error::Column {
+                    entry,
+                    column,
+                    columns,
+                });
+            }
+            if !ole::fits(value, bits) {
+                return Err(Error::Value { entry, bits });
+            }
+        }
+        if entries.len() > shape.entries {
+            return Err(Error::Entries {
+                given: entries.len(),
+                declared: shape.entries,
+            });
+        }
+        let mut padded = Vec::with_capacity(shape.entries);
+        padded.extend_from_slice(entries);
+        padded.resize(shape.entries, (0, 0, R::ZERO));
+        Ok(Self {
+            shape,
+            entries: padded,
+        })
+    }
+
+    /// What both parties know of it.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+impl Shape {
+    /// Whether there is such a matrix: every function asks this first.
+    ///
+    /// # Errors
+    /// If it has no rows or no columns, or more of anything than [`scatter::LARGEST`].
+    pub fn check(&self) -> Result<(), Error> {
+        let Self {
+            rows,
+            columns,
+            entries,
+            ..
+        } = *self;
+        if rows == 0 || columns == 0 {
+            return Err(Error::Empty { rows, columns });
+        }
+        if rows.max(columns).max(entries) > scatter::LARGEST {
+            return Err(Error::Large {
+                rows,
+                columns,
+                entries,
+            });
+        }
+        Ok(())
+    }
+
+    fn agree(&self, factor: Factor, channel: &mut Channel) -> Result<(), Error> {
+        let numbers = [
+            ("the rows of the matrix", self.rows as u64),
+            ("the columns of the matrix", self.columns as u64),
+            ("the entries of the matrix", self.entries as u64),
+            ("the bits of the entries", self.bits.into()),
+            ("whether the matrix is transposed", factor as u64),
+        ];
+        Ok(scatter::same(numbers, channel)?)
+    }
+
+    /// Entries of the vector and of the result.
+    #[must_use]
+    pub fn lengths(&self, factor: Factor) -> (usize, usize) {
+        match factor {
+            Factor::Plain => (self.columns, self.rows),
+            Factor::Transposed => (self.rows, self.columns),
+        }
+    }
+
+    /// The products, with an OT each, that a product with the matrix takes. Where the last step takes the way over trees
+    /// ([`scatter::Public::way`]), with their levels as a forecast. For a shape that passes [`check`](Self::check).
+    #[must_use]
+    pub fn products<R: Ring>(&self, factor: Factor) -> usize {
+        let (gather, scatter) = self.steps(factor);
+        if self.entries == 0 {
+            return 0;
+        }
+        let chains = 2 * (self.entries - 1);
+        let last = match scatter.way::<R>() {
+            scatter::Way::Network => switching::switches(scatter.length.max(scatter.count)),
+            scatter::Way::Trees => {
+                let expected = general::expected(scatter.length, scatter.count);
+                expected.switches + expected.levels
+            }
+        };
+        switching::switches(gather.length.max(gather.count))
+            + self.entries * ole::width::<R>(self.bits) as usize
+            + switching::switches(self.entries)
+            + chains
+            + last
+    }
+
+    /// Steps 1 and 3.
+    fn steps(&self, factor: Factor) -> (gather::Public, scatter::Public) {
+        let (input, output) = self.lengths(factor);
+        let gather = gather::Public {
+            length: input,
+            count: self.entries,
+            order: gather::Order::Runs,
+        };
+        let scatter = scatter::Public {
+            length: output,
+            count: self.entries,
+            repeats: Repeats::Add,
+            overflow: Overflow::Abort,
+        };
+        (gather, scatter)
+    }
+}
+
+/// Helper: from its share `x` of the vector to its share of the product.
+///
+/// # Panics
+/// If the vector has not the length that the shape asks for.
+///
+/// # Errors
+/// If the shape has no rows or no columns or is too large, or is not the holder's; [`Error::Overflow`]; if the channel or the source of OTs
+/// fails.
+pub fn send<R: Ring, C: CotSender>(
+    shape: Shape,
+    factor: Factor,
+    x: &[R],
+    rng: &mut Prg,
+    ot: &mut flavour::Sender<C>,
+    channel: &mut Channel,
+) -> Result<Vec<R>, Error> {
+    shape.check()?;
+    assert_eq!(x.len(), shape.lengths(factor).0, "the length of the vector");
+    shape.agree(factor, channel)?;
+    let (gather, scatter) = shape.steps(factor);
+    let x = Zeroizing::new(gather::send_agreed(gather, x, ot, channel)?); // step 1
+    let products = Zeroizing::new(ole::send(shape.bits, &x, ot, channel)?); // step 2
+    let way = scatter.way::<R>();
+    Ok(scatter::send_by(way, scatter, &products, rng, ot, channel)?) // step 3
+}
+
+/// Holder: as [`send`], with the matrix.
+///
+/// # Panics
+/// If the vector has not the length that the shape asks for.
+///
+/// # Errors
+/// As [`send`], and if the helper sent what is no element of the ring.
+pub fn receive<R: Ring, C: CotReceiver>(
+    matrix: &Matrix<R>,
+    factor: Factor,
+    x: &[R],
+    rng: &mut Prg,
+    ot: &mut flavour::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<Vec<R>, Error> {
+    let shape = matrix.shape;
+    assert_eq!(x.len(), shape.lengths(factor).0, "the length of the vector");
+    shape.agree(factor, channel)?;
+    let (gather, scatter) = shape.steps(factor);
+    let mut entries: Zeroizing<Vec<(usize, usize, R)>> = Zeroizing::new(matrix.entries.clone());
+    if factor == Factor::Transposed {
+        for (row, column, _) in entries.iter_mut() {
+            std::mem::swap(row, column);
+        }
+    }
+    entries.sort_unstable_by_key(|(row, column, _)| (*column, *row));
+    let inputs: Zeroizing<Vec<usize>> =
+        Zeroizing::new(entries.iter().map(|entry| entry.1).collect());
+    let outputs: Zeroizing<Vec<usize>> =
+        Zeroizing::new(entries.iter().map(|entry| entry.0).collect());
+    let values: Zeroizing<Vec<R>> = Zeroizing::new(entries.iter().map(|entry| entry.2).collect());
+    let x = Zeroizing::new(gather::receive_agreed(gather, &inputs, x, ot, channel)?); // step 1
+    let mut products = Zeroizing::new(ole::receive(shape.bits, &values, ot, channel)?); // step 2
+    for ((product, value), x) in products.iter_mut().zip(values.iter()).zip(x.iter()) {
+        *product += *value * *x;
+    }
+    let way = scatter.way::<R>();
+    Ok(scatter::receive_by(
+        way, scatter, &outputs, &products, rng, ot, channel,
+    )?) // step 3
+}

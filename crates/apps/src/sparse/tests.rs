@@ -1,0 +1,274 @@
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use proptest::prelude::*;
+use volery_channel::{SessionId, Stats, run_two_parties};
+use volery_field::{Fp61, Gf128, Z64};
+use volery_ot::ideal;
+use volery_primitives::Block;
+
+use super::*;
+
+type Entries<R> = Vec<(usize, usize, R)>;
+
+fn rng(seed: u128) -> Prg {
+    Prg::new(Block::from(seed))
+}
+
+/// Both parties over the dealer's OTs: what they have in the end, and what the holder's channel counted.
+fn run<A: Send, B: Send>(
+    helper: impl FnOnce(&mut flavour::Sender<ideal::Sender>, &mut Channel) -> A + Send,
+    holder: impl FnOnce(&mut flavour::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
+) -> (A, B, Stats) {
+    let session = SessionId::from_bytes([1; 32]);
+    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+    let (left, (right, stats)) = run_two_parties(
+        |channel| helper(&mut flavour::Sender::new(ot_sender, session), channel),
+        |channel| {
+            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            let result = holder(&mut ot, channel);
+            (result, channel.stats())
+        },
+    );
+    (left, right, stats)
+}
+
+/// Entries with values of `bits` bits and a sign, or any; places may repeat.
+fn entries<R: Ring>(shape: Shape, count: usize, seed: u128) -> Entries<R> {
+    let mut rng = rng(seed);
+    let small = (0..shape.bits.min(R::BITS - 1)).map(R::power_of_two);
+    let small: Vec<_> = small.collect();
+    (0..count)
+        .map(|_| {
+            let row = rng.below(shape.rows as u64) as usize;
+            let column = rng.below(shape.columns as u64) as usize;
+            let mut value = R::ZERO - offset_of::<R>(shape.bits) * bit(&mut rng);
+            for power in &small {
+                value += *power * bit(&mut rng);
+            }
+            (row, column, value)
+        })
+        .collect()
+}
+
+fn offset_of<R: Ring>(bits: u32) -> R {
+    R::power_of_two(bits.min(R::BITS - 1))
+}
+
+fn bit<R: Ring>(rng: &mut Prg) -> R {
+    [R::ZERO, R::ONE][rng.below(2) as usize]
+}
+
+fn random<R: Ring>(count: usize) -> [Vec<R>; 2] {
+    let mut rng = rng(count as u128);
+    [(); 2].map(|()| {
+        let mut values = vec![R::ZERO; count];
+        R::random_slice(&mut rng, &mut values);
+        values
+    })
+}
+
+fn check<R: Ring>(shape: Shape, entries: &[(usize, usize, R)]) -> [Stats; 2] {
+    let matrix = Matrix::new(shape, entries).unwrap();
+    [Factor::Plain, Factor::Transposed].map(|factor| {
+        let (input, output) = shape.lengths(factor);
+        let x = random::<R>(input);
+        let (left, right, stats) = run(
+            |ot, channel| send(shape, factor, &x[0], &mut rng(1), ot, channel).unwrap(),
+            |ot, channel| receive(&matrix, factor, &x[1], &mut rng(2), ot, channel).unwrap(),
+        );
+        let mut product = vec![R::ZERO; output];
+        for (row, column, value) in entries {
+            let (to, from) = match factor {
+                Factor::Plain => (*row, *column),
+                Factor::Transposed => (*column, *row),
+            };
+            product[to] += *value * (x[0][from] + x[1][from]);
+        }
+        assert_eq!((left.len(), right.len()), (output, output));
+        for place in 0..output {
+            assert!(
+                left[place] + right[place] == product[place],
+                "entry {place}, {shape:?}, {factor:?}"
+            );
+        }
+        stats
+    })
+}
+
+fn check_rings(rows: usize, columns: usize, given: usize, declared: usize) {
+    for bits in [0, 7, 59, 60, 63, 127] {
+        let shape = Shape {
+            rows,
+            columns,
+            entries: declared,
+            bits,
+        };
+        check::<Fp61>(shape, &entries(shape, given, 1));
+        check::<Z64>(shape, &entries(shape, given, 2));
+        check::<Gf128>(shape, &entries(shape, given, 3));
+    }
+}
+
+#[test]
+fn products_are_those_of_the_dense_matrix() {
+    for (rows, columns, given, declared) in [
+        (1, 1, 0, 0),
+        (1, 1, 1, 1),
+        (1, 1, 5, 5),
+        (3, 5, 0, 4),
+        (7, 2, 6, 9),
+        (1, 100, 30, 31),
+        (100, 1, 32, 32),
+        (1009, 64, 33, 33),
+        (16, 17, 256, 257),
+    ] {
+        check_rings(rows, columns, given, declared);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn any_sizes(rows in 1usize..100, columns in 1usize..100, given in 0usize..200, more in 0usize..20, seed: u128) {
+        let shape = Shape { rows, columns, entries: given + more, bits: 12 };
+        check::<Z64>(shape, &entries(shape, given, seed));
+    }
+}
+
+#[test]
+fn the_smallest_and_the_largest_value() {
+    let shape = Shape {
+        rows: 2,
+        columns: 2,
+        entries: 2,
+        bits: 5,
+    };
+    let small = Z64::ZERO - Z64::new(32);
+    check(shape, &[(0, 1, small), (1, 0, Z64::new(31))]);
+    for value in [Z64::new(32), small - Z64::ONE] {
+        let refused = Matrix::new(shape, &[(0, 0, Z64::ONE), (0, 1, value)]).map(|_| ());
+        assert!(matches!(refused, Err(Error::Value { entry: 1, bits: 5 })));
+    }
+    let small = Fp61::ZERO - Fp61::reduce(32);
+    check(shape, &[(0, 1, small), (1, 0, Fp61::reduce(31))]);
+    let refused = Matrix::new(shape, &[(0, 0, small - Fp61::ONE)]).map(|_| ());
+    assert!(matches!(refused, Err(Error::Value { entry: 0, bits: 5 })));
+}
+
+#[test]
+fn matrices_that_are_refused() {
+    let shape = Shape {
+        rows: 2,
+        columns: 3,
+        entries: 2,
+        bits: 64,
+    };
+    let refused = |shape: Shape, entries: &[(usize, usize, Z64)]| {
+        Matrix::new(shape, entries)
+            .map(|_| ())
+            .unwrap_err()
+            .to_string()
+    };
+    let one = Z64::ONE;
+    assert_eq!(
+        refused(shape, &[(2, 0, one)]),
+        "entry 0 is in row 2, but the matrix has 2 rows: the first is number 0"
+    );
+    assert_eq!(
+        refused(shape, &[(1, 2, one), (1, 3, one)]),
+        "entry 1 is in column 3, but the matrix has 3 columns: the first is number 0"
+    );
+    assert_eq!(
+        refused(shape, &[(1, 2, one); 3]),
+        "3 entries are more than the declared 2: declare more on both sides"
+    );
+    let large = Shape {
+        entries: usize::MAX,
+        ..shape
+    };
+    assert!(refused(large, &[]).ends_with("each may be at most 2^28"));
+    for (rows, columns) in [(0, 3), (2, 0)] {
+        let shape = Shape {
+            rows,
+            columns,
+            ..shape
+        };
+        let expected = format!("a matrix of {rows} x {columns} has nothing to multiply");
+        assert_eq!(refused(shape, &[]), expected);
+    }
+}
+
+#[test]
+fn both_are_told_what_differs() {
+    let shape = Shape {
+        rows: 2,
+        columns: 2,
+        entries: 3,
+        bits: 10,
+    };
+    let other = Shape {
+        entries: 4,
+        ..shape
+    };
+    let matrix = Matrix::<Z64>::new(other, &[]).unwrap();
+    let x = [Z64::ONE; 2];
+    let (left, right, _) = run(
+        |ot, channel| send(shape, Factor::Plain, &x, &mut rng(1), ot, channel).unwrap_err(),
+        |ot, channel| receive(&matrix, Factor::Plain, &x, &mut rng(2), ot, channel).unwrap_err(),
+    );
+    for (error, ours, theirs) in [(left, 3, 4), (right, 4, 3)] {
+        let text = error.to_string();
+        let expected = format!("the entries of the matrix: {ours} here, {theirs} at the peer");
+        assert!(text.contains(&expected), "{text}");
+    }
+}
+
+#[test]
+fn the_cost_is_the_documented_one() {
+    let shape = Shape {
+        rows: 90,
+        columns: 200,
+        entries: 150,
+        bits: 9,
+    };
+    let counted = check::<Z64>(shape, &entries(shape, 140, 5));
+    let factors = [Factor::Plain, Factor::Transposed];
+    for (stats, factor) in counted.iter().zip(factors) {
+        let (input, output) = shape.lengths(factor);
+        let switches = switching::switches;
+        let t = shape.entries;
+        let steps = [
+            switches(input.max(t)),
+            t - 1,
+            t * 10,
+            switches(t),
+            t - 1,
+            switches(output.max(t)),
+        ];
+        let sent: usize = 40
+            + steps
+                .iter()
+                .map(|products| products.div_ceil(8))
+                .sum::<usize>();
+        let received: usize = 40 + steps.iter().map(|products| 8 * products).sum::<usize>();
+        assert_eq!(
+            (stats.bytes_sent as usize, stats.bytes_received as usize),
+            (sent, received)
+        );
+    }
+}
+
+/// What the helper sees of the holder has the same length whatever the matrix is.
+#[test]
+fn the_messages_do_not_depend_on_the_entries() {
+    let shape = Shape {
+        rows: 40,
+        columns: 50,
+        entries: 60,
+        bits: 9,
+    };
+    let none = check::<Z64>(shape, &[]);
+    let one_row: Vec<_> = (0..60).map(|i| (3, i % 50, Z64::ONE)).collect();
+    assert_eq!(none, check::<Z64>(shape, &one_row));
+    assert_eq!(none, check::<Z64>(shape, &entries(shape, 60, 9)));
+}
