@@ -1,5 +1,6 @@
 //! The list of all protocols.
 
+mod apps;
 mod baselines;
 mod ot;
 mod pcg;
@@ -22,6 +23,7 @@ pub fn cast() -> Vec<Protocol> {
     cast.extend(ot::all());
     cast.extend(pcg::all());
     cast.extend(psi::all());
+    cast.extend(apps::all());
     cast.extend(baselines::all());
     cast
 }

@@ -184,6 +184,183 @@ const RUN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "OT of all but one",
+        &["pcg::all_but_one::send", "pcg::all_but_one::receive"],
+    ),
+    (
+        "random OT of all but one",
+        &[
+            "pcg::all_but_one::send_random",
+            "pcg::all_but_one::receive_random",
+        ],
+    ),
+    (
+        "random OT of n - 1, arity 4",
+        &["pcg::rot::kary::send", "pcg::rot::kary::receive"],
+    ),
+    (
+        "point functions, arity 4",
+        &["pcg::spfss::kary::send", "pcg::spfss::kary::receive"],
+    ),
+    (
+        "punctured key",
+        &["pcg::pprf::Key::deal", "pcg::pprf::PuncturedKey::obtain"],
+    ),
+    (
+        "products with bits",
+        &["pcg::products::Sender::new", "pcg::products::Receiver::new"],
+    ),
+    (
+        "permutation",
+        &["pcg::switching::send", "pcg::switching::receive"],
+    ),
+    (
+        "points and shared values, dropping",
+        &["pcg::mpfss::general::send", "pcg::mpfss::general::receive"],
+    ),
+    (
+        "batch of vector-OLEs",
+        &[
+            "pcg::vole::Sender::setup_with",
+            "pcg::vole::Receiver::setup_with",
+            "pcg::vole::kit::Sender::setup",
+            "pcg::vole::kit::Receiver::setup",
+            "apps::offline::Sender::setup",
+            "apps::offline::Sender::stream",
+            "apps::offline::Sender::batch",
+            "apps::offline::Receiver::setup",
+            "apps::offline::Receiver::stream",
+            "apps::offline::Receiver::batch",
+        ],
+    ),
+    (
+        "polynomial at points",
+        &[
+            "apps::ope::Sender::offline",
+            "apps::ope::Sender::online",
+            "apps::ope::Receiver::offline",
+            "apps::ope::Receiver::online",
+        ],
+    ),
+    (
+        "shapes of a product",
+        &["apps::linear::shape::Shape::agree"],
+    ),
+    ("formats of real numbers", &["apps::fixed::Format::agree"]),
+    (
+        "matrix product, fp61",
+        &[
+            "apps::linear::Sender::offline",
+            "apps::linear::Sender::online",
+            "apps::linear::Receiver::offline",
+            "apps::linear::Receiver::online",
+        ],
+    ),
+    (
+        "matrix product, z64, shared",
+        &[
+            "apps::linear::product::Left::offline",
+            "apps::linear::product::Left::online",
+            "apps::linear::product::Right::offline",
+            "apps::linear::product::Right::online",
+        ],
+    ),
+    (
+        "convolution",
+        &[
+            "apps::convolution::Sender::offline",
+            "apps::convolution::Sender::online",
+            "apps::convolution::Receiver::offline",
+            "apps::convolution::Receiver::online",
+        ],
+    ),
+    (
+        "scatter, Add",
+        &["apps::scatter::send", "apps::scatter::receive"],
+    ),
+    (
+        "gather",
+        &[
+            "apps::scatter::gather::send",
+            "apps::scatter::gather::receive",
+        ],
+    ),
+    (
+        "elementwise product",
+        &["apps::sparse::ole::send", "apps::sparse::ole::receive"],
+    ),
+    (
+        "sparse product, Plain",
+        &["apps::sparse::send", "apps::sparse::receive"],
+    ),
+    (
+        "array",
+        &[
+            "apps::array::Partner::read",
+            "apps::array::Partner::open",
+            "apps::array::Partner::write",
+            "apps::array::Partner::add",
+            "apps::array::Holder::read",
+            "apps::array::Holder::open",
+            "apps::array::Holder::write",
+            "apps::array::Holder::add",
+            "apps::array::Holder::replace",
+        ],
+    ),
+    (
+        "loaded array",
+        &["apps::array::Partner::load", "apps::array::Holder::load"],
+    ),
+    (
+        "additions to a vector",
+        &[
+            "apps::array::dense::Partner::add",
+            "apps::array::dense::Partner::replace",
+            "apps::array::dense::Holder::add",
+            "apps::array::dense::Holder::replace",
+        ],
+    ),
+    (
+        "distributed point functions",
+        &["experiments::dpf::first", "experiments::dpf::second"],
+    ),
+    (
+        "point functions in buckets",
+        &[
+            "experiments::floram::key_holder",
+            "experiments::floram::value_holder",
+        ],
+    ),
+    (
+        "points by whole trees",
+        &[
+            "experiments::whole_domain::key_holder",
+            "experiments::whole_domain::value_holder",
+        ],
+    ),
+    (
+        "gilboa, z64",
+        &[
+            "experiments::gilboa::send",
+            "experiments::gilboa::receive",
+            "experiments::gilboa::Z64::multiply_receiver",
+            "experiments::gilboa::Z64::multiply_sender",
+            "experiments::gilboa::Z64::setup_receiver",
+            "experiments::gilboa::Z64::setup_sender",
+        ],
+    ),
+    (
+        "vector-OLE by point functions",
+        &["experiments::dvole::send", "experiments::dvole::receive"],
+    ),
+    (
+        "batch of vector-OLEs, gf128",
+        &[
+            "ot::softspoken::fork::Sender::setup_from_ots",
+            "ot::softspoken::fork::Receiver::setup_from_ots",
+        ],
+    ),
+    (
         "oprf",
         &[
             "psi::oprf::Sender::setup",
@@ -259,6 +436,10 @@ const NO_PROTOCOL: &[(&str, &[&str])] = &[
         &["ot::&mut C::extend", "ot::Box::extend"],
     ),
     (
+        "moves elements for the protocol that calls it",
+        &["pcg::wire::recv", "pcg::wire::send"],
+    ),
+    (
         "sends nothing",
         &[
             "ot::ideal::Sender::extend",
@@ -321,6 +502,31 @@ const WITHIN: &[(&str, &[&str])] = &[
             "pcg::vole::base::GilboaValues::draw",
             "pcg::vole::base::PackedKey::draw",
             "pcg::vole::base::PackedValues::draw",
+        ],
+    ),
+    (
+        "apps/offline.rs",
+        &[
+            "pcg::vole::Sender::setup_with",
+            "pcg::vole::Receiver::setup_with",
+        ],
+    ),
+    ("apps/ope.rs", &["apps::offline::Sender::stream"]),
+    ("apps/linear.rs", &["apps::offline::Receiver::stream"]),
+    (
+        "pcg/vole/base.rs",
+        &[
+            "ot::softspoken::fork::Sender::setup_from_ots",
+            "ot::softspoken::fork::Receiver::setup_from_ots",
+        ],
+    ),
+    (
+        "experiments/gilboa.rs",
+        &[
+            "experiments::gilboa::Z64::multiply_receiver",
+            "experiments::gilboa::Z64::multiply_sender",
+            "experiments::gilboa::Z64::setup_receiver",
+            "experiments::gilboa::Z64::setup_sender",
         ],
     ),
     (

@@ -1,5 +1,7 @@
 //! The baselines of the experiments: not offered to users, but fed by a peer like everything else.
 
+mod vectors;
+
 use volery_channel::{Channel, Result};
 use volery_experiments::hybrid::{self, Choice, Cost};
 use volery_experiments::pssz::{self, HashIndex};
@@ -23,13 +25,15 @@ const COMMON: usize = 10;
 const BITS: u32 = 24;
 
 pub(super) fn all() -> Vec<Protocol> {
-    vec![
+    let mut all = vec![
         naive(),
         kk13(),
         pssz(),
         hybrid(Choice::Pssz),
         hybrid(Choice::Bark),
-    ]
+    ];
+    all.extend(vectors::all());
+    all
 }
 
 fn items() -> [Vec<Block>; 2] {

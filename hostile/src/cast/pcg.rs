@@ -1,5 +1,6 @@
 //! The pseudorandom correlation generators, from a tree to a stream.
 
+mod general;
 mod streams;
 mod trees;
 
@@ -14,6 +15,7 @@ const N: usize = 20;
 
 pub(super) fn all() -> Vec<Protocol> {
     let mut all = trees::all();
+    all.extend(general::all());
     all.extend([product(), checked_product(), chosen(), chosen_input()]);
     all.extend(streams::all());
     all
