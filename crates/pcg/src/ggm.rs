@@ -36,6 +36,7 @@
 //! | Correlated | - | 1 |
 //! | PseudoCorrelated | 1 | 1.5 |
 
+mod deep;
 pub mod kary;
 mod prg;
 
@@ -104,7 +105,11 @@ pub struct Scratch {
 
 impl Scratch {
     fn resize(&mut self, shape: Shape) {
-        let width = shape.width(shape.depth - 1);
+        self.make_room(shape.width(shape.depth - 1));
+    }
+
+    /// Room for a level of `width` nodes, and for the one above or below it.
+    fn make_room(&mut self, width: usize) {
         if self.nodes.len() < width {
             self.nodes = Buffer::zeroed(width);
             self.next = Buffer::zeroed(width);
@@ -136,6 +141,9 @@ pub fn expand<R: Ring>(
     scratch: &mut Scratch,
 ) -> LevelSums<R> {
     assert_eq!(leaves.len(), shape.leaves, "one place for each leaf");
+    if shape.depth >= deep::FROM {
+        return deep::expand(prg, shape, root, delta, leaves, scratch);
+    }
     scratch.resize(shape);
     scratch.nodes[0] = root;
     let mut inner = Vec::with_capacity(shape.depth as usize - 1);
@@ -274,6 +282,9 @@ fn walk<R: Ring>(
 ) -> R {
     assert_eq!(leaves.len(), shape.leaves, "one place for each leaf");
     assert!(alpha < shape.leaves, "alpha is a leaf");
+    if shape.depth >= deep::FROM {
+        return deep::walk(prg, shape, alpha, seed, leaves, scratch, leaf);
+    }
     scratch.resize(shape);
     scratch.nodes[0] = Block::ZERO;
     for level in 1..shape.depth {
@@ -281,15 +292,41 @@ fn walk<R: Ring>(
         let children = &mut scratch.next[..width];
         let sums = prg.level(level, Block::ZERO, &scratch.nodes[..parents], children);
         let path = alpha >> (shape.depth - level);
-        children[path] = Block::ZERO;
-        let (sibling, there) = sibling(path, width);
-        // Where there is none, the path's own zero stands for it.
-        let known = sums[1 - (path & 1)] ^ children[sibling];
-        children[sibling] = seed(level as usize - 1, known, there);
+        open_level(children, path, sums, |known, there| {
+            seed(level as usize - 1, known, there)
+        });
         std::mem::swap(&mut scratch.nodes, &mut scratch.next);
     }
     let parents = shape.width(shape.depth - 1);
     let sums = prg.last_level(shape.depth, Block::ZERO, &scratch.nodes[..parents], leaves);
+    open_leaf(prg, leaves, alpha, sums, leaf)
+}
+
+/// Takes what came of a zero out of a level whose node `path` is on the way to alpha, and puts the path's sibling into its place.
+/// `sums` are those of the level, the children of the zero among them.
+#[inline(always)]
+fn open_level(
+    children: &mut [Block],
+    path: usize,
+    sums: [Block; 2],
+    seed: impl FnOnce(Block, Choice) -> Block,
+) {
+    children[path] = Block::ZERO;
+    let (sibling, there) = sibling(path, children.len());
+    // Where there is none, the path's own zero stands for it.
+    let known = sums[1 - (path & 1)] ^ children[sibling];
+    children[sibling] = seed(known, there);
+}
+
+/// As [`open_level`], for the leaves. Returns the sum of all leaves that `sums` are of, but `alpha`.
+#[inline(always)]
+fn open_leaf<R: Ring>(
+    prg: &TreePrg,
+    leaves: &mut [R],
+    alpha: usize,
+    sums: [R; 2],
+    leaf: impl FnOnce(R, Choice) -> R,
+) -> R {
     let (sibling, there) = sibling(alpha, leaves.len());
     let mut total = sums[0] + sums[1] - leaves[alpha];
     leaves[alpha] = R::ZERO;

@@ -99,6 +99,17 @@ fn every_leaf_follows_its_path_and_all_but_one_are_rebuilt() {
     }
 }
 
+/// Trees that are grown in subtrees: complete, with a last subtree of few leaves, and with subtrees missing.
+#[test]
+fn so_it_is_in_trees_of_many_subtrees() {
+    assert_eq!(Shape::new(1 << 16).depth(), deep::FROM);
+    check::<Gf128>(1 << 16);
+    check::<Z64>(1 << 17);
+    for n in [(1 << 15) + 1, (1 << 16) - 1, 40_961] {
+        check::<Fp61>(n);
+    }
+}
+
 #[test]
 fn widths_cover_the_leaves() {
     let shape = Shape::new(11);
