@@ -75,11 +75,26 @@ const TABLE: &[Row] = &[
             "checked product, fp61",
             "vole fp61, malicious, few",
             "vole gf128, malicious, few",
+            "batch of vector-OLEs",
+            "batch of vector-OLEs, gf128",
+            "polynomial at points",
         ],
         cheat: Side::Right,
         end: End::Unheard,
         why: "the sender hears nothing after the challenge; a key holder whose base OT or challenge is another one finds that \
               its own check fails, and has learned a combination that a random entry masks",
+    },
+    Row {
+        protocols: &["polynomial at points"],
+        cheat: Side::Left,
+        end: End::Wrong,
+        why: "a changed correction is another polynomial of the sender",
+    },
+    Row {
+        protocols: &["polynomial at points"],
+        cheat: Side::Right,
+        end: End::Wrong,
+        why: "a changed delta is another point of the receiver",
     },
 ];
 

@@ -4,6 +4,7 @@ mod bench;
 mod choices;
 mod cot;
 mod demo;
+mod dvole;
 mod endpoint;
 mod ferret;
 mod files;
@@ -12,10 +13,14 @@ mod keygen;
 mod kkrt;
 mod lookup;
 mod matching;
+mod matvec;
+mod numbers;
+mod ope;
 mod options;
 mod paper;
 mod params;
 mod parts;
+mod paths;
 mod psi;
 mod stream;
 mod table;
@@ -47,6 +52,8 @@ enum Verb {
     Cot(cot::Arguments),
     Psi(psi::Arguments),
     Lookup(lookup::Arguments),
+    Ope(ope::Arguments),
+    Matvec(matvec::Arguments),
     Verify(verify::Arguments),
     Params(params::Arguments),
     Bench(bench::Arguments),
@@ -71,6 +78,8 @@ pub fn main() -> ExitCode {
         Verb::Cot(arguments) => cot::run(arguments),
         Verb::Psi(arguments) => psi::run(arguments),
         Verb::Lookup(arguments) => lookup::run(arguments),
+        Verb::Ope(arguments) => ope::run(arguments),
+        Verb::Matvec(arguments) => matvec::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
         Verb::Bench(arguments) => bench::run(arguments),

@@ -35,7 +35,8 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`psi`] intersects two private sets, and answers private look-ups. [`pcg::cot`] has the same as above for correlated OT. Security is malicious by default, where there is such a form; see
+//! [`psi`] intersects two private sets, and answers private look-ups. [`apps`] evaluates polynomials, multiplies matrices, and reads and writes
+//! arrays where only one party knows. [`pcg::cot`] has the same as above for correlated OT. Security is malicious by default, where there is such a form; see
 //! [`pcg::Security`].
 
 #![forbid(unsafe_code)]
@@ -55,6 +56,9 @@ pub use volery_primitives as primitives;
 
 /// Rings and whole-slice operations.
 pub use volery_field as field;
+
+/// Oblivious polynomial evaluation, linear algebra, sparse vectors, semi-private arrays.
+pub use volery_apps as apps;
 
 /// The channel between the two parties.
 pub use volery_channel as channel;

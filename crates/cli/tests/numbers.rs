@@ -119,6 +119,7 @@ fn polynomials_and_points_that_are_none() {
         .assert_refused(1, &["row 2", "below 2^61 - 1"]);
     sender("d.csv", "coefficient\n1\n-1\n").assert_refused(1, &["row 2"]);
     sender("e.csv", "coefficient,x\n1,2\n3\n").assert_refused(1, &["row 2"]);
+    sender("h.csv", "coefficient\n1\n\n2\n").assert_refused(1, &["empty line before row 2"]);
     sender("f.txt", "coefficient\n1\n").assert_refused(1, &["neither .csv nor .npy"]);
     sender("g.npy", "coefficient\n1\n").assert_refused(1, &["g.npy"]);
     sender("zq.csv", "coefficient\nzq7Planted\n").assert_refused(1, &["row 1"]);
@@ -146,6 +147,55 @@ fn polynomials_and_points_that_are_none() {
     );
     two[1].assert_refused(5, &["2", "--max-degree"]);
     assert_eq!(two[0].status, Some(4), "{two:?}");
+    // As many values as there are coefficients would be the polynomial.
+    let points = folder.write("points.csv", "point\n1\n2\n3\n");
+    let out = folder.path("out.npy");
+    let receiver = ["--points", &points, "--out", &out];
+    let two = pair("ope", &["--input", &poly], &receiver);
+    two[0].assert_refused(5, &["3 points", "--max-points"]);
+    let two = pair("ope", &["--input", &poly, "--max-points", "3"], &receiver);
+    assert_done(&two, "malicious");
+    assert_eq!(values(&folder, "out.npy"), [6, 17, 34]);
+    // A report in the place of the input.
+    let call = ["ope", "--role", "sender", "--listen", "127.0.0.1:0"];
+    common::run(&[&call[..], &["--input", &poly, "--report", &poly]].concat())
+        .assert_refused(2, &["--report", "the input file"]);
+}
+
+/// A peer that asks for the product with a matrix, which would be all that the sender has.
+#[test]
+fn a_matrix_in_place_of_the_vector_is_refused() {
+    use volery::channel::{Hello, handshake, tcp};
+
+    let folder = Folder::new();
+    let matrix = folder.write("matrix.npy", array("<u8", &[2, 2], &[1, 2, 3, 4]));
+    let call = [
+        "matvec",
+        "--role",
+        "sender",
+        "--listen",
+        "127.0.0.1:0",
+        "--input",
+        &matrix,
+    ];
+    let sender = common::Running::start(&call);
+    let patience = std::time::Duration::from_secs(60);
+    let mut channel = tcp::connect(("127.0.0.1", sender.port()), patience).unwrap();
+    let field = |name: &'static str, value: &str| (name, value.to_owned());
+    let hello = Hello {
+        protocol: "matvec",
+        role: "receiver",
+        fields: vec![
+            field("--ring", "fp61"),
+            field("--result", "receiver"),
+            field("--security", "malicious"),
+        ],
+    };
+    handshake(&mut channel, &hello, [7; 32]).unwrap();
+    let shape = [2_u64, 2].map(u64::to_le_bytes);
+    channel.send(shape.as_flattened()).unwrap();
+    channel.flush().unwrap();
+    sender.finish().assert_refused(3, &["no vector"]);
 }
 
 fn multiplied(folder: &Folder, more: &[&str], outs: [Option<&str>; 2]) -> [Finished; 2] {

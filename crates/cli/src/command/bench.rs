@@ -37,6 +37,7 @@ enum Action {
     Run(RunArguments),
     Ferret(super::ferret::Arguments),
     Kkrt(super::kkrt::Arguments),
+    Dvole(super::dvole::Arguments),
 }
 
 #[derive(Clone, Debug, clap::Args)]
@@ -144,6 +145,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Action::Run(arguments) => measure_all(arguments),
         Action::Ferret(arguments) => super::ferret::run(arguments),
         Action::Kkrt(arguments) => super::kkrt::run(arguments),
+        Action::Dvole(arguments) => super::dvole::run(arguments),
     }
 }
 

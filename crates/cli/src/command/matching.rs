@@ -13,6 +13,7 @@ use volery_records::{Duplicates, EmptyKeys, Encoding, Records};
 
 use super::endpoint::EndpointArguments;
 use super::options::Common;
+use super::paths;
 use crate::exit::Failure;
 use crate::report::peak_memory;
 use output::Place;
@@ -195,7 +196,11 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
             format_args!("{columns} columns, and a key has at most {MAX_KEY_COLUMNS}"),
         ));
     }
-    output::check_report(arguments)?;
+    paths::check_report(
+        common.report.as_deref(),
+        Some(&arguments.input),
+        arguments.out.as_deref(),
+    )?;
     let place = Place::prepare(arguments)?;
     let report_place = common.prepare_report()?;
     let pool = common.pool()?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use volery_apps::Error;
 use volery_apps::fixed::Format;
 use volery_apps::linear::{Left, Matrix, Output, Right, Shape, Side};
 use volery_field::{Fp61, Z64};
@@ -10,7 +11,8 @@ use volery_pcg::vole::VoleRing;
 use zeroize::Zeroizing;
 
 use super::numbers::{Meeting, Place, Role, Run, accept, not_an_array, table};
-use crate::exit::Failure;
+use super::paths;
+use crate::exit::{Failure, Status};
 use crate::npy::{Table, Values, Writer, write_reals};
 
 /// Multiply the sender's matrix and the receiver's vector
@@ -56,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "X", default_value_t = 1024.0)]
     vector_bound: f64,
 
-    /// Receiver: the most rows that are accepted from the peer; a run takes 8 bytes of memory for each
+    /// Receiver: the most rows that are accepted from the peer; a run takes about 30 bytes of memory for each
     #[arg(long, value_name = "ROWS", default_value_t = 1 << 26)]
     max_rows: u64,
 }
@@ -89,7 +91,8 @@ enum Outcome {
     Receiver,
     /// The holder of the matrix.
     Sender,
-    /// Nobody: each side gets a share, uint64, and their sum in the ring is the result.
+    /// Nobody: each side gets a share, uint64, and their sum in the ring is the result; of real numbers a signed one with twice the
+    /// fraction bits.
     Shared,
 }
 
@@ -260,6 +263,8 @@ fn run_in<R: VoleRing>(
     let voice = meeting.common.voice();
     let endpoint = meeting.endpoint()?;
     let place = arguments.place()?;
+    let report = meeting.common.report.as_deref();
+    paths::check_report(report, Some(&arguments.input), arguments.out.as_deref())?;
     let report_place = meeting.common.prepare_report()?;
     let pool = meeting.common.pool()?;
 
@@ -270,13 +275,20 @@ fn run_in<R: VoleRing>(
         Role::Sender => Side::Left,
         Role::Receiver => Side::Right,
     };
-    let shape = Shape::agree(side, own, &mut run.channel)?;
-    accept(
-        shape.rows() as u64,
-        "--max-rows",
-        "rows",
-        arguments.max_rows,
-    )?;
+    let shape = Shape::agree(side, own, &mut run.channel).map_err(of_the_peer)?;
+    // A matrix in place of the vector could be answered with all that this side has.
+    if shape.columns() != 1 {
+        let what = "the peer does not follow the protocol: its factor is no vector";
+        return Err(Failure::new(Status::Peer, what));
+    }
+    if meeting.role == Role::Receiver {
+        accept(
+            shape.rows() as u64,
+            "--max-rows",
+            "rows",
+            arguments.max_rows,
+        )?;
+    }
     let result = pool.install(|| multiply(side, shape, arguments.result, &matrix, &mut run))?;
 
     if let (Some(place), Some(result)) = (place, &result) {
@@ -305,6 +317,16 @@ fn run_in<R: VoleRing>(
         report.bytes_received.unwrap_or_default()
     ));
     Ok(())
+}
+
+/// What is wrong with the shapes: this side's own has been looked at before.
+fn of_the_peer(error: Error) -> Failure {
+    match error {
+        Error::Empty(_) | Error::TooLarge { .. } => {
+            Failure::new(Status::Peer, format_args!("the peer's factor: {error}"))
+        }
+        error => error.into(),
+    }
 }
 
 /// The protocol, offline and online.

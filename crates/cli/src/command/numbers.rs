@@ -13,6 +13,7 @@ use volery_primitives::prg::Prg;
 
 use super::endpoint::{Endpoint, EndpointArguments};
 use super::options::Common;
+use super::paths::{check_free, same};
 use crate::exit::{Failure, Status};
 use crate::npy::Table;
 use crate::output::SingleFile;
@@ -260,6 +261,7 @@ pub(super) fn not_an_array(path: &Path, error: impl fmt::Display) -> Failure {
 pub(super) struct Place {
     path: PathBuf,
     file: SingleFile,
+    force: bool,
 }
 
 impl Place {
@@ -274,26 +276,18 @@ impl Place {
                 format_args!("{} does not end in .npy", path.display()),
             ));
         }
-        let same = |input: &Path| {
-            path.canonicalize()
-                .is_ok_and(|path| input.canonicalize().is_ok_and(|input| input == path))
-        };
-        if input.is_some_and(same) {
+        if input.is_some_and(|input| same(path, input)) {
             return Err(Failure::usage(
                 "--out",
                 format_args!("{} is the input file", path.display()),
             )
             .hint("the input is never written to: name another file"));
         }
-        if path.exists() && !force {
-            return Err(
-                Failure::usage("--out", format_args!("{} exists", path.display()))
-                    .hint("--force replaces it"),
-            );
-        }
+        check_free(path, force)?;
         Ok(Self {
             path: path.to_owned(),
             file: SingleFile::prepare("--out", path)?,
+            force,
         })
     }
 
@@ -305,7 +299,8 @@ impl Place {
         self,
         write: impl FnOnce(&mut File) -> std::io::Result<()>,
     ) -> Result<PathBuf, Failure> {
-        let Self { path, file } = self;
+        let Self { path, file, force } = self;
+        check_free(&path, force)?; // somebody may have been faster
         file.write(|file| write(file).map_err(|error| Failure::file(&path, error)))?;
         Ok(path)
     }

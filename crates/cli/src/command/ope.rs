@@ -8,6 +8,7 @@ use volery_field::Fp61;
 use zeroize::Zeroizing;
 
 use super::numbers::{Meeting, Place, Role, Run, not_an_array, table};
+use super::paths;
 use crate::exit::{Failure, Status};
 use crate::npy::Writer;
 
@@ -15,7 +16,7 @@ use crate::npy::Writer;
 ///
 /// The sender gives the coefficients, the constant one first: a .csv file with the header 'coefficient', or an .npy array of uint64.
 /// The receiver gives points and gets the values. The receiver learns the degree and the values at its points, the sender how
-/// many points there are.
+/// many points there are. Whoever has the values at one point more than the degree has the polynomial: --max-points.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -25,7 +26,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
-    /// Receiver: the only point, a number below 2^61 - 1
+    /// Receiver: the only point, a number below 2^61 - 1. Other users of this machine may see it among the processes; those in a
+    /// file they do not
     #[arg(long, value_name = "Z", conflicts_with = "points")]
     point: Option<u64>,
 
@@ -41,13 +43,14 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Receiver: the largest degree that is accepted from the peer; a run takes 8 bytes of memory for each
+    /// Receiver: the largest degree that is accepted from the peer; a run takes about 20 bytes of memory for each
     #[arg(long, value_name = "D", default_value_t = 1 << 26)]
     max_degree: u64,
 
-    /// Sender: the most points that are accepted from the peer; each takes as long as one alone
-    #[arg(long, value_name = "K", default_value_t = 1 << 16)]
-    max_points: u64,
+    /// Sender: the most points that are accepted from the peer, each of which takes as long as one alone. One more point than the degree
+    /// determines the whole polynomial [default: the degree, at most 65536]
+    #[arg(long, value_name = "K")]
+    max_points: Option<u64>,
 }
 
 /// What this party has.
@@ -125,6 +128,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let meeting = &arguments.meeting;
     let voice = meeting.common.voice();
     let endpoint = meeting.endpoint()?;
+    paths::check_report(
+        meeting.common.report.as_deref(),
+        arguments.input.as_deref().or(arguments.points.as_deref()),
+        arguments.out.as_deref(),
+    )?;
     let report_place = meeting.common.prepare_report()?;
     let part = arguments.part()?;
     let pool = meeting.common.pool()?;
@@ -135,7 +143,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (degree, points) = match part {
         Part::Sender(coefficients) => {
             let degree = coefficients.len() - 1;
-            let limit = ("--max-points", "points", arguments.max_points);
+            // The values at one point more would be the polynomial; a constant is what any point gives.
+            let few = (degree as u64).clamp(1, 1 << 16);
+            let most = arguments.max_points.unwrap_or(few);
+            let limit = ("--max-points", "points", most);
             let points = run.exchange_sizes(degree as u64, limit)?;
             pool.install(|| send(&coefficients, points, &mut run))?;
             (degree, points)
@@ -242,6 +253,7 @@ fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
         .ok_or_else(|| format!("there is no column '{column}'"))?;
     let mut numbers = Zeroizing::new(Vec::new());
     let mut record = csv::ByteRecord::new();
+    let mut line = reader.position().line();
     loop {
         let row = numbers.len() + 1;
         let more = reader
@@ -250,6 +262,13 @@ fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
         if !more {
             return Ok(numbers);
         }
+        // The reader passes over empty lines: a number left out would move all that follow.
+        let inside = record.as_slice().iter().filter(|byte| **byte == b'\n');
+        let lines = 1 + inside.count() as u64;
+        if reader.position().line() > line + lines {
+            return Err(format!("there is an empty line before row {row}"));
+        }
+        line = reader.position().line();
         let number = record
             .get(place)
             .and_then(|field| std::str::from_utf8(field).ok())

@@ -17,6 +17,8 @@ pub(super) const SCHEMA: u32 = 1;
 pub(super) struct Published<C, R> {
     schema: u32,
     pub(super) paper: String,
+    /// The number of the table, or of the figure.
+    #[serde(alias = "figure")]
     pub(super) table: u8,
     /// Where the paper discusses it.
     pub(super) section: String,

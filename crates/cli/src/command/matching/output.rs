@@ -1,11 +1,11 @@
 //! Writing this party's matching rows.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use volery_records::{Extra, Format, Output, Problem, Records};
 
 use super::{MatchingArguments, Outcome, Role, Verb};
+use crate::command::paths::{check_free, same};
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
 
@@ -113,55 +113,4 @@ impl Place {
             format_args!("{}: not all matching rows were written", path.display()),
         ))
     }
-}
-
-/// Refuses to replace a file, or a link to nowhere, unless `force`.
-fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
-    if force || path.symlink_metadata().is_err() {
-        return Ok(());
-    }
-    Err(
-        Failure::usage("--out", format_args!("{} exists", path.display()))
-            .hint("choose another file, or --force to replace it"),
-    )
-}
-
-/// Refuses a report in the place of the input or of the matching rows.
-pub(super) fn check_report(arguments: &MatchingArguments) -> Result<(), Failure> {
-    let Some(report) = &arguments.common.report else {
-        return Ok(());
-    };
-    let others = [
-        (Some(&arguments.input), "the input file"),
-        (arguments.out.as_ref(), "the output file"),
-    ];
-    for (other, what) in others {
-        if other.is_some_and(|other| same(report, other)) {
-            return Err(
-                Failure::usage("--report", format_args!("{} is {what}", report.display()))
-                    .hint("name another file for the report"),
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Whether both names are of one file, by whatever links, or would be.
-fn same(a: &Path, b: &Path) -> bool {
-    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
-        return (a.dev(), a.ino()) == (b.dev(), b.ino());
-    }
-    match (whole(a), whole(b)) {
-        (Some(a), Some(b)) => a == b,
-        _ => false,
-    }
-}
-
-/// The full name of a file that need not be there.
-fn whole(path: &Path) -> Option<PathBuf> {
-    let parent = match path.parent()? {
-        parent if parent.as_os_str().is_empty() => Path::new("."),
-        parent => parent,
-    };
-    Some(parent.canonicalize().ok()?.join(path.file_name()?))
 }

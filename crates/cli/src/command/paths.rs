@@ -1,0 +1,60 @@
+//! Names of files, and what must not happen to one.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::exit::Failure;
+
+/// Refuses to replace a file, or a link to nowhere, unless `force`.
+pub(super) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
+    if force || path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(
+        Failure::usage("--out", format_args!("{} exists", path.display()))
+            .hint("choose another file, or --force to replace it"),
+    )
+}
+
+/// Refuses a report in the place of the input or of the output.
+///
+/// # Errors
+/// A usage error.
+pub(super) fn check_report(
+    report: Option<&Path>,
+    input: Option<&Path>,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let Some(report) = report else {
+        return Ok(());
+    };
+    for (other, what) in [(input, "the input file"), (out, "the output file")] {
+        if other.is_some_and(|other| same(report, other)) {
+            return Err(
+                Failure::usage("--report", format_args!("{} is {what}", report.display()))
+                    .hint("name another file for the report"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether both names are of one file, by whatever links, or would be.
+pub(super) fn same(a: &Path, b: &Path) -> bool {
+    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
+        return (a.dev(), a.ino()) == (b.dev(), b.ino());
+    }
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// The full name of a file that need not be there.
+fn whole(path: &Path) -> Option<PathBuf> {
+    let parent = match path.parent()? {
+        parent if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    Some(parent.canonicalize().ok()?.join(path.file_name()?))
+}
