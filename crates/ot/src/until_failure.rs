@@ -25,8 +25,8 @@ impl<T> UntilFailure<T> {
         }
     }
 
-    /// An object that fails with this one, and this one with it: a failed call on either ends both. The other then drops
-    /// what it holds at its next call.
+    /// An object that fails with this one, and this one with it: a failed call on either ends both. The one that failed drops
+    /// what it holds at once, the other at its next call, if it is not dropped itself before; until then it hands nothing out.
     pub(crate) fn sibling<S>(&self, inner: S) -> UntilFailure<S> {
         UntilFailure {
             inner: Some(Box::new(inner)),
@@ -37,12 +37,15 @@ impl<T> UntilFailure<T> {
     /// What `call` says. If that is an error, or a panic, every later call is refused.
     ///
     /// # Errors
-    /// Those of `call`; [`Error::Broken`] if an earlier one failed.
+    /// Those of `call`; [`Error::Broken`] if an earlier one failed, or a sibling's on another thread while it ran.
     pub(crate) fn call<O>(&mut self, call: impl FnOnce(&mut T) -> Result<O>) -> Result<O> {
         let mut inner = self.take().ok_or(Error::Broken)?;
         let alarm = Alarm(&self.failed);
         let output = call(&mut inner)?;
         std::mem::forget(alarm);
+        if self.failed.load(Ordering::SeqCst) {
+            return Err(Error::Broken);
+        }
         self.inner = Some(inner);
         Ok(output)
     }
@@ -50,7 +53,7 @@ impl<T> UntilFailure<T> {
     /// What is held, to be changed by no call that can fail.
     ///
     /// # Errors
-    /// [`Error::Broken`] if a call failed.
+    /// [`Error::Broken`] if a call failed, here or at a sibling.
     pub(crate) fn get_mut(&mut self) -> Result<&mut T> {
         let inner = self.take().ok_or(Error::Broken)?;
         Ok(self.inner.insert(inner))
@@ -59,10 +62,11 @@ impl<T> UntilFailure<T> {
     /// What is held.
     ///
     /// # Panics
-    /// If a call failed.
+    /// If a call failed, here or at a sibling.
     pub(crate) fn get(&self) -> &T {
         self.inner
             .as_ref()
+            .filter(|_| !self.failed.load(Ordering::SeqCst))
             .expect("nothing is left of a source of OTs after a failed call")
     }
 
@@ -140,8 +144,26 @@ mod tests {
         let mut grandchild = child.sibling(Counted(&drops));
         assert!(child.call(|_| Ok(())).is_ok() && parent.get_mut().is_ok());
         assert!(child.call(|_| Err::<(), _>(Error::Disconnected)).is_err());
+        assert_eq!(drops.get(), 1, "of the one that failed, at once");
+        for one in [&parent, &grandchild] {
+            assert!(catch_unwind(AssertUnwindSafe(|| one.get().0.get())).is_err());
+        }
         assert!(matches!(parent.get_mut().map(|_| ()), Err(Error::Broken)));
         assert!(matches!(grandchild.call(|_| Ok(())), Err(Error::Broken)));
         assert_eq!(drops.get(), 3, "each at its next call");
+    }
+
+    #[test]
+    fn a_sibling_that_fails_meanwhile_ends_the_call() {
+        let drops = Cell::new(0);
+        let mut parent = UntilFailure::new(Counted(&drops));
+        let mut child = parent.sibling(Counted(&drops));
+        let result = parent.call(|_| {
+            assert!(child.call(|_| Err::<(), _>(Error::Disconnected)).is_err());
+            Ok(5)
+        });
+        assert!(matches!(result, Err(Error::Broken)));
+        assert_eq!(drops.get(), 2);
+        assert!(matches!(parent.call(|_| Ok(())), Err(Error::Broken)));
     }
 }

@@ -20,7 +20,8 @@
 //! and so never more than `k - 1` pads: over malicious-secure OTs that holds for a malicious receiver. The sender learns
 //! nothing of `b`, even if it is malicious; but then it can send sums that agree with no tree, and the receiver's messages
 //! depend on `b`. As functionality it is secure against a malicious receiver and a semi-honest sender. `b` indexes the
-//! receiver's own memory.
+//! receiver's own memory. The `prgs` of a call are for that call alone: those of another, or of other trees, have another session
+//! or number.
 //!
 //! Cost: `c = log2 k` OTs an instance, with 1 bit each from the receiver, beside what their source costs. From the sender:
 //!

@@ -68,7 +68,7 @@ impl Sender {
         Ok(Self::from_ots(&keys))
     }
 
-    /// Step 0 with random OTs that are there already: both messages of each.
+    /// Step 0 with random OTs that are there already, one for each bit of an element: both messages of each.
     #[must_use]
     pub fn from_ots(keys: &[[Block; 2]]) -> Self {
         Self {
@@ -79,12 +79,17 @@ impl Sender {
     /// Steps 1 to 3: `v` such that the receiver gets `w = u*x + v`.
     ///
     /// # Panics
-    /// If the lengths differ.
+    /// If the lengths differ, or step 0 was for another number of bits than those of an element of `R`.
     ///
     /// # Errors
     /// If the channel fails.
     pub fn multiply<R: Ring>(&mut self, u: &[R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
+        assert_eq!(
+            self.seeds.len(),
+            R::BITS as usize,
+            "one OT for each bit of x"
+        );
         for (u, v) in u.chunks(CHUNK).zip(v.chunks_mut(CHUNK)) {
             v.fill(R::ZERO);
             let (mut left, mut right) = (Buffer::zeroed(u.len()), Buffer::zeroed(u.len()));
@@ -103,7 +108,7 @@ impl Sender {
     /// Steps 1 to 6, over a field.
     ///
     /// # Panics
-    /// If the lengths differ.
+    /// As [`multiply`](Self::multiply).
     ///
     /// # Errors
     /// If the channel fails.
@@ -307,5 +312,13 @@ mod tests {
         check(Fp61::ZERO, &[3]);
         check(Fp61::ZERO - Fp61::ONE, &[3]);
         check(Z64::ZERO - Z64::ONE, &[3]);
+    }
+
+    #[test]
+    #[should_panic(expected = "one OT for each bit of x")]
+    fn ots_for_another_ring_are_refused() {
+        let (mut channel, _peer) = Channel::memory_pair();
+        let mut sender = Sender::from_ots(&[[Block::ZERO; 2]; 61]);
+        let _ = sender.multiply(&[Z64::ONE], &mut [Z64::ZERO], &mut channel);
     }
 }

@@ -56,8 +56,8 @@
 //! Security: to the holder of `K_2` the value at `alpha` is pseudorandom, by that of `G` (Theorem A.2). In the protocol P1
 //! learns nothing of `alpha`, and P2 nothing of `F(alpha)` nor of the seeds on its path (Theorem A.3, semi-honest). What P1
 //! sends is not checked: a malicious P1 can give P2 a key that is not that of its own. A malicious P2 can only choose another
-//! point, if the OTs are secure against it and `n` is a power of two; else it may choose a place beyond the last point, and
-//! so get all values. The points that are asked for, and `alpha`, take part in branches and index the memory of the party that
+//! point, if the OTs are secure against it and `n` is a power of two above 1; else it may choose a place beyond the last point,
+//! and so get all values. The points that are asked for, and `alpha`, take part in branches and index the memory of the party that
 //! holds the key. Keys are wiped when dropped.
 //!
 //! Cost: `h = max(1, ceil(log2 n))` calls of `G` for one point; `1.5 n` (64-bit rings) or `2 n` AES calls for all. The
@@ -98,10 +98,10 @@ impl<R: Ring> Key<R> {
     /// The key with the seed `root`, over the domain `0..n`.
     ///
     /// # Panics
-    /// If `n` is 0 or above 2^40, or `prg` is not that of a GGM tree.
+    /// If `n` is 0 or above 2^40, or `prg` is not that of a GGM tree with whole leaves.
     #[must_use]
     pub fn new(prg: TreePrg, root: Block, n: usize) -> Self {
-        assert_eq!(prg.growth(), Growth::Ggm, "the PRF of a GGM tree");
+        assert_prf(prg.growth(), prg.clears_leaves());
         Self {
             prg,
             root,
@@ -114,7 +114,7 @@ impl<R: Ring> Key<R> {
     /// [`PuncturedKey::obtain`]. No other key or tree has the number of `prgs`.
     ///
     /// # Panics
-    /// If `n` is 0 or above 2^40, or `prgs` are not those of GGM trees.
+    /// If `n` is 0 or above 2^40, or `prgs` are not those of GGM trees with whole leaves.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails.
@@ -125,7 +125,7 @@ impl<R: Ring> Key<R> {
         ot: &mut flavour::Sender<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
-        assert_eq!(prgs.growth(), Growth::Ggm, "the PRF of a GGM tree");
+        assert_prf(prgs.growth(), prgs.clears_leaves());
         let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
         let trees = rot::Trees::grow(&Forest::regular(1, n), prgs, rng, &mut leaves);
         trees.send(ot, channel)?;
@@ -193,7 +193,7 @@ impl<R: Ring> PuncturedKey<R> {
     /// P2: the key of P1's [`Key::deal`], punctured at `alpha`, which P1 does not learn.
     ///
     /// # Panics
-    /// If `n` is 0 or above 2^40, `alpha` is outside the domain, or `prgs` are not those of GGM trees.
+    /// If `n` is 0 or above 2^40, `alpha` is outside the domain, or `prgs` are not those of GGM trees with whole leaves.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails.
@@ -204,7 +204,7 @@ impl<R: Ring> PuncturedKey<R> {
         ot: &mut flavour::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
-        assert_eq!(prgs.growth(), Growth::Ggm, "the PRF of a GGM tree");
+        assert_prf(prgs.growth(), prgs.clears_leaves());
         assert!(alpha < n, "a point of the domain");
         let (forest, mut leaves) = (Forest::regular(1, n), Zeroizing::new(vec![R::ZERO; n]));
         let mut punctured = rot::receive(&forest, prgs, &[alpha], &mut leaves, ot, channel)?;
@@ -215,9 +215,10 @@ impl<R: Ring> PuncturedKey<R> {
     /// The key that the sums opened in Protocol 2, step 4, amount to. Expands the tree once.
     ///
     /// # Panics
-    /// If `sums` does not fit a tree of `n` leaves.
+    /// If `sums` does not fit a tree of `n` leaves, or `prg` is not that of a GGM tree with whole leaves.
     #[must_use]
     pub fn from_sums(prg: TreePrg, sums: &PuncturedSums<R>, n: usize) -> Self {
+        assert_prf(prg.growth(), prg.clears_leaves());
         let shape = Shape::new(n);
         let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
         let (_, copath) =
@@ -227,6 +228,7 @@ impl<R: Ring> PuncturedKey<R> {
 
     /// The key with the seeds beside the path to `alpha` that [`ggm::expand_punctured`] returned.
     pub(crate) fn from_copath(prg: TreePrg, alpha: usize, copath: Copath<R>, n: usize) -> Self {
+        assert_prf(prg.growth(), prg.clears_leaves());
         Self {
             prg,
             shape: Shape::new(n),
@@ -276,6 +278,12 @@ impl<R: Ring> PuncturedKey<R> {
             &mut Scratch::default(),
         );
     }
+}
+
+/// A seed of the copath gives the same leaf as the root does: not where leaves add up, nor where a bit of them is cleared.
+fn assert_prf(growth: Growth, clears_leaves: bool) {
+    assert_eq!(growth, Growth::Ggm, "the PRF of a GGM tree");
+    assert!(!clears_leaves, "the PRF of a tree with whole leaves");
 }
 
 impl<R: Ring> Drop for PuncturedKey<R> {
@@ -393,5 +401,12 @@ mod tests {
         let session = SessionId::from_bytes([3; 32]);
         let prgs = TreePrgs::growing(Growth::PseudoCorrelated, session, 0);
         let _ = Key::<Fp61>::new(prgs.tree(0), Block::from(1), 8);
+    }
+
+    #[test]
+    #[should_panic(expected = "a tree with whole leaves")]
+    fn cleared_leaves_are_no_prf() {
+        let prgs = TreePrgs::new(SessionId::from_bytes([3; 32]), 0).with_cleared_leaves();
+        let _ = Key::<Gf128>::new(prgs.tree(0), Block::from(1), 8);
     }
 }

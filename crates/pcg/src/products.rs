@@ -12,17 +12,19 @@
 //! message from each party: that is what [`crate::switching`] is made of.
 //!
 //! Security: semi-honest. P1 sees the OTs only; to P2 each `c_i` is masked by the message that it did not choose. A P1 that
-//! sends another `c_i` adds an error to the product where the bit is one, and learns nothing by it.
+//! sends another `c_i` adds an error to the product where the bit is one, and learns nothing by it. Over fp61 the masks are 64
+//! random bits modulo `p`: each product is within 2^-61 of a uniform mask, and `N` of them within `N * 2^-61`. After a failed
+//! call nothing more is sent or handed out.
 //!
 //! Cost: one random OT with a chosen bit, beside the source of correlated OTs that is one bit from P2, and a ring element from P1
 //! for each product. 2 messages for each 2^20 of them.
 
 use subtle::Choice;
-use volery_channel::{Channel, Result};
+use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::{Block, bits};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::wire;
 
@@ -39,6 +41,8 @@ pub struct Sender<'a, R: Ring, C> {
     pads: Zeroizing<Vec<[Block; 2]>>,
     /// `c` of the products of the batch so far.
     corrections: Vec<R>,
+    /// Whether a call failed: there are no pads then.
+    failed: bool,
 }
 
 /// P2, the holder of the bits.
@@ -54,6 +58,8 @@ pub struct Receiver<'a, R: Ring, C> {
     pads: Zeroizing<Vec<Block>>,
     /// `c` of the batch.
     corrections: Vec<R>,
+    /// Whether a call failed.
+    failed: bool,
 }
 
 impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
@@ -65,6 +71,7 @@ impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
             left: count,
             pads: Zeroizing::default(),
             corrections: Vec::new(),
+            failed: false,
         }
     }
 
@@ -74,7 +81,7 @@ impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
     /// If it is one more than the number that was announced.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails.
+    /// If the channel or the source of OTs fails; [`Error::Broken`] if a call failed before.
     pub fn multiply(&mut self, d: R) -> Result<R> {
         if self.corrections.len() == self.pads.len() {
             self.next_batch()?;
@@ -90,8 +97,11 @@ impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
     /// If fewer products were asked for than announced: P2 would wait for them.
     ///
     /// # Errors
-    /// If the channel fails.
+    /// If the channel fails; [`Error::Broken`] if a call failed before.
     pub fn finish(mut self) -> Result<()> {
+        if self.failed {
+            return Err(Error::Broken);
+        }
         assert!(
             self.left == 0 && self.corrections.len() == self.pads.len(),
             "as many products as announced"
@@ -101,18 +111,27 @@ impl<'a, R: Ring, C: CotSender> Sender<'a, R, C> {
 
     #[cold]
     fn next_batch(&mut self) -> Result<()> {
-        self.send()?;
+        if self.failed {
+            return Err(Error::Broken);
+        }
         assert!(self.left > 0, "no more products than announced");
+        // Until all of it is done: pads that were not filled are no masks.
+        self.failed = true;
+        self.pads = Zeroizing::default();
+        self.send()?;
         let batch = self.left.min(BATCH);
+        let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; batch]);
+        self.ot.random_chosen(&mut pads, self.channel)?; // step 1
+        self.pads = pads;
         self.left -= batch;
-        self.pads.zeroize();
-        self.pads.resize(batch, [Block::ZERO; 2]);
-        self.ot.random_chosen(&mut self.pads, self.channel) // step 1
+        self.failed = false;
+        Ok(())
     }
 
     fn send(&mut self) -> Result<()> {
-        wire::send(&self.corrections, self.channel)?; // step 2
+        let sent = wire::send(&self.corrections, self.channel); // step 2
         self.corrections.clear();
+        sent?;
         self.channel.flush()
     }
 }
@@ -140,6 +159,7 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
             done: 0,
             pads: Zeroizing::default(),
             corrections: Vec::new(),
+            failed: false,
         }
     }
 
@@ -150,7 +170,8 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
     /// If all products have been asked for.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+    /// If the channel or the source of OTs fails, or P1 sent what is no element of the ring; [`Error::Broken`] if a call failed
+    /// before.
     pub fn multiply(&mut self, d: R) -> Result<R> {
         assert!(self.done < self.count, "no more products than bits");
         let place = self.done % BATCH;
@@ -165,27 +186,34 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
 
     #[cold]
     fn next_batch(&mut self) -> Result<()> {
+        if self.failed {
+            return Err(Error::Broken);
+        }
+        self.failed = true;
+        self.pads = Zeroizing::default();
         let batch = (self.count - self.done).min(BATCH);
-        self.pads.zeroize();
-        self.pads.resize(batch, Block::ZERO);
-        self.corrections.resize(batch, R::ZERO);
+        let mut pads = Zeroizing::new(vec![Block::ZERO; batch]);
         // A batch starts at a whole byte.
         let mut bits =
             Zeroizing::new(self.bits[self.done / 8..][..bits::bytes_for(batch)].to_vec());
         bits::clear_from(&mut bits, batch);
-        self.ot.random_chosen(&bits, &mut self.pads, self.channel)?; // step 1
+        self.ot.random_chosen(&bits, &mut pads, self.channel)?; // step 1
+        self.corrections.resize(batch, R::ZERO);
         wire::recv(
             &mut self.corrections,
             "the correction of a product is not in canonical form",
             self.channel,
-        ) // step 2
+        )?; // step 2
+        self.pads = pads;
+        self.failed = false;
+        Ok(())
     }
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::{SessionId, run_two_parties};
+    use volery_channel::{SessionId, run_two_channels, run_two_parties};
     use volery_field::{F2, Fp61, Gf128, Z64};
     use volery_ot::ideal;
     use volery_primitives::prg::Prg;
@@ -244,6 +272,62 @@ mod tests {
             chain::<F2>(count);
         }
         chain::<Z64>(BATCH + 3);
+    }
+
+    /// A P2 whose message is refused gets nothing, though P1 asks for more products.
+    #[test]
+    fn nothing_is_sent_after_a_refused_difference() {
+        let session = SessionId::from_bytes([1; 32]);
+        let (cot, _) = ideal::pair(Block::from(5), Block::from(6));
+        let (left, right) = Channel::memory_pair();
+        let ((_, sent), _) = run_two_channels(
+            left,
+            right,
+            |channel| {
+                let mut ot = flavour::Sender::new(cot, session);
+                let mut products = Sender::<Z64, _>::new(3, &mut ot, channel);
+                let first = products.multiply(Z64::ONE);
+                assert!(matches!(first, Err(Error::PeerMisbehaved(_))));
+                for _ in 0..3 {
+                    let next = products.multiply(Z64::ONE);
+                    assert!(matches!(next, Err(Error::Broken)));
+                }
+                assert!(matches!(products.finish(), Err(Error::Broken)));
+            },
+            |channel| {
+                // A bit for each product, and one of those that nothing belongs to.
+                channel.send(&[0b1000]).unwrap();
+                channel.flush().unwrap();
+                assert!(channel.recv(&mut [0; 1]).is_err());
+            },
+        );
+        assert_eq!(sent.bytes_sent, 0);
+    }
+
+    #[test]
+    fn nothing_is_handed_out_after_a_refused_correction() {
+        let session = SessionId::from_bytes([1; 32]);
+        let (_, cot) = ideal::pair(Block::from(5), Block::from(6));
+        let (left, right) = Channel::memory_pair();
+        run_two_channels(
+            left,
+            right,
+            |channel| {
+                channel.recv(&mut [0; 1]).unwrap();
+                channel.send(&[0xff; 16]).unwrap();
+                channel.flush().unwrap();
+            },
+            |channel| {
+                let mut ot = flavour::Receiver::new(cot, session);
+                let mut products = Receiver::<Fp61, _>::new(&[3], 2, &mut ot, channel);
+                let first = products.multiply(Fp61::ONE);
+                assert!(matches!(first, Err(Error::PeerMisbehaved(_))));
+                for _ in 0..3 {
+                    let next = products.multiply(Fp61::ONE);
+                    assert!(matches!(next, Err(Error::Broken)));
+                }
+            },
+        );
     }
 
     #[test]

@@ -48,7 +48,8 @@
 //!
 //! Security: that of the plan; over `fp61` and `gf128` malicious by default ([`crate::check`], which also says with what
 //! probability a cheating peer passes), over `z64` semi-honest only.
-//! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
+//! Cost: [`Plan`] says which rounds are run; the tests count the bytes. With a kit, step 0 comes first: each party sends a hash of
+//! the plan and of the vector-OLE's number, 32 bytes, both at once.
 
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
@@ -111,16 +112,19 @@ pub fn plan<R: VoleRing>(
 /// A base that outputs are drawn from, with the randomness for that.
 type Drawn<B> = (Box<B>, Prg);
 
+type SenderSource<R> = Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>>;
+type ReceiverSource<R> = Source<Drawn<dyn KeyBase<R>>, KeyHolder<Vole<R>>>;
+
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
-    source: Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>>,
+    source: SenderSource<R>,
     left: Left,
     family: Family,
 }
 
 /// The holder of `x`, who gets `w = u*x + v`.
 pub struct Receiver<R: VoleRing> {
-    source: Source<Drawn<dyn KeyBase<R>>, KeyHolder<Vole<R>>>,
+    source: ReceiverSource<R>,
     x: R,
     left: Left,
     family: Family,
@@ -155,7 +159,8 @@ impl<R: VoleRing> Sender<R> {
     /// If the plan was made for another ring.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup); [`Error::Broken`] if a call on the kit, or on a vector-OLE made with it, failed.
+    /// As [`setup`](Self::setup), where another plan is noticed before anything is made of the kit; [`Error::Broken`] if a call
+    /// on the kit, or on a vector-OLE made with it, failed.
     pub fn setup_with(
         kit: &mut kit::Sender,
         plan: &Plan,
@@ -164,6 +169,7 @@ impl<R: VoleRing> Sender<R> {
     ) -> Result<Self> {
         kit.guarded(|kit, session, family| {
             let part = |name| sub::<R>(session, plan, name);
+            kit::agree(part("plan"), channel)?; // step 0
             let cot = kit.trees.fork(part("ot"))?; // step 1
             let base = base::values_from::<R>(plan.base(), &mut kit.bits, part("base"), channel)?; // step 2
             Self::from_parts(plan, session, cot, base, rng, family, channel)
@@ -215,24 +221,20 @@ impl<R: VoleRing> Sender<R> {
     /// If the lengths differ, or more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves, now or before. `u` and `v` are then all zero.
+    /// If the channel fails or the peer misbehaves; [`Error::Broken`] if a call failed before, here or on the kit or a vector-OLE
+    /// that shares it. `u` and `v` are then all zero, and what this object held is wiped.
     pub fn extend(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
         assert_eq!(u.len(), v.len(), "u and v have one length");
-        self.family.alive()?;
-        self.source.alive()?;
-        self.left.take(u.len());
-        let result = self.family.guarded(|| {
-            self.source.guarded(|source| match source {
-                Source::Base((base, rng)) => base.draw(u, v, rng, channel),
-                Source::Stream(stream) => stream.extend(
-                    Apart {
-                        u: &mut *u,
-                        v: &mut *v,
-                    },
-                    channel,
-                ),
-                Source::Poisoned => Err(Error::Broken),
-            })
+        let result = self.guarded(Some(u.len()), |source| match source {
+            Source::Base((base, rng)) => base.draw(u, v, rng, channel),
+            Source::Stream(stream) => stream.extend(
+                Apart {
+                    u: &mut *u,
+                    v: &mut *v,
+                },
+                channel,
+            ),
+            Source::Poisoned => Err(Error::Broken),
         });
         if result.is_err() {
             u.fill(R::ZERO);
@@ -250,13 +252,24 @@ impl<R: VoleRing> Sender<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.family.guarded(|| {
-            self.source.guarded(|source| match source {
-                Source::Base(_) => Ok(0),
-                Source::Stream(stream) => stream.prepare(channel),
-                Source::Poisoned => Err(Error::Broken),
-            })
+        self.guarded(None, |source| match source {
+            Source::Base(_) => Ok(0),
+            Source::Stream(stream) => stream.prepare(channel),
+            Source::Poisoned => Err(Error::Broken),
         })
+    }
+
+    /// Runs a call that draws `n`. If it fails, or one of the family failed before, nothing is left.
+    fn guarded<T>(
+        &mut self,
+        n: Option<usize>,
+        call: impl FnOnce(&mut SenderSource<R>) -> Result<T>,
+    ) -> Result<T> {
+        let result = guarded(&self.family, &mut self.source, &mut self.left, n, call);
+        if result.is_err() {
+            self.source = Source::Poisoned;
+        }
+        result
     }
 }
 
@@ -291,7 +304,8 @@ impl<R: VoleRing> Receiver<R> {
     /// If the plan was made for another ring.
     ///
     /// # Errors
-    /// As [`setup`](Self::setup); [`Error::Broken`] if a call on the kit, or on a vector-OLE made with it, failed.
+    /// As [`setup`](Self::setup), where another plan is noticed before anything is made of the kit; [`Error::Broken`] if a call
+    /// on the kit, or on a vector-OLE made with it, failed.
     pub fn setup_with(
         kit: &mut kit::Receiver,
         plan: &Plan,
@@ -302,6 +316,7 @@ impl<R: VoleRing> Receiver<R> {
         let x = x.unwrap_or_else(|| R::random(&mut rng));
         kit.guarded(|kit, session, family| {
             let part = |name| sub::<R>(session, plan, name);
+            kit::agree(part("plan"), channel)?; // step 0
             let cot = kit.trees.fork(part("ot"))?; // step 1
             let base = base::key_from::<R>(plan.base(), x, &mut kit.bits, part("base"), channel)?; // step 2
             Self::from_parts(plan, x, session, cot, base, rng, family, channel)
@@ -345,11 +360,12 @@ impl<R: VoleRing> Receiver<R> {
     /// The receiver's `x`.
     ///
     /// # Panics
-    /// If a call failed: `x` is deleted with everything else, as the peer may know some of it.
+    /// If a call failed, here or on the kit or a vector-OLE that shares it: `x` is deleted with everything else, as the peer may
+    /// know some of it.
     #[must_use]
     pub fn x(&self) -> R {
         assert!(
-            self.source.alive().is_ok(),
+            self.family.alive().is_ok() && self.source.alive().is_ok(),
             "nothing is left after a failed call"
         );
         self.x
@@ -361,20 +377,15 @@ impl<R: VoleRing> Receiver<R> {
     /// If more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves, now or before. `w` is then all zero.
+    /// If the channel fails or the peer misbehaves; [`Error::Broken`] if a call failed before, here or on the kit or a vector-OLE
+    /// that shares it. `w` is then all zero, and what this object held is wiped, `x` too.
     pub fn extend(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
-        self.family.alive()?;
-        self.source.alive()?;
-        self.left.take(w.len());
-        let result = self.family.guarded(|| {
-            self.source.guarded(|source| match source {
-                Source::Base((base, rng)) => base.draw(w, rng, channel),
-                Source::Stream(stream) => stream.extend(w, channel),
-                Source::Poisoned => Err(Error::Broken),
-            })
+        let result = self.guarded(Some(w.len()), |source| match source {
+            Source::Base((base, rng)) => base.draw(w, rng, channel),
+            Source::Stream(stream) => stream.extend(w, channel),
+            Source::Poisoned => Err(Error::Broken),
         });
         if result.is_err() {
-            self.x.zeroize();
             w.fill(R::ZERO);
         }
         result
@@ -385,14 +396,22 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let result = self.family.guarded(|| {
-            self.source.guarded(|source| match source {
-                Source::Base(_) => Ok(0),
-                Source::Stream(stream) => stream.prepare(channel),
-                Source::Poisoned => Err(Error::Broken),
-            })
-        });
+        self.guarded(None, |source| match source {
+            Source::Base(_) => Ok(0),
+            Source::Stream(stream) => stream.prepare(channel),
+            Source::Poisoned => Err(Error::Broken),
+        })
+    }
+
+    /// As [`Sender::guarded`].
+    fn guarded<T>(
+        &mut self,
+        n: Option<usize>,
+        call: impl FnOnce(&mut ReceiverSource<R>) -> Result<T>,
+    ) -> Result<T> {
+        let result = guarded(&self.family, &mut self.source, &mut self.left, n, call);
         if result.is_err() {
+            self.source = Source::Poisoned;
             self.x.zeroize();
         }
         result
@@ -403,6 +422,22 @@ impl<R: VoleRing> Drop for Receiver<R> {
     fn drop(&mut self) {
         self.x.zeroize();
     }
+}
+
+/// Runs a call that draws `n` from a source, where neither it nor its family has failed.
+fn guarded<B, S, T>(
+    family: &Family,
+    source: &mut Source<B, S>,
+    left: &mut Left,
+    n: Option<usize>,
+    call: impl FnOnce(&mut Source<B, S>) -> Result<T>,
+) -> Result<T> {
+    family.alive()?;
+    source.alive()?;
+    if let Some(n) = n {
+        left.take(n);
+    }
+    family.guarded(|| source.guarded(call))
 }
 
 /// The OT extension under the trees: the one with the fewest bytes, as its computation is a small part here.

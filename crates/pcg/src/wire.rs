@@ -26,11 +26,7 @@ pub fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()> {
 ///
 /// # Errors
 /// If the channel fails, or an element is not in canonical form; `what` says so.
-pub fn recv<R: Ring>(
-    elements: &mut [R],
-    what: &'static str,
-    channel: &mut Channel,
-) -> Result<()> {
+pub fn recv<R: Ring>(elements: &mut [R], what: &'static str, channel: &mut Channel) -> Result<()> {
     let mut bytes = vec![0; R::encoded_len(elements.len().min(CHUNK))];
     for chunk in elements.chunks_mut(CHUNK) {
         let bytes = &mut bytes[..R::encoded_len(chunk.len())];

@@ -51,6 +51,11 @@
 //! the random oracle, a computational and not a statistical statement: after `Q` evaluations at most `Q` times as much,
 //! and `Q^2 * 2^-256` for two transcripts with one hash.
 //!
+//! *Forks.* Their rows are as fixed as those of the parent. The transcript of a fork continues that of the parent, and begins
+//! with the tags of the setup (`pprf`), which bind all leaves and so the seeds of all forks, whatever their number, before any
+//! challenge is computed. So a receiver that goes on in one fork and comes back to another has chosen nothing but `d_i`, each of
+//! which is in its own challenge; the sum over the evaluations is that above, over all forks together.
+//!
 //! All `chi` are the oracle's own output. Were they expanded from a seed of 128 bits, the receiver could choose two
 //! rows whose hashes are equal for the `chi` of 256 seeds at once, and each evaluation would succeed with 2^-120.
 //!

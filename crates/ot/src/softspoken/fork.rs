@@ -6,15 +6,24 @@
 //! block. Its transcript continues the parent's under the fork's session, and with it all challenges and the first
 //! counters of its rows.
 //!
-//! Security: that of one longer session of the extension. In the argument of `check` the rows of a fork follow from the
-//! trees of the parent, which are fixed before any challenge; a receiver's guesses at parts of `delta` add up over all forks,
-//! and a wrong one must end all of them. So a failed call on one object makes every later call on all of its family
-//! fail with [`Error::Broken`](crate::Error::Broken). Whoever derives keys from outputs gives the hashes of each fork its own
+//! Security: that of one longer session of the extension. The argument of `check` needs the rows fixed before the challenge, and a
+//! receiver can compute challenges of forks before it has answered in the parent. That does not help it: each challenge
+//! is an oracle's image of a transcript that begins with the tags of the setup, which bind all leaves of all trees of the parent.
+//! The seeds of every fork, and of its forks, are blocks of the rows of these leaves, so no row of any fork is open when the first
+//! challenge is computed. What is left to choose are the `d_i` of a batch, which are in its own challenge. A receiver that tries
+//! challenges must hit one all the same, with the chance of `check` for each evaluation.
+//!
+//! A receiver's guesses at parts of `delta` add up over all forks, and a wrong one must end all of them. So a failed call on one
+//! object makes every later call on all of its family fail with [`Error::Broken`](crate::Error::Broken); what the others hold is
+//! wiped at their next call or when they are dropped, and until then they hand out neither outputs nor `delta`. This covers the
+//! calls of the extension alone. A failure above it (a difference that [`flavour`](crate::flavour) refuses, a failed check of a
+//! layer that uses the OTs) ends the object that it happens on and reaches no other fork: whoever checks above the extension must
+//! then end all forks itself. Whoever derives keys from outputs gives the hashes of each fork its own
 //! session, as [`flavour`](crate::flavour) asks for.
 //!
 //! *Given OTs.* [`Sender::setup_from_ots`] takes 128 random OTs, chosen by the bits of a new `delta`, from elsewhere: from another
 //! extension, as [`flavour`](crate::flavour) gives them. They must be secure against what the extension is to be secure
-//! against.
+//! against. Base OTs give each setup a transcript of its own; here nothing but the `session` does, so it must never repeat.
 //!
 //! Cost: of a fork no message, and one AES call for each leaf; of a setup from given OTs that of the setup
 //! without base OTs.
@@ -43,7 +52,7 @@ impl Sender {
     }
 
     /// As [`setup_for_scalar`](Self::setup_for_scalar), with 128 random OTs that are there already: `keys[i]` is the message
-    /// that bit `i` of `delta` chose. The peer calls [`Receiver::setup_from_ots`].
+    /// that bit `i` of `delta` chose. No two setups have the same `session`. The peer calls [`Receiver::setup_from_ots`].
     ///
     /// # Panics
     /// If there are not 128 keys.
@@ -73,7 +82,7 @@ impl Receiver {
         Ok(Self(self.0.sibling(fork)))
     }
 
-    /// As the peer of [`Sender::setup_from_ots`]: `keys[i]` are both messages of OT `i`.
+    /// As the peer of [`Sender::setup_from_ots`]: `keys[i]` are both messages of OT `i`. No two setups have the same `session`.
     ///
     /// # Panics
     /// If there are not 128 pairs.
@@ -231,6 +240,10 @@ mod tests {
                     a.extend(v, channel),
                     Err(Error::PeerMisbehaved(_))
                 ));
+                for one in [&parent, &a, &b] {
+                    let delta = std::panic::AssertUnwindSafe(|| one.delta());
+                    assert!(std::panic::catch_unwind(delta).is_err());
+                }
                 for one in [&mut parent, &mut a, &mut b] {
                     assert!(matches!(one.extend(v, channel), Err(Error::Broken)));
                     assert!(matches!(

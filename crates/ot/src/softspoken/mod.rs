@@ -38,7 +38,8 @@
 //!
 //! Security: malicious, in the random oracle model, from the base OT of [`base`]; see `check` for the
 //! numbers. A call that failed, for whatever reason, deletes the setup: seeds, matrices and `delta` are wiped, and
-//! every later call is [`Error::Broken`]. The peer is told nothing but that the connection ends.
+//! every later call is [`Error::Broken`], on this object and on its forks, which are wiped at their next call or when they are
+//! dropped. The peer is told nothing but that the connection ends.
 //!
 //! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a message, and
 //! `setup_from_ots` one with another `delta` without public-key operations: see `fork`.
@@ -120,7 +121,7 @@ impl SmallField {
 
 /// The party that holds `delta`.
 ///
-/// Dropping it, or a failed call, wipes `delta` and the seeds.
+/// Dropping it, or a failed call, wipes `delta` and the seeds. A fork of one that failed wipes them at its next call.
 pub struct Sender(UntilFailure<Live>);
 
 /// What the sender holds.
@@ -232,7 +233,7 @@ impl CotSender for Sender {
 
 /// The party that holds the choice bits.
 ///
-/// Dropping it, or a failed call, wipes the seeds.
+/// Dropping it, or a failed call, wipes the seeds. A fork of one that failed wipes them at its next call.
 pub struct Receiver(UntilFailure<State>);
 
 impl Receiver {

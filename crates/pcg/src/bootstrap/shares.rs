@@ -15,12 +15,7 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_primitives::pages::Buffer;
 
-use crate::{
-    forest::Forest,
-    ggm::TreePrgs,
-    mpfss::{Layout, TILE},
-    single,
-};
+use crate::{forest::Forest, ggm::TreePrgs, mpfss::Layout, single};
 
 /// Tiles that are added up at a time, each by a task of its own.
 const TILES: usize = 2;
@@ -142,12 +137,13 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
             Source::Leaves(_) if self.layout.is_regular() => {}
             Source::Leaves(leaves) => {
                 if !self.points.contains(&first) {
+                    let size = self.layout.tile();
                     if self.window.is_empty() {
-                        self.window = Buffer::zeroed(TILES * TILE);
+                        self.window = Buffer::zeroed(TILES * size);
                     }
-                    let tile = first / TILE;
+                    let tile = first / size;
                     self.layout.add_up(leaves, tile, &mut self.window);
-                    self.points = tile * TILE..(tile + TILES) * TILE;
+                    self.points = tile * size..(tile + TILES) * size;
                 }
             }
             Source::Trees { trees, prgs } => {

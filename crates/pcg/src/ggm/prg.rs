@@ -152,6 +152,12 @@ impl TreePrg {
         }
     }
 
+    /// Whether the lowest bit of every leaf is cleared.
+    #[must_use]
+    pub fn clears_leaves(&self) -> bool {
+        self.mask != Block::ALL_ONES
+    }
+
     /// The two children of a seed of level 1 or below it.
     #[must_use]
     pub fn children(&self, seed: Block) -> [Block; 2] {

@@ -42,7 +42,7 @@ use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_primitives::{Block, cuckoo, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
-use super::{Cells, Layout, TILE};
+use super::{Cells, Layout};
 use crate::{
     ggm::{Growth, TreePrgs},
     single::{self, Points},
@@ -75,7 +75,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Overflow => f.write_str(
-                "the points do not fit into the bins of this run's hash functions, which happens once in 2^40 runs: run again",
+                "the points do not fit into the bins of this run's hash functions, which happens once in 2^40 runs, and the other \
+                 party learns that they did not fit: run again",
             ),
             Self::Channel(error) => error.fmt(f),
         }
@@ -241,10 +242,15 @@ fn receive_with_room<R: Ring, C: CotReceiver>(
     let key = rng.block();
     let layout = Layout::cuckoo(n, room, ETA, key, Cells::Complete);
     let trees = layout.forest().trees();
-    let (places, present): (Vec<_>, Vec<_>) = (0..t)
-        .filter_map(|place| points[place].map(|point| (place, point)))
-        .unzip();
-    let (places, present) = (Zeroizing::new(places), Zeroizing::new(present));
+    // As long as they get: a list that grows leaves copies behind.
+    let mut places = Zeroizing::new(Vec::with_capacity(t));
+    let mut present = Zeroizing::new(Vec::with_capacity(t));
+    for (place, point) in points.iter().enumerate() {
+        if let Some(point) = point {
+            places.push(place);
+            present.push(*point);
+        }
+    }
     let assignment = layout.assign(&present);
     channel.send_block(key)?;
     if overflow == Overflow::Abort {
@@ -275,8 +281,10 @@ fn receive_with_room<R: Ring, C: CotReceiver>(
 /// # Panics
 /// If a point is there twice.
 fn assert_distinct(points: &[Option<usize>]) {
-    let mut sorted: Zeroizing<Vec<usize>> =
-        Zeroizing::new(points.iter().flatten().copied().collect());
+    let mut sorted = Zeroizing::new(Vec::with_capacity(points.len()));
+    for point in points.iter().flatten() {
+        sorted.push(*point);
+    }
     sorted.sort_unstable();
     assert!(
         sorted.windows(2).all(|pair| pair[0] != pair[1]),
@@ -321,7 +329,7 @@ fn prgs(key: Block) -> TreePrgs {
 
 /// Expansion: for each point the sum of its leaves.
 fn expand<R: Ring>(layout: &Layout, leaves: &Buffer<R>) -> Vec<R> {
-    let mut sums = vec![R::ZERO; layout.n().next_multiple_of(TILE)];
+    let mut sums = vec![R::ZERO; layout.n().next_multiple_of(layout.tile())];
     layout.add_up(leaves, 0, &mut sums);
     sums.truncate(layout.n());
     sums

@@ -11,9 +11,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{Noise, forest::Forest};
 
-/// Points whose leaves are added up together: so few that their sums stay in the cache, so many that each tree has
-/// some leaves in a row for them.
-pub const TILE: usize = 1 << 16;
+/// The least number of points whose leaves are added up together: so few that their sums stay in the cache, so many that each
+/// tree has some leaves in a row for them.
+const TILE: usize = 1 << 16;
 
 /// The point of a spare leaf.
 const SPARE: u32 = u32::MAX;
@@ -33,6 +33,8 @@ enum Kind {
         hasher: Box<cuckoo::Hasher>,
         /// The point that each leaf stands for, ascending within a tree.
         points: Vec<u32>,
+        /// Points of a tile: at least one for each tree, or the table below would be quadratic.
+        tile: usize,
         /// For each tile, the first leaf of each tree whose point is in it or in a later one; then once more, the ends.
         tiles: Vec<u32>,
     },
@@ -111,12 +113,14 @@ impl Layout {
         let mut next: Vec<_> = (0..bin_count)
             .map(|bin| forest.leaves_of(bin).start as u32)
             .collect();
-        let mut tiles = Vec::with_capacity((n.div_ceil(TILE) + 1) * bin_count);
+        let tile = TILE.max(bin_count.next_power_of_two());
+        // At most n + 2 * bin_count numbers.
+        let mut tiles = Vec::with_capacity((n.div_ceil(tile) + 1) * bin_count);
         let mut end = 0;
         for_each_bin(&hasher, n, |bin, point| {
             if point >= end {
                 tiles.extend_from_slice(&next);
-                end += TILE;
+                end += tile;
             }
             points[next[bin] as usize] = point as u32;
             next[bin] += 1;
@@ -128,6 +132,7 @@ impl Layout {
             kind: Kind::Cuckoo {
                 hasher: Box::new(hasher),
                 points,
+                tile,
                 tiles,
             },
         }
@@ -145,6 +150,15 @@ impl Layout {
         match self.kind {
             Kind::Regular { .. } => Noise::Regular,
             Kind::Cuckoo { .. } => Noise::Uniform,
+        }
+    }
+
+    /// The number of points that are added up together, a power of two: [`add_up`](Self::add_up) fills whole tiles.
+    #[must_use]
+    pub fn tile(&self) -> usize {
+        match self.kind {
+            Kind::Regular { .. } => TILE,
+            Kind::Cuckoo { tile, .. } => tile,
         }
     }
 
@@ -241,21 +255,27 @@ impl Layout {
     }
 
     /// Expansion of the points of a run of tiles, where leaves have to be added up: with cuckoo hashing, fills `sums`
-    /// with as many points as it holds (or are left) from tile number `tile` on.
+    /// with as many points as it holds (or are left) from tile number `tile` on. Tiles have [`tile`](Self::tile) points.
     ///
     /// # Panics
     /// If `leaves` are not those of the forest, `sums` is not a whole number of tiles, or the tile does not exist.
     pub fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
-        let Kind::Cuckoo { points, tiles, .. } = &self.kind else {
+        let Kind::Cuckoo {
+            points,
+            tile: size,
+            tiles,
+            ..
+        } = &self.kind
+        else {
             return;
         };
-        let last = self.n.div_ceil(TILE);
+        let last = self.n.div_ceil(*size);
         let rows: Vec<_> = tiles.chunks(self.forest.trees()).collect();
-        sums.par_chunks_mut(TILE)
+        sums.par_chunks_mut(*size)
             .zip(tile..last)
             .for_each(|(sums, tile)| {
                 sums.fill(R::ZERO);
-                let start = (tile * TILE) as u32;
+                let start = (tile * size) as u32;
                 for (from, to) in rows[tile].iter().zip(rows[tile + 1]) {
                     let run = *from as usize..*to as usize;
                     for (point, leaf) in points[run.clone()].iter().zip(&leaves[run]) {
@@ -293,7 +313,16 @@ mod tests {
     #[test]
     fn every_point_has_its_leaf_in_its_tree() {
         let cells = [Cells::Exact, Cells::Complete].into_iter();
-        for ((n, points), cells) in [(1, 1), (100, 3), (1 << 14, 192), (10_007, 50)]
+        let sizes = [
+            (1, 1),
+            (100, 3),
+            (1 << 14, 192),
+            (10_007, 50),
+            (200_003, 100),
+            // More bins than the least tile has points.
+            (300_007, 60_000),
+        ];
+        for ((n, points), cells) in sizes
             .into_iter()
             .flat_map(|size| cells.clone().map(move |cells| (size, cells)))
         {
@@ -311,8 +340,13 @@ mod tests {
                         Z64::ONE;
                 }
             }
-            let mut shares = vec![Z64::ZERO; n.next_multiple_of(TILE)];
+            let mut shares = vec![Z64::ZERO; n.next_multiple_of(layout.tile())];
             layout.add_up(&leaves, 0, &mut shares);
+            let Kind::Cuckoo { tiles, .. } = &layout.kind else {
+                panic!("another kind")
+            };
+            assert!(tiles.len() <= n + 2 * layout.forest().trees());
+            let wanted: std::collections::HashSet<_> = wanted.into_iter().collect();
             for (x, value) in shares[..n].iter().copied().enumerate() {
                 let expected = if wanted.contains(&x) {
                     Z64::ONE

@@ -34,7 +34,7 @@
 pub mod general;
 mod layout;
 
-pub use layout::{Assignment, Cells, Layout, TILE};
+pub use layout::{Assignment, Cells, Layout};
 
 use volery_channel::{Channel, Result};
 use volery_ot::flavour;
@@ -175,7 +175,7 @@ mod tests {
         if layout.is_regular() {
             return leaves;
         }
-        let mut sums = Buffer::zeroed(layout.n().next_multiple_of(TILE));
+        let mut sums = Buffer::zeroed(layout.n().next_multiple_of(layout.tile()));
         layout.add_up(&leaves, 0, &mut sums);
         sums
     }

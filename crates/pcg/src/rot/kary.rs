@@ -19,7 +19,8 @@
 //!
 //! Security: as [`crate::rot`]: P1 learns nothing of alpha, P2 nothing of leaf alpha; semi-honest (Theorem A.3), with
 //! nothing checked about the sums. A malicious P2 gets at most `k - 1` sums of a level ([`all_but_one`]); but the place that
-//! it leaves out is a leaf for certain only where `n` is a power of two.
+//! it leaves out is a leaf for certain only where `n` is a power of two above 1. The `prgs` of a call are for that call alone:
+//! those of another, or of other trees, have another session or number.
 //!
 //! Cost for each tree, beside what the source of OTs costs: `h` OTs, whatever the arity, with a bit each from P2. From P1, a
 //! level of arity `2^c`: `32c + 16 * 2^c` bytes, but 32 for `c = 1`: 128, 224, 384 for 4, 8, 16. For `n = 2^12` that is 384, 768,

@@ -2,7 +2,7 @@
 //!
 //! The ladder is that of [`crate::spfss`]: only Protocol 2 knows of the arity.
 //!
-//! Security: semi-honest, as there.
+//! Security: semi-honest, as there. The `prgs` of a call are for that call alone.
 //! Cost: that of [`crate::rot::kary`] and one ring element a tree, P1 to P2, in the same message.
 
 use volery_channel::{Channel, Result};
