@@ -330,7 +330,7 @@ fn fill_stash(n: usize, accesses: usize) -> Result<(), Failure> {
     match stash::Fit::new(&exceeding, accesses as u64) {
         None => show("too few accesses for a line"),
         Some(fit) => show(&format!(
-            "line: {:.3} bits a block; at {} blocks 2^-{:.0}",
+            "line through the upper half: {:.3} bits a block; extrapolated to {} blocks, 2^-{:.0}",
             fit.slope,
             stash::CAPACITY,
             fit.bits(stash::CAPACITY)

@@ -42,8 +42,8 @@ enum Job {
     Polynomial(usize),
     /// A matrix of so many rows and columns times a vector.
     Matrix(usize, usize),
-    /// An image and a square kernel of this size.
-    Convolution(usize),
+    /// An image and square kernels: input channels, output channels, height of a kernel.
+    Convolution(usize, usize, usize),
 }
 
 /// What a phase took, as the right party saw it.
@@ -57,8 +57,11 @@ impl Job {
         match self {
             Self::Polynomial(degree) => format!("polynomial of degree {degree}"),
             Self::Matrix(rows, columns) => format!("{rows} x {columns} matrix times vector"),
-            Self::Convolution(size) => {
+            Self::Convolution(1, 1, size) => {
                 format!("{IMAGE} x {IMAGE} image, kernel {size} x {size}")
+            }
+            Self::Convolution(inputs, outputs, size) => {
+                format!("{inputs} x {IMAGE} x {IMAGE} image, {outputs} kernels {size} x {size}")
             }
         }
     }
@@ -68,7 +71,9 @@ impl Job {
         match self {
             Self::Polynomial(degree) => (1, degree),
             Self::Matrix(rows, columns) => (columns, rows),
-            Self::Convolution(size) => (size * size, IMAGE * IMAGE),
+            Self::Convolution(inputs, outputs, size) => {
+                (inputs * outputs * size * size, IMAGE * IMAGE)
+            }
         }
     }
 
@@ -76,7 +81,7 @@ impl Job {
         match self {
             Self::Polynomial(degree) => random(1, degree + 1),
             Self::Matrix(rows, columns) => random(2, rows * columns),
-            Self::Convolution(_) => random(3, IMAGE * IMAGE),
+            Self::Convolution(inputs, _, _) => random(3, inputs * IMAGE * IMAGE),
         }
     }
 
@@ -84,7 +89,7 @@ impl Job {
         match self {
             Self::Polynomial(_) => random(4, 1),
             Self::Matrix(_, columns) => random(5, columns),
-            Self::Convolution(size) => random(6, size * size),
+            Self::Convolution(inputs, outputs, size) => random(6, inputs * outputs * size * size),
         }
     }
 
@@ -93,9 +98,9 @@ impl Job {
         Ok(linear::Shape::new(rows, columns, 1)?)
     }
 
-    fn convolution(size: usize) -> Result<convolution::Shape> {
-        let (image, kernel) = ((1, IMAGE, IMAGE), (1, size, size));
-        Ok(convolution::Shape::new(image, kernel, Padding::Same)?)
+    fn convolution((inputs, outputs, size): (usize, usize, usize)) -> Result<convolution::Shape> {
+        let (image, kernels) = ((inputs, IMAGE, IMAGE), (outputs, size, size));
+        Ok(convolution::Shape::new(image, kernels, Padding::Same)?)
     }
 
     fn left(self, source: &mut offline::Sender, channel: &mut Channel) -> Result<()> {
@@ -114,8 +119,8 @@ impl Job {
                 meet(channel)?;
                 sender.online(&matrix, channel)?;
             }
-            Self::Convolution(size) => {
-                let shape = Self::convolution(size)?;
+            Self::Convolution(inputs, outputs, size) => {
+                let shape = Self::convolution((inputs, outputs, size))?;
                 let sender = convolution::Sender::offline(shape, Output::Right, source, channel)?;
                 meet(channel)?;
                 sender.online(&data, channel)?;
@@ -135,7 +140,7 @@ impl Job {
                 let receiver = ope::Receiver::offline(degree, 1, source, channel)?;
                 offline = clock.stop(channel);
                 let clock = meet_and_start(channel)?;
-                result = receiver.online(&data, channel)?;
+                result = receiver.online(&data, channel)?.to_vec();
                 online = clock.stop(channel);
                 plain = vec![ope::evaluate(&self.left_data(), data[0])];
             }
@@ -151,8 +156,8 @@ impl Job {
                 let matrix = Matrix::from_columns(rows, columns, self.left_data())?;
                 plain = matrix.times(&vector)?.entries().to_vec();
             }
-            Self::Convolution(size) => {
-                let shape = Self::convolution(size)?;
+            Self::Convolution(inputs, outputs, size) => {
+                let shape = Self::convolution((inputs, outputs, size))?;
                 let receiver =
                     convolution::Receiver::offline(shape, Output::Right, source, channel)?;
                 offline = clock.stop(channel);
@@ -222,9 +227,10 @@ fn main() -> Result<()> {
     let jobs = [
         Job::Polynomial(number("--degree", 1 << 20)?),
         Job::Matrix(number("--rows", 1 << 20)?, number("--columns", 10)?),
-        Job::Convolution(3),
-        Job::Convolution(5),
-        Job::Convolution(9),
+        Job::Convolution(1, 1, 3),
+        Job::Convolution(1, 1, 5),
+        Job::Convolution(1, 1, 9),
+        Job::Convolution(2, 3, 3),
     ];
     match arguments.first().map(String::as_str) {
         Some("left") => {

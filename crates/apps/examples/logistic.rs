@@ -189,9 +189,9 @@ impl Data {
                 let bound = f64::from(X_BITS).exp2();
                 // Not a number is in no range.
                 if !(-bound..bound).contains(&scaled) {
-                    let (example, index, value) = (row + 1, node.index, node.value);
+                    let example = row + 1;
                     return Err(format!(
-                        "feature {index} of example {example} is {value}, not at least -8 and below 8: scale the features"
+                        "a feature of example {example} is not at least -8 and below 8: scale the features"
                     )
                     .into());
                 }
@@ -221,7 +221,7 @@ fn refuse_overflow(problem: &SvmProblem, shape: Shape) -> Result<(), Failure> {
     let room = f64::from(62 - E_FRACTION - X_FRACTION).exp2();
     if largest > room {
         return Err(format!(
-            "an entry of the gradient could reach {largest:.0}, above {room}: scale the features, or take fewer examples"
+            "an entry of the gradient could be above {room}: scale the features, or take fewer examples"
         )
         .into());
     }
@@ -241,9 +241,11 @@ fn model(path: Option<&str>, columns: usize) -> Result<Vec<f64>, Failure> {
     }
     match model
         .iter()
-        .find(|value| !(-THETA_BOUND..=THETA_BOUND).contains(*value))
+        .position(|value| !(-THETA_BOUND..=THETA_BOUND).contains(value))
     {
-        Some(value) => Err(format!("{path}: {value} is not between -8 and 8").into()),
+        Some(place) => {
+            Err(format!("{path}: entry {place} (counted from 0) is not between -8 and 8").into())
+        }
         None => Ok(model),
     }
 }
@@ -334,6 +336,7 @@ fn begin(
         protocol: "example logistic over z64",
         role,
         fields: vec![
+            ("security", "semi-honest".to_owned()),
             ("shape", format!("{}x{}", shape.rows, shape.columns)),
             ("entries", shape.entries.to_string()),
             ("parameters", plan.describe()),

@@ -6,30 +6,28 @@
 //! ```
 //!
 //! What the peer sent is compared and reported, and decides no length.
-//! Cost: one message of 8 bytes a number, in both directions.
+//! Cost: one message of 8 bytes a number, in both directions. [`same_over`] adds a number for the ring, and one for the security
+//! where there is a choice.
 
-use volery_channel::{Channel, Error};
-
-use crate::error::Result;
+use volery_channel::{Channel, Error, Result};
+use volery_field::Ring;
+use volery_pcg::Security;
 
 /// Sends `ours`, and gives what the peer sent.
 pub(crate) fn exchange<const N: usize>(ours: [u64; N], channel: &mut Channel) -> Result<[u64; N]> {
-    channel.send(ours.map(u64::to_le_bytes).as_flattened())?;
-    channel.flush()?;
-    let mut theirs = [[0; 8]; N];
-    channel.recv(theirs.as_flattened_mut())?;
-    Ok(theirs.map(u64::from_le_bytes))
+    let mut theirs = [0; N];
+    swap(&ours, &mut theirs, channel)?;
+    Ok(theirs)
 }
 
 /// Compares numbers with their names.
 ///
 /// # Errors
 /// If the channel fails, or at the first number that differs, with both values.
-pub(crate) fn same<const N: usize>(
-    numbers: [(&'static str, u64); N],
-    channel: &mut Channel,
-) -> Result<()> {
-    let theirs = exchange(numbers.map(|(_, number)| number), channel)?;
+pub(crate) fn same(numbers: &[(&'static str, u64)], channel: &mut Channel) -> Result<()> {
+    let ours: Vec<u64> = numbers.iter().map(|(_, number)| *number).collect();
+    let mut theirs = vec![0; ours.len()];
+    swap(&ours, &mut theirs, channel)?;
     match numbers
         .iter()
         .zip(theirs)
@@ -40,7 +38,103 @@ pub(crate) fn same<const N: usize>(
             field: (*field).to_owned(),
             ours: ours.to_string(),
             theirs: theirs.to_string(),
+        }),
+    }
+}
+
+/// [`same`] for a protocol over the ring `R`, with the given security where there is a choice: these first, then the numbers. No two
+/// rings have as many bits.
+///
+/// # Errors
+/// As [`same`].
+pub(crate) fn same_over<R: Ring>(
+    security: Option<Security>,
+    numbers: &[(&'static str, u64)],
+    channel: &mut Channel,
+) -> Result<()> {
+    let mut all = vec![("bits of the ring", u64::from(R::BITS))];
+    all.extend(security.map(|security| {
+        let number = u64::from(security == Security::Malicious);
+        ("security (0: semi-honest, 1: malicious)", number)
+    }));
+    all.extend_from_slice(numbers);
+    same(&all, channel)
+}
+
+fn swap(ours: &[u64], theirs: &mut [u64], channel: &mut Channel) -> Result<()> {
+    for number in ours {
+        channel.send(&number.to_le_bytes())?;
+    }
+    channel.flush()?;
+    for number in theirs {
+        let mut bytes = [0; 8];
+        channel.recv(&mut bytes)?;
+        *number = u64::from_le_bytes(bytes);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use volery_channel::run_two_parties;
+    use volery_field::{F2, Fp61, Gf128, Z64};
+
+    use super::*;
+
+    type Compare = fn(Option<Security>, &[(&'static str, u64)], &mut Channel) -> Result<()>;
+
+    /// The names and values of the first difference, as both parties report it.
+    fn differ(left: (Compare, Security), right: (Compare, Security)) -> Option<String> {
+        let party = |(compare, security): (Compare, Security), channel: &mut Channel| {
+            compare(Some(security), &[("one", 1)], channel)
+                .err()
+                .map(|error| match error {
+                    Error::Mismatch { field, .. } => field,
+                    other => panic!("{other}"),
+                })
+        };
+        let (a, b) = run_two_parties(
+            |channel| party(left, channel),
+            |channel| party(right, channel),
+        );
+        assert_eq!(a, b);
+        a
+    }
+
+    #[test]
+    fn ring_and_security_are_compared_apart() {
+        let rings: [Compare; 4] = [
+            same_over::<F2>,
+            same_over::<Fp61>,
+            same_over::<Z64>,
+            same_over::<Gf128>,
+        ];
+        let [weak, strong] = [Security::SemiHonest, Security::Malicious];
+        for (i, left) in rings.into_iter().enumerate() {
+            for (j, right) in rings.into_iter().enumerate() {
+                let field = differ((left, weak), (right, weak));
+                assert_eq!(field.as_deref(), (i != j).then_some("bits of the ring"));
+            }
+            let field = differ((left, weak), (left, strong));
+            assert_eq!(
+                field.as_deref(),
+                Some("security (0: semi-honest, 1: malicious)")
+            );
         }
-        .into()),
+    }
+
+    #[test]
+    fn eight_bytes_a_number() {
+        for (security, bytes) in [(None, 24), (Some(Security::Malicious), 32)] {
+            let numbers = [("a", 1), ("b", u64::MAX)];
+            let party = |channel: &mut Channel| {
+                same_over::<Z64>(security, &numbers, channel).map(|()| channel.stats())
+            };
+            let (left, right) = run_two_parties(party, party);
+            for stats in [left, right].map(|stats| stats.expect("numbers that agree")) {
+                assert_eq!((stats.bytes_sent, stats.bytes_received), (bytes, bytes));
+                assert_eq!((stats.messages_sent, stats.messages_received), (1, 1));
+            }
+        }
     }
 }

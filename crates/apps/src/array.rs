@@ -15,14 +15,15 @@
 //!   shared, and the holder moves blocks that it does not see by the oblivious switching network
 //!   [`volery_pcg::switching`].
 //!
-//! There are `2^L` leaves, `L = max(1, ceil(log2 n) - 1)`, `Z = 4` blocks a bucket, and a stash of `S = min(n, 100)`
+//! There are `2^L` leaves, `L = max(1, ceil(log2 n) - 1)`, `Z = 4` blocks a bucket, and a stash of `S = min(n, 140)`
 //! blocks, of which slot 0 is the *front*: the block accessed last. Each block that was ever accessed has a leaf, uniform
 //! and known to P2 only, and lies in a bucket on the path to it, or in the stash. One access, of index `i`:
 //!
 //! ```text
 //! P1 (partner)                            P2 (holder): i
+//! 0. <---- n, the ring, S, whether it is loaded, crossing ---->     before the first access
 //! 1.                                      x = the leaf of i, or a random one if it has none
-//!         <---- x ----                    a new random leaf for i
+//!         <---- operation, x ----         a new random leaf for i
 //! 2. wires: the shares of the stash, of the path to x from the root down, and a zero
 //! 3.                                      a permutation of the wires: block i to the front, the zero if i was never
 //!                                         accessed; the others as deep on the path as their leaves allow, the
@@ -41,31 +42,35 @@
 //! | [`Partner::write`] | [`Holder::write`] | the entry becomes a shared value |
 //! | [`Partner::add`] | [`Holder::add`] | the entry, shared, and then a shared value is added |
 //!
-//! The calls of a line must meet, but for two cases that P1 cannot tell apart: its `open` meets both of P2's, so P2 hides
-//! whether it writes; and its `read` is its `add` of zero, so a P2 that adds a value of its own looks as if it read.
+//! The calls of a line must meet. So the operation that P2 names in step 1 is one of three, as `read` and `add` are one to
+//! P1 and the wire: a `read` is an `add` of zero, and either meets either. With `open`, too, P2 hides whether it writes. P1
+//! refuses another operation than its own before it changes anything, with a
+//! [`Mismatch`](volery_channel::Error::Mismatch) that names both, and has no array any more; P2 finds that the other side
+//! left. In step 0, which is part of `load` or else of the first access, each party gets the `Mismatch`.
 //!
 //! An array starts with zeros ([`Holder::zeros`]), with values that P2 knows ([`Holder::from_known`]), both without a
-//! message, or with shared ones ([`Holder::load`]), by one large network of about `3.5*n` wires: at `n = 2^20`, 612 MB in
-//! a 64-bit ring from P1, and 154 MB with the OTs from P2.
+//! message till the first access, or with shared ones ([`Holder::load`]), by one large network of about `3.5*n` wires: at
+//! `n = 2^20`, 612 MB in a 64-bit ring from P1, and 154 MB with the OTs from P2.
 //!
 //! The shares that `read` gives are those that the front has until the next access; whoever opens them to the other party
 //! reveals the entry and nothing else, as each access masks all that it touches afresh.
 //!
 //! Security: semi-honest. P1 learns `n`, how many accesses there are, which line of the table each one is, and leaves:
 //! `x` is uniform and independent of all indices, because it was drawn when `i` was accessed last and has been used since
-//! only to choose among permutations that P1 does not see (step 4). P2 learns what `open` gives it. The stash overflows
-//! with a probability below 2^-70 an access: [`stash`] has the evidence. Then P2 gets an error before it sends anything
-//! of that access, and that this happens says something about the leaves only. A cheating P1 can add errors in step 4
-//! that depend on single switches, and so on indices; whether the results are then wrong would tell it. A cheating P2
-//! gains nothing over the choice of other indices: a switching network copies nothing, so it sees one entry for each
-//! `open`, and entries that were overwritten are in no wire; it can lose or mix up entries. P2's indices and leaves
-//! choose among addresses and branches in P2's own memory: a process that shares a cache with P2 could learn of them.
+//! only to choose among permutations that P1 does not see (step 4). P2 learns what `open` gives it. By extrapolation, not
+//! by proof or count, the stash overflows with a probability below 2^-60 an access: [`stash`] has the evidence and its
+//! limits. Then P2 stops, with an error, before it sends anything of that access; the array is lost, and P1 learns that
+//! P2 stopped. A cheating P1 can add errors in step 4 that depend on single switches, and so on indices; whether the
+//! results are then wrong would tell it. A cheating P2 gains nothing over the choice of other indices: a switching
+//! network copies nothing, so it sees one entry for each `open`, and entries that were overwritten are in no wire; it can
+//! lose or mix up entries. P2's indices and leaves choose among addresses and branches in P2's own memory: a process that
+//! shares a cache with P2 could learn of them.
 //!
-//! Cost of an access: 2 messages, one each way, where the source of OTs sends from P2 only or nothing. There are
-//! `w = S + 4*(L + 1) + 1` wires and `s =` [`switches`](volery_pcg::switching::switches)`(w)` switches: beside the OTs,
-//! `4 + ceil(s/8)` bytes from P2, and from P1 `s` ring elements and one more for `open`. At `n = 2^20` there are 181
-//! wires and 1,193 switches: 9,698 bytes in a 64-bit ring, and 2,688 for SoftSpoken OT with `k = 8`. Computation: that of
-//! the OTs. Nothing but the memory grows faster than the logarithm of `n`.
+//! Cost: step 0 takes 32 bytes each way. An access takes 2 messages, one each way, where the source of OTs sends from P2
+//! only or nothing. There are `w = S + 4*(L + 1) + 1` wires and `s =` [`switches`](volery_pcg::switching::switches)`(w)`
+//! switches: beside the OTs, `5 + ceil(s/8)` bytes from P2, and from P1 `s` ring elements and one more for `open`. At `n
+//! = 2^20` there are 221 wires and 1,513 switches: 12,307 bytes in a 64-bit ring, and 3,168 for SoftSpoken OT with `k =
+//! 8`. Computation: that of the OTs. Nothing but the memory grows faster than the logarithm of `n`.
 //!
 //! Memory: `4*(2^(L+1) - 1) + S` shares at each party, about `4*n` if `n` is a power of two, and at P2 as many places of
 //! 4 bytes and `n` leaves of 4 bytes: with `n = 2^20` and 8-byte elements, 32 MiB and 52 MiB.
@@ -109,6 +114,8 @@
 pub mod dense;
 mod load;
 mod map;
+mod meet;
+mod memory;
 pub mod stash;
 
 #[cfg(test)]
@@ -119,9 +126,10 @@ use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_pcg::{switching, wire};
 use volery_primitives::prg::Prg;
-use zeroize::Zeroizing;
 
 use map::{Map, Shape};
+use meet::{Operation, Start};
+use memory::Memory;
 
 /// Why an access failed.
 #[derive(Debug, thiserror::Error)]
@@ -138,9 +146,10 @@ pub enum Error {
         length: usize,
     },
 
-    /// The stash has no room left. Nothing of this access was sent, but the array cannot be used any more.
+    /// The stash has no room left. Nothing of this access was sent, but the array cannot be used any more, by neither party.
     #[error(
-        "the stash of the array is full, which should happen less than once in 2^70 accesses: load the entries into a new array"
+        "the stash of the array is full, which is estimated to happen less than once in 2^60 accesses: its entries are lost, so \
+         start again with a new array"
     )]
     StashFull,
 }
@@ -181,7 +190,8 @@ impl<R: Ring> Partner<R> {
     /// If there is no value, or there are more than 2^30.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails.
+    /// If the channel or the source of OTs fails; [`Mismatch`](volery_channel::Error::Mismatch) if the holder loads another
+    /// number of values or has another ring, or loads none.
     pub fn load<C: CotSender>(
         values: &[R],
         ot: &mut flavour::Sender<C>,
@@ -202,6 +212,7 @@ impl<R: Ring> Partner<R> {
     ///
     /// # Errors
     /// If the channel or the source of OTs fails, or the holder sent no leaf;
+    /// [`Mismatch`](volery_channel::Error::Mismatch) if it has another array or calls another operation;
     /// [`Broken`](volery_channel::Error::Broken) after an access that failed.
     pub fn read<C: CotSender>(
         &mut self,
@@ -220,9 +231,11 @@ impl<R: Ring> Partner<R> {
         ot: &mut flavour::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
-        self.bring(ot, channel)?;
+        self.bring(Operation::Open, ot, channel)?;
         wire::send(&self.memory.shares[..1], channel)?; // step 6
-        channel.flush()
+        channel.flush()?;
+        self.memory.finish();
+        Ok(())
     }
 
     /// Sets the entry to the value of which `share` is P1's share.
@@ -235,8 +248,9 @@ impl<R: Ring> Partner<R> {
         ot: &mut flavour::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
-        self.bring(ot, channel)?;
+        self.bring(Operation::Write, ot, channel)?;
         self.memory.shares[0] = share;
+        self.memory.finish();
         Ok(())
     }
 
@@ -250,21 +264,27 @@ impl<R: Ring> Partner<R> {
         ot: &mut flavour::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<R> {
-        self.bring(ot, channel)?;
+        self.bring(Operation::Read, ot, channel)?;
         let before = self.memory.shares[0];
         self.memory.shares[0] = before + share;
+        self.memory.finish();
         Ok(before)
     }
 
-    /// Steps 1 to 5.
+    /// Steps 0 to 5.
     fn bring<C: CotSender>(
         &mut self,
+        operation: Operation,
         ot: &mut flavour::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         self.memory.use_up()?;
+        self.memory.agree(Start::Array, channel)?; // step 0
+        let mut theirs = [0];
         let mut leaf = [0; 4];
-        channel.recv(&mut leaf)?; // step 1
+        channel.recv(&mut theirs)?; // step 1
+        operation.meets(theirs[0])?;
+        channel.recv(&mut leaf)?;
         let leaf = u32::from_le_bytes(leaf);
         if leaf >= self.memory.shape.leaves() {
             return Err(volery_channel::Error::PeerMisbehaved(
@@ -314,7 +334,9 @@ impl<R: Ring> Holder<R> {
     /// If there is no value, or there are more than 2^30.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or the partner sent what is no element of the ring; [`Error::StashFull`].
+    /// If the channel or the source of OTs fails, or the partner sent what is no element of the ring; [`Error::StashFull`];
+    /// [`Mismatch`](volery_channel::Error::Mismatch) if the partner loads another number of values or has another ring, or
+    /// loads none.
     pub fn load<C: CotReceiver>(
         values: &[R],
         rng: Prg,
@@ -337,7 +359,8 @@ impl<R: Ring> Holder<R> {
     ///
     /// # Errors
     /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails, or the partner sent
-    /// what is no element of the ring; [`Error::StashFull`]; [`Broken`](volery_channel::Error::Broken) after an access that failed.
+    /// what is no element of the ring; [`Mismatch`](volery_channel::Error::Mismatch) if it has another array;
+    /// [`Error::StashFull`]; [`Broken`](volery_channel::Error::Broken) after an access that failed.
     pub fn read<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -371,16 +394,16 @@ impl<R: Ring> Holder<R> {
         ot: &mut flavour::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<R> {
-        self.bring(index, ot, channel)?;
+        self.bring(index, Operation::Open, ot, channel)?;
         let mut share = [R::ZERO];
         wire::recv(
             &mut share,
             "the share of an entry is not in canonical form",
             channel,
-        )
-        .inspect_err(|_| self.memory.usable = false)?; // step 6
+        )?; // step 6
         let value = share[0] + self.memory.shares[0];
         self.memory.shares[0] += change(value) - value;
+        self.memory.finish();
         Ok(value)
     }
 
@@ -395,8 +418,9 @@ impl<R: Ring> Holder<R> {
         ot: &mut flavour::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
-        self.bring(index, ot, channel)?;
+        self.bring(index, Operation::Write, ot, channel)?;
         self.memory.shares[0] = share;
+        self.memory.finish();
         Ok(())
     }
 
@@ -411,16 +435,18 @@ impl<R: Ring> Holder<R> {
         ot: &mut flavour::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<R> {
-        self.bring(index, ot, channel)?;
+        self.bring(index, Operation::Read, ot, channel)?;
         let before = self.memory.shares[0];
         self.memory.shares[0] = before + share;
+        self.memory.finish();
         Ok(before)
     }
 
-    /// Steps 1 to 5.
+    /// Steps 0 to 5.
     fn bring<C: CotReceiver>(
         &mut self,
         index: usize,
+        operation: Operation,
         ot: &mut flavour::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
@@ -430,52 +456,12 @@ impl<R: Ring> Holder<R> {
         }
         self.memory.use_up()?;
         let (leaf, sources) = self.map.access(index)?; // steps 1, 3
+        self.memory.agree(Start::Array, channel)?; // step 0
+        channel.send(&[operation as u8])?;
         channel.send(&leaf.to_le_bytes())?;
         let mut wires = self.memory.wires(leaf); // step 2
         switching::receive(sources, &mut wires, ot, channel)?; // step 4
         self.memory.put_back(leaf, &wires); // step 5
         Ok(())
-    }
-}
-
-/// The shares of one party: the stash, and the buckets from the root down.
-struct Memory<R: Ring> {
-    shape: Shape,
-    shares: Zeroizing<Vec<R>>,
-    /// Not in the middle of an access.
-    usable: bool,
-}
-
-impl<R: Ring> Memory<R> {
-    fn zeros(shape: Shape) -> Self {
-        Self {
-            shape,
-            shares: Zeroizing::new(vec![R::ZERO; shape.slots()]),
-            usable: true,
-        }
-    }
-
-    /// At the begin of an access; [`put_back`](Self::put_back) undoes it.
-    fn use_up(&mut self) -> volery_channel::Result<()> {
-        if !std::mem::take(&mut self.usable) {
-            return Err(volery_channel::Error::Broken);
-        }
-        Ok(())
-    }
-
-    /// Step 2.
-    fn wires(&self, leaf: u32) -> Zeroizing<Vec<R>> {
-        let mut wires = Zeroizing::new(Vec::with_capacity(self.shape.wires()));
-        wires.extend(self.shape.on_path(leaf).map(|slot| self.shares[slot]));
-        wires.push(R::ZERO);
-        wires
-    }
-
-    /// Step 5.
-    fn put_back(&mut self, leaf: u32, wires: &[R]) {
-        for (slot, wire) in self.shape.on_path(leaf).zip(wires) {
-            self.shares[slot] = *wire;
-        }
-        self.usable = true;
     }
 }

@@ -19,13 +19,13 @@
 //!
 //! Security and output: [`linear`]; the holder of the image is its left side. That the columns of its matrix are
 //! windows of one image is not shown to the other party: a malicious sender may use any others.
-//! Cost: that of [`linear`] with `n` the pixels of an output channel, `m = C*a*b`, `p = O`, and a message of 56 bytes in both
-//! directions that compares the shapes. For 255 x 255 pixels and one channel each, `Same`: 9 vector-OLEs of length 65,025
-//! for 3 x 3, 25 for 5 x 5, 81 for 9 x 9; online 0.5 MB for each.
+//! Cost: that of [`linear`] with `n` the pixels of an output channel, `m = C*a*b`, `p = O`, and a message of 72 bytes in both
+//! directions that compares ring, security and shapes. For 255 x 255 pixels and one channel each, `Same`: 9 vector-OLEs of
+//! length 65,025 for 3 x 3, 25 for 5 x 5, 81 for 9 x 9; online 0.5 MB for each.
 
 use volery_channel::Channel;
 use volery_field::Ring;
-use volery_pcg::vole::VoleRing;
+use volery_pcg::{Security, vole::VoleRing};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -34,6 +34,9 @@ use crate::{
     linear::{self, Matrix, Output},
     offline,
 };
+
+/// The most entries of an image or of kernels: what can be counted, not what fits into memory.
+const LARGEST: u64 = 1 << 40;
 
 /// Where the outputs lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,11 +111,12 @@ impl Shape {
             sizes
                 .iter()
                 .fold(Some(1), product)
-                .is_some_and(|all| all <= 1 << 40)
+                .is_some_and(|all| all <= LARGEST)
         };
         if !countable(&image) || !countable(&kernels) {
             return Err(Error::TooLarge {
-                what: "a convolution",
+                what: "the entries of an image or of kernels",
+                bits: LARGEST.ilog2(),
             });
         }
         shape.product()?;
@@ -139,9 +143,10 @@ impl Shape {
     }
 
     /// Compares the shapes that both parties give.
-    fn agree(&self, channel: &mut Channel) -> Result<()> {
-        agree::same(
-            [
+    fn agree<R: Ring>(&self, security: Security, channel: &mut Channel) -> Result<()> {
+        Ok(agree::same_over::<R>(
+            Some(security),
+            &[
                 ("channels of the image", self.inputs as u64),
                 ("height of the image", self.height as u64),
                 ("width of the image", self.width as u64),
@@ -154,7 +159,7 @@ impl Shape {
                 ),
             ],
             channel,
-        )
+        )?)
     }
 
     fn check(&self, what: &'static str, given: usize, sizes: &[usize]) -> Result<()> {
@@ -230,7 +235,7 @@ impl<R: VoleRing> Sender<R> {
         source: &mut offline::Sender,
         channel: &mut Channel,
     ) -> Result<Self> {
-        shape.agree(channel)?;
+        shape.agree::<R>(source.security(), channel)?;
         let product = linear::Sender::offline(shape.product()?, output, source, channel)?;
         Ok(Self { shape, product })
     }
@@ -260,7 +265,7 @@ impl<R: VoleRing> Receiver<R> {
         source: &mut offline::Receiver,
         channel: &mut Channel,
     ) -> Result<Self> {
-        shape.agree(channel)?;
+        shape.agree::<R>(source.security(), channel)?;
         let product = linear::Receiver::offline(shape.product()?, output, source, channel)?;
         Ok(Self { shape, product })
     }

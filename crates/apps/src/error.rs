@@ -1,12 +1,12 @@
 //! What can go wrong beside the channel.
 
-use volery_pcg::PlanError;
+use volery_pcg::{PlanError, mpfss::general};
 
 /// The result of a protocol of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a protocol of this crate failed. No variant holds a secret, but for the values that [`Error::Beyond`] and
-/// [`Error::NotReduced`] name to the party that gave them.
+/// Why a protocol of this crate failed. Variants hold what both parties know, and sizes of a party's own input and places in it,
+/// counted from 0; none holds an entry of it, be it a value or an index. They are for the party that gave the input.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -56,11 +56,22 @@ pub enum Error {
         wanted: usize,
     },
 
-    /// A shape that takes more ring elements than this version can count.
-    #[error("{what} takes more than 2^40 ring elements")]
+    /// More of something than this version can count.
+    #[error("{what}: more than 2^{bits}, which is the most that can be counted")]
     TooLarge {
-        /// What is too large.
+        /// What there is too much of.
         what: &'static str,
+        /// The logarithm of the most that there may be.
+        bits: u32,
+    },
+
+    /// Not a vector, where one was asked for ([`Shape::agree_vector`](crate::linear::Shape::agree_vector)).
+    #[error(
+        "the right factor has {columns} columns, where only a vector, of one column, is accepted"
+    )]
+    NotVector {
+        /// The columns of the right factor.
+        columns: u64,
     },
 
     /// A kernel that is larger than the image, so that there is no place to put it.
@@ -85,42 +96,46 @@ pub enum Error {
     },
 
     /// A number that is no canonical element of the field.
-    #[error(
-        "entry {position} (counted from 0) is {value}, which is not below {modulus}: reduce it first"
-    )]
+    #[error("entry {position} (counted from 0) is not below {modulus}: reduce it first")]
     NotReduced {
         /// Its place, counted from 0.
         position: usize,
-        /// The number.
-        value: u64,
         /// The modulus of the field.
         modulus: u64,
     },
 
     /// A real number that is none.
-    #[error("{what}: entry {position} (counted from 0) is {value}, not a finite number")]
+    #[error("{what}: entry {position} (counted from 0) is NaN or infinite")]
     NotFinite {
         /// What the entry belongs to.
         what: &'static str,
         /// Its place, counted from 0.
         position: usize,
-        /// The value.
-        value: f64,
     },
 
     /// A real number beyond its declared bound.
-    #[error(
-        "{what}: entry {position} (counted from 0) is {value}, beyond the declared bound {bound}"
-    )]
+    #[error("{what}: entry {position} (counted from 0) is beyond the declared bound {bound}")]
     Beyond {
         /// What the entry belongs to.
         what: &'static str,
         /// Its place, counted from 0.
         position: usize,
-        /// The value.
-        value: f64,
         /// The declared bound of the absolute value.
         bound: f64,
+    },
+
+    /// A fixed-point factor for sums of another number of terms than the format is made for.
+    #[error(
+        "{what}: sums of {given} terms, but the format is made for {terms}: the terms are the columns of the left factor, \
+         the rows of the right one"
+    )]
+    Terms {
+        /// Which factor.
+        what: &'static str,
+        /// The terms that it gives.
+        given: usize,
+        /// The terms of the format.
+        terms: usize,
     },
 
     /// Fixed-point products that could leave the 64 bits of the ring.
@@ -147,6 +162,92 @@ pub enum Error {
         /// The bound.
         bound: f64,
     },
+
+    /// An index past the vector.
+    #[error(
+        "index number {place} (counted from 0) is not below {length}, the entries of the vector: the first is number 0"
+    )]
+    Index {
+        /// Which of the indices, counted from 0: with scatter the number of the pair.
+        place: usize,
+        /// Entries of the vector.
+        length: usize,
+    },
+
+    /// Two pairs have the same index, which is [refused](crate::scatter::Repeats::Refuse).
+    #[error(
+        "pairs {first} and {second} (counted from 0) have the same index: leave one out, or let equal indices add up on both sides"
+    )]
+    Repeated {
+        /// The first of them, counted from 0.
+        first: usize,
+        /// The second.
+        second: usize,
+    },
+
+    /// Equal indices do not stand next to each other, as was promised.
+    #[error(
+        "index number {place} (counted from 0) is one of an earlier run, but equal indices must stand next to each other: sort them"
+    )]
+    Runs {
+        /// Which of the indices, counted from 0.
+        place: usize,
+    },
+
+    /// An entry in a row that the sparse matrix does not have.
+    #[error(
+        "the row of entry {entry} (counted from 0) is not below {rows}, the rows of the matrix: the first is number 0"
+    )]
+    Row {
+        /// The entry, counted from 0.
+        entry: usize,
+        /// Rows of the matrix.
+        rows: usize,
+    },
+
+    /// An entry in a column that the sparse matrix does not have.
+    #[error(
+        "the column of entry {entry} (counted from 0) is not below {columns}, the columns of the matrix: the first is number 0"
+    )]
+    Column {
+        /// The entry, counted from 0.
+        entry: usize,
+        /// Columns of the matrix.
+        columns: usize,
+    },
+
+    /// A value of a sparse matrix beyond its declared bits.
+    #[error(
+        "the value of entry {entry} (counted from 0) is not within the declared {bits} bits and a sign: declare more on both sides"
+    )]
+    Value {
+        /// The entry, counted from 0.
+        entry: usize,
+        /// The declared bits.
+        bits: u32,
+    },
+
+    /// A sparse matrix with more entries than declared.
+    #[error("the matrix has more entries than the declared {declared}: declare more on both sides")]
+    TooMany {
+        /// How many were declared.
+        declared: usize,
+    },
+
+    /// Indices do not fit into the bins of this run's hash functions.
+    #[error(
+        "the indices do not fit into the bins of this run's hash functions, which happens once in 2^40 runs: run again"
+    )]
+    Hashing,
+}
+
+impl From<general::Failure> for Error {
+    fn from(failure: general::Failure) -> Self {
+        match failure {
+            general::Failure::Channel(error) => Self::Channel(error),
+            _ => Self::Hashing,
+        }
+    }
 }
 
 impl From<PlanError> for Error {

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! for the declared bounds `A` of the left and `X` of the right factor. [`Format::new`] refuses a format that breaks this, before
-//! any protocol; encoding refuses what is beyond its bound, or no number at all, and says where.
+//! any protocol; encoding refuses what is beyond its bound, or no number at all, and says where, and
+//! a factor whose products have sums of another number of terms.
 //!
 //! # The error
 //!
@@ -96,8 +97,8 @@ impl Format {
     /// # Errors
     /// If they differ, at both parties with both values; if the channel fails.
     pub fn agree(&self, channel: &mut Channel) -> Result<()> {
-        agree::same(
-            [
+        Ok(agree::same(
+            &[
                 ("terms of a sum", self.terms as u64),
                 ("fraction bits", u64::from(self.fraction)),
                 (
@@ -110,14 +111,15 @@ impl Format {
                 ),
             ],
             channel,
-        )
+        )?)
     }
 
     /// The factor on the given side, its entries given row after row.
     ///
     /// # Errors
-    /// If an entry is no finite number, or beyond the declared bound: the first one, with its place; if the entries are not
-    /// those of a matrix of this shape.
+    /// [`Error::Terms`] if the columns of the left factor, or the rows of the right one, are not the terms of this format: then
+    /// nothing would be known of the size of the sums. If an entry is no finite number, or beyond the declared bound: the first
+    /// one, with its place; if the entries are not those of a matrix of this shape.
     pub fn encode(
         &self,
         side: Side,
@@ -125,24 +127,23 @@ impl Format {
         columns: usize,
         entries: &[f64],
     ) -> Result<Matrix<Z64>> {
-        let (what, bound) = match side {
-            Side::Left => ("the left factor", self.left),
-            Side::Right => ("the right factor", self.right),
+        let (what, bound, given) = match side {
+            Side::Left => ("the left factor", self.left, columns),
+            Side::Right => ("the right factor", self.right, rows),
         };
+        if given != self.terms {
+            let terms = self.terms;
+            return Err(Error::Terms { what, given, terms });
+        }
         let mut encoded = Zeroizing::new(Vec::with_capacity(entries.len()));
         for (position, &value) in entries.iter().enumerate() {
             if !value.is_finite() {
-                return Err(Error::NotFinite {
-                    what,
-                    position,
-                    value,
-                });
+                return Err(Error::NotFinite { what, position });
             }
             if value.abs() > bound {
                 return Err(Error::Beyond {
                     what,
                     position,
-                    value,
                     bound,
                 });
             }
@@ -155,11 +156,11 @@ impl Format {
 
     /// The entries of a product, row after row: each the real number of `2f` fraction bits, or the double nearest to it.
     #[must_use]
-    pub fn decode(&self, product: &Matrix<Z64>) -> Vec<f64> {
+    pub fn decode(&self, product: &Matrix<Z64>) -> Zeroizing<Vec<f64>> {
         let scale = self.scale();
         let entries = product.to_rows();
         let real = |entry: &Z64| entry.value() as i64 as f64 / scale / scale;
-        entries.iter().map(real).collect()
+        Zeroizing::new(entries.iter().map(real).collect())
     }
 
     /// The most by which an entry of the result differs from the product of the real matrices:
@@ -195,7 +196,7 @@ mod tests {
         (n, m, p): (usize, usize, usize),
         a: &[f64],
         b: &[f64],
-    ) -> (Vec<f64>, Vec<f64>) {
+    ) -> (Zeroizing<Vec<f64>>, Vec<f64>) {
         let left = format.encode(Side::Left, n, m, a).unwrap();
         let right = format.encode(Side::Right, m, p, b).unwrap();
         let mut plain = Vec::new();
@@ -249,7 +250,7 @@ mod tests {
         let large = f64::from(2).powi(31);
         let format = Format::new(1, 0, large, large - 1.0).unwrap();
         let (got, plain) = both(&format, (1, 1, 1), &[-large], &[large - 1.0]);
-        assert_eq!(got, plain);
+        assert_eq!(*got, plain);
         assert!(Format::new(2, 0, large, large).is_err());
         assert!(Format::new(1, 1, large, large).is_err());
         let format = Format::new(7, 20, 1.0, 1000.0).unwrap();
@@ -292,9 +293,40 @@ mod tests {
         ));
         assert_eq!(
             error(&[-1.5, 0.0, 0.0]).to_string(),
-            "the left factor: entry 0 (counted from 0) is -1.5, beyond the declared bound 1"
+            "the left factor: entry 0 (counted from 0) is beyond the declared bound 1"
         );
+        for entry in [f64::NAN, f64::INFINITY] {
+            assert_eq!(
+                error(&[0.0, entry, 0.0]).to_string(),
+                "the left factor: entry 1 (counted from 0) is NaN or infinite"
+            );
+        }
+        let shown = format!("{:?}", error(&[0.0, -1.5, 0.0]));
+        assert!(!shown.contains("1.5"), "{shown}");
         assert!(matches!(error(&[0.0; 4]), Error::Entries { given: 4, .. }));
+    }
+
+    /// More terms than the format counts with could leave the 64 bits; fewer would be a wrong bound of the error.
+    #[test]
+    fn factors_for_other_sums_are_refused() {
+        let format = Format::new(3, 8, 1.0, 2.0).unwrap();
+        let (left, right) = (Side::Left, Side::Right);
+        for (side, rows, columns, inner) in [
+            (left, 3, 2, 2),
+            (left, 3, 4, 4),
+            (right, 2, 3, 2),
+            (right, 4, 3, 4),
+            (right, 0, 3, 0),
+        ] {
+            let error = format.encode(side, rows, columns, &vec![0.0; rows * columns]);
+            assert!(
+                matches!(error, Err(Error::Terms { given, terms: 3, .. }) if given == inner),
+                "{side:?}, {rows} x {columns}"
+            );
+        }
+        for (side, rows, columns) in [(left, 7, 3), (right, 3, 7)] {
+            assert!(format.encode(side, rows, columns, &[0.0; 21]).is_ok());
+        }
     }
 
     #[test]

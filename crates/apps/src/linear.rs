@@ -22,6 +22,11 @@
 //!
 //! That of the vector-OLEs. Shapes are public.
 //!
+//! *Columns.* What a revealed product says of `A` grows with the columns of `B`: with as many as `A` has, and `B` the unit
+//! matrix, it is `A` itself, and likewise for the rows of `A` and what the product says of `B`. So to accept the other's size is a
+//! decision about privacy, not about memory alone. [`Shape::agree`] takes what the other gives; [`Shape::agree_vector`] takes
+//! one column only.
+//!
 //! *Receiver.* `u_j` is pseudorandom given `x_j` and `w_j`, so `D` is uniform; `s` is the result minus `t`, which the receiver can
 //! compute from what it has. Another `delta` is another `B`.
 //! *Sender.* `x_j` is uniform to it, so `delta` is (but for what a malicious sender guesses of `x_j` offline at the risk of being
@@ -33,7 +38,7 @@
 //!
 //! Online: `m*p` ring elements from the receiver in one message, then `n*m*p` from the sender in one; a revealed result adds `n*p`
 //! elements from the party that does not learn it (the sender's are in its one message). Offline: [`crate::offline`] for each of
-//! the `m*p` vector-OLEs, and a message of 40 bytes in both directions that compares shape, output and security.
+//! the `m*p` vector-OLEs, and a message of 48 bytes in both directions that compares ring, security, shape and output.
 //! Memory: the sender keeps `n*m*p + n*p` elements, the receiver `m*p + n*p`, and pieces of 2^14 and 2^16.
 //!
 //! # Examples
@@ -283,19 +288,13 @@ fn agree<R: VoleRing>(
         Output::Left => 1,
         Output::Right => 2,
     };
-    agree::same(
-        [
-            ("rows of the left matrix", shape.rows as u64),
-            ("columns of the left matrix", shape.inner as u64),
-            ("columns of the right matrix", shape.columns as u64),
-            ("output (0: shared, 1: left, 2: right)", output),
-            (
-                "ring (its bits) and security (1: malicious)",
-                2 * u64::from(R::BITS) + u64::from(security == Security::Malicious),
-            ),
-        ],
-        channel,
-    )
+    let numbers = [
+        ("rows of the left matrix", shape.rows as u64),
+        ("columns of the left matrix", shape.inner as u64),
+        ("columns of the right matrix", shape.columns as u64),
+        ("output (0: shared, 1: left, 2: right)", output),
+    ];
+    Ok(agree::same_over::<R>(Some(security), &numbers, channel)?)
 }
 
 #[cfg(test)]

@@ -26,11 +26,16 @@
 //! receiver learns; it is sent as it is (`d = p`, as there is no `u` and `v`), without a vector-OLE. A polynomial without any
 //! coefficient is refused.
 //!
+//! As many distinct points as there are coefficients, `n + 1`, determine the polynomial: whoever learns its values there has the
+//! polynomial itself. So the number of points that a sender accepts, over all runs with the same polynomial, is a decision about what it
+//! gives away. The number is public, and a sender gives it itself: nothing is evaluated at a point more.
+//!
 //! # Security
 //!
 //! That of the vector-OLEs, in either model; the formulas hold over any ring.
 //!
-//! *The receiver learns `P(z)` only.* Given `x` and `w`, the `u` of the vector-OLE is pseudorandom to the receiver, and all else
+//! *The receiver learns `P(z)` only*, for each of its points, which says more of `P` the more of them there are: of `n + 1` distinct
+//! ones, all. Given `x` and `w`, the `u` of the vector-OLE is pseudorandom to the receiver, and all else
 //! follows: `d = P - R = P - W - (X - z)*U`. As `X - z` is monic, `(X - z)*U` for uniform `U` of degree below `n` is uniform
 //! among the polynomials of degree at most `n` that vanish at `z` (each of them has one quotient). So `d` is uniform
 //! among those with the value `P(z) - W(z)` at `z`: it can be simulated from `P(z)`, `w` and `z`. A receiver that sends another
@@ -46,8 +51,8 @@
 //!
 //! Online, for `k` points: one message of `k` ring elements from the receiver, none for degree 0, and one of `k*(n + 1)` from the
 //! sender; in fp61 with `n = 2^20` and one point, 8 bytes and 8,388,616. About one multiplication a coefficient at
-//! each party. Offline, [`crate::offline`] for each point, and a message of 24 bytes in both directions that compares
-//! degree, number of points and security. Memory: `2n + 1` elements a point at the sender, `n` at the receiver, and pieces of 2^14.
+//! each party. Offline, [`crate::offline`] for each point, and a message of 32 bytes in both directions that compares
+//! ring, security, degree and number of points. Memory: `2n + 1` elements a point at the sender, `n` at the receiver, and pieces of 2^14.
 //!
 //! # Examples
 //!
@@ -57,6 +62,7 @@
 //! use volery_field::Fp61;
 //! use volery_pcg::Security;
 //! use volery_primitives::prg::Prg;
+//! use zeroize::Zeroizing;
 //!
 //! # fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
@@ -68,13 +74,13 @@
 //!         let mut source = offline::Sender::setup(Security::default(), session, rng_s, channel)?;
 //!         ope::Sender::offline(degree, points.len(), &mut source, channel)?.online(&p, channel)
 //!     },
-//!     |channel| -> Result<Vec<Fp61>> {
+//!     |channel| -> Result<Zeroizing<Vec<Fp61>>> {
 //!         let mut source = offline::Receiver::setup(Security::default(), session, rng_r, channel)?;
 //!         ope::Receiver::offline(degree, points.len(), &mut source, channel)?.online(&points, channel)
 //!     },
 //! );
 //! sent?;
-//! assert_eq!(values?, [Fp61::reduce(123), Fp61::reduce(10_203)]);
+//! assert_eq!(**values?, [Fp61::reduce(123), Fp61::reduce(10_203)]);
 //! # Ok(()) }
 //! ```
 
@@ -125,7 +131,7 @@ impl<R: VoleRing> Sender<R> {
     /// The offline phase, for a polynomial of degree at most `degree` at `points` points.
     ///
     /// # Errors
-    /// If there are no points or too many coefficients in all; if the peer gives another degree, number of points or security; if
+    /// If there are no points or too many coefficients in all; if the peer gives another degree, number of points, security or ring; if
     /// the channel fails or the peer misbehaves.
     pub fn offline(
         degree: usize,
@@ -133,7 +139,7 @@ impl<R: VoleRing> Sender<R> {
         source: &mut offline::Sender,
         channel: &mut Channel,
     ) -> Result<Self> {
-        agree(degree, points, source.security(), channel)?;
+        agree::<R>(degree, points, source.security(), channel)?;
         let mut lines = Vec::new();
         for _ in 0..points {
             let (mut shifted, mut u) = (Buffer::zeroed(degree + 1), Buffer::zeroed(degree));
@@ -197,7 +203,7 @@ impl<R: VoleRing> Receiver<R> {
         source: &mut offline::Receiver,
         channel: &mut Channel,
     ) -> Result<Self> {
-        agree(degree, points, source.security(), channel)?;
+        agree::<R>(degree, points, source.security(), channel)?;
         let keys = source.batch(&vec![None; points], degree, channel)?;
         Ok(Self { degree, keys })
     }
@@ -207,7 +213,7 @@ impl<R: VoleRing> Receiver<R> {
     /// # Errors
     /// If there are not as many points as in the offline phase; if the channel fails, or the sender sent what is no element of the
     /// ring.
-    pub fn online(self, points: &[R], channel: &mut Channel) -> Result<Vec<R>> {
+    pub fn online(self, points: &[R], channel: &mut Channel) -> Result<Zeroizing<Vec<R>>> {
         if points.len() != self.keys.len() {
             return Err(Error::Entries {
                 what: "the points of a polynomial",
@@ -221,7 +227,7 @@ impl<R: VoleRing> Receiver<R> {
             wire::send(&deltas, channel)?; // step 1
         }
         let mut d = Zeroizing::new(vec![R::ZERO; CHUNK.min(self.degree + 1)]);
-        let mut values = Vec::with_capacity(points.len());
+        let mut values = Zeroizing::new(Vec::with_capacity(points.len()));
         for (z, key) in points.iter().zip(&self.keys) {
             let mut evaluation = Evaluation::new(*z);
             for first in (0..=self.degree).step_by(CHUNK) {
@@ -248,7 +254,6 @@ pub fn coefficients(numbers: &[u64]) -> Result<Vec<Fp61>> {
     let element = |(position, value): (usize, &u64)| {
         Fp61::new(*value).ok_or(Error::NotReduced {
             position,
-            value: *value,
             modulus: Fp61::MODULUS,
         })
     };
@@ -264,7 +269,12 @@ fn correction<R: VoleRing>(d: &mut [R], p: &[R], shifted: &[R], delta: R, u: &[R
 }
 
 /// Compares what both parties give.
-fn agree(degree: usize, points: usize, security: Security, channel: &mut Channel) -> Result<()> {
+fn agree<R: VoleRing>(
+    degree: usize,
+    points: usize,
+    security: Security,
+    channel: &mut Channel,
+) -> Result<()> {
     if points == 0 {
         return Err(Error::Empty("no points to evaluate a polynomial at"));
     }
@@ -272,20 +282,15 @@ fn agree(degree: usize, points: usize, security: Security, channel: &mut Channel
     let coefficients = degree.checked_add(1).and_then(|n| n.checked_mul(points));
     if coefficients.is_none_or(|all| all > LARGEST) {
         return Err(Error::TooLarge {
-            what: "a polynomial at all its points",
+            what: "the coefficients of a polynomial, for all its points",
+            bits: LARGEST.ilog2(),
         });
     }
-    agree::same(
-        [
-            ("degree of the polynomial", degree),
-            ("number of points", points),
-            (
-                "security (1: malicious)",
-                u64::from(security == Security::Malicious),
-            ),
-        ],
-        channel,
-    )
+    let numbers = [
+        ("degree of the polynomial", degree),
+        ("number of points", points),
+    ];
+    Ok(agree::same_over::<R>(Some(security), &numbers, channel)?)
 }
 
 #[cfg(test)]

@@ -24,9 +24,12 @@
 //! of the values. What both know is `length`, `count` and the policies. With [`Overflow::Abort`] the helper learns with probability
 //! 2^-40 that the indices did not fit; with [`Overflow::Drop`] some entries are wrong with that probability
 //! ([`mpfss::general`](volery_pcg::mpfss::general)); the way over the network never fails. A malicious helper can put other
-//! values into the vector. The holder's indices index and branch in its own memory.
-//! Cost: 32 bytes in both directions for what is public. In products ([`volery_pcg::products`]), 2 messages for each 2^20 of them: step 1 `switches(count)`, step 2
-//! `count - 1`, step 3 that of [`mpfss::general`](volery_pcg::mpfss::general), or `switches(max(count, length))`.
+//! values into the vector. The holder's indices index and branch in its own memory, and the holder sorts them between the public
+//! numbers and its first message, which takes a time that depends on them: a helper that times this message may learn something
+//! of their order, and of how many are equal.
+//! Cost: 40 bytes in both directions for the ring and what is public. In products ([`volery_pcg::products`]), 2 messages for
+//! each 2^20 of them: step 1 `switches(count)`, step 2 `count - 1`, step 3 that of
+//! [`mpfss::general`](volery_pcg::mpfss::general), or `switches(max(count, length))`.
 
 pub mod gather;
 mod runs;
@@ -41,7 +44,10 @@ use volery_pcg::{mpfss::general, switching};
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
-use crate::agree;
+use crate::{
+    agree,
+    error::{Error, Result},
+};
 
 pub use volery_pcg::mpfss::general::Overflow;
 
@@ -78,93 +84,17 @@ pub struct Public {
     pub overflow: Overflow,
 }
 
-/// Why there is no result. Entries and pairs are counted from 0.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// An index past the vector.
-    #[error(
-        "pair {place} has the index {index}, but the vector has {length} entries: the first is number 0"
-    )]
-    Index {
-        /// The pair.
-        place: usize,
-        /// Its index.
-        index: usize,
-        /// Entries of the vector.
-        length: usize,
-    },
-    /// Two pairs have the same index, which is [refused](Repeats::Refuse).
-    #[error(
-        "pairs {first} and {second} both have the index {index}: leave one out, or let equal indices add up on both sides"
-    )]
-    Repeated {
-        /// The first of them.
-        first: usize,
-        /// The second.
-        second: usize,
-        /// Their index.
-        index: usize,
-    },
-    /// The pairs of an index do not stand next to each other, as was promised.
-    #[error(
-        "pair {place} has an index of an earlier run, but equal indices must stand next to each other: sort the pairs"
-    )]
-    Runs {
-        /// The pair that is apart.
-        place: usize,
-    },
-    /// There are pairs, but the vector has no entries.
-    #[error("{count} pairs cannot have an index in a vector without entries")]
-    Empty {
-        /// The pairs.
-        count: usize,
-    },
-    /// More entries or pairs than this version can count.
-    #[error("{length} entries and {count} pairs: each may be at most 2^28")]
-    Large {
-        /// The entries.
-        length: usize,
-        /// The pairs.
-        count: usize,
-    },
-    /// The indices do not fit into the bins of this run's hash functions.
-    #[error(
-        "the indices do not fit into the bins of this run's hash functions, which happens once in 2^40 runs: run again"
-    )]
-    Overflow,
-    /// The channel or the source of OTs failed, or the peer sent what it must not.
-    #[error(transparent)]
-    Channel(#[from] volery_channel::Error),
-}
-
-impl From<general::Failure> for Error {
-    fn from(failure: general::Failure) -> Self {
-        match failure {
-            general::Failure::Channel(error) => Self::Channel(error),
-            _ => Self::Overflow,
-        }
-    }
-}
-
-/// [`agree::same`].
-///
-/// # Errors
-/// If the channel fails, or at the first number that differs.
-pub(crate) fn same<const N: usize>(
-    numbers: [(&'static str, u64); N],
-    channel: &mut Channel,
-) -> Result<(), Error> {
-    agree::same(numbers, channel).map_err(|error| match error {
-        crate::error::Error::Channel(error) => Error::Channel(error),
-        other => unreachable!("comparing numbers only talks: {other}"),
-    })
-}
-
 impl Public {
     /// How step 3 is done: the way that sends fewer bytes, beside those of the OTs.
+    ///
+    /// # Panics
+    /// If there are more entries or pairs than [`LARGEST`].
     #[must_use]
     pub fn way<R: Ring>(&self) -> Way {
+        assert!(
+            self.length.max(self.count) <= LARGEST,
+            "entries and pairs that can be counted"
+        );
         let product = 8 * R::BYTES as u64 + 1;
         let trees = general::expected(self.length, self.count);
         let trees = trees.switches as u64 * product
@@ -179,14 +109,14 @@ impl Public {
     }
 
     /// Tells the peer, and compares.
-    fn agree(&self, channel: &mut Channel) -> Result<(), Error> {
+    fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
         let numbers = [
             ("the entries of the vector", self.length as u64),
             ("the index-value pairs", self.count as u64),
             ("the policy for repeated indices", self.repeats as u64),
             ("the policy for failed hashing", self.overflow as u64),
         ];
-        same(numbers, channel)
+        Ok(agree::same_over::<R>(None, &numbers, channel)?)
     }
 }
 
@@ -195,12 +125,17 @@ pub const LARGEST: usize = 1 << 28;
 
 /// # Errors
 /// If there are pairs, but no entries; or more of either than [`LARGEST`].
-fn check_length(length: usize, count: usize) -> Result<(), Error> {
+fn check_length(length: usize, count: usize) -> Result<()> {
     if length.max(count) > LARGEST {
-        return Err(Error::Large { length, count });
+        return Err(Error::TooLarge {
+            what: "the entries of a vector, or the indices into it",
+            bits: LARGEST.ilog2(),
+        });
     }
     if length == 0 && count > 0 {
-        return Err(Error::Empty { count });
+        return Err(Error::Empty(
+            "there are indices, but the vector has no entries",
+        ));
     }
     Ok(())
 }
@@ -211,17 +146,18 @@ fn check_length(length: usize, count: usize) -> Result<(), Error> {
 /// If there are not `count` values.
 ///
 /// # Errors
-/// If the parties disagree on what is public; [`Error::Overflow`] by that policy, [`Error::Empty`], [`Error::Large`]; if the channel or the
-/// source of OTs fails.
+/// [`Error::Empty`], [`Error::TooLarge`], before anything is sent; if the parties disagree on what is public or on the ring;
+/// [`Error::Hashing`] by that policy; if the channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     public: Public,
     values: &[R],
     rng: &mut Prg,
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
+    check_length(public.length, public.count)?;
     assert_eq!(values.len(), public.count, "a value for each pair");
-    public.agree(channel)?;
+    public.agree::<R>(channel)?;
     send_by(public.way::<R>(), public, values, rng, ot, channel)
 }
 
@@ -240,11 +176,19 @@ pub fn receive<R: Ring, C: CotReceiver>(
     rng: &mut Prg,
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
+    check_length(public.length, public.count)?;
     assert_eq!(indices.len(), public.count, "an index for each pair");
     assert_eq!(values.len(), public.count, "a value for each pair");
-    public.agree(channel)?;
+    public.agree::<R>(channel)?;
     receive_by(public.way::<R>(), public, indices, values, rng, ot, channel)
+}
+
+/// The values, with room for `wires` of them, so that growing leaves no copy behind.
+fn copied<R: Ring>(values: &[R], wires: usize) -> Zeroizing<Vec<R>> {
+    let mut copy = Zeroizing::new(Vec::with_capacity(wires.max(values.len())));
+    copy.extend_from_slice(values);
+    copy
 }
 
 /// [`send`] by the given way, without comparing what is public.
@@ -255,10 +199,10 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
     rng: &mut Prg,
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
     assert_eq!(values.len(), public.count, "a value for each pair");
     check_length(public.length, public.count)?;
-    let mut values = Zeroizing::new(values.to_vec());
+    let mut values = copied(values, public.wires(way));
     if public.repeats == Repeats::Add {
         switching::send(&mut values, ot, channel)?; // step 1
     }
@@ -266,11 +210,15 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
         runs::add_send(&mut values, ot, channel)?; // step 2
     }
     match way {
-        Way::Trees => Ok(general::send(public.trees(), &values, rng, ot, channel)?),
+        Way::Trees => {
+            let share = general::send(public.trees(), &values, rng, ot, channel)?; // step 3
+            Ok(Zeroizing::new(share))
+        }
         Way::Network => {
-            values.resize(public.length.max(public.count), R::ZERO);
+            values.resize(public.wires(way), R::ZERO);
             switching::send(&mut values, ot, channel)?; // step 3
-            Ok(values[..public.length].to_vec())
+            values.truncate(public.length);
+            Ok(values)
         }
     }
 }
@@ -284,13 +232,13 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
     rng: &mut Prg,
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
     assert_eq!(indices.len(), public.count, "an index for each pair");
     assert_eq!(values.len(), public.count, "a value for each pair");
     check_length(public.length, public.count)?;
     let order = runs::order(indices, public.length)?;
     let mut indices = Zeroizing::new(indices.to_vec());
-    let mut values = Zeroizing::new(values.to_vec());
+    let mut values = copied(values, public.wires(way));
     match public.repeats {
         Repeats::Refuse => runs::assert_distinct(&order, &indices)?,
         Repeats::Add => {
@@ -307,16 +255,13 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
     let points = (0..public.count).map(|place| last(place).then_some(indices[place]));
     let points: Zeroizing<Vec<_>> = Zeroizing::new(points.collect());
     match way {
-        Way::Trees => Ok(general::receive(
-            public.trees(),
-            &points,
-            &values,
-            rng,
-            ot,
-            channel,
-        )?),
+        Way::Trees => {
+            let public = public.trees();
+            let share = general::receive(public, &points, &values, rng, ot, channel)?; // step 3
+            Ok(Zeroizing::new(share))
+        }
         Way::Network => {
-            let wires = public.length.max(public.count);
+            let wires = public.wires(way);
             values.resize(wires, R::ZERO);
             let mut wanted = Zeroizing::new(vec![None; public.length]);
             for (place, point) in points.iter().enumerate() {
@@ -326,12 +271,21 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
             }
             let source = runs::completed(&wanted, wires);
             switching::receive(&source, &mut values, ot, channel)?; // step 3
-            Ok(values[..public.length].to_vec())
+            values.truncate(public.length);
+            Ok(values)
         }
     }
 }
 
 impl Public {
+    /// How many values there are in step 3.
+    fn wires(&self, way: Way) -> usize {
+        match way {
+            Way::Trees => self.count,
+            Way::Network => self.length.max(self.count),
+        }
+    }
+
     /// The MPFSS of step 3.
     fn trees(&self) -> general::Public {
         general::Public {

@@ -20,13 +20,14 @@
 //! use volery_field::Z64;
 //! use volery_ot::{flavour, softspoken::{self, SmallField}};
 //! use volery_primitives::prg::Prg;
+//! use zeroize::Zeroizing;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //! let shape = Shape { rows: 2, columns: 3, entries: 10, bits: 8 }; // both know
 //! let entries = [(0, 1, Z64::new(5)), (1, 0, Z64::new(2)), (1, 2, Z64::new(7))]; // the holder knows
 //! let x = [1, 10, 100].map(Z64::new); // here the helper knows it; any two vectors that add up to it will do
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
-//! type Outcome = Result<Vec<Z64>, Box<dyn std::error::Error + Send + Sync>>;
+//! type Outcome = Result<Zeroizing<Vec<Z64>>, Box<dyn std::error::Error + Send + Sync>>;
 //! let (left, right) = run_two_parties(
 //!     |channel| -> Outcome {
 //!         let field = SmallField::Bits8;
@@ -51,9 +52,11 @@
 //! Security: semi-honest; that of [`crate::scatter`] and [`ole`]. Both know the rows, the columns, a bound of the number of
 //! entries and one of their values: [`Shape`]. The helper learns nothing else: not where the entries are, how many a row has,
 //! or how many there are below the bound. Nobody learns anything of the vector or the result. (The helper learns with probability
-//! 2^-40 that hashing failed, where step 3 takes the way over trees: then both get [`Error::Overflow`].)
-//! The holder's entries index and branch in its own memory.
-//! Cost for a vector of `n` entries, a result of `m`, and `t` entries of the matrix: 40 bytes in both directions, crossing. In
+//! 2^-40 that hashing failed, where step 3 takes the way over trees: then both get [`Error::Hashing`].)
+//! The holder's entries index and branch in its own memory, and the holder sorts them between the public numbers and its
+//! first message, which takes a time that depends on them: a helper that times this message may learn something of the order in
+//! which they were given, and of how many there are below the bound.
+//! Cost for a vector of `n` entries, a result of `m`, and `t` entries of the matrix: 48 bytes in both directions, crossing. In
 //! products: `switches(max(n, t)) + t - 1`, then `t` times [`ole::width`], then `switches(t) + t - 1` and step 3 of
 //! [`crate::scatter`].
 
@@ -69,7 +72,11 @@ use volery_pcg::{mpfss::general, switching};
 use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::scatter::{self, Overflow, Repeats, gather};
+use crate::{
+    agree,
+    error::{Error, Result},
+    scatter::{self, Overflow, Repeats, gather},
+};
 
 /// What both parties know of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,88 +100,6 @@ pub enum Factor {
     Transposed,
 }
 
-/// Why there is no product. Entries, rows and columns are counted from 0.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A matrix without rows or without columns.
-    #[error("a matrix of {rows} x {columns} has nothing to multiply")]
-    Empty {
-        /// Rows.
-        rows: usize,
-        /// Columns.
-        columns: usize,
-    },
-    /// An entry in a row that the matrix does not have.
-    #[error("entry {entry} is in row {row}, but the matrix has {rows} rows: the first is number 0")]
-    Row {
-        /// The entry.
-        entry: usize,
-        /// Its row.
-        row: usize,
-        /// Rows of the matrix.
-        rows: usize,
-    },
-    /// An entry in a column that the matrix does not have.
-    #[error(
-        "entry {entry} is in column {column}, but the matrix has {columns} columns: the first is number 0"
-    )]
-    Column {
-        /// The entry.
-        entry: usize,
-        /// Its column.
-        column: usize,
-        /// Columns of the matrix.
-        columns: usize,
-    },
-    /// A value beyond the declared bound.
-    #[error(
-        "the value of entry {entry} is not within the declared {bits} bits and a sign: declare more on both sides"
-    )]
-    Value {
-        /// The entry.
-        entry: usize,
-        /// The declared bits.
-        bits: u32,
-    },
-    /// More entries than declared.
-    #[error("{given} entries are more than the declared {declared}: declare more on both sides")]
-    Entries {
-        /// How many there are.
-        given: usize,
-        /// How many were declared.
-        declared: usize,
-    },
-    /// More rows, columns or entries than this version can count.
-    #[error("{rows} rows, {columns} columns and {entries} entries: each may be at most 2^28")]
-    Large {
-        /// Rows.
-        rows: usize,
-        /// Columns.
-        columns: usize,
-        /// Entries.
-        entries: usize,
-    },
-    /// The rows did not fit into the bins of this run's hash functions.
-    #[error(
-        "the rows do not fit into the bins of this run's hash functions, which happens once in 2^40 runs: run again"
-    )]
-    Overflow,
-    /// The channel or the source of OTs failed, or the peer sent what it must not, or was started with another shape.
-    #[error(transparent)]
-    Channel(#[from] volery_channel::Error),
-}
-
-impl From<scatter::Error> for Error {
-    fn from(error: scatter::Error) -> Self {
-        match error {
-            scatter::Error::Channel(error) => Self::Channel(error),
-            scatter::Error::Overflow => Self::Overflow,
-            other => unreachable!("the entries were checked: {other}"),
-        }
-    }
-}
-
 /// The holder's matrix; its entries are wiped when dropped.
 pub struct Matrix<R: Ring> {
     shape: Shape,
@@ -193,7 +118,7 @@ impl<R: Ring> Matrix<R> {
     ///
     /// # Errors
     /// If the shape has no rows or no columns or is too large, an entry is outside it or beyond its bits, or there are more than declared.
-    pub fn new(shape: Shape, entries: &[(usize, usize, R)]) -> Result<Self, Error> {
+    pub fn new(shape: Shape, entries: &[(usize, usize, R)]) -> Result<Self> {
         shape.check()?;
         let Shape {
             rows,
@@ -203,22 +128,17 @@ impl<R: Ring> Matrix<R> {
         } = shape;
         for (entry, &(row, column, value)) in entries.iter().enumerate() {
             if row >= rows {
-                return Err(Error::Row { entry, row, rows });
+                return Err(Error::Row { entry, rows });
             }
             if column >= columns {
-                return Err(Error::Column {
-                    entry,
-                    column,
-                    columns,
-                });
+                return Err(Error::Column { entry, columns });
             }
             if !ole::fits(value, bits) {
                 return Err(Error::Value { entry, bits });
             }
         }
         if entries.len() > shape.entries {
-            return Err(Error::Entries {
-                given: entries.len(),
+            return Err(Error::TooMany {
                 declared: shape.entries,
             });
         }
@@ -243,7 +163,7 @@ impl Shape {
     ///
     /// # Errors
     /// If it has no rows or no columns, or more of anything than [`scatter::LARGEST`].
-    pub fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<()> {
         let Self {
             rows,
             columns,
@@ -251,19 +171,18 @@ impl Shape {
             ..
         } = *self;
         if rows == 0 || columns == 0 {
-            return Err(Error::Empty { rows, columns });
+            return Err(Error::Empty("a matrix without rows or columns"));
         }
         if rows.max(columns).max(entries) > scatter::LARGEST {
-            return Err(Error::Large {
-                rows,
-                columns,
-                entries,
+            return Err(Error::TooLarge {
+                what: "the rows, columns or entries of a sparse matrix",
+                bits: scatter::LARGEST.ilog2(),
             });
         }
         Ok(())
     }
 
-    fn agree(&self, factor: Factor, channel: &mut Channel) -> Result<(), Error> {
+    fn agree<R: Ring>(&self, factor: Factor, channel: &mut Channel) -> Result<()> {
         let numbers = [
             ("the rows of the matrix", self.rows as u64),
             ("the columns of the matrix", self.columns as u64),
@@ -271,7 +190,7 @@ impl Shape {
             ("the bits of the entries", self.bits.into()),
             ("whether the matrix is transposed", factor as u64),
         ];
-        Ok(scatter::same(numbers, channel)?)
+        Ok(agree::same_over::<R>(None, &numbers, channel)?)
     }
 
     /// Entries of the vector and of the result.
@@ -330,8 +249,8 @@ impl Shape {
 /// If the vector has not the length that the shape asks for.
 ///
 /// # Errors
-/// If the shape has no rows or no columns or is too large, or is not the holder's; [`Error::Overflow`]; if the channel or the source of OTs
-/// fails.
+/// If the shape has no rows or no columns or is too large, or it or the ring is not the holder's; [`Error::Hashing`]; if the channel or the
+/// source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     shape: Shape,
     factor: Factor,
@@ -339,15 +258,15 @@ pub fn send<R: Ring, C: CotSender>(
     rng: &mut Prg,
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
     shape.check()?;
     assert_eq!(x.len(), shape.lengths(factor).0, "the length of the vector");
-    shape.agree(factor, channel)?;
+    shape.agree::<R>(factor, channel)?;
     let (gather, scatter) = shape.steps(factor);
-    let x = Zeroizing::new(gather::send_agreed(gather, x, ot, channel)?); // step 1
+    let x = gather::send_agreed(gather, x, ot, channel)?; // step 1
     let products = Zeroizing::new(ole::send(shape.bits, &x, ot, channel)?); // step 2
     let way = scatter.way::<R>();
-    Ok(scatter::send_by(way, scatter, &products, rng, ot, channel)?) // step 3
+    scatter::send_by(way, scatter, &products, rng, ot, channel) // step 3
 }
 
 /// Holder: as [`send`], with the matrix.
@@ -364,10 +283,10 @@ pub fn receive<R: Ring, C: CotReceiver>(
     rng: &mut Prg,
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
     let shape = matrix.shape;
     assert_eq!(x.len(), shape.lengths(factor).0, "the length of the vector");
-    shape.agree(factor, channel)?;
+    shape.agree::<R>(factor, channel)?;
     let (gather, scatter) = shape.steps(factor);
     let mut entries: Zeroizing<Vec<(usize, usize, R)>> = Zeroizing::new(matrix.entries.clone());
     if factor == Factor::Transposed {
@@ -381,13 +300,11 @@ pub fn receive<R: Ring, C: CotReceiver>(
     let outputs: Zeroizing<Vec<usize>> =
         Zeroizing::new(entries.iter().map(|entry| entry.0).collect());
     let values: Zeroizing<Vec<R>> = Zeroizing::new(entries.iter().map(|entry| entry.2).collect());
-    let x = Zeroizing::new(gather::receive_agreed(gather, &inputs, x, ot, channel)?); // step 1
+    let x = gather::receive_agreed(gather, &inputs, x, ot, channel)?; // step 1
     let mut products = Zeroizing::new(ole::receive(shape.bits, &values, ot, channel)?); // step 2
     for ((product, value), x) in products.iter_mut().zip(values.iter()).zip(x.iter()) {
         *product += *value * *x;
     }
     let way = scatter.way::<R>();
-    Ok(scatter::receive_by(
-        way, scatter, &outputs, &products, rng, ot, channel,
-    )?) // step 3
+    scatter::receive_by(way, scatter, &outputs, &products, rng, ot, channel) // step 3
 }

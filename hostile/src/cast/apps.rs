@@ -12,6 +12,8 @@ use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::Security;
 use volery_pcg::vole::VoleRing;
 
+use zeroize::Zeroizing;
+
 use super::ot::{dealt_receiver, dealt_sender};
 use super::{SEEDS, SESSION, rng};
 use crate::{Model, Protocol};
@@ -62,18 +64,8 @@ fn of_apps<T>(result: volery_apps::Result<T>) -> Result<T> {
     })
 }
 
-fn of_scatter<T>(result: std::result::Result<T, scatter::Error>) -> Result<T> {
-    of(result, |error| match error {
-        scatter::Error::Channel(error) => Ok(error),
-        other => Err(other),
-    })
-}
-
-fn of_sparse<T>(result: std::result::Result<T, sparse::Error>) -> Result<T> {
-    of(result, |error| match error {
-        sparse::Error::Channel(error) => Ok(error),
-        other => Err(other),
-    })
+fn of_shares<R: Ring>(result: volery_apps::Result<Zeroizing<Vec<R>>>) -> Result<Vec<R>> {
+    of_apps(result).map(|shares| shares.to_vec())
 }
 
 fn of_array<T>(result: array::Result<T>) -> Result<T> {
@@ -142,7 +134,7 @@ fn polynomial() -> Protocol {
         move |channel| {
             let mut source = receivers(channel)?;
             let receiver = of_apps(ope::Receiver::offline(7, 2, &mut source, channel))?;
-            of_apps(receiver.online(&points(), channel))
+            of_shares(receiver.online(&points(), channel))
         },
         move |&(): &(), values: &Vec<Fp61>| {
             let expected = points().into_iter().map(|z| {
@@ -289,12 +281,12 @@ fn scatter(repeats: Repeats) -> Protocol {
         Model::SemiHonest,
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            of_scatter(scatter::send(public(), &values()[0], rng, ot, channel))
+            of_shares(scatter::send(public(), &values()[0], rng, ot, channel))
         },
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
             let (indices, values) = (indices(), &values()[1]);
-            of_scatter(scatter::receive(
+            of_shares(scatter::receive(
                 public(),
                 &indices,
                 values,
@@ -327,11 +319,11 @@ fn gather() -> Protocol {
         Model::SemiHonest,
         move |channel| {
             let ot = &mut dealt_sender();
-            of_scatter(gather::send(public(), &vector()[0], ot, channel))
+            of_shares(gather::send(public(), &vector()[0], ot, channel))
         },
         move |channel| {
             let ot = &mut dealt_receiver();
-            of_scatter(gather::receive(
+            of_shares(gather::receive(
                 public(),
                 &INDICES,
                 &vector()[1],
@@ -382,7 +374,7 @@ fn sparse(factor: Factor) -> Protocol {
         Model::SemiHonest,
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
-            of_sparse(sparse::send(
+            of_shares(sparse::send(
                 shape(),
                 factor,
                 &vector()[0],
@@ -393,8 +385,8 @@ fn sparse(factor: Factor) -> Protocol {
         },
         move |channel| {
             let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
-            let matrix = of_sparse(sparse::Matrix::new(shape(), &entries()))?;
-            of_sparse(sparse::receive(
+            let matrix = of_apps(sparse::Matrix::new(shape(), &entries()))?;
+            of_shares(sparse::receive(
                 &matrix,
                 factor,
                 &vector()[1],

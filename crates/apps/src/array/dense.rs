@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! P1 (partner): v_1, beta_1               P2 (holder): v_2, i, beta_2
+//! 0. <---- n, the ring, that it is a dense vector, crossing ---->   before the first addition
 //! 1. ------------------------ single, one half-tree, hashed leaves ------------------------
 //!    r                                    m, equal to r but for r_i - m_i = beta_1 + beta_2
 //! 2. v_1 + r                              v_2 - m
@@ -15,9 +16,10 @@
 //! can add errors that depend on the path to `i`; a cheating P2 can add to another entry, to one only. P2's index chooses
 //! an address in P2's own memory.
 //!
-//! Cost: 2 messages, one each way. With `h = max(1, ceil(log2 n))`, beside `h` correlated OTs: `ceil(h/8)` bytes from P2,
-//! and from P1 `16*(h + 1)` and a ring element. At `n = 2^20` in a 64-bit ring that is 3 and 344 bytes. Computation: in
-//! 64-bit rings one AES call an entry, and two passes over memory. Memory: two vectors of shares at each party.
+//! Cost: 32 bytes each way for step 0. An addition takes 2 messages, one each way. With `h = max(1, ceil(log2 n))`,
+//! beside `h` correlated OTs: `ceil(h/8)` bytes from P2, and from P1 `16*(h + 1)` and a ring element. At `n = 2^20` in a
+//! 64-bit ring that is 3 and 344 bytes. Computation: in 64-bit rings one AES call an entry, and two passes over memory.
+//! Memory: two vectors of shares at each party.
 
 use volery_channel::{Channel, SessionId};
 use volery_field::Ring;
@@ -30,7 +32,10 @@ use volery_pcg::{
 use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
-use super::{Error, Result};
+use super::{
+    Error, Result,
+    meet::{self, Start},
+};
 
 /// P1, who does not know the indices.
 ///
@@ -63,7 +68,8 @@ impl<R: Ring> Partner<R> {
     /// Adds the value of which `share` is P1's share, where the holder says.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails; [`Broken`](volery_channel::Error::Broken) after a call that failed.
+    /// If the channel or the source of OTs fails; [`Mismatch`](volery_channel::Error::Mismatch) if the holder has another
+    /// number of entries, another ring, or no dense vector; [`Broken`](volery_channel::Error::Broken) after a call that failed.
     pub fn add<C: CotSender>(
         &mut self,
         share: R,
@@ -71,7 +77,7 @@ impl<R: Ring> Partner<R> {
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         let vector = &mut self.vector;
-        let prgs = vector.use_up()?;
+        let prgs = vector.use_up(channel)?;
         let trees = (&vector.forest, &prgs);
         let points = Points::Chosen(&[]);
         single::send(
@@ -126,7 +132,8 @@ impl<R: Ring> Holder<R> {
     ///
     /// # Errors
     /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails, or the partner sent
-    /// what is no element of the ring; [`Broken`](volery_channel::Error::Broken) after a call that failed.
+    /// what is no element of the ring; [`Mismatch`](volery_channel::Error::Mismatch) if it has another number of entries,
+    /// another ring, or no dense vector; [`Broken`](volery_channel::Error::Broken) after a call that failed.
     pub fn add<C: CotReceiver>(
         &mut self,
         index: usize,
@@ -139,7 +146,7 @@ impl<R: Ring> Holder<R> {
         if index >= n {
             return Err(Error::PastTheEnd { length: n });
         }
-        let prgs = vector.use_up()?;
+        let prgs = vector.use_up(channel)?;
         let trees = (&vector.forest, &prgs);
         let points = Points::Chosen(&[index]);
         single::receive(trees, points, &[share], &mut vector.leaves, ot, channel)?; // step 1
@@ -180,6 +187,8 @@ struct Vector<R: Ring> {
     session: SessionId,
     /// Trees so far: each has AES keys of its own.
     trees: u64,
+    /// The parties were found to have the same vector.
+    agreed: bool,
     usable: bool,
 }
 
@@ -195,14 +204,19 @@ impl<R: Ring> Vector<R> {
             leaves: Buffer::zeroed(leaves),
             session: SessionId::from_bytes(oracle.finish32()),
             trees: 0,
+            agreed: false,
             usable: true,
         }
     }
 
-    /// At the begin of an addition.
-    fn use_up(&mut self) -> volery_channel::Result<TreePrgs> {
+    /// At the begin of an addition; step 0 before the first.
+    fn use_up(&mut self, channel: &mut Channel) -> volery_channel::Result<TreePrgs> {
         if !std::mem::take(&mut self.usable) {
             return Err(volery_channel::Error::Broken);
+        }
+        if !self.agreed {
+            meet::same::<R>(Start::Dense, self.shares.len(), 0, channel)?;
+            self.agreed = true;
         }
         self.trees += 1;
         Ok(TreePrgs::growing(

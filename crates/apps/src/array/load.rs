@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! P1: values, shared                      P2: values, shared
+//! 0. <---- n, the ring, S, that it is loaded, crossing ---->
 //! 1.                                      a random leaf for each entry, and the slot nearest to it that is free
 //! 2. ------------------------ switching, to the slots that are loaded ------------------------
 //! ```
@@ -11,10 +12,10 @@
 //!
 //! Security: that of [`volery_pcg::switching`]. P1 does not learn which slots hold entries.
 //!
-//! Cost: 2 messages for each batch of switches, [`volery_pcg::products`]. With three levels (and `L` at least 2) there are
-//! `7*2^L + S` wires, `3.5*n` where `n` is a power of two: at `n = 2^20`, 76.5 million switches, each an OT, a bit from P2
-//! and a ring element from P1: 9.6 MB and in a 64-bit ring 612 MB, beside the OTs (SoftSpoken with `k = 8`: 144 MB from
-//! P2).
+//! Cost: 32 bytes each way for step 0; then 2 messages for each batch of switches, [`volery_pcg::products`]. With three
+//! levels (and `L` at least 2) there are `7*2^L + S` wires, `3.5*n` where `n` is a power of two: at `n = 2^20`, 76.5
+//! million switches, each an OT, a bit from P2 and a ring element from P1: 9.6 MB and in a 64-bit ring 612 MB, beside the
+//! OTs (SoftSpoken with `k = 8`: 144 MB from P2).
 //!
 //! Memory: that of the network, about 50 bytes a wire at P2, 180 MB at `n = 2^20`.
 
@@ -24,22 +25,23 @@ use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_pcg::switching;
 use zeroize::Zeroizing;
 
-use super::{Memory, map::Shape};
+use super::{map::Shape, meet::Start, memory::Memory};
 
-/// P1, step 2.
+/// P1, steps 0 and 2.
 pub(super) fn send<R: Ring, C: CotSender>(
     values: &[R],
     memory: &mut Memory<R>,
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
+    memory.agree(Start::Loaded, channel)?;
     let mut wires = inputs(values, memory.shape);
     switching::send(&mut wires, ot, channel)?;
     fill(memory, &wires);
     Ok(())
 }
 
-/// P2, step 2, with the entries for the slots in `sources`.
+/// P2, steps 0 and 2, with the entries for the slots in `sources`.
 pub(super) fn receive<R: Ring, C: CotReceiver>(
     values: &[R],
     sources: &[usize],
@@ -47,6 +49,7 @@ pub(super) fn receive<R: Ring, C: CotReceiver>(
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
+    memory.agree(Start::Loaded, channel)?;
     let mut wires = inputs(values, memory.shape);
     switching::receive(sources, &mut wires, ot, channel)?;
     fill(memory, &wires);

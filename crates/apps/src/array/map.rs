@@ -12,7 +12,7 @@ use super::{Error, Result};
 /// `Z`, blocks of a bucket.
 const BUCKET: usize = 4;
 /// `S`, slots of the stash; the evidence for it is in [`super::stash`].
-pub(super) const STASH: usize = 100;
+pub(super) const STASH: usize = 140;
 /// No entry, no leaf.
 const NONE: u32 = u32::MAX;
 
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    const SIZES: [usize; 13] = [1, 2, 3, 4, 5, 7, 8, 9, 99, 100, 101, 1000, 1024];
+    const SIZES: [usize; 13] = [1, 2, 3, 4, 5, 7, 8, 9, 139, 140, 141, 1000, 1024];
 
     fn map(n: usize, seed: u128) -> Map {
         Map::empty(Shape::new(n), Prg::new(Seed::from(seed)))
@@ -291,8 +291,8 @@ mod tests {
             assert_eq!((shape.depth, shape.stash()), (depth, stash), "{n} entries");
         }
         let shape = Shape::new(1 << 20);
-        assert_eq!((shape.depth, shape.wires()), (19, 181));
-        assert_eq!(shape.slots(), 100 + 4 * ((1 << 20) - 1));
+        assert_eq!((shape.depth, shape.wires()), (19, 221));
+        assert_eq!(shape.slots(), 140 + 4 * ((1 << 20) - 1));
         assert_eq!(Shape::new((1 << 20) + 1).depth, 20);
         for n in SIZES {
             let shape = Shape::new(n);

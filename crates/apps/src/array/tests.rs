@@ -3,6 +3,7 @@
 
 mod cost;
 mod leaves;
+mod meeting;
 mod vectors;
 
 use std::collections::HashSet;
@@ -40,6 +41,17 @@ fn random<R: Ring>(n: usize, seed: u128) -> Vec<R> {
     out
 }
 
+/// Step 0 of a party that made a new array, as bytes.
+fn step_0<R: Ring>(n: usize) -> Vec<u8> {
+    let numbers = [
+        u64::from(R::BITS),
+        0,
+        n as u64,
+        n.min(stash::CAPACITY) as u64,
+    ];
+    numbers.map(u64::to_le_bytes).concat()
+}
+
 /// Random shares of the values.
 fn share<R: Ring>(values: &[R], seed: u128) -> [Vec<R>; 2] {
     let first = random::<R>(values.len(), seed);
@@ -60,13 +72,13 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Operation {
+struct Step {
     kind: Kind,
     index: usize,
     seed: u64,
 }
 
-impl Operation {
+impl Step {
     /// The two parties' shares of its value.
     fn shares<R: Ring>(self) -> [R; 2] {
         let shares = random(2, self.seed.into());
@@ -82,7 +94,7 @@ enum Start {
 }
 
 /// What came out of the operations at each party: shares, or at P2 the value.
-fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Operation]) -> (Vec<R>, Vec<R>) {
+fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Step]) -> (Vec<R>, Vec<R>) {
     let shares = share(values, 99);
     let (mut ot, mut receiver_ot) = ots();
     let n = values.len();
@@ -93,7 +105,7 @@ fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Operation]) -> (V
                 Start::Shared => Partner::load(&shares[0], &mut ot, channel).unwrap(),
             };
             assert_eq!(array.length(), n);
-            let mut run = |operation: &Operation| {
+            let mut run = |operation: &Step| {
                 let [share, _] = operation.shares();
                 match operation.kind {
                     Kind::Read => array.read(&mut ot, channel),
@@ -115,7 +127,7 @@ fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Operation]) -> (V
                 Start::Shared => Holder::load(&shares[1], rng(1), ot, channel).unwrap(),
             };
             assert_eq!(array.length(), n);
-            let mut run = |operation: &Operation| {
+            let mut run = |operation: &Step| {
                 let ([_, share], index) = (operation.shares(), operation.index);
                 match operation.kind {
                     Kind::Read => array.read(index, ot, channel),
@@ -134,13 +146,13 @@ fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Operation]) -> (V
 }
 
 /// The operations, and then a read of each entry, against a plain array.
-fn check<R: Ring>(n: usize, start: Start, operations: &[Operation]) {
+fn check<R: Ring>(n: usize, start: Start, operations: &[Step]) {
     let values = match start {
         Start::Zeros => vec![R::ZERO; n],
         Start::Known | Start::Shared => random(n, 4),
     };
     let mut operations = operations.to_vec();
-    operations.extend((0..n).map(|index| Operation {
+    operations.extend((0..n).map(|index| Step {
         kind: Kind::Read,
         index,
         seed: 0,
@@ -167,7 +179,7 @@ fn check<R: Ring>(n: usize, start: Start, operations: &[Operation]) {
     }
 }
 
-fn operations(n: usize, most: usize) -> impl Strategy<Value = Vec<Operation>> {
+fn operations(n: usize, most: usize) -> impl Strategy<Value = Vec<Step>> {
     let kind = prop_oneof![
         Just(Kind::Read),
         Just(Kind::Open),
@@ -178,7 +190,7 @@ fn operations(n: usize, most: usize) -> impl Strategy<Value = Vec<Operation>> {
     // A quarter at index 0, so that some are repeated in long arrays too.
     let index = prop_oneof![1 => Just(0), 3 => 0..n];
     let operation =
-        (kind, index, any::<u64>()).prop_map(|(kind, index, seed)| Operation { kind, index, seed });
+        (kind, index, any::<u64>()).prop_map(|(kind, index, seed)| Step { kind, index, seed });
     prop::collection::vec(operation, 0..most)
 }
 
@@ -186,7 +198,7 @@ fn start() -> impl Strategy<Value = Start> {
     prop_oneof![Just(Start::Zeros), Just(Start::Known), Just(Start::Shared)]
 }
 
-fn array() -> impl Strategy<Value = (usize, Vec<Operation>)> {
+fn array() -> impl Strategy<Value = (usize, Vec<Step>)> {
     prop::sample::select(vec![1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 100])
         .prop_flat_map(|n| operations(n, 60).prop_map(move |operations| (n, operations)))
 }
@@ -273,6 +285,8 @@ fn a_wrong_leaf_is_refused_and_ends_the_array() {
             assert!(matches!(failed, volery_channel::Error::Broken));
         },
         |channel| {
+            channel.send(&step_0::<Z64>(1000)).unwrap();
+            channel.send(&[Operation::Read as u8]).unwrap();
             channel.send(&512u32.to_le_bytes()).unwrap();
             channel.flush().unwrap();
         },
@@ -320,11 +334,12 @@ fn wrong_elements_are_refused_and_end_the_array() {
             left,
             right,
             |channel| {
-                let mut message = vec![0; 8 * honest];
-                message.resize(8 * (switches + 1), 0xff);
+                let mut message = step_0::<Fp61>(9);
+                message.resize(32 + 8 * honest, 0);
+                message.resize(32 + 8 * (switches + 1), 0xff);
                 channel.send(&message).unwrap();
                 channel.flush().unwrap();
-                let mut heard = vec![0; 4 + switches.div_ceil(8)];
+                let mut heard = vec![0; 32 + 5 + switches.div_ceil(8)];
                 channel.recv(&mut heard).unwrap();
             },
             |channel| {

@@ -1,9 +1,8 @@
 //! Against the defining sum; shapes that do not fit.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use volery_channel::Error as ChannelError;
+use volery_channel::{Error as ChannelError, run_two_parties};
 use volery_field::{Fp61, Z64};
-use volery_pcg::Security;
 use volery_primitives::{Block, prg::Prg};
 
 use super::*;
@@ -183,6 +182,37 @@ fn shapes_that_do_not_fit_are_refused() {
         })
     ));
     assert!(plain(shape, &[Z64::ONE; 25], &[Z64::ONE; 8]).is_err());
+}
+
+#[test]
+fn settings_take_72_bytes_and_name_the_ring() {
+    let shape = Shape::new((1, 5, 5), (1, 3, 3), Padding::Same).unwrap();
+    let weak = Security::SemiHonest;
+    let party = |channel: &mut Channel| {
+        shape.agree::<Fp61>(weak, channel).unwrap();
+        channel.stats()
+    };
+    let (left, right) = run_two_parties(party, party);
+    for stats in [left, right] {
+        assert_eq!((stats.bytes_sent, stats.bytes_received), (72, 72));
+    }
+    let ring = run_two_parties(
+        |channel| shape.agree::<Fp61>(weak, channel),
+        |channel| shape.agree::<Z64>(weak, channel),
+    );
+    let security = run_two_parties(
+        |channel| shape.agree::<Fp61>(weak, channel),
+        |channel| shape.agree::<Fp61>(Security::Malicious, channel),
+    );
+    for ((a, b), name) in [(ring, "bits of the ring"), (security, "security")] {
+        for error in [a.unwrap_err(), b.unwrap_err()] {
+            let named = matches!(
+                error,
+                Error::Channel(ChannelError::Mismatch { field, .. }) if field.starts_with(name)
+            );
+            assert!(named, "{name}");
+        }
+    }
 }
 
 #[test]

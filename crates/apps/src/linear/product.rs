@@ -1,6 +1,6 @@
 //! A product in whichever way takes fewer vector-OLEs.
 //!
-//! Cost: that of the parent module, the setup of [`offline`] for each product, and its message of 40 bytes once more.
+//! Cost: that of the parent module, the setup of [`offline`] for each product, and its message of 48 bytes once more.
 
 use volery_channel::{Channel, SessionId};
 use volery_pcg::{Security, vole::VoleRing};

@@ -53,7 +53,8 @@ impl Shape {
             .and_then(|all| all.checked_mul(columns as u64));
         if all.is_none_or(|all| all > LARGEST) {
             return Err(Error::TooLarge {
-                what: "a matrix product",
+                what: "the ring elements of a matrix product",
+                bits: LARGEST.ilog2(),
             });
         }
         Ok(Self {
@@ -64,7 +65,9 @@ impl Shape {
     }
 
     /// Exchanges the rows and columns of both factors, and gives the shape of the product. Nothing is allocated for it: whoever
-    /// goes on with it accepts the other's size.
+    /// goes on with it accepts the other's size. That is a decision about privacy: with as many columns as rows in the other's
+    /// factor, a revealed product can be the own matrix itself. Look at it before going on, or use
+    /// [`agree_vector`](Self::agree_vector).
     ///
     /// Both parties call it, each with its side and its own factor's rows and columns. A message of 16 bytes from each.
     ///
@@ -90,10 +93,25 @@ impl Shape {
         }
         let size = |n: u64| {
             usize::try_from(n).map_err(|_| Error::TooLarge {
-                what: "a matrix product",
+                what: "the ring elements of a matrix product",
+                bits: LARGEST.ilog2(),
             })
         };
         Self::new(size(left[0])?, size(left[1])?, size(right[1])?)
+    }
+
+    /// As [`agree`](Self::agree), for a product with a vector: the right factor has one column, whatever the peer says.
+    ///
+    /// # Errors
+    /// [`Error::NotVector`] at whichever party calls this, if the right factor has not exactly one column; as [`agree`](Self::agree).
+    pub fn agree_vector(side: Side, own: (usize, usize), channel: &mut Channel) -> Result<Self> {
+        let shape = Self::agree(side, own, channel)?;
+        match shape.columns {
+            1 => Ok(shape),
+            columns => Err(Error::NotVector {
+                columns: columns as u64,
+            }),
+        }
     }
 
     /// Rows of the left factor, and of the product.

@@ -177,6 +177,112 @@ fn factors_that_do_not_fit_are_named_at_both_sides() {
 }
 
 #[test]
+fn a_vector_is_one_column() {
+    let (left, right) = run_two_parties(
+        |channel| Shape::agree_vector(Side::Left, (4, 3), channel),
+        |channel| Shape::agree_vector(Side::Right, (3, 1), channel),
+    );
+    let shape = Shape::new(4, 3, 1).unwrap();
+    assert_eq!((left.unwrap(), right.unwrap()), (shape, shape));
+    // A peer that says what it likes: rows and columns of its factor.
+    let with_peer = |side, own, theirs: [u64; 2]| {
+        let (ours, heard) = run_two_parties(
+            |channel| Shape::agree_vector(side, own, channel),
+            |channel| {
+                channel
+                    .send(theirs.map(u64::to_le_bytes).as_flattened())
+                    .unwrap();
+                channel.flush().unwrap();
+                let mut heard = [0; 16];
+                channel.recv(&mut heard).unwrap();
+                heard
+            },
+        );
+        let (rows, columns) = own;
+        assert_eq!(
+            heard[..],
+            *[rows as u64, columns as u64]
+                .map(u64::to_le_bytes)
+                .as_flattened()
+        );
+        ours
+    };
+    for columns in [2, 3, 4, 1 << 30] {
+        let refused = with_peer(Side::Left, (4, 3), [3, columns]);
+        assert!(
+            matches!(refused, Err(Error::NotVector { columns: c }) if c == columns),
+            "{columns} columns"
+        );
+    }
+    assert!(matches!(
+        with_peer(Side::Left, (4, 3), [3, 0]),
+        Err(Error::Empty(_))
+    ));
+    assert!(matches!(
+        with_peer(Side::Left, (4, 3), [3, u64::MAX]),
+        Err(Error::TooLarge { .. })
+    ));
+    assert!(matches!(
+        with_peer(Side::Left, (4, 3), [2, 1]),
+        Err(Error::Shape { .. })
+    ));
+    assert_eq!(with_peer(Side::Left, (4, 3), [3, 1]).unwrap(), shape);
+    // The holder of the right factor: its own is no vector.
+    assert!(matches!(
+        with_peer(Side::Right, (3, 2), [4, 3]),
+        Err(Error::NotVector { columns: 2 })
+    ));
+    assert_eq!(with_peer(Side::Right, (3, 1), [4, 3]).unwrap(), shape);
+}
+
+#[test]
+fn settings_take_48_bytes() {
+    let shape = Shape::new(4, 3, 1).unwrap();
+    let party = |channel: &mut Channel| {
+        agree::<Fp61>(shape, Output::Left, Security::Malicious, channel).unwrap();
+        channel.stats()
+    };
+    let (left, right) = run_two_parties(party, party);
+    for stats in [left, right] {
+        assert_eq!((stats.bytes_sent, stats.bytes_received), (48, 48));
+    }
+}
+
+/// Rings that differ, and security that does, each under its own name.
+#[test]
+fn another_ring_or_security_is_named() {
+    let shape = Shape::new(4, 3, 1).unwrap();
+    let session = SessionId::from_bytes([3; 32]);
+    let left = |security, channel: &mut Channel| {
+        let rng = Prg::new(Block::from(1));
+        Left::<Fp61>::offline(shape, Output::Left, security, session, rng, channel).map(|_| ())
+    };
+    fn right<R: VoleRing>(shape: Shape, security: Security, channel: &mut Channel) -> Result<()> {
+        let (session, rng) = (SessionId::from_bytes([3; 32]), Prg::new(Block::from(2)));
+        Right::<R>::offline(shape, Output::Left, security, session, rng, channel).map(|_| ())
+    }
+    let weak = Security::SemiHonest;
+    let ring = run_two_parties(
+        |channel| left(weak, channel),
+        |channel| right::<Z64>(shape, weak, channel),
+    );
+    let security = run_two_parties(
+        |channel| left(Security::Malicious, channel),
+        |channel| right::<Fp61>(shape, weak, channel),
+    );
+    let name = "security (0: semi-honest, 1: malicious)";
+    for ((a, b), name) in [(ring, "bits of the ring"), (security, name)] {
+        for result in [a, b] {
+            let named = matches!(
+                result.unwrap_err(),
+                Error::Channel(ChannelError::Mismatch { field, .. }) if field == name
+            );
+            assert!(named, "{name}");
+        }
+    }
+}
+
+#[test]
 fn settings_that_differ_are_named_at_both_sides() {
     let shape = Shape::new(4, 3, 2).unwrap();
     let other = Shape::new(4, 3, 1).unwrap();

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use volery_channel::{Channel, Error as ChannelError, Stats};
+use volery_channel::{Channel, Error as ChannelError, Stats, run_two_parties};
 use volery_field::{Gf128, Ring, Z64};
 use volery_primitives::{Block, prg::Prg};
 
@@ -15,7 +15,7 @@ fn run<R: VoleRing>(
     degree: usize,
     p: &[R],
     points: &[R],
-) -> (Vec<R>, Stats, Stats) {
+) -> (Zeroizing<Vec<R>>, Stats, Stats) {
     let (sent, (values, received)) = sources(
         security,
         |source, channel| {
@@ -43,7 +43,7 @@ fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
 fn check<R: VoleRing>(security: Security, degree: usize, given: usize, points: &[R]) {
     let p = random::<R>(degree as u128, given);
     let (values, sent, received) = run(security, degree, &p, points);
-    for (z, value) in points.iter().zip(&values) {
+    for (z, value) in points.iter().zip(values.iter()) {
         assert!(
             *value == evaluate(&p, *z),
             "degree {degree} over {}",
@@ -97,7 +97,7 @@ fn a_large_degree_takes_the_bytes_of_the_issue() {
     let (degree, points) = (1 << 20, [Fp61::reduce(12_345)]);
     let p = random::<Fp61>(7, degree + 1);
     let (values, sent, _) = run(Security::Malicious, degree, &p, &points);
-    assert_eq!(values, [evaluate(&p, points[0])]);
+    assert_eq!(**values, [evaluate(&p, points[0])]);
     assert_eq!(sent.bytes_sent + sent.bytes_received, 8_388_616 + 8);
 }
 
@@ -162,6 +162,40 @@ fn settings_that_differ_are_named_at_both_sides() {
     }
 }
 
+/// What is said of a polynomial over the ring, and what went each way.
+fn agreed<R: VoleRing>(security: Security, channel: &mut Channel) -> Result<Stats> {
+    agree::<R>(10, 2, security, channel).map(|()| channel.stats())
+}
+
+#[test]
+fn settings_take_32_bytes_and_name_the_ring() {
+    let strong = Security::Malicious;
+    let (left, right) = run_two_parties(
+        |channel| agreed::<Fp61>(strong, channel).unwrap(),
+        |channel| agreed::<Fp61>(strong, channel).unwrap(),
+    );
+    for stats in [left, right] {
+        assert_eq!((stats.bytes_sent, stats.bytes_received), (32, 32));
+    }
+    let ring = run_two_parties(
+        |channel| agreed::<Fp61>(strong, channel),
+        |channel| agreed::<Gf128>(strong, channel),
+    );
+    let security = run_two_parties(
+        |channel| agreed::<Fp61>(strong, channel),
+        |channel| agreed::<Fp61>(Security::SemiHonest, channel),
+    );
+    for ((a, b), name) in [(ring, "bits of the ring"), (security, "security")] {
+        for error in [a.unwrap_err(), b.unwrap_err()] {
+            let named = matches!(
+                error,
+                Error::Channel(ChannelError::Mismatch { field, .. }) if field.starts_with(name)
+            );
+            assert!(named, "{name}");
+        }
+    }
+}
+
 #[test]
 fn what_no_polynomial_has_is_refused() {
     let (error, peer) = sources(
@@ -203,12 +237,11 @@ fn what_no_polynomial_has_is_refused() {
     ));
     assert!(matches!(
         coefficients(&[0, Fp61::MODULUS - 1, Fp61::MODULUS]),
-        Err(Error::NotReduced {
-            position: 2,
-            value: Fp61::MODULUS,
-            ..
-        })
+        Err(Error::NotReduced { position: 2, .. })
     ));
+    let error = coefficients(&[0, u64::MAX]).unwrap_err();
+    let text = format!("{error} {error:?}");
+    assert!(!text.contains(&u64::MAX.to_string()), "{text}");
 }
 
 /// Bytes that are no elements, from either side.
@@ -259,7 +292,8 @@ fn changed_messages_never_panic() {
         |source, channel| Sender::offline(40, 2, source, channel)?.online(&p, channel),
         |source, channel| Receiver::offline(40, 2, source, channel)?.online(&points, channel),
     );
-    let right = |values: &Vec<Fp61>| *values == [0, 1].map(|i| evaluate(&p, points[i]));
+    let right =
+        |values: &Zeroizing<Vec<Fp61>>| ***values == [0, 1].map(|i| evaluate(&p, points[i]));
     let harmless = runs.iter().filter(|run| run.1.as_ref().is_ok_and(right));
     assert!(harmless.count() <= 24);
 }

@@ -9,8 +9,10 @@
 //! 3. ---- a switching network over count wires: from runs to the order of the indices ----
 //! ```
 //!
-//! Security: semi-honest. The helper learns nothing of the indices, nobody anything of the entries.
-//! Cost: 24 bytes in both directions, crossing. Then in products, 2 messages for each 2^20 of them:
+//! Security: semi-honest. The helper learns nothing of the indices, nobody anything of the entries. The holder
+//! sorts its indices between the public numbers and its first message, which takes a time that depends on them and that the helper
+//! can see, as in [`scatter`](super).
+//! Cost: 32 bytes in both directions, crossing. Then in products, 2 messages for each 2^20 of them:
 //! `switches(max(length, count))`, `count - 1`, and with [`Order::Any`] `switches(count)`.
 
 use volery_channel::Channel;
@@ -19,7 +21,8 @@ use volery_ot::{CotReceiver, CotSender, flavour};
 use volery_pcg::switching;
 use zeroize::Zeroizing;
 
-use super::{Error, check_length, runs, same};
+use super::{check_length, copied, runs};
+use crate::{agree, error::Result};
 
 /// The order of the indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +46,13 @@ pub struct Public {
 
 impl Public {
     /// Tells the peer, and compares.
-    fn agree(&self, channel: &mut Channel) -> Result<(), Error> {
+    fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
         let numbers = [
             ("the entries of the vector", self.length as u64),
             ("the indices", self.count as u64),
             ("the order of the indices", self.order as u64),
         ];
-        same(numbers, channel)
+        Ok(agree::same_over::<R>(None, &numbers, channel)?)
     }
 }
 
@@ -59,15 +62,17 @@ impl Public {
 /// If the vector has not `length` entries.
 ///
 /// # Errors
-/// If the parties disagree on what is public; [`Error::Empty`], [`Error::Large`]; if the channel or the source of OTs fails.
+/// [`Error::Empty`](crate::Error::Empty), [`Error::TooLarge`](crate::Error::TooLarge), before anything is sent; if the parties disagree on
+/// what is public or on the ring; if the channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     public: Public,
     vector: &[R],
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
+    check_length(public.length, public.count)?;
     assert_eq!(vector.len(), public.length, "the length of the vector");
-    public.agree(channel)?;
+    public.agree::<R>(channel)?;
     send_agreed(public, vector, ot, channel)
 }
 
@@ -77,15 +82,16 @@ pub(crate) fn send_agreed<R: Ring, C: CotSender>(
     vector: &[R],
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
     if public.count == 0 {
-        return Ok(Vec::new());
+        return Ok(Zeroizing::default());
     }
-    let mut values = Zeroizing::new(vector.to_vec());
-    values.resize(public.length.max(public.count), R::ZERO);
+    let wires = public.length.max(public.count);
+    let mut values = copied(vector, wires);
+    values.resize(wires, R::ZERO);
     switching::send(&mut values, ot, channel)?; // step 1
-    let mut values = values[..public.count].to_vec();
+    values.truncate(public.count);
     runs::copy_send(&mut values, ot, channel)?; // step 2
     if public.order == Order::Any {
         switching::send(&mut values, ot, channel)?; // step 3
@@ -99,7 +105,7 @@ pub(crate) fn send_agreed<R: Ring, C: CotSender>(
 /// If the vector has not `length` entries, or there are not `count` indices.
 ///
 /// # Errors
-/// Before anything of the indices is sent: [`Error::Index`], [`Error::Runs`]; the helper finds the channel closed. Else as
+/// Before anything of the indices is sent: [`Error::Index`](crate::Error::Index), [`Error::Runs`](crate::Error::Runs); the helper finds the channel closed. Else as
 /// [`send`], and if the helper sent what is no element of the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     public: Public,
@@ -107,10 +113,11 @@ pub fn receive<R: Ring, C: CotReceiver>(
     vector: &[R],
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
+    check_length(public.length, public.count)?;
     assert_eq!(vector.len(), public.length, "the length of the vector");
     assert_eq!(indices.len(), public.count, "the number of indices");
-    public.agree(channel)?;
+    public.agree::<R>(channel)?;
     receive_agreed(public, indices, vector, ot, channel)
 }
 
@@ -121,10 +128,10 @@ pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
     vector: &[R],
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
-) -> Result<Vec<R>, Error> {
+) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
     if public.count == 0 {
-        return Ok(Vec::new());
+        return Ok(Zeroizing::default());
     }
     let mut order = runs::order(indices, public.length)?;
     if public.order == Order::Runs {
@@ -136,10 +143,10 @@ pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
     let wanted = (0..public.count).map(|place| first(place).then_some(indices[place]));
     let wanted: Zeroizing<Vec<_>> = Zeroizing::new(wanted.collect());
     let wires = public.length.max(public.count);
-    let mut values = Zeroizing::new(vector.to_vec());
+    let mut values = copied(vector, wires);
     values.resize(wires, R::ZERO);
     switching::receive(&runs::completed(&wanted, wires), &mut values, ot, channel)?; // step 1
-    let mut values = values[..public.count].to_vec();
+    values.truncate(public.count);
     runs::copy_receive(&indices, &mut values, ot, channel)?; // step 2
     if public.order == Order::Any {
         let mut source = Zeroizing::new(vec![0; public.count]);

@@ -7,7 +7,7 @@ use volery_pcg::products;
 use volery_primitives::bits;
 use zeroize::Zeroizing;
 
-use super::Error;
+use crate::error::Error;
 
 /// The numbers of the pairs by ascending index, equal ones in their order.
 ///
@@ -18,12 +18,7 @@ pub(super) fn order(
     length: usize,
 ) -> std::result::Result<Zeroizing<Vec<usize>>, Error> {
     if let Some(place) = indices.iter().position(|index| *index >= length) {
-        let index = indices[place];
-        return Err(Error::Index {
-            place,
-            index,
-            length,
-        });
+        return Err(Error::Index { place, length });
     }
     let mut order: Vec<_> = (0..indices.len()).collect();
     order.sort_unstable_by_key(|place| (indices[*place], *place));
@@ -38,13 +33,8 @@ pub(super) fn assert_distinct(
 ) -> std::result::Result<(), Error> {
     for pair in order.windows(2) {
         let (first, second) = (pair[0], pair[1]);
-        let index = indices[first];
-        if index == indices[second] {
-            return Err(Error::Repeated {
-                first,
-                second,
-                index,
-            });
+        if indices[first] == indices[second] {
+            return Err(Error::Repeated { first, second });
         }
     }
     Ok(())

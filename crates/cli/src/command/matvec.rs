@@ -245,7 +245,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 return run_in(arguments, numbers, shape, &own, store);
             }
             run_in(arguments, numbers, shape, &own, |shape, result, place| {
-                let reals = Zeroizing::new(arguments.fixed(shape.inner())?.decode(result));
+                let reals = arguments.fixed(shape.inner())?.decode(result);
                 place.write(|file| write_reals(file, &reals)).map(drop)
             })
         }
@@ -275,12 +275,7 @@ fn run_in<R: VoleRing>(
         Role::Sender => Side::Left,
         Role::Receiver => Side::Right,
     };
-    let shape = Shape::agree(side, own, &mut run.channel).map_err(of_the_peer)?;
-    // A matrix in place of the vector could be answered with all that this side has.
-    if shape.columns() != 1 {
-        let what = "the peer does not follow the protocol: its factor is no vector";
-        return Err(Failure::new(Status::Peer, what));
-    }
+    let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(of_the_peer)?;
     if meeting.role == Role::Receiver {
         accept(
             shape.rows() as u64,
@@ -322,7 +317,7 @@ fn run_in<R: VoleRing>(
 /// What is wrong with the shapes: this side's own has been looked at before.
 fn of_the_peer(error: Error) -> Failure {
     match error {
-        Error::Empty(_) | Error::TooLarge { .. } => {
+        Error::Empty(_) | Error::TooLarge { .. } | Error::NotVector { .. } => {
             Failure::new(Status::Peer, format_args!("the peer's factor: {error}"))
         }
         error => error.into(),

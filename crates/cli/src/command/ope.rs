@@ -192,7 +192,7 @@ fn receive(points: &[Fp61], degree: usize, run: &mut Run) -> Result<Zeroizing<Ve
     for point in points {
         let receiver = ope::Receiver::offline(degree, 1, &mut source, &mut run.channel)?;
         let value = run.online(|channel| receiver.online(&[*point], channel))?;
-        values.extend(value);
+        values.extend_from_slice(&value);
     }
     Ok(values)
 }

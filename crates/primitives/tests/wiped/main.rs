@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(unsafe_code, reason = "an allocator")]
 
+mod applications;
 mod sessions;
 mod watch;
 

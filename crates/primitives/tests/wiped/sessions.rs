@@ -16,18 +16,18 @@ use zeroize::Zeroizing;
 
 use crate::watch::Alone;
 
-const SESSION: SessionId = SessionId::from_bytes([5; 32]);
+pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
 
 /// Secrets as bytes, in pieces of eight.
-type Secrets = Zeroizing<Vec<u8>>;
+pub(crate) type Secrets = Zeroizing<Vec<u8>>;
 
 /// The generator of a party, and its seed as a secret.
-fn seed(party: u8) -> Block {
+pub(crate) fn seed(party: u8) -> Block {
     Prg::new(Block::from(u128::from(party) + 100)).block()
 }
 
 /// Runs `session` twice, and looks in the second run for all secrets that the first one returned, and for the seeds.
-fn look_for(session: impl Fn() -> Vec<Secrets>) {
+pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets>) {
     let alone = Alone::wait();
     let mut secrets = session().iter().map(|s| s.to_vec()).collect::<Vec<_>>();
     secrets.extend([seed(0), seed(1)].map(|seed| seed.to_bytes().to_vec()));

@@ -47,7 +47,7 @@ fn cost<R: Ring>(n: usize) {
         },
     );
     let depth = (n.next_power_of_two().ilog2() as usize).max(1);
-    let access = 4 + switches.div_ceil(8) + extension(switches);
+    let access = 5 + switches.div_ceil(8) + extension(switches);
     let elements = R::encoded_len(switches);
     let expected = [
         (access, elements),
@@ -59,20 +59,31 @@ fn cost<R: Ring>(n: usize) {
         ),
     ];
     for (step, (from_holder, from_partner)) in expected.into_iter().enumerate() {
+        // Step 0 of the array, and of the vector.
+        let first = usize::from(step == 0 || step == 3);
         let [left, right] = [&left, &right].map(|stats| stats[step + 1] - stats[step]);
-        assert_eq!(right.bytes_sent as usize, from_holder, "step {step} of {n}");
-        assert_eq!(left.bytes_sent as usize, from_partner, "step {step} of {n}");
-        // The first message is one with the last of the setup.
+        assert_eq!(
+            right.bytes_sent as usize,
+            32 * first + from_holder,
+            "step {step} of {n}"
+        );
+        assert_eq!(
+            left.bytes_sent as usize,
+            32 * first + from_partner,
+            "step {step} of {n}"
+        );
+        // The first message of P2 is one with the last of the setup, that of P1's vector one with what it opened.
         let messages = (
-            left.messages_sent,
+            left.messages_sent + u64::from(step == 3),
             right.messages_sent + u64::from(step == 0),
         );
-        assert_eq!(messages, (1, 1), "step {step} of {n}");
+        let expected = 1 + first as u64;
+        assert_eq!(messages, (expected, expected), "step {step} of {n}");
     }
     if n == 1 << 20 && R::BYTES == 8 {
         assert_eq!(
             expected[2],
-            (4 + 150 + 2_688, 9_544 + 8),
+            (5 + 190 + 3_168, 12_104 + 8),
             "the numbers of the doc"
         );
         assert_eq!(expected[3], (3 + 528, 344), "the numbers of the doc");
@@ -102,8 +113,8 @@ fn what_loading_costs() {
         },
     );
     // 2^L is 512.
-    let switches = switching::switches(7 * 512 + 100);
-    assert_eq!(stats.bytes_sent as usize, bits::bytes_for(switches));
-    assert_eq!(stats.bytes_received as usize, 8 * switches);
-    assert_eq!((stats.messages_sent, stats.messages_received), (1, 1));
+    let switches = switching::switches(7 * 512 + 140);
+    assert_eq!(stats.bytes_sent as usize, 32 + bits::bytes_for(switches));
+    assert_eq!(stats.bytes_received as usize, 32 + 8 * switches);
+    assert_eq!((stats.messages_sent, stats.messages_received), (2, 2));
 }

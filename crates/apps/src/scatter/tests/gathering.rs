@@ -1,0 +1,106 @@
+//! The way back, [`gather`].
+
+use super::*;
+
+fn check_gather<R: Ring>(length: usize, order: gather::Order, indices: &[usize]) {
+    let public = gather::Public {
+        length,
+        count: indices.len(),
+        order,
+    };
+    let vector = random::<R>(length);
+    let (left, right, stats) = run(
+        |ot, channel| gather::send(public, &vector[0], ot, channel).unwrap(),
+        |ot, channel| gather::receive(public, indices, &vector[1], ot, channel).unwrap(),
+    );
+    assert_eq!((left.len(), right.len()), (indices.len(), indices.len()));
+    for (place, index) in indices.iter().enumerate() {
+        assert!(
+            left[place] + right[place] == vector[0][*index] + vector[1][*index],
+            "place {place} of {}, {length} entries, {order:?}",
+            indices.len()
+        );
+    }
+    let count = indices.len();
+    let mut products = vec![];
+    if count > 0 {
+        products.extend([switching::switches(length.max(count)), count - 1]);
+        products.extend((order == gather::Order::Any).then(|| switching::switches(count)));
+    }
+    let sent: usize = 32
+        + products
+            .iter()
+            .map(|products| products.div_ceil(8))
+            .sum::<usize>();
+    let received: usize = 32 + products.iter().map(|n| R::encoded_len(*n)).sum::<usize>();
+    assert_eq!(
+        (stats.bytes_sent as usize, stats.bytes_received as usize),
+        (sent, received)
+    );
+}
+
+#[test]
+fn entries_are_gathered() {
+    for (length, count) in [
+        (0, 0),
+        (7, 0),
+        (1, 1),
+        (1, 12),
+        (2, 3),
+        (100, 5),
+        (33, 64),
+        (1009, 1000),
+    ] {
+        let mut some = indices(length, count, 9);
+        check_gather::<Fp61>(length, gather::Order::Any, &some);
+        check_gather::<Gf128>(length, gather::Order::Any, &some);
+        check_gather::<F2>(length, gather::Order::Any, &some);
+        some.sort_unstable();
+        check_gather::<Z64>(length, gather::Order::Runs, &some);
+        some.reverse();
+        check_gather::<Z64>(length, gather::Order::Runs, &some);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn gathering_of_any_sizes(length in 1usize..300, count in 0usize..300, seed: u128) {
+        check_gather::<Z64>(length, gather::Order::Any, &indices(length, count, seed));
+    }
+}
+
+#[test]
+fn a_gather_of_what_is_not_there_is_refused() {
+    let session = SessionId::from_bytes([1; 32]);
+    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
+    let (left, right) = Channel::memory_pair();
+    let public = gather::Public {
+        length: 3,
+        count: 2,
+        order: gather::Order::Any,
+    };
+    let ((left, _), (right, _)) = run_two_channels(
+        left,
+        right,
+        |channel| {
+            let mut ot = flavour::Sender::new(ot_sender, session);
+            gather::send(public, &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
+        },
+        |channel| {
+            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            gather::receive(public, &[2, 3], &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
+        },
+    );
+    assert!(matches!(left, Error::Channel(_)), "{left}");
+    assert!(
+        matches!(
+            right,
+            Error::Index {
+                place: 1,
+                length: 3
+            }
+        ),
+        "{right}"
+    );
+}
