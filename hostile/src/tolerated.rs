@@ -92,6 +92,12 @@ const TABLE: &[Row] = &[
     },
     Row {
         protocols: &["polynomial at points"],
+        cheat: Side::Left,
+        end: End::Unheard,
+        why: "the receiver has all it waits for: what else a lengthened message has is never read",
+    },
+    Row {
+        protocols: &["polynomial at points"],
         cheat: Side::Right,
         end: End::Wrong,
         why: "a changed delta is another point of the receiver",

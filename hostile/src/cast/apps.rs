@@ -24,6 +24,7 @@ pub(super) fn all() -> Vec<Protocol> {
         batch::<Gf128>("batch of vector-OLEs, gf128"),
         polynomial(),
         shapes(),
+        shapes_with_vector(),
         formats(),
         product(),
         either_product(),
@@ -95,6 +96,12 @@ fn receivers(channel: &mut Channel) -> Result<offline::Receiver> {
     ))
 }
 
+/// A sender's `u, v`.
+type Sent<R> = (Vec<R>, Vec<R>);
+
+/// A receiver's `x, w`.
+type Received<R> = (R, Vec<R>);
+
 fn batch<R: VoleRing>(name: &str) -> Protocol {
     Protocol::new(
         name,
@@ -111,8 +118,8 @@ fn batch<R: VoleRing>(name: &str) -> Protocol {
             let parts = all.iter().map(|one| (*one.x, one.w.to_vec()));
             Ok(parts.collect::<Vec<_>>())
         },
-        |left: &Vec<(Vec<R>, Vec<R>)>, right: &Vec<(R, Vec<R>)>| {
-            let is_one = |((u, v), (x, w)): (&(Vec<R>, Vec<R>), &(R, Vec<R>))| {
+        |left: &Vec<Sent<R>>, right: &Vec<Received<R>>| {
+            let is_one = |((u, v), (x, w)): (&Sent<R>, &Received<R>)| {
                 (0..w.len()).all(|i| w[i] == u[i] * *x + v[i])
             };
             left.iter().zip(right).all(is_one)
@@ -157,6 +164,16 @@ fn shapes() -> Protocol {
         Model::SemiHonest,
         |channel| of_apps(Shape::agree(Side::Left, (N, M), channel)),
         |channel| of_apps(Shape::agree(Side::Right, (M, P), channel)),
+        |left: &Shape, right: &Shape| left == right,
+    )
+}
+
+fn shapes_with_vector() -> Protocol {
+    Protocol::new(
+        "shape of a matrix and a vector",
+        Model::SemiHonest,
+        |channel| of_apps(Shape::agree_vector(Side::Left, (N, M), channel)),
+        |channel| of_apps(Shape::agree_vector(Side::Right, (M, 1), channel)),
         |left: &Shape, right: &Shape| left == right,
     )
 }
