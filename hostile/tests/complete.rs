@@ -243,6 +243,10 @@ const RUN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "shape of a matrix and a vector",
+        &["apps::linear::shape::Shape::agree_vector"],
+    ),
+    (
         "shapes of a product",
         &["apps::linear::shape::Shape::agree"],
     ),
