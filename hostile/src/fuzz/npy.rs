@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 
 use volery::command::verify_folders;
-use volery::npy::{Form, Header, Reader, Writer};
+use volery::npy::{Form, Header, Reader, Table, Values, Writer};
 use volery_field::{ExtensionOf, F2, Fp61, Gf128, Ring, Z64};
 
 use super::Script;
@@ -45,6 +45,7 @@ fn load<R: Ring>(bytes: &[u8]) -> io::Result<Vec<R>> {
 }
 
 fn array(bytes: &[u8]) {
+    table(bytes);
     let Ok(reader) = Reader::new(bytes, bytes.len() as u64) else {
         return;
     };
@@ -61,6 +62,42 @@ fn array(bytes: &[u8]) {
             there_and_back::<Z64>(bytes);
         }
         Form::Pair => there_and_back::<Gf128>(bytes),
+    }
+}
+
+/// A table holds what the file does, and what the stream reads of it.
+fn table(bytes: &[u8]) {
+    let Ok(table) = Table::read(&mut &*bytes, bytes.len() as u64) else {
+        return;
+    };
+    let count = table.shape().iter().product::<usize>();
+    let data = &bytes[bytes.len() - 8 * count..];
+    match table.values() {
+        Values::Words(words) => {
+            assert_eq!(words.len(), count, "a number for each place");
+            let in_file = data
+                .as_chunks()
+                .0
+                .iter()
+                .map(|bytes| u64::from_le_bytes(*bytes));
+            assert!(in_file.eq(words.iter().copied()), "other words");
+            let elements = table.elements::<Z64>().expect("any word is an element");
+            assert_eq!(elements.len(), count, "an element for each place");
+            let canonical = table.elements::<Fp61>().is_ok();
+            assert_eq!(
+                canonical,
+                words.iter().all(|word| *word < Fp61::MODULUS),
+                "reduced or not"
+            );
+            if table.shape().len() == 1 {
+                let streamed = load::<Z64>(bytes).expect("the stream reads it as well");
+                assert!(streamed == elements[..], "what the stream reads");
+            }
+        }
+        Values::Reals(reals) => {
+            assert_eq!(reals.len(), count, "a number for each place");
+            assert!(table.elements::<Z64>().is_err(), "reals are no elements");
+        }
     }
 }
 
