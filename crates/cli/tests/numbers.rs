@@ -195,7 +195,7 @@ fn a_matrix_in_place_of_the_vector_is_refused() {
     let shape = [2_u64, 2].map(u64::to_le_bytes);
     channel.send(shape.as_flattened()).unwrap();
     channel.flush().unwrap();
-    sender.finish().assert_refused(3, &["no vector"]);
+    sender.finish().assert_refused(3, &["only a vector"]);
 }
 
 fn multiplied(folder: &Folder, more: &[&str], outs: [Option<&str>; 2]) -> [Finished; 2] {
