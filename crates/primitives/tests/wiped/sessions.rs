@@ -86,14 +86,15 @@ fn base_ots() {
         let mut choices = Zeroizing::new(vec![0; 16]);
         Prg::new(Block::from(9)).fill_bytes(&mut choices);
         let (sent, received) = run_two_parties(
-            |channel| base::send(128, SESSION, &mut Prg::new(seed(0)), channel),
-            |channel| base::receive(&choices, 128, SESSION, &mut Prg::new(seed(1)), channel),
+            // Unwrapped here: in place of an error that is not there, what lay on the stack would go from thread to thread.
+            |channel| base::send(128, SESSION, &mut Prg::new(seed(0)), channel).unwrap(),
+            |channel| {
+                let rng = &mut Prg::new(seed(1));
+                base::receive(&choices, 128, SESSION, rng, channel).unwrap()
+            },
         );
         let bytes = |blocks: &[Block]| Zeroizing::new(Block::as_bytes(blocks).to_vec());
-        let keys = [
-            bytes(sent.unwrap().as_flattened()),
-            bytes(&received.unwrap()),
-        ];
+        let keys = [bytes(sent.as_flattened()), bytes(&received)];
         keys.into_iter().chain([choices]).collect()
     });
 }

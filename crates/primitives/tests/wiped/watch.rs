@@ -210,6 +210,9 @@ impl Alone {
     /// Waits for it.
     pub(crate) fn wait() -> Self {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        // The pool of threads is made once and stays. It has gaps between its fields, into which goes what lay on the stack of
+        // whoever first asks for it: that is not to be one of the parties.
+        rayon::join(|| (), || ());
         Self(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
