@@ -210,9 +210,12 @@ impl Alone {
     /// Waits for it.
     pub(crate) fn wait() -> Self {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        // The pool of threads is made once and stays. It has gaps between its fields, into which goes what lay on the stack of
-        // whoever first asks for it: that is not to be one of the parties.
-        rayon::join(|| (), || ());
+        // The pool of threads is made once and stays, and so does what its threads steal work through. Both have gaps between
+        // their fields, into which goes what lay on the stack of whoever first asks for them: that is not to be a party.
+        rayon::scope(|_| {
+            let slow = || std::thread::sleep(std::time::Duration::from_millis(2));
+            rayon::join(slow, || rayon::join(slow, || ()));
+        });
         Self(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
