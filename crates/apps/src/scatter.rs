@@ -207,7 +207,7 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
         switching::send(&mut values, ot, channel)?; // step 1
     }
     if public.repeats != Repeats::Refuse {
-        runs::add_send(&mut values, ot, channel)?; // step 2
+        runs::send(runs::add, &mut values, ot, channel)?; // step 2
     }
     match way {
         Way::Trees => {
@@ -248,7 +248,7 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
         Repeats::AddRuns => runs::assert_runs(&indices)?,
     }
     if public.repeats != Repeats::Refuse {
-        runs::add_receive(&indices, &mut values, ot, channel)?; // step 2
+        runs::receive(runs::add, &indices, &mut values, ot, channel)?; // step 2
     }
     // Only the last pair of each index goes to a place.
     let last = |place: usize| indices.get(place + 1) != Some(&indices[place]);

@@ -40,7 +40,7 @@ impl Phasing {
         let chunks = items.chunks(CHUNK).zip(quotients.chunks(CHUNK));
         for ((items, quotients), out) in chunks.zip(phased.chunks_mut(CHUNK)) {
             for (input, &quotient) in inputs.iter_mut().zip(quotients) {
-                debug_assert!(
+                assert!(
                     quotient < self.quotients,
                     "items are below the plan's bound"
                 );

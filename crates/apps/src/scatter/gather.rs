@@ -92,7 +92,7 @@ pub(crate) fn send_agreed<R: Ring, C: CotSender>(
     values.resize(wires, R::ZERO);
     switching::send(&mut values, ot, channel)?; // step 1
     values.truncate(public.count);
-    runs::copy_send(&mut values, ot, channel)?; // step 2
+    runs::send(runs::copy, &mut values, ot, channel)?; // step 2
     if public.order == Order::Any {
         switching::send(&mut values, ot, channel)?; // step 3
     }
@@ -147,7 +147,7 @@ pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
     values.resize(wires, R::ZERO);
     switching::receive(&runs::completed(&wanted, wires), &mut values, ot, channel)?; // step 1
     values.truncate(public.count);
-    runs::copy_receive(&indices, &mut values, ot, channel)?; // step 2
+    runs::receive(runs::copy, &indices, &mut values, ot, channel)?; // step 2
     if public.order == Order::Any {
         let mut source = Zeroizing::new(vec![0; public.count]);
         for (place, original) in order.iter().enumerate() {

@@ -84,31 +84,14 @@ fn repeats(indices: &[usize]) -> Zeroizing<Vec<u8>> {
     repeats
 }
 
-/// Helper: the last value of each run becomes the sum of the run, the others zero.
-pub(super) fn add_send<R: Ring, C: CotSender>(
-    values: &mut [R],
-    ot: &mut flavour::Sender<C>,
-    channel: &mut Channel,
-) -> Result<()> {
-    let mut products = products::Sender::new(values.len().saturating_sub(1), ot, channel);
-    add_along(values, |acc| products.multiply(acc))?;
-    products.finish()
-}
+/// What is done with the values of a run, in order, `product` being that with the holder's next bit.
+type Along<R> = fn(&mut [R], &mut dyn FnMut(R) -> Result<R>) -> Result<()>;
 
-/// Holder: as [`add_send`].
-pub(super) fn add_receive<R: Ring, C: CotReceiver>(
-    indices: &[usize],
+/// The last value of each run becomes the sum of the run, the others zero.
+pub(super) fn add<R: Ring>(
     values: &mut [R],
-    ot: &mut flavour::Receiver<C>,
-    channel: &mut Channel,
+    product: &mut dyn FnMut(R) -> Result<R>,
 ) -> Result<()> {
-    let repeats = repeats(indices);
-    let mut products =
-        products::Receiver::new(&repeats, values.len().saturating_sub(1), ot, channel);
-    add_along(values, |acc| products.multiply(acc))
-}
-
-fn add_along<R: Ring>(values: &mut [R], mut product: impl FnMut(R) -> Result<R>) -> Result<()> {
     for j in 1..values.len() {
         let moved = product(values[j - 1])?;
         values[j - 1] -= moved;
@@ -117,33 +100,38 @@ fn add_along<R: Ring>(values: &mut [R], mut product: impl FnMut(R) -> Result<R>)
     Ok(())
 }
 
-/// Helper: all values of a run become the first.
-pub(super) fn copy_send<R: Ring, C: CotSender>(
+/// All values of a run become the first.
+pub(super) fn copy<R: Ring>(
+    values: &mut [R],
+    product: &mut dyn FnMut(R) -> Result<R>,
+) -> Result<()> {
+    for j in 1..values.len() {
+        values[j] += product(values[j - 1] - values[j])?;
+    }
+    Ok(())
+}
+
+/// Helper: [`add`] or [`copy`].
+pub(super) fn send<R: Ring, C: CotSender>(
+    along: Along<R>,
     values: &mut [R],
     ot: &mut flavour::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     let mut products = products::Sender::new(values.len().saturating_sub(1), ot, channel);
-    copy_along(values, |difference| products.multiply(difference))?;
+    along(values, &mut |value| products.multiply(value))?;
     products.finish()
 }
 
-/// Holder: as [`copy_send`].
-pub(super) fn copy_receive<R: Ring, C: CotReceiver>(
+/// Holder: as [`send`].
+pub(super) fn receive<R: Ring, C: CotReceiver>(
+    along: Along<R>,
     indices: &[usize],
     values: &mut [R],
     ot: &mut flavour::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
-    let repeats = repeats(indices);
-    let mut products =
-        products::Receiver::new(&repeats, values.len().saturating_sub(1), ot, channel);
-    copy_along(values, |difference| products.multiply(difference))
-}
-
-fn copy_along<R: Ring>(values: &mut [R], mut product: impl FnMut(R) -> Result<R>) -> Result<()> {
-    for j in 1..values.len() {
-        values[j] += product(values[j - 1] - values[j])?;
-    }
-    Ok(())
+    let (repeats, count) = (repeats(indices), values.len().saturating_sub(1));
+    let mut products = products::Receiver::new(&repeats, count, ot, channel);
+    along(values, &mut |value| products.multiply(value))
 }

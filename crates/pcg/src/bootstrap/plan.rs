@@ -1,6 +1,9 @@
 //! Which LPN instances lead from a few base correlations to the length that is wanted.
 
+mod error;
 mod search;
+
+pub use error::PlanError;
 
 use std::fmt;
 
@@ -84,42 +87,6 @@ pub struct Plan {
     /// The instances in order; empty where the base correlations themselves are the output.
     ladder: Vec<&'static LpnSet>,
 }
-
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// The malicious form of this correlation does not exist.
-    NotMalicious,
-    /// No set of that name is made for this kind of correlation and this noise.
-    NoSuchSet(String),
-    /// The named set makes at most this many correlations at once.
-    SetTooSmall(u64),
-    /// There is no vector OLE over this ring, or none with this noise.
-    NoSuchRing(Field),
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotMalicious => f.write_str(
-                "vector OLE over z64 is secure against semi-honest parties only: the consistency check needs a field, \
-                 and the known check for this ring has not been shown to leak nothing",
-            ),
-            Self::NoSuchSet(name) => write!(
-                f,
-                "no parameters named '{name}' for this kind of correlation and this noise"
-            ),
-            Self::SetTooSmall(n) => write!(f, "these parameters make at most {n} correlations"),
-            Self::NoSuchRing(Field::Z64Uniform) => f.write_str(
-                "no parameters for vector OLE over z64 with noise of any values: even ones are no noise modulo 2",
-            ),
-            Self::NoSuchRing(field) => write!(f, "there is no vector OLE over {field}"),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 /// What one round does.
 #[derive(Clone, Copy, Debug, PartialEq)]
