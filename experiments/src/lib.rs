@@ -1,58 +1,15 @@
-//! Baselines that the protocols of volery are compared with.
+//! The papers' evaluation: every table and figure, ours beside what was published.
 //!
-//! Nothing here is offered to users, and no list of protocols names it. All of it is semi-honest at most. The rooms:
+//! The folders beside `src` hold the published figures, a file for each table or figure, each with its source, what the
+//! paper measured on, what we measure and every difference.
 //!
-//! Private set intersection, beside `volery-psi`. Each finds the common items of two sets for the receiver, and assumes that
-//! a party's items are all different:
-//!
-//! * [`naive`]: exchanging hashes of the items; **insecure**, the floor under every comparison;
-//! * [`kk13`]: random 1-out-of-256 OT of Kolesnikov and Kumaresan, CRYPTO 2013;
-//! * [`pssz`]: private set intersection of Pinkas, Schneider, Segev and Zohner, USENIX Security 2015, over `kk13`;
-//! * [`hybrid`]: which of `pssz` and BaRK-OPRF is the cheaper for given sizes.
-//!
-//! Vector-OLE, beside `volery-pcg`: the baselines of *Distributed Vector-OLE* (CCS 2019), section 8:
-//!
-//! * [`dpf`]: distributed point functions of Doerner and shelat, CCS 2017, on an index that nobody knows;
-//! * [`floram`]: a multi-point function by that in every bucket of a cuckoo arrangement;
-//! * [`whole_domain`]: a multi-point function by known-index point functions over the whole domain, one for each point;
-//! * [`dvole`]: vector-OLE (Protocol 6) over either of the two;
-//! * [`gilboa`]: vector-OLE by multiplication alone.
-//!
-//! The folders beside `src` hold the published figures of the papers, each with its source and all differences.
+//! Nothing here is offered to users, and no list of protocols names it.
 
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod cases;
-pub mod dpf;
+pub mod baselines;
 pub mod dvole;
-pub mod floram;
-pub mod gilboa;
-pub mod hybrid;
-pub mod kk13;
-mod matching;
-pub mod naive;
-pub mod pssz;
-pub mod whole_domain;
-
-/// How many items the parties have; both know both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// The sender's.
-    pub sender: usize,
-    /// The receiver's.
-    pub receiver: usize,
-}
-
-impl Sizes {
-    /// Nothing can be in common: no protocol sends anything.
-    #[must_use]
-    pub const fn is_trivial(self) -> bool {
-        self.sender == 0 || self.receiver == 0
-    }
-
-    /// Pairs of an item of each.
-    fn pairs(self) -> f64 {
-        self.sender as f64 * self.receiver as f64
-    }
-}
+pub mod experiment;
+pub mod ferret;
+pub mod kkrt;
+mod published;

@@ -57,11 +57,6 @@ impl Failure {
         self
     }
 
-    /// Whether the other side going away is what is reported; its own error then says more.
-    pub(crate) fn is_network(&self) -> bool {
-        self.status == Status::Network
-    }
-
     #[cfg(test)]
     pub(crate) fn status(&self) -> Status {
         self.status
@@ -109,6 +104,30 @@ impl From<volery_channel::Error> for Failure {
             .hint("start both with the same settings, and the same version of volery"),
             _ => Self::new(Status::Other, error),
         }
+    }
+}
+
+impl From<volery_bench::Error> for Failure {
+    fn from(error: volery_bench::Error) -> Self {
+        use volery_bench::Error;
+        match error {
+            Error::Channel(error) => error.into(),
+            Error::NoPort(_) => Self::new(Status::Network, error).hint(
+                "the loopback interface must be up and have a free port: 'ip link set lo up', or end programs that hold many connections",
+            ),
+            Error::NotResults { .. } => Self::new(Status::Other, error)
+                .hint("give another file or folder, or remove this one"),
+            Error::Different { .. } => Self::new(Status::Usage, error)
+                .hint("ask for the same as there, or give another folder"),
+            error => Self::new(Status::Other, error),
+        }
+    }
+}
+
+impl volery_bench::parties::Failed for Failure {
+    /// Whether the other side going away is what is reported; its own error then says more.
+    fn is_network(&self) -> bool {
+        self.status == Status::Network
     }
 }
 

@@ -41,11 +41,10 @@
 
 #![forbid(unsafe_code)]
 
-mod calibration;
+use volery_bench::{link, machine as calibration, parties};
 pub mod command;
 mod ends;
 mod exit;
-mod link;
 pub mod npy;
 mod output;
 mod party;

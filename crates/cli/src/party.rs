@@ -13,7 +13,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::ends::{Correlation, End};
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 
 /// Correlations in one step of the stream: memory is proportional to it, not to n.
 pub(crate) const CHUNK: usize = 1 << 17;
@@ -175,7 +176,7 @@ pub(crate) fn run_both<K: Correlation>(
     mut sent: impl FnMut(Option<<K::Sender as End>::Ring>, &Step<K::Sender>) + Send,
     mut received: impl FnMut(Option<<K::Receiver as End>::Ring>, &Step<K::Receiver>) + Send,
 ) -> Result<[Outcome; 2], Failure> {
-    let (sender, receiver) = link::run_both(
+    let (sender, receiver) = parties::run_both(
         between,
         timeout,
         |channel| {

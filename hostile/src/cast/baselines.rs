@@ -3,9 +3,9 @@
 mod vectors;
 
 use volery_channel::{Channel, Result};
-use volery_experiments::hybrid::{self, Choice, Cost};
-use volery_experiments::pssz::{self, HashIndex};
-use volery_experiments::{Sizes, kk13, naive};
+use volery_experiments::baselines::hybrid::{self, Choice, Cost};
+use volery_experiments::baselines::pssz::{self, HashIndex};
+use volery_experiments::baselines::{Sizes, kk13, naive};
 use volery_primitives::Block;
 use volery_psi::Variant;
 

@@ -101,12 +101,12 @@ pub(crate) const WITHIN: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "experiments/gilboa.rs",
+        "experiments/baselines/gilboa.rs",
         &[
-            "experiments::gilboa::Z64::multiply_receiver",
-            "experiments::gilboa::Z64::multiply_sender",
-            "experiments::gilboa::Z64::setup_receiver",
-            "experiments::gilboa::Z64::setup_sender",
+            "experiments::baselines::gilboa::Z64::multiply_receiver",
+            "experiments::baselines::gilboa::Z64::multiply_sender",
+            "experiments::baselines::gilboa::Z64::setup_receiver",
+            "experiments::baselines::gilboa::Z64::setup_sender",
         ],
     ),
     (

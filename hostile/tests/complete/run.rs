@@ -294,36 +294,42 @@ pub(crate) const RUN: &[(&str, &[&str])] = &[
     ),
     (
         "distributed point functions",
-        &["experiments::dpf::first", "experiments::dpf::second"],
+        &[
+            "experiments::baselines::dpf::first",
+            "experiments::dpf::second",
+        ],
     ),
     (
         "point functions in buckets",
         &[
-            "experiments::floram::key_holder",
-            "experiments::floram::value_holder",
+            "experiments::baselines::floram::key_holder",
+            "experiments::baselines::floram::value_holder",
         ],
     ),
     (
         "points by whole trees",
         &[
-            "experiments::whole_domain::key_holder",
-            "experiments::whole_domain::value_holder",
+            "experiments::baselines::whole_domain::key_holder",
+            "experiments::baselines::whole_domain::value_holder",
         ],
     ),
     (
         "gilboa, z64",
         &[
-            "experiments::gilboa::send",
-            "experiments::gilboa::receive",
-            "experiments::gilboa::Z64::multiply_receiver",
-            "experiments::gilboa::Z64::multiply_sender",
-            "experiments::gilboa::Z64::setup_receiver",
-            "experiments::gilboa::Z64::setup_sender",
+            "experiments::baselines::gilboa::send",
+            "experiments::baselines::gilboa::receive",
+            "experiments::baselines::gilboa::Z64::multiply_receiver",
+            "experiments::baselines::gilboa::Z64::multiply_sender",
+            "experiments::baselines::gilboa::Z64::setup_receiver",
+            "experiments::baselines::gilboa::Z64::setup_sender",
         ],
     ),
     (
         "vector-OLE by point functions",
-        &["experiments::dvole::send", "experiments::dvole::receive"],
+        &[
+            "experiments::baselines::dvole::send",
+            "experiments::dvole::receive",
+        ],
     ),
     (
         "batch of vector-OLEs, gf128",
@@ -361,33 +367,36 @@ pub(crate) const RUN: &[(&str, &[&str])] = &[
     ),
     (
         "naive hashing",
-        &["experiments::naive::send", "experiments::naive::receive"],
+        &[
+            "experiments::baselines::naive::send",
+            "experiments::naive::receive",
+        ],
     ),
     (
         "1-out-of-256 OT",
         &[
-            "experiments::kk13::Sender::setup",
-            "experiments::kk13::Sender::extend",
-            "experiments::kk13::Receiver::setup",
-            "experiments::kk13::Receiver::extend",
+            "experiments::baselines::kk13::Sender::setup",
+            "experiments::baselines::kk13::Sender::extend",
+            "experiments::baselines::kk13::Receiver::setup",
+            "experiments::baselines::kk13::Receiver::extend",
         ],
     ),
     (
         "pssz",
         &[
-            "experiments::pssz::Sender::setup",
-            "experiments::pssz::Sender::run",
-            "experiments::pssz::Receiver::setup",
-            "experiments::pssz::Receiver::run",
+            "experiments::baselines::pssz::Sender::setup",
+            "experiments::baselines::pssz::Sender::run",
+            "experiments::baselines::pssz::Receiver::setup",
+            "experiments::baselines::pssz::Receiver::run",
         ],
     ),
     (
         "hybrid, by the oprf",
         &[
-            "experiments::hybrid::Sender::setup",
-            "experiments::hybrid::Sender::run",
-            "experiments::hybrid::Receiver::setup",
-            "experiments::hybrid::Receiver::run",
+            "experiments::baselines::hybrid::Sender::setup",
+            "experiments::baselines::hybrid::Sender::run",
+            "experiments::baselines::hybrid::Receiver::setup",
+            "experiments::baselines::hybrid::Receiver::run",
         ],
     ),
 ];

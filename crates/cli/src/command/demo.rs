@@ -13,7 +13,8 @@ use super::table::table;
 use super::verify::Findings;
 use crate::ends::{Correlation, Cot, End, Vole};
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 use crate::party::{self, Job, Outcome};
 use crate::report::{Report, peak_memory};
 
@@ -99,7 +100,7 @@ fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
     // Both parties share this machine.
     let threads = common
         .threads
-        .map_or_else(link::half_the_cores, usize::from);
+        .map_or_else(parties::half_the_cores, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
     let progress = common.voice().progress(n);
 

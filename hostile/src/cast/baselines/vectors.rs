@@ -1,9 +1,9 @@
 //! The baselines of vector-OLE.
 
 use volery_channel::Channel;
-use volery_experiments::dpf::{self, Input, Ots};
-use volery_experiments::dvole::{Batching, Plan};
-use volery_experiments::{dvole, floram, gilboa, whole_domain};
+use volery_experiments::baselines::dpf::{self, Input, Ots};
+use volery_experiments::baselines::dvole::{Batching, Plan};
+use volery_experiments::baselines::{dvole, floram, gilboa, whole_domain};
 use volery_field::{Fp61, Ring, Z64};
 use volery_ot::{flavour, ideal};
 use volery_pcg::forest::Forest;

@@ -11,7 +11,8 @@ use super::super::matching::{ASSUMPTION, Outcome, Role, Told, Verb, run_party};
 use super::super::options::{Common, pool};
 use super::super::table::table;
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 
 /// The files of the sender and of the receiver.
 const FILES: [(&str, &[u8]); 2] = [
@@ -57,7 +58,7 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     let [theirs, ours] = read()?;
     let threads = common
         .threads
-        .map_or_else(link::half_the_cores, usize::from);
+        .map_or_else(parties::half_the_cores, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
     // Two bars at once would write over each other, and a tenth of a second needs none.
     let quiet = Common {
@@ -70,7 +71,7 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
         let mut told = Told::new(quiet.voice());
         run_party(Verb::Psi, role, settings, records, &mut told, channel)
     };
-    let (sender, receiver) = link::run_both(
+    let (sender, receiver) = parties::run_both(
         &Link::Loopback,
         common.timeout(),
         |channel| pools[0].install(|| party(Role::Sender, &theirs, channel)),

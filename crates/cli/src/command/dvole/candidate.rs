@@ -1,7 +1,7 @@
 //! What is measured in each figure.
 
-use volery_experiments::dvole::{self, Batching};
-use volery_experiments::gilboa::Multiply;
+use volery_experiments::baselines::dvole::{self, Batching};
+use volery_experiments::baselines::gilboa::Multiply;
 use volery_pcg::vole::VoleRing;
 use volery_pcg::{Kind, Link, Plan, PlanError, Security, Wishes};
 

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use volery_channel::{Channel, SessionId, Stats};
-use volery_experiments::dpf::{self, Input, Ots};
-use volery_experiments::dvole;
-use volery_experiments::gilboa::{self, Multiply};
+use volery_experiments::baselines::dpf::{self, Input, Ots};
+use volery_experiments::baselines::dvole;
+use volery_experiments::baselines::gilboa::{self, Multiply};
 use volery_field::Ring;
 use volery_ot::{flavour, softspoken};
 use volery_pcg::Plan;
@@ -19,7 +19,8 @@ use volery_primitives::prg::Prg;
 use super::candidate::Candidate;
 use crate::command::options::{RingName, pool, with_ring};
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 use crate::party::fresh_prg;
 
 /// What to run.
@@ -77,7 +78,7 @@ fn both<A: Send, B: Send>(
     right: impl FnOnce(&mut Channel) -> Result<Measured<B>, Failure> + Send,
 ) -> Result<(Sample, A, B), Failure> {
     let pools = [pool(run.threads)?, pool(run.threads)?];
-    let (left, right) = link::run_both(
+    let (left, right) = parties::run_both(
         run.link,
         run.timeout,
         |channel| pools[0].install(|| left(channel)),

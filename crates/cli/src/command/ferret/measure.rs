@@ -22,7 +22,8 @@ use volery_primitives::{Block, bits, prg::Prg};
 use super::candidate::{Candidate, SOFTSPOKEN};
 use crate::command::options::pool;
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 use crate::party::CHUNK;
 
 /// What to run.
@@ -98,7 +99,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Sample, Failure> {
     let mut session = [0; 32];
     fresh_prg()?.fill_bytes(&mut session);
     let session = SessionId::from_bytes(session);
-    let (sender, receiver) = link::run_both(
+    let (sender, receiver) = parties::run_both(
         run.link,
         run.timeout,
         |channel| {

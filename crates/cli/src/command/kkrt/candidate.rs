@@ -1,6 +1,6 @@
 //! What is measured beside the protocols of the paper.
 
-use volery_experiments::{Sizes, naive, pssz};
+use volery_experiments::baselines::{Sizes, naive, pssz};
 use volery_psi::{Parameters, Variant};
 
 use super::published::Protocol;

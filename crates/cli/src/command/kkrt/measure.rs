@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, SessionId};
-use volery_experiments::{naive, pssz};
+use volery_experiments::baselines::{naive, pssz};
 use volery_primitives::aes::Aes128;
 use volery_primitives::{Block, prg::Prg};
 use volery_psi::Settings;
@@ -12,7 +12,8 @@ use volery_psi::Settings;
 use super::candidate::{Candidate, same};
 use crate::command::options::pool;
 use crate::exit::{Failure, Status};
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 
 /// What to run.
 pub(super) struct Run<'a> {
@@ -62,7 +63,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Sample, Failure> {
     // The first half of the receiver's items is the second half of the sender's.
     let theirs = Items::of(run.candidate, 0..run.items);
     let own = Items::of(run.candidate, run.items / 2..run.items / 2 + run.items);
-    let (sender, (receiver, common)) = link::run_both(
+    let (sender, (receiver, common)) = parties::run_both(
         run.link,
         run.timeout,
         |channel| pools[0].install(|| send(run, &theirs, session, fresh_prg()?, channel)),

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use volery_experiments::hybrid::{self, Cost};
+use volery_experiments::baselines::hybrid::{self, Cost};
 use volery_psi::Variant;
 
 use super::Cell;

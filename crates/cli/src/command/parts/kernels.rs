@@ -19,7 +19,8 @@ use super::OT_FIELD;
 use crate::calibration::fastest;
 use crate::command::options::pool;
 use crate::exit::Failure;
-use crate::link::{self, Link};
+use crate::link::Link;
+use crate::parties;
 
 /// A session for measurements alone.
 const SESSION: SessionId = SessionId::from_bytes([0; 32]);
@@ -273,7 +274,7 @@ pub(super) fn transport(link: &Link, timeout: Duration) -> Result<f64, Failure> 
     if let Link::Shaped { rate, .. } = *link {
         return Ok(8e9 / rate as f64);
     }
-    let ((), best) = link::run_both(
+    let ((), best) = parties::run_both(
         link,
         timeout,
         |channel| {

@@ -1,21 +1,20 @@
-//! Both parties of a run in one process, over real TCP, with the link of one's choice between them.
+//! What lies between the two parties.
 
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use volery_channel::tcp::{Listener, Stream};
+use serde::{Deserialize, Serialize};
+use volery_channel::tcp::Stream;
 use volery_channel::tls::{self, Identity};
-use volery_channel::{Channel, run_two_channels, shaped};
-
-use crate::exit::Failure;
+use volery_channel::{Channel, Result, shaped};
 
 /// What lies between the two parties.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Link {
     /// The loopback interface as it is.
     Loopback,
     /// Loopback, authenticated and encrypted.
@@ -32,7 +31,7 @@ pub(crate) enum Link {
 impl FromStr for Link {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
         match text {
             "loopback" => return Ok(Self::Loopback),
             "tls" => return Ok(Self::Tls),
@@ -79,9 +78,48 @@ impl fmt::Display for Link {
     }
 }
 
+impl From<Link> for String {
+    fn from(link: Link) -> Self {
+        link.to_string()
+    }
+}
+
+impl TryFrom<String> for Link {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
 impl Link {
+    /// A rate in bits per second, each way, and the time to the peer and back.
+    #[must_use]
+    pub const fn shaped(rate: u64, round_trip: Duration) -> Self {
+        Self::Shaped { rate, round_trip }
+    }
+
+    /// Seconds that so many bytes take at least; none on a link without a rate.
+    #[must_use]
+    pub fn seconds_for(&self, bytes: f64) -> f64 {
+        match self {
+            Self::Loopback | Self::Tls => 0.0,
+            Self::Shaped { rate, .. } => 8.0 * bytes / *rate as f64,
+        }
+    }
+
+    /// Seconds to the peer and back, beyond those of the loopback interface.
+    #[must_use]
+    pub fn round_trip_seconds(&self) -> f64 {
+        match self {
+            Self::Loopback | Self::Tls => 0.0,
+            Self::Shaped { round_trip, .. } => round_trip.as_secs_f64(),
+        }
+    }
+
     /// The link as the choice of parameters sees it; loopback counts as a local network.
-    pub(crate) fn for_plan(&self) -> volery_pcg::Link {
+    #[must_use]
+    pub fn for_plan(&self) -> volery_pcg::Link {
         match *self {
             Self::Loopback | Self::Tls => volery_pcg::Link::default(),
             Self::Shaped { rate, round_trip } => volery_pcg::Link {
@@ -92,7 +130,7 @@ impl Link {
     }
 
     /// The two ends of the link over a connection.
-    fn channels(&self, ends: [Stream; 2], timeout: Duration) -> Result<[Channel; 2], Failure> {
+    pub(crate) fn channels(&self, ends: [Stream; 2], timeout: Duration) -> Result<[Channel; 2]> {
         Ok(match *self {
             Self::Loopback => ends.map(|end| Channel::with_timeout(end, Some(timeout))),
             Self::Shaped { rate, round_trip } => {
@@ -104,7 +142,7 @@ impl Link {
 }
 
 /// The two ends of a connection, authenticated to each other by identities made for it.
-fn secured([left, right]: [Stream; 2], timeout: Duration) -> Result<[Channel; 2], Failure> {
+fn secured([left, right]: [Stream; 2], timeout: Duration) -> Result<[Channel; 2]> {
     let now = SystemTime::now();
     let hour = Duration::from_secs(3600);
     let [a, b] = ["left", "right"].map(|name| Identity::generate(name, now - hour..now + hour));
@@ -119,34 +157,6 @@ fn secured([left, right]: [Stream; 2], timeout: Duration) -> Result<[Channel; 2]
         Channel::with_timeout(left, Some(timeout)),
         Channel::with_timeout(right?, Some(timeout)),
     ])
-}
-
-/// Runs the sender and the receiver in two threads with the link between them.
-///
-/// # Errors
-/// The first party's failure that is not the mere consequence of the other's.
-pub(crate) fn run_both<A: Send, B: Send>(
-    link: &Link,
-    timeout: Duration,
-    sender: impl FnOnce(&mut Channel) -> Result<A, Failure> + Send,
-    receiver: impl FnOnce(&mut Channel) -> Result<B, Failure> + Send,
-) -> Result<(A, B), Failure> {
-    let listener = Listener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    // The system completes the connection before it is accepted.
-    let left = Stream::connect(listener.local_addr()?, timeout)?;
-    let right = listener.accept(timeout)?;
-    let [left, right] = link.channels([left, right], timeout)?;
-    let ((sent, _), (received, _)) = run_two_channels(left, right, sender, receiver);
-    match (sent, received) {
-        (Ok(sent), Ok(received)) => Ok((sent, received)),
-        (Err(first), Err(second)) if first.is_network() => Err(second),
-        (Err(failure), _) | (_, Err(failure)) => Err(failure),
-    }
-}
-
-/// Threads for each of two parties that share this machine.
-pub(crate) fn half_the_cores() -> usize {
-    (thread::available_parallelism().map_or(1, usize::from) / 2).max(1)
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ mod tests {
 
     use super::super::HashIndex;
     use super::*;
-    use crate::Sizes;
+    use crate::baselines::Sizes;
 
     fn plan(receiver: usize, bits: u32) -> Plan {
         let sizes = Sizes {

@@ -5,8 +5,8 @@
 use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
 
 use super::*;
-use crate::Sizes;
-use crate::cases::{Case, cases};
+use crate::baselines::Sizes;
+use crate::baselines::cases::{Case, cases};
 
 const SESSION: SessionId = SessionId::from_bytes([6; 32]);
 

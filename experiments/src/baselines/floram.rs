@@ -4,16 +4,16 @@
 //!
 //! ```text
 //! Key holder: beta1_l for each bucket l   Value holder: alpha_l, its place in each bucket, beta2_l
-//! 1. ------------- crate::dpf in all buckets, in lockstep; the key holder's shares of the places are zero -------------
+//! 1. ------------- crate::baselines::dpf in all buckets, in lockstep; the key holder's shares of the places are zero -------------
 //! 2. r, the sum over the buckets          m, likewise
 //! ```
 //!
 //! It is Protocol 5 with this protocol for `SPFSS.Gen`: an index that may be shared takes `h + 2` messages each way for `h` levels,
 //! where one that is known takes one.
 //!
-//! Security: that of [`crate::dpf`], semi-honest.
+//! Security: that of [`crate::baselines::dpf`], semi-honest.
 //!
-//! Cost: that of [`crate::dpf`] on the forest of the arrangement.
+//! Cost: that of [`crate::baselines::dpf`] on the forest of the arrangement.
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
@@ -21,7 +21,7 @@ use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::mpfss::Layout;
 use volery_primitives::{pages::Buffer, prg::Prg};
 
-use crate::dpf::{self, Input, Ots};
+use crate::baselines::dpf::{self, Input, Ots};
 
 /// The key holder: its shares `r` of the points of the domain, and of some behind it.
 ///

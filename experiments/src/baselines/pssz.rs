@@ -54,8 +54,8 @@ use volery_primitives::cuckoo::{FUNCTIONS, Full, Table};
 use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, prg::Prg};
 
-use crate::kk13;
-use crate::matching::{Matcher, Shuffled, recv_values};
+use crate::baselines::kk13;
+use crate::baselines::matching::{Matcher, Shuffled, recv_values};
 use phasing::{Buckets, Phased, Phasing};
 pub use plan::{HashIndex, Plan, published_bytes, stash_size};
 

@@ -3,10 +3,10 @@
 use volery_primitives::Block;
 use volery_primitives::cuckoo::FUNCTIONS;
 
-use crate::matching::{cut, value_bytes};
-use crate::{Sizes, kk13};
+use crate::baselines::matching::{cut, value_bytes};
+use crate::baselines::{Sizes, kk13};
 
-/// Where the number of the hash function enters, see the module documentation of [`pssz`](crate::pssz).
+/// Where the number of the hash function enters, see the module documentation of [`pssz`](crate::baselines::pssz).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HashIndex {
     /// In the last hash alone: what was published, and lets the receiver test for two more items a bin.

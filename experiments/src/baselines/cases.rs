@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 
-use crate::Sizes;
+use crate::baselines::Sizes;
 
 /// The two parties' items.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use volery_channel::{Channel, SessionId};
 use volery_primitives::{Block, prg::Prg};
 use volery_psi::{Parameters, Result, Settings, Variant};
 
-use crate::Sizes;
-use crate::pssz::{self, HashIndex};
+use crate::baselines::Sizes;
+use crate::baselines::pssz::{self, HashIndex};
 
 /// A protocol to pick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ fn bytes(items: &[Block]) -> Vec<[u8; 16]> {
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
-    use crate::cases::cases;
+    use crate::baselines::cases::cases;
 
     /// Every row of Table 1: set size, item length, the printed costs of PSSZ and of BaRK-OPRF.
     const TABLE_1: [(u32, u32, f64, usize); 15] = [

@@ -23,8 +23,8 @@ use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 
-use crate::Sizes;
-use crate::matching::{Matcher, Shuffled, cut, recv_values, value_bytes};
+use crate::baselines::Sizes;
+use crate::baselines::matching::{Matcher, Shuffled, cut, recv_values, value_bytes};
 
 /// Bytes of a hash.
 #[must_use]
@@ -109,7 +109,7 @@ mod tests {
     use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
 
     use super::*;
-    use crate::cases::{Case, cases};
+    use crate::baselines::cases::{Case, cases};
 
     const SESSION: SessionId = SessionId::from_bytes([5; 32]);
 

@@ -1,0 +1,1 @@
+//! What got faster or slower between two files of results.

@@ -1,0 +1,278 @@
+//! What was measured: a key, samples of several phases, and the median and range of a quantity over them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Link;
+use crate::parties::Mark;
+
+/// What a measurement is of. Two measurements with the same key can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The protocol with all that decides what it does, as one word: `vole-fp61-malicious`, `pssz-32`.
+    pub protocol: String,
+    /// Correlations, or items of each party.
+    pub n: u64,
+    /// What lies between the parties.
+    pub link: Link,
+    /// Threads of each party.
+    pub threads: usize,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            protocol,
+            n,
+            link,
+            threads,
+        } = self;
+        let plural = if *threads == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{protocol}, n = {n}, {link}, {threads} thread{plural} a party"
+        )
+    }
+}
+
+/// A part of a run, of both parties.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// `setup`, `offline`, `online`, `stream`, ...
+    pub name: String,
+    /// What it made; zero where nothing is counted.
+    pub outputs: u64,
+    /// Of the slower party.
+    pub seconds: f64,
+    /// Both ways.
+    pub bytes: u64,
+    /// Both ways: a message is all that goes one way before something comes back.
+    pub messages: u64,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// In which sitting it was taken, by its number in [`crate::results::Results::sittings`]; set by the runner.
+    pub sitting: usize,
+    /// In the order in which they were.
+    pub phases: Vec<Phase>,
+    /// The most memory that the process with both parties held meanwhile, in bytes, where the system tells; set by the
+    /// runner.
+    pub peak_bytes: Option<u64>,
+}
+
+impl Sample {
+    /// From what both parties' watches say: a phase lasts from when the slower party ended the last one to when the slower
+    /// party, perhaps the other, ended it. So the phases add up to the time of the slower party.
+    ///
+    /// # Panics
+    /// If the parties do not have the same phases.
+    #[must_use]
+    pub fn of([left, right]: [Vec<Mark>; 2]) -> Self {
+        assert_eq!(left.len(), right.len(), "both parties mark the same phases");
+        let mut phases: Vec<Phase> = Vec::new();
+        let (mut seconds, mut bytes, mut messages) = (0.0, 0, 0);
+        for (left, right) in left.into_iter().zip(right) {
+            assert_eq!(left.name, right.name, "both parties mark the same phases");
+            let so_far = left.elapsed.max(right.elapsed).as_secs_f64();
+            let bytes_so_far = left.traffic.bytes_sent + right.traffic.bytes_sent;
+            let messages_so_far = left.traffic.messages_sent + right.traffic.messages_sent;
+            phases.push(Phase {
+                name: left.name.to_owned(),
+                outputs: left.outputs.max(right.outputs),
+                seconds: so_far - seconds,
+                bytes: bytes_so_far - bytes,
+                messages: messages_so_far - messages,
+            });
+            (seconds, bytes, messages) = (so_far, bytes_so_far, messages_so_far);
+        }
+        Self {
+            phases,
+            ..Self::default()
+        }
+    }
+
+    /// A phase by its name.
+    #[must_use]
+    pub fn phase(&self, name: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+
+    /// Of all phases.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.phases.iter().map(|phase| phase.seconds).sum()
+    }
+
+    /// Of all phases, both ways.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.bytes).sum()
+    }
+
+    /// Of all phases, both ways.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.messages).sum()
+    }
+}
+
+/// All runs of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Of what.
+    pub key: Key,
+    /// The parameters, in words; none where there are none.
+    pub plan: Option<String>,
+    /// The security that these parameters claim, in bits.
+    pub security_bits: Option<u32>,
+    /// It was not measured, since a run would have taken about so many seconds.
+    pub skipped_seconds: Option<f64>,
+    /// In the order in which they were taken.
+    pub samples: Vec<Sample>,
+}
+
+impl Measurement {
+    /// The median and range of something over the samples that have it; none if none has.
+    #[must_use]
+    pub fn spread(&self, of: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.samples.iter().filter_map(of).collect())
+    }
+
+    /// The median and range of the time of all phases, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> Option<Spread> {
+        self.spread(|sample| Some(sample.seconds()))
+    }
+}
+
+/// The median of several values, and their range.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The mean of the two in the middle if they are even in number.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The greatest.
+    pub most: f64,
+    /// How many.
+    pub count: usize,
+}
+
+impl Spread {
+    /// Of several values; none of none.
+    #[must_use]
+    pub fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (least, most, count) = (*values.first()?, *values.last()?, values.len());
+        let half = count / 2;
+        let median = if count % 2 == 1 {
+            values[half]
+        } else {
+            f64::midpoint(values[half - 1], values[half])
+        };
+        Some(Self {
+            median,
+            least,
+            most,
+            count,
+        })
+    }
+
+    /// Of one value that is known without measuring.
+    #[must_use]
+    pub const fn exactly(value: f64) -> Self {
+        Self {
+            median: value,
+            least: value,
+            most: value,
+            count: 1,
+        }
+    }
+
+    /// In another unit.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            median: self.median * factor,
+            least: self.least * factor,
+            most: self.most * factor,
+            count: self.count,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use volery_channel::Stats;
+
+    use super::*;
+
+    fn mark(name: &'static str, milliseconds: u64, bytes: u64) -> Mark {
+        Mark {
+            name,
+            outputs: 0,
+            elapsed: Duration::from_millis(milliseconds),
+            traffic: Stats {
+                bytes_sent: bytes,
+                messages_sent: 1,
+                ..Stats::default()
+            },
+        }
+    }
+
+    #[test]
+    fn phases_add_up_to_the_slower_partys_time() {
+        let left = vec![mark("setup", 10, 5), mark("stream", 90, 6)];
+        let right = vec![mark("setup", 30, 0), mark("stream", 80, 100)];
+        let sample = Sample::of([left, right]);
+        let phase = |name| sample.phase(name).expect("it was marked");
+        assert!((phase("setup").seconds - 0.03).abs() < 1e-12);
+        assert!((phase("stream").seconds - 0.06).abs() < 1e-12);
+        assert!((sample.seconds() - 0.09).abs() < 1e-12);
+        assert_eq!((phase("setup").bytes, phase("stream").bytes), (5, 101));
+        assert_eq!((sample.bytes(), sample.messages()), (106, 2));
+        assert!(sample.phase("online").is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "the same phases")]
+    fn parties_with_other_phases_are_a_mistake() {
+        let _ = Sample::of([vec![mark("setup", 1, 1)], vec![mark("online", 1, 1)]]);
+    }
+
+    #[test]
+    fn medians() {
+        assert!(Spread::of(Vec::new()).is_none());
+        for (values, median, count) in [
+            (vec![2.0], 2.0, 1),
+            (vec![4.0, 1.0], 2.5, 2),
+            (vec![9.0, 1.0, 3.0], 3.0, 3),
+        ] {
+            let spread = Spread::of(values).expect("there are values");
+            assert!((spread.median - median).abs() < 1e-12);
+            assert_eq!(spread.count, count);
+            assert!(spread.least <= spread.median && spread.median <= spread.most);
+        }
+    }
+
+    #[test]
+    fn keys_are_written_and_read() {
+        let key = Key {
+            protocol: "vole-fp61-malicious".to_owned(),
+            n: 1 << 20,
+            link: "100Mbit,0.2ms".parse().expect("a link"),
+            threads: 2,
+        };
+        let json = serde_json::to_string(&key).expect("strings and numbers");
+        assert_eq!(
+            json,
+            r#"{"protocol":"vole-fp61-malicious","n":1048576,"link":"100Mbit,0.2ms","threads":2}"#
+        );
+        assert_eq!(serde_json::from_str::<Key>(&json).ok(), Some(key));
+    }
+}

@@ -1,0 +1,250 @@
+//! What is shown: sections of tables and plots, the same for the terminal, HTML, Markdown and CSV.
+//!
+//! A figure keeps its spread, its published value and its unit until it is drawn; each form shows as much of it as it has room
+//! for.
+
+pub mod csv;
+pub mod html;
+pub mod markdown;
+pub mod svg;
+pub mod text;
+
+use serde::Serialize;
+
+use crate::measurement::Spread;
+
+/// All that is shown of one table or figure of a paper, or of one benchmark.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Section {
+    /// One word, by which it is asked for: `ferret-table-3`.
+    pub name: String,
+    /// `Table 3 of Ferret: COT protocols, both securities`.
+    pub title: String,
+    /// Where it was published, in words; empty where nothing was.
+    pub source: String,
+    /// How it was published there: a plot, digits as printed, ...; empty where nothing was.
+    pub note: String,
+    /// What the paper measured on; empty where nothing was published.
+    pub there: String,
+    /// What we measure.
+    pub ours: Vec<String>,
+    /// What keeps the two from being the same.
+    pub differences: Vec<String>,
+    /// What came out, and why where it is not what was published; generated sentences first.
+    pub findings: Vec<String>,
+    /// In order.
+    pub tables: Vec<Table>,
+    /// In order.
+    pub plots: Vec<Plot>,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Table {
+    /// What is in it; unlike all others of its section.
+    pub caption: String,
+    /// From left to right.
+    pub columns: Vec<Column>,
+    /// As many values as there are columns in each.
+    pub rows: Vec<Vec<Value>>,
+    /// What has to be known to read it.
+    pub notes: Vec<String>,
+}
+
+/// The head of a column.
+#[derive(Clone, Debug, Serialize)]
+pub struct Column {
+    /// A word or two.
+    pub heading: String,
+    /// Of its values: `ms`, `bits a COT`; empty where they have none, or each its own.
+    pub unit: String,
+    /// Numbers stand on the right, words on the left.
+    pub numbers: bool,
+}
+
+impl Column {
+    /// Words.
+    #[must_use]
+    pub fn words(heading: &str) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            unit: String::new(),
+            numbers: false,
+        }
+    }
+
+    /// Numbers in a unit.
+    #[must_use]
+    pub fn numbers(heading: &str, unit: &str) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            unit: unit.to_owned(),
+            numbers: true,
+        }
+    }
+}
+
+/// What stands in a cell of a table.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Value {
+    /// Nothing can be there.
+    None,
+    /// Words.
+    Text {
+        /// They.
+        text: String,
+    },
+    /// Published.
+    Published {
+        /// As printed.
+        value: f64,
+        /// It was not printed but is read off a plot.
+        from_plot: bool,
+    },
+    /// Measured here.
+    Measured {
+        /// Of the runs.
+        spread: Spread,
+        /// Beside which published value it stands, if beside one.
+        published: Option<f64>,
+        /// Less was made than the table is about, and the time scaled.
+        extrapolated: bool,
+    },
+    /// Follows from the parameters.
+    Computed {
+        /// It.
+        value: f64,
+        /// Beside which published value it stands, if beside one.
+        published: Option<f64>,
+    },
+    /// Not measured, as it would have taken about so many seconds.
+    Skipped {
+        /// As foretold.
+        seconds: f64,
+    },
+}
+
+impl Value {
+    /// Words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// A measured value; [`Self::None`] if there is none.
+    #[must_use]
+    pub fn measured(spread: Option<Spread>, published: Option<f64>) -> Self {
+        spread.map_or(Self::None, |spread| Self::Measured {
+            spread,
+            published,
+            extrapolated: false,
+        })
+    }
+
+    /// The number in it, the median of several.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::None | Self::Text { .. } | Self::Skipped { .. } => None,
+            Self::Published { value, .. } | Self::Computed { value, .. } => Some(*value),
+            Self::Measured { spread, .. } => Some(spread.median),
+        }
+    }
+
+    /// Ours over the published one.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        match self {
+            Self::Measured { published, .. } | Self::Computed { published, .. } => {
+                let published = (*published).filter(|published| *published > 0.0)?;
+                Some(self.number()? / published)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A plot: lines over two axes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plot {
+    /// Unlike all others of its section.
+    pub title: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From below.
+    pub y: Axis,
+    /// In the order of the legend.
+    pub series: Vec<Series>,
+    /// Published statements that are no points: where two lines cross, and the like.
+    pub marks: Vec<VerticalMark>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// What is along it.
+    pub label: String,
+    /// Of its values; empty where they have none.
+    pub unit: String,
+    /// How values lie along it.
+    pub scale: Scale,
+}
+
+/// How values lie along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// As they are.
+    Linear,
+    /// By their logarithm; the labels are powers of ten.
+    Log,
+    /// By their logarithm; the labels are powers of two.
+    Log2,
+}
+
+/// A line of a plot.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    /// As the paper calls it, and whose it is.
+    pub name: String,
+    /// Published, and so dashed; ours is drawn through.
+    pub published: bool,
+    /// With rising `x`.
+    pub points: Vec<Point>,
+}
+
+/// A point of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Along the first axis.
+    pub x: f64,
+    /// Along the second; the spread of several runs.
+    pub y: Spread,
+    /// It was not printed but is read off a plot.
+    pub from_plot: bool,
+}
+
+/// A place along the first axis that has a name.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerticalMark {
+    /// Along the first axis.
+    pub x: f64,
+    /// A few words.
+    pub label: String,
+}
+
+/// A number in about three digits: as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.
+#[must_use]
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        size => {
+            let digits = (2.0 - size.log10().floor()).clamp(2.0, 12.0);
+            format!("{value:.0$}", digits as usize)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Both parties of a run in two threads of this process, over real TCP with the link of one's choice between them, and the
+//! watch by which each measures its own part.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use volery_channel::tcp::{Listener, Stream};
+use volery_channel::{Channel, Stats, run_two_channels};
+
+use crate::{Error, Link};
+
+/// A party's failure, of which it is known whether it is the mere consequence of the other's.
+pub trait Failed: From<Error> + Send {
+    /// Whether the other side going away is what is reported; its own failure then says more.
+    fn is_network(&self) -> bool;
+}
+
+impl Failed for Error {
+    fn is_network(&self) -> bool {
+        use volery_channel::Error;
+        matches!(
+            self,
+            Self::Channel(Error::Disconnected | Error::TimedOut(_) | Error::Io(_))
+        )
+    }
+}
+
+/// Runs two parties in two threads with the link between them; each gets its end of a channel that gives up after `timeout`
+/// without progress.
+///
+/// # Errors
+/// [`Error::NoPort`] if there is no port to meet at; the first party's failure that is not the mere consequence of the
+/// other's.
+pub fn run_both<A: Send, B: Send, E: Failed>(
+    link: &Link,
+    timeout: Duration,
+    sender: impl FnOnce(&mut Channel) -> Result<A, E> + Send,
+    receiver: impl FnOnce(&mut Channel) -> Result<B, E> + Send,
+) -> Result<(A, B), E> {
+    let ends = connect(Ipv4Addr::LOCALHOST.into(), timeout)?;
+    let [left, right] = link.channels(ends, timeout).map_err(Error::from)?;
+    let ((sent, _), (received, _)) = run_two_channels(left, right, sender, receiver);
+    match (sent, received) {
+        (Ok(sent), Ok(received)) => Ok((sent, received)),
+        (Err(first), Err(second)) if first.is_network() => Err(second),
+        (Err(failure), _) | (_, Err(failure)) => Err(failure),
+    }
+}
+
+/// The two ends of a TCP connection at an address of this machine.
+fn connect(address: IpAddr, timeout: Duration) -> Result<[Stream; 2], Error> {
+    let listener = Listener::bind((address, 0)).map_err(Error::NoPort)?;
+    // The system completes the connection before it is accepted.
+    let left = Stream::connect(listener.local_addr()?, timeout).map_err(Error::NoPort)?;
+    Ok([left, listener.accept(timeout)?])
+}
+
+/// Runs two parties as [`run_both`] does, each in a pool of so many threads of its own.
+///
+/// # Errors
+/// As [`run_both`]; if the system gives no threads.
+pub fn run_in_pools<A: Send, B: Send>(
+    link: &Link,
+    threads: usize,
+    timeout: Duration,
+    sender: impl FnOnce(&mut Channel) -> Result<A, Error> + Send,
+    receiver: impl FnOnce(&mut Channel) -> Result<B, Error> + Send,
+) -> Result<(A, B), Error> {
+    let pool = || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.map_err(|error| Error::protocol(format_args!("{threads} threads a party: {error}")))
+    };
+    let (left, right) = (pool()?, pool()?);
+    run_both(
+        link,
+        timeout,
+        |channel| left.install(|| sender(channel)),
+        |channel| right.install(|| receiver(channel)),
+    )
+}
+
+/// Waits until both parties are here and the link is empty.
+///
+/// # Errors
+/// Those of the channel.
+pub fn meet(channel: &mut Channel) -> volery_channel::Result<()> {
+    channel.send(&[0])?;
+    channel.recv(&mut [0])
+}
+
+/// A party's watch. It starts when both are there; each mark ends a phase.
+#[derive(Debug)]
+pub struct Watch {
+    start: Instant,
+    before: Stats,
+    marks: Vec<Mark>,
+}
+
+/// The end of a phase, at one party.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    pub(crate) name: &'static str,
+    /// What the phase made, as counted by the caller; zero where nothing is counted.
+    pub(crate) outputs: u64,
+    /// From the start of the watch.
+    pub(crate) elapsed: Duration,
+    /// From the start of the watch.
+    pub(crate) traffic: Stats,
+}
+
+impl Watch {
+    /// Waits for the other party and starts.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn start(channel: &mut Channel) -> volery_channel::Result<Self> {
+        meet(channel)?;
+        Ok(Self {
+            start: Instant::now(),
+            before: channel.stats(),
+            marks: Vec::new(),
+        })
+    }
+
+    /// A phase is over, in which this party made so many outputs. Both parties mark the same phases in the same order.
+    pub fn mark(&mut self, name: &'static str, outputs: u64, channel: &Channel) {
+        self.marks.push(Mark {
+            name,
+            outputs,
+            elapsed: self.start.elapsed(),
+            traffic: channel.stats() - self.before,
+        });
+    }
+
+    /// The phases; after the other party's last: what one gives up at its end is not a part of the other's time.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    pub fn stop(self, channel: &mut Channel) -> volery_channel::Result<Vec<Mark>> {
+        meet(channel)?;
+        Ok(self.marks)
+    }
+}
+
+/// Threads for each of two parties that share this machine.
+#[must_use]
+pub fn half_the_cores() -> usize {
+    (crate::machine::cores() / 2).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 192.0.2.1 is for documentation: no machine has it (RFC 5737).
+    #[test]
+    fn no_port_to_meet_at_is_said() {
+        let nowhere = Ipv4Addr::new(192, 0, 2, 1).into();
+        let error = connect(nowhere, Duration::from_secs(1)).err();
+        assert!(matches!(error, Some(Error::NoPort(_))), "{error:?}");
+    }
+
+    #[test]
+    fn the_failure_that_came_first_is_told() {
+        fn party(fails: bool, channel: &mut Channel) -> Result<(), Error> {
+            if fails {
+                return Err(Error::protocol("on purpose"));
+            }
+            Ok(channel.recv(&mut [0; 9])?)
+        }
+        let both = |first: bool| {
+            run_both(
+                &Link::Loopback,
+                Duration::from_secs(10),
+                |channel| party(first, channel),
+                |channel| party(!first, channel),
+            )
+        };
+        for first in [true, false] {
+            let failure = both(first).expect_err("one of them fails");
+            assert!(matches!(failure, Error::Protocol(_)), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The file of all that was measured: what an interrupted run goes on from, what pages are drawn from, and what is compared.
+
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::measurement::{Key, Measurement};
+use crate::runner::Cell;
+use crate::{Error, Machine, Result, machine};
+
+/// What the file says of itself.
+pub const FORMAT: &str = "volery measurements";
+
+/// The version of the form of the file.
+pub const SCHEMA: u32 = 1;
+
+/// All that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What was asked for, in words; a run goes on only from a file of which this is the same.
+    pub asked: String,
+    /// When and on what machine it was measured: once for each time that the run was begun or gone on with.
+    pub sittings: Vec<Sitting>,
+    /// In the order in which the cells are.
+    pub measurements: Vec<Measurement>,
+    /// What else there is to say, by who measured it.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub more: serde_json::Map<String, serde_json::Value>,
+}
+
+/// One time that something was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sitting {
+    /// Seconds since 1970.
+    pub began: u64,
+    /// Seconds that runs took.
+    pub seconds: f64,
+    /// The version of the program, and the first digits of a hash of it.
+    pub program: String,
+    /// What the machine could do at the beginning.
+    pub machine: Machine,
+    /// The system's load average over a minute, at the beginning: how many processes wanted a core.
+    pub load: Option<f64>,
+    /// What keeps its figures from being compared with others, in sentences.
+    pub remarks: Vec<String>,
+}
+
+impl Sitting {
+    /// Begins: measures the machine, in about a second. `version` is the program's; `threads` the most that a party has.
+    #[must_use]
+    pub fn begin(version: &str, threads: usize) -> Self {
+        let began = SystemTime::now().duration_since(UNIX_EPOCH);
+        let machine = Machine::measure();
+        let remarks = machine.remarks(threads);
+        Self {
+            began: began.map_or(0, |time| time.as_secs()),
+            seconds: 0.0,
+            program: format!("{version} {}", build()),
+            machine,
+            load: machine::load(),
+            remarks,
+        }
+    }
+}
+
+/// The first digits of a hash of this program's file, or none where it cannot be read.
+fn build() -> String {
+    let hash = || {
+        let mut hasher = blake3::Hasher::new();
+        let mut file = std::fs::File::open(std::env::current_exe().ok()?).ok()?;
+        std::io::copy(&mut file, &mut hasher).ok()?;
+        Some(hasher.finalize().to_hex()[..12].to_owned())
+    };
+    hash().unwrap_or_default()
+}
+
+impl Results {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(asked: &str) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            asked: asked.to_owned(),
+            sittings: Vec::new(),
+            measurements: Vec::new(),
+            more: serde_json::Map::new(),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read; if it is not what [`Self::save`] writes, only a part of it, or of another version.
+    pub fn load(path: &Path) -> Result<Self> {
+        /// What every version says of itself.
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+            schema: u32,
+        }
+        let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
+        let no = |why: String| Error::NotResults {
+            path: path.to_owned(),
+            why,
+        };
+        let head: Head = serde_json::from_slice(&bytes).map_err(|error| {
+            let whole = if error.is_eof() {
+                "it ends too early: "
+            } else {
+                ""
+            };
+            no(format!("{whole}{error}"))
+        })?;
+        if head.format != FORMAT {
+            return Err(no(format!("it calls itself '{}'", head.format)));
+        }
+        if head.schema != SCHEMA {
+            return Err(no(format!(
+                "its schema is version {}, this program reads version {SCHEMA}",
+                head.schema
+            )));
+        }
+        serde_json::from_slice(&bytes).map_err(|error| no(error.to_string()))
+    }
+
+    /// Writes a file, whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_vec_pretty(self).expect("strings, numbers and maps");
+        write_whole(path, &[&text, b"\n".as_slice()].concat())
+    }
+
+    /// A measurement by its key.
+    #[must_use]
+    pub fn find(&self, key: &Key) -> Option<&Measurement> {
+        self.measurements
+            .iter()
+            .find(|measurement| measurement.key == *key)
+    }
+
+    /// A cell's measurement, a new one if there is none.
+    pub(crate) fn entry(&mut self, cell: &Cell) -> &mut Measurement {
+        let place = self
+            .measurements
+            .iter()
+            .position(|measurement| measurement.key == cell.key);
+        let place = place.unwrap_or_else(|| {
+            self.measurements.push(Measurement {
+                key: cell.key.clone(),
+                plan: cell.plan.clone(),
+                security_bits: cell.security_bits,
+                skipped_seconds: None,
+                samples: Vec::new(),
+            });
+            self.measurements.len() - 1
+        });
+        &mut self.measurements[place]
+    }
+}
+
+/// Writes a file beside its place and puts it there when it is whole.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let write = || {
+        let readable = std::fs::Permissions::from_mode(0o644);
+        let mut file = tempfile::Builder::new()
+            .permissions(readable)
+            .tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| Error::file(path, error))
+}

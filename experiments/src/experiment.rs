@@ -1,0 +1,165 @@
+//! What a table or figure of a paper is to the harness.
+
+use std::time::Duration;
+
+use volery_bench::page::Section;
+use volery_bench::results::Results;
+use volery_bench::runner::Cell;
+use volery_bench::{Error, Result};
+
+use crate::{dvole, ferret, kkrt};
+
+/// A table or figure of a paper: what is measured for it, and how that is shown beside what was published.
+pub trait Experiment: Sync {
+    /// One word: `ferret-table-3`.
+    fn name(&self) -> &'static str;
+
+    /// One line.
+    fn about(&self) -> String;
+
+    /// What is measured, from the smallest to the largest where sizes differ; the same key means the same measurement in all
+    /// experiments.
+    ///
+    /// # Errors
+    /// If there are no parameters for what is asked.
+    fn cells(&self, scope: &Scope) -> Result<Vec<Cell>>;
+
+    /// What came out beside what was published. What was not measured, or not yet, is shown as missing.
+    ///
+    /// # Errors
+    /// As [`Self::cells`].
+    fn section(&self, scope: &Scope, results: &Results) -> Result<Section>;
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// How large.
+    pub size: Size,
+    /// Threads of each party, where the experiment does not say.
+    pub threads: usize,
+    /// The channel between the parties gives up when nothing came for so long.
+    pub timeout: Duration,
+}
+
+/// How large the experiments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// As in the paper, as far as a machine that both parties share can.
+    Full,
+    /// Fewer links and smaller sizes, to see that all works and about what comes out.
+    Quick,
+}
+
+/// All of them, in the order of the papers.
+pub static ALL: [&dyn Experiment; 12] = [
+    &dvole::figure3::Figure3,
+    &dvole::figure4::Figure4,
+    &dvole::figure5::Figure5,
+    &ferret::table1::Table1,
+    &ferret::table3::Table3,
+    &ferret::table4::Table4,
+    &ferret::table5::Table5,
+    &kkrt::table1::Table1,
+    &kkrt::table2::Table2,
+    &kkrt::table3::Table3,
+    &kkrt::table4::Table4,
+    &kkrt::table5::Table5,
+];
+
+/// The experiments that the names ask for, each once and in order; a name is that of an experiment or of a paper (`dvole`,
+/// `ferret`, `kkrt`). No names: all.
+///
+/// # Errors
+/// If there is no such name; the text lists them.
+pub fn named(names: &[String]) -> std::result::Result<Vec<&'static dyn Experiment>, String> {
+    let asks = |name: &str, experiment: &dyn Experiment| {
+        let have = experiment.name();
+        have == name || have.split('-').next() == Some(name)
+    };
+    for name in names {
+        if !ALL.iter().any(|experiment| asks(name, *experiment)) {
+            let all: Vec<_> = ALL.iter().map(|experiment| experiment.name()).collect();
+            return Err(format!(
+                "there is no experiment '{name}'; there are {}; dvole, ferret and kkrt stand for all of a paper",
+                all.join(", ")
+            ));
+        }
+    }
+    let wanted = |experiment: &&&dyn Experiment| {
+        names.is_empty() || names.iter().any(|name| asks(name, **experiment))
+    };
+    Ok(ALL.iter().filter(wanted).copied().collect())
+}
+
+/// What is measured for several experiments: each measurement once.
+///
+/// # Errors
+/// Those of [`Experiment::cells`].
+pub fn cells(experiments: &[&dyn Experiment], scope: &Scope) -> Result<Vec<Cell>> {
+    let mut all: Vec<Cell> = Vec::new();
+    for experiment in experiments {
+        for cell in experiment.cells(scope)? {
+            if !all.iter().any(|have| have.key == cell.key) {
+                all.push(cell);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A protocol failed, or made something wrong.
+pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
+    Error::protocol(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(asked: &[&str]) -> std::result::Result<Vec<&'static str>, String> {
+        let asked: Vec<_> = asked.iter().map(|name| (*name).to_owned()).collect();
+        let found = named(&asked)?;
+        Ok(found.iter().map(|experiment| experiment.name()).collect())
+    }
+
+    #[test]
+    fn experiments_by_name() {
+        assert_eq!(names(&[]).map(|all| all.len()), Ok(ALL.len()));
+        assert_eq!(
+            names(&["kkrt-table-2", "ferret-table-5", "kkrt-table-2"]),
+            Ok(vec!["ferret-table-5", "kkrt-table-2"])
+        );
+        assert_eq!(
+            names(&["dvole"]),
+            Ok(vec!["dvole-figure-3", "dvole-figure-4", "dvole-figure-5"])
+        );
+        for unknown in ["", "table", "ferret-table-2", "Ferret", "figure-3"] {
+            let error = names(&["kkrt", unknown]).expect_err("there is none");
+            assert!(
+                error.contains(&format!("'{unknown}'")) && error.contains("kkrt-table-5"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_different_and_every_measurement_is_made_once() {
+        let mut all: Vec<_> = ALL.iter().map(|experiment| experiment.name()).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), ALL.len());
+        for size in [Size::Full, Size::Quick] {
+            let scope = Scope {
+                size,
+                threads: 1,
+                timeout: Duration::from_secs(1),
+            };
+            let cells = cells(&ALL, &scope).expect("there are parameters for all");
+            let mut keys: Vec<_> = cells.iter().map(|cell| cell.key.clone()).collect();
+            keys.sort();
+            keys.dedup();
+            assert_eq!(keys.len(), cells.len());
+        }
+    }
+}

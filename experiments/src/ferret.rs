@@ -1,0 +1,6 @@
+//! ferret
+
+pub mod table1;
+pub mod table3;
+pub mod table4;
+pub mod table5;
