@@ -164,7 +164,7 @@ fn random_reads(table_bytes: usize) -> f64 {
             let mut place = counter;
             place = (place ^ (place >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             place = (place ^ (place >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            sum ^= table[((place >> 32) * len >> 32) as usize];
+            sum ^= table[(((place >> 32) * len) >> 32) as usize];
         }
         black_box(sum);
     })

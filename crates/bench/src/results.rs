@@ -189,3 +189,87 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     write().map_err(|error| Error::file(path, error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Results {
+        let mut results = Results::new("everything, quickly");
+        results.sittings.push(Sitting::begin("1.2.3", 1));
+        results.more.insert("rows".to_owned(), 7.into());
+        results
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("results.json");
+        let results = some();
+        results.save(&path).expect("a file");
+        assert_eq!(Results::load(&path).expect("what was saved"), results);
+        // In place of what is there.
+        let other = Results::new("something else");
+        other.save(&path).expect("a file");
+        assert_eq!(Results::load(&path).expect("what was saved"), other);
+        assert_eq!(
+            std::fs::read_dir(place.path()).expect("a folder").count(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("results.json");
+        some().save(&path).expect("a file");
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let half = &text[..text.len() / 2];
+        let newer = text.replace("\"schema\": 1", "\"schema\": 2");
+        let other = text.replace(FORMAT, "holiday pictures");
+        let wrong = text.replace("\"began\":", "\"begun\":");
+        for (text, fragment) in [
+            (half, "ends too early"),
+            ("", "ends too early"),
+            (&*newer, "version 2, this program reads version 1"),
+            (&*other, "'holiday pictures'"),
+            (&*wrong, "began"),
+            ("[]", ""),
+        ] {
+            std::fs::write(&path, text).expect("a file");
+            let error = Results::load(&path)
+                .expect_err("it is not ours")
+                .to_string();
+            assert!(
+                error.contains(fragment) && error.contains("results.json"),
+                "{error}"
+            );
+        }
+        let missing = Results::load(&place.path().join("none")).expect_err("it is not there");
+        assert!(matches!(missing, Error::File { .. }), "{missing}");
+    }
+
+    /// The form of the file is a promise: who changes it changes its version.
+    #[test]
+    fn the_fields_are_those_of_this_version() {
+        let json = serde_json::to_value(some()).expect("strings and numbers");
+        let names = |value: &serde_json::Value| {
+            let object = value.as_object().expect("an object");
+            object.keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(SCHEMA, 1);
+        assert_eq!(
+            names(&json),
+            "asked format measurements more schema sittings"
+        );
+        assert_eq!(
+            names(&json["sittings"][0]),
+            "began load machine program remarks seconds"
+        );
+        assert_eq!(
+            names(&json["sittings"][0]["machine"]),
+            "cores cpu memory_bytes nanoseconds_aes_block nanoseconds_copied_byte nanoseconds_ot_hash \
+             nanoseconds_random_read nanoseconds_random_read_9_mib processor system"
+        );
+    }
+}

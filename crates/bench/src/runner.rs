@@ -83,29 +83,37 @@ impl Cell {
     }
 }
 
-/// About how many seconds the runs that are missing take, those not counted that will be skipped.
-#[must_use]
-pub fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> f64 {
-    let left = |cell: &Cell| {
-        let have = results.find(&cell.key);
-        let done = have.map_or(0, |have| have.samples.len());
-        let each = cell.foretold(cells, results);
-        if each > settings.limit && done == 0 {
-            return 0.0;
-        }
-        each * settings.runs.saturating_sub(done) as f64
-    };
-    cells.iter().map(left).sum()
+/// What is left to be measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Runs that are missing.
+    pub runs: usize,
+    /// About how many seconds they take.
+    pub seconds: f64,
+    /// Cells that will be skipped, as foretold now: neither they nor their time are counted above.
+    pub skipped: usize,
 }
 
-/// How many runs are missing, of how many.
+/// Foretells what is left to be measured.
 #[must_use]
-pub fn missing(cells: &[Cell], results: &Results, settings: Settings) -> [usize; 2] {
-    let left = |cell: &Cell| {
-        let done = results.find(&cell.key).map_or(0, |have| have.samples.len());
-        settings.runs.saturating_sub(done)
+pub fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
+    let mut left = Left {
+        runs: 0,
+        seconds: 0.0,
+        skipped: 0,
     };
-    [cells.iter().map(left).sum(), cells.len() * settings.runs]
+    for cell in cells {
+        let done = results.find(&cell.key).map_or(0, |have| have.samples.len());
+        let each = cell.foretold(cells, results);
+        if each > settings.limit && done == 0 {
+            left.skipped += 1;
+        } else {
+            let runs = settings.runs.saturating_sub(done);
+            left.runs += runs;
+            left.seconds += each * runs as f64;
+        }
+    }
+    left
 }
 
 /// Measures what is missing in `results`, which holds the sitting in which it is done as its last.
@@ -151,4 +159,202 @@ pub fn run(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::measurement::Phase;
+    use crate::results::Sitting;
+    use crate::{Error, Link};
+
+    const SETTINGS: Settings = Settings {
+        runs: 3,
+        limit: 10.0,
+    };
+
+    /// What happened, a word each.
+    #[derive(Default)]
+    struct Log {
+        words: Vec<String>,
+        kept: usize,
+    }
+
+    impl Observer for Log {
+        fn begin(&mut self, cell: &Cell, number: [usize; 2], run: [usize; 2]) {
+            let [number, cells] = number;
+            let [run, runs] = run;
+            let protocol = &cell.key.protocol;
+            self.words.push(format!(
+                "{protocol}{} {number}/{cells} {run}/{runs}",
+                cell.key.n
+            ));
+        }
+
+        fn done(&mut self, _: &Cell, sample: &Sample) {
+            assert!(sample.phases.len() == 1 && sample.peak_bytes.is_some());
+        }
+
+        fn skipped(&mut self, cell: &Cell, seconds: f64) {
+            self.words.push(format!(
+                "skipped {}{} {seconds:.0}",
+                cell.key.protocol, cell.key.n
+            ));
+        }
+
+        fn keep(&mut self, results: &Results) -> Result<()> {
+            let all = |sum: usize, one: &crate::measurement::Measurement| sum + one.samples.len();
+            self.kept = results.measurements.iter().fold(0, all);
+            Ok(())
+        }
+    }
+
+    fn forecast(n: u64) -> Forecast {
+        Forecast {
+            seconds: 1.0,
+            bytes: 0.0,
+            round_trips: 0.0,
+            work: n as f64,
+        }
+    }
+
+    /// A cell that says that each of its `n` takes a tenth of a second.
+    fn cell(protocol: &str, n: u64) -> Cell {
+        Cell {
+            key: Key {
+                protocol: protocol.to_owned(),
+                n,
+                link: Link::Loopback,
+                threads: 1,
+            },
+            plan: None,
+            security_bits: None,
+            forecast: forecast(n),
+            run: Box::new(move || {
+                Ok(Sample {
+                    phases: vec![Phase {
+                        name: "all".to_owned(),
+                        outputs: n,
+                        seconds: n as f64 / 10.0,
+                        bytes: n,
+                        messages: 1,
+                    }],
+                    ..Sample::default()
+                })
+            }),
+        }
+    }
+
+    fn results() -> Results {
+        let mut results = Results::new("test");
+        results.sittings.push(Sitting::begin("test", 1));
+        results
+    }
+
+    #[test]
+    fn first_runs_of_all_come_first_and_a_second_call_goes_on() {
+        let cells = [cell("a", 1), cell("b", 1)];
+        let (mut results, mut log) = (results(), Log::default());
+        let once = Settings {
+            runs: 1,
+            ..SETTINGS
+        };
+        run(&cells, &mut results, once, &mut log).expect("nothing fails");
+        assert_eq!(log.words, ["a1 1/2 1/1", "b1 2/2 1/1"]);
+        assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
+        log.words.clear();
+        results.sittings.push(Sitting::begin("test", 1));
+        run(&cells, &mut results, SETTINGS, &mut log).expect("nothing fails");
+        assert_eq!(
+            log.words,
+            ["a1 1/2 2/3", "b1 2/2 2/3", "a1 1/2 3/3", "b1 2/2 3/3"]
+        );
+        assert_eq!(log.kept, 6);
+        let sittings = |key| {
+            let samples = &results.find(key).expect("it was measured").samples;
+            samples
+                .iter()
+                .map(|sample| sample.sitting)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sittings(&cells[0].key), [0, 1, 1]);
+        let left = foretell(&cells, &results, SETTINGS);
+        assert!((left.runs, left.skipped) == (0, 0) && left.seconds < 1e-9);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_foretold_from_the_smaller_ones() {
+        let cells = [
+            cell("a", 1),
+            cell("a", 90),
+            cell("a", 1000),
+            cell("b", 1000),
+        ];
+        let (mut results, mut log) = (results(), Log::default());
+        // Before anything is measured: the guesses.
+        assert!((foretell(&cells, &results, SETTINGS).seconds - 12.0).abs() < 1e-9);
+        run(&cells, &mut results, SETTINGS, &mut log).expect("nothing fails");
+        assert_eq!(
+            log.words[..4],
+            [
+                "a1 1/4 1/3",
+                "a90 2/4 1/3",
+                "skipped a1000 100",
+                "b1000 4/4 1/3"
+            ]
+        );
+        let skipped = results.find(&cells[2].key).expect("it is named");
+        assert!(skipped.samples.is_empty() && skipped.skipped_seconds.is_some());
+        let left = foretell(&cells, &results, SETTINGS);
+        assert_eq!((left.runs, left.skipped), (0, 1));
+        // A higher limit measures what was skipped.
+        let patient = Settings {
+            limit: 200.0,
+            ..SETTINGS
+        };
+        assert!((foretell(&cells, &results, patient).seconds - 300.0).abs() < 1e-6);
+        run(&cells, &mut results, patient, &mut log).expect("nothing fails");
+        let measured = results.find(&cells[2].key).expect("it is named");
+        assert_eq!(
+            (measured.samples.len(), measured.skipped_seconds),
+            (3, None)
+        );
+    }
+
+    #[test]
+    fn a_link_takes_its_time() {
+        let mut slow = cell("a", 1);
+        slow.key.link = Link::shaped(8_000_000, std::time::Duration::from_millis(500));
+        slow.forecast.bytes = 5e6;
+        slow.forecast.round_trips = 4.0;
+        let once = Settings {
+            runs: 1,
+            limit: 1e9,
+        };
+        let seconds = foretell(&[slow], &results(), once).seconds;
+        assert!((seconds - (5.0 + 2.0 + 1.0)).abs() < 1e-9, "{seconds}");
+    }
+
+    #[test]
+    fn what_was_measured_before_a_failure_is_kept() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let mut bad = cell("bad", 1);
+        let counter = Arc::clone(&count);
+        let good = Mutex::new(cell("good", 1).run);
+        bad.run = Box::new(move || {
+            if counter.fetch_add(1, Ordering::Relaxed) == 1 {
+                return Err(Error::protocol("on purpose"));
+            }
+            (good.lock().expect("nobody panics"))()
+        });
+        let cells = [cell("a", 1), bad];
+        let (mut results, mut log) = (results(), Log::default());
+        let failure = run(&cells, &mut results, SETTINGS, &mut log).expect_err("it fails");
+        assert!(failure.to_string().contains("on purpose"));
+        let left = foretell(&cells, &results, SETTINGS);
+        assert_eq!((left.runs, log.kept), (3, 3));
+    }
 }
