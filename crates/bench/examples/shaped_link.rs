@@ -9,6 +9,8 @@
 //!
 //! The first party prints a line for each pattern: its name and its seconds.
 
+#![allow(clippy::print_stdout, reason = "its output is what it is for")]
+
 use std::env;
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

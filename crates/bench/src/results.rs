@@ -48,6 +48,9 @@ pub struct Sitting {
     pub machine: Machine,
     /// The system's load average over a minute, at the beginning: how many processes wanted a core.
     pub load: Option<f64>,
+    /// The same after the last run.
+    #[serde(default)]
+    pub load_after: Option<f64>,
     /// What keeps its figures from being compared with others, in sentences.
     pub remarks: Vec<String>,
 }
@@ -65,6 +68,7 @@ impl Sitting {
             program: format!("{version} {}", build()),
             machine,
             load: machine::load(),
+            load_after: None,
             remarks,
         }
     }

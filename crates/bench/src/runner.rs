@@ -152,6 +152,7 @@ pub fn run(
             sample.peak_bytes = machine::peak_memory();
             observer.done(cell, &sample);
             results.sittings[sitting].seconds += begin.elapsed().as_secs_f64();
+            results.sittings[sitting].load_after = machine::load();
             let entry = results.entry(cell);
             entry.skipped_seconds = None;
             entry.samples.push(sample);

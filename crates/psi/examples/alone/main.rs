@@ -2,13 +2,16 @@
 //!
 //! Both parties run once, and what each receives is recorded. Then each runs again against the record, with the same seeds
 //! and therefore the same messages, while nothing else runs: so the time is that of its own computation, whatever the other
-//! party takes, and two threads do not share the machine with the other party's two.
+//! party takes, and two threads do not share the machine with the other party's two. Beside each phase stands what its kernels
+//! take, each measured alone in the same run: the least that one thread needs.
 //!
 //! ```sh
 //! cargo run --release -p volery-psi --example alone -- [LOG_ITEMS] [THREADS,..]
 //! ```
 
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
+
+mod limits;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +20,9 @@ use std::time::{Duration, Instant};
 use volery_channel::{Channel, SessionId, Transport, memory, run_two_channels};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::{Phase, Receiver, Result, Sender, Settings, Watch};
+use volery_psi::{Parameters, Phase, Receiver, Result, Sender, Settings, Variant, Watch};
+
+use limits::Units;
 
 /// Runs of each measurement; the fastest counts.
 const RUNS: usize = 3;
@@ -77,10 +82,14 @@ impl Watch for Clock {
     fn done(&mut self, _: u64) {}
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Party {
     Sender,
     Receiver,
+}
+
+impl Party {
+    const BOTH: [Self; 2] = [Self::Sender, Self::Receiver];
 }
 
 /// What a run took, from the beginning of the online phase.
@@ -153,9 +162,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let sets = [items(0), items(n / 2)];
     let records = record(&sets)?;
 
-    println!("2^{log} items a side; milliseconds, the fastest of {RUNS} runs");
-    let parties = [(Party::Sender, "sender"), (Party::Receiver, "receiver")];
-    for (((party, name), items), bytes) in parties.into_iter().zip(&sets).zip(&records) {
+    let parameters = Parameters::new(Variant::Kkrt, n as u64, n as u64);
+    let units = Units::measure(n as usize, &parameters);
+    println!("2^{log} items a side, {parameters}; the fastest of {RUNS} runs, nanoseconds an item");
+    for ((party, items), bytes) in Party::BOTH.into_iter().zip(&sets).zip(&records) {
         let mut first = None;
         for count in threads.split(',') {
             let pool = rayon::ThreadPoolBuilder::new()
@@ -172,14 +182,25 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             let Some(best) = runs.into_iter().min_by_key(|run| run.total) else {
                 continue;
             };
-            let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-            let total = milliseconds(best.total);
+            let each = |time: Duration| time.as_secs_f64() * 1e9 / n as f64;
+            let total = each(best.total);
             let ratio = *first.get_or_insert(total) / total;
-            print!("{name}, {count} threads: {total:.1}, {ratio:.2} times as fast;");
+            println!("{party:?}, {count} threads: {total:.1}, {ratio:.2} times as fast");
+            let mut limits = 0.0;
             for (phase, time) in best.phases {
-                print!(" {phase:?} {:.1}", milliseconds(time));
+                let time = each(time);
+                match units.limit(party, phase, &parameters) {
+                    Some((limit, uses)) => {
+                        limits += limit;
+                        let ratio = time / limit;
+                        println!(
+                            "    {phase:?} {time:.1}, at least {limit:.1}, ratio {ratio:.2}: {uses}"
+                        );
+                    }
+                    None => println!("    {phase:?} {time:.1}"),
+                }
             }
-            println!();
+            println!("    all at least {limits:.1}, ratio {:.2}", total / limits);
         }
     }
     Ok(())

@@ -1,0 +1,128 @@
+//! What each phase takes at least: how often it uses each kernel, by what the kernel takes alone, measured in the same run.
+
+use std::hint::black_box;
+
+use volery_bench::machine::{self, fastest};
+use volery_primitives::Block;
+use volery_primitives::aes::{Aes128, rekeyed};
+use volery_primitives::clmul::gf128_combine;
+use volery_primitives::cuckoo::{Hasher, Table};
+use volery_primitives::prg::Prg;
+use volery_primitives::transpose::transpose_128;
+use volery_psi::{Parameters, Phase};
+
+use crate::Party;
+
+/// Nanoseconds of one use of each kernel.
+pub(crate) struct Units {
+    /// An AES block in counter mode, as the columns of the OT are.
+    aes: f64,
+    /// A block of a transposition of 128 columns.
+    transposed: f64,
+    /// Four products in GF(2^128), added up.
+    folded: f64,
+    /// An AES block with a key of its own.
+    rekeyed: f64,
+    /// BLAKE3 with a key, of 16 bytes.
+    blake3: f64,
+    /// An item of a cuckoo table, the whole of which is built.
+    cuckoo: f64,
+    /// A read of 16 bytes at a random place of as many as there are instances.
+    read: f64,
+}
+
+const LEN: usize = 1 << 11;
+
+impl Units {
+    pub(crate) fn measure(items: usize, parameters: &Parameters) -> Self {
+        let mut blocks = vec![Block::ZERO; LEN];
+        Prg::new(Block::ONE).fill_blocks(&mut blocks);
+        let mut out = blocks.clone();
+        let aes = Aes128::new(Block::ONE);
+        let columns = blocks.clone();
+        let weights = [Block::ONE, Block::new(3), Block::new(5), Block::new(7)];
+        let four = [0, 1, 2, 3].map(|_| blocks.clone());
+        let keys = blocks.clone();
+        let digests: Vec<_> = (0..items as u128)
+            .map(|i| aes.encrypt(Block::new(i)))
+            .collect();
+        let hasher = Hasher::new(Block::ONE, parameters.bins);
+        Self {
+            aes: fastest(LEN, || aes.ctr(0, black_box(&mut out))),
+            transposed: fastest(LEN, || transpose_128(&columns, black_box(&mut out))),
+            folded: fastest(LEN, || {
+                gf128_combine(
+                    four.each_ref().map(|x| &x[..]),
+                    weights,
+                    black_box(&mut out),
+                );
+            }),
+            rekeyed: fastest(LEN, || rekeyed(&keys, black_box(&mut out))),
+            blake3: fastest(LEN, || {
+                for block in &mut blocks {
+                    let hash = blake3::keyed_hash(&[7; 32], &block.to_bytes());
+                    *block = Block::new(u128::from(hash.as_bytes()[0]));
+                }
+                black_box(&mut blocks);
+            }),
+            cuckoo: fastest(items, || {
+                black_box(Table::build(&hasher, &digests).is_ok());
+            }),
+            read: machine::random_read(16 * parameters.instances()),
+        }
+    }
+
+    /// What a phase takes at least, in nanoseconds for an item of this party, and how it comes about.
+    pub(crate) fn limit(
+        &self,
+        party: Party,
+        phase: Phase,
+        parameters: &Parameters,
+    ) -> Option<(f64, String)> {
+        let items = match party {
+            Party::Sender => parameters.sender_items,
+            Party::Receiver => parameters.receiver_items,
+        } as f64;
+        let instances = parameters.instances() as f64 / items;
+        let sets = parameters.sets() as f64;
+        // Blocks of a row of the OPRF's matrix.
+        let row = parameters.width as f64 / 128.0;
+        let word = parameters.width.div_ceil(128) as f64;
+        let uses: &[(f64, f64, &str)] = match (party, phase) {
+            (_, Phase::Hash) => &[(1.0, self.blake3, "BLAKE3")],
+            (Party::Sender, Phase::Encode) => &[
+                (sets * word, self.aes, "AES"),
+                (sets, self.folded, "fold"),
+                (2.0, self.read, "read"),
+            ],
+            (Party::Sender, Phase::Rows) => &[
+                (instances * row, self.aes, "AES"),
+                (instances * row, self.transposed, "transposed block"),
+                (instances, self.folded, "fold"),
+            ],
+            (Party::Sender, Phase::Match) => &[
+                (sets, self.rekeyed, "AES with a key of its own"),
+                (sets, self.read, "read"),
+            ],
+            (Party::Receiver, Phase::Place) => &[
+                (1.0, self.cuckoo, "place in the cuckoo table"),
+                (1.0, self.read, "read"),
+            ],
+            (Party::Receiver, Phase::Rows) => &[
+                (instances * (2.0 * row + word), self.aes, "AES"),
+                (2.0 * instances * row, self.transposed, "transposed block"),
+                (instances, self.folded, "fold"),
+                (instances, self.rekeyed, "AES with a key of its own"),
+                (instances, self.read, "read"),
+            ],
+            (Party::Receiver, Phase::Match) => &[(sets, self.read, "read")],
+            _ => return None,
+        };
+        let sum = uses.iter().map(|(count, each, _)| count * each).sum();
+        let words: Vec<_> = uses
+            .iter()
+            .map(|(count, each, what)| format!("{count:.1} {what} ({:.1} ns)", count * each))
+            .collect();
+        Some((sum, words.join(", ")))
+    }
+}
