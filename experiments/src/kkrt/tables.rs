@@ -1,0 +1,252 @@
+//! The published figures and ours, side by side.
+
+use volery_bench::measurement::{Measurement, Sample, Spread};
+use volery_bench::page::{Column, Table, Value};
+use volery_bench::results::Results;
+use volery_bench::runner::Cell;
+
+use super::candidate::Candidate;
+use super::measure::{self, OFFLINE, ONLINE};
+use super::published::{Published, Quantity, Row, Setting, sizes};
+use crate::experiment::Scope;
+
+const MEBIBYTE: f64 = (1 << 20) as f64;
+
+/// Whose figure stands beside the published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ours {
+    /// The paper's protocol and parameters, by this program.
+    Here,
+    /// What this program does by default.
+    Volery,
+}
+
+impl Ours {
+    /// In the order of the columns.
+    pub(super) const BOTH: [Self; 2] = [Self::Here, Self::Volery];
+
+    /// The heading of its column.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Here => "here",
+            Self::Volery => "volery",
+        }
+    }
+
+    /// What is measured for it beside a row; none where there is no such thing.
+    pub(super) fn beside(self, row: &Row) -> Option<Candidate> {
+        let [here, volery] = Candidate::beside(row.protocol, row.item_bits());
+        match self {
+            Self::Here => here,
+            Self::Volery => volery,
+        }
+    }
+}
+
+/// What was measured, of what was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Figures<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) results: &'a Results,
+}
+
+impl<'a> Figures<'a> {
+    /// Over a link; over the first of both that has figures, if it does not matter which.
+    fn measurement(
+        self,
+        candidate: Candidate,
+        setting: Option<Setting>,
+        log_items: u32,
+    ) -> Option<&'a Measurement> {
+        let over = |setting| {
+            let key = measure::key(candidate, setting, log_items, self.scope);
+            self.results.find(&key)
+        };
+        let Some(setting) = setting else {
+            let [lan, wan] = Setting::ALL.map(over);
+            let has = |have: &&Measurement| !have.samples.is_empty();
+            return lan.filter(has).or(wan.filter(has)).or(lan).or(wan);
+        };
+        over(setting)
+    }
+
+    /// Ours for a figure of a row, in its unit; none where nothing was measured.
+    pub(super) fn spread(self, ours: Ours, row: &Row, log_items: u32) -> Option<Spread> {
+        self.measurement(ours.beside(row)?, row.setting, log_items)?
+            .spread(|sample| of(row.quantity, sample))
+    }
+
+    /// Ours beside a figure of a row.
+    fn value(self, ours: Ours, line: &Line<'_>) -> Value {
+        let Some(candidate) = ours.beside(line.row) else {
+            return Value::None;
+        };
+        let spread = self.spread(ours, line.row, line.log_items);
+        let measurement = self.measurement(candidate, line.row.setting, line.log_items);
+        match measurement.and_then(|measurement| measurement.skipped_seconds) {
+            Some(seconds) if spread.is_none() => Value::Skipped { seconds },
+            _ => Value::measured(spread, Some(line.published)),
+        }
+    }
+}
+
+/// A quantity of a run, in the unit of its table.
+fn of(quantity: Quantity, sample: &Sample) -> Option<f64> {
+    let milliseconds = |name| Some(1e3 * sample.phase(name)?.seconds);
+    match quantity {
+        Quantity::Total => Some(1e3 * sample.seconds()),
+        Quantity::Offline => milliseconds(OFFLINE),
+        Quantity::Online => milliseconds(ONLINE),
+        Quantity::Traffic => Some(sample.phase(ONLINE)?.bytes as f64 / MEBIBYTE),
+        _ => None,
+    }
+}
+
+/// One published figure.
+pub(super) struct Line<'a> {
+    pub(super) row: &'a Row,
+    /// Items of each party, as a power of two.
+    pub(super) log_items: u32,
+    pub(super) published: f64,
+}
+
+impl Line<'_> {
+    /// What it is, and the figure.
+    pub(super) fn head(&self) -> Vec<Value> {
+        vec![
+            Value::text(self.row.protocol.to_string()),
+            Value::text(self.row.quantity.to_string()),
+            Value::text(self.row.bits_text()),
+            items(self.log_items),
+            Value::Published {
+                value: self.published,
+                from_plot: false,
+            },
+        ]
+    }
+
+    /// What a formula gives for the traffic of ours, in the unit of the table.
+    pub(super) fn traffic_by_formula(&self, ours: Ours) -> Value {
+        ours.beside(self.row).map_or(Value::None, |candidate| {
+            computed(
+                candidate.formula(1 << self.log_items) / MEBIBYTE,
+                Some(self.published),
+            )
+        })
+    }
+}
+
+/// All figures of a table for some sizes, and over one link if it has several.
+pub(super) fn lines<'a>(
+    published: &'a Published,
+    setting: Option<Setting>,
+    sizes: &[u32],
+) -> Vec<Line<'a>> {
+    let mut lines = Vec::new();
+    for row in rows(published, setting) {
+        for (&log_items, &published) in published.columns.iter().zip(&row.values) {
+            if sizes.contains(&log_items) {
+                lines.push(Line {
+                    row,
+                    log_items,
+                    published,
+                });
+            }
+        }
+    }
+    lines
+}
+
+/// The rows of a table, over one link if it has several.
+pub(super) fn rows(published: &Published, setting: Option<Setting>) -> impl Iterator<Item = &Row> {
+    let rows = published.rows.iter();
+    rows.filter(move |row| setting.is_none() || row.setting == setting)
+}
+
+/// The columns of [`Line::head`], and of ours.
+pub(super) fn columns(unit: &str) -> Vec<Column> {
+    let mut columns = ["protocol", "of", "bits of an item"]
+        .map(Column::words)
+        .to_vec();
+    columns.push(Column::numbers("items", ""));
+    for heading in ["published", Ours::Here.name(), Ours::Volery.name()] {
+        columns.push(Column::numbers(heading, unit));
+    }
+    columns
+}
+
+/// A table of the paper, or the part of it over one link, with what was measured.
+pub(super) fn measured(
+    published: &Published,
+    setting: Option<Setting>,
+    figures: Figures<'_>,
+) -> Table {
+    let link = setting.map(|setting| format!("; {}", setting.about()));
+    let row = |line: &Line<'_>| {
+        let mut row = line.head();
+        row.extend(Ours::BOTH.map(|ours| figures.value(ours, line)));
+        row
+    };
+    Table {
+        caption: format!("{}{}", published.caption, link.unwrap_or_default()),
+        columns: columns(&published.unit),
+        rows: lines(published, setting, &sizes(figures.scope))
+            .iter()
+            .map(row)
+            .collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// The parameters behind each protocol and size.
+pub(super) fn plans(candidates: &[Candidate], sizes: &[u32]) -> Table {
+    let mut columns = vec![
+        Column::words("protocol"),
+        Column::numbers("bits of an item", ""),
+        Column::numbers("items", ""),
+    ];
+    columns.push(Column::words("a run is made of"));
+    let mut rows = Vec::new();
+    for candidate in candidates {
+        for &log_items in sizes {
+            rows.push(vec![
+                Value::text(candidate.name()),
+                computed(f64::from(candidate.item_bits()), None),
+                items(log_items),
+                Value::text(candidate.describe(1 << log_items)),
+            ]);
+        }
+    }
+    Table {
+        caption: "parameters of each protocol for each size".to_owned(),
+        columns,
+        rows,
+        notes: vec![
+            "'kkrt-paper' is in the column 'here' of BaRK-OPRF, 'kkrt' in the column 'volery'."
+                .to_owned(),
+        ],
+    }
+}
+
+/// What is measured: each protocol over each link, from the smallest sets to the largest.
+pub(super) fn cells(candidates: &[Candidate], settings: &[Setting], scope: &Scope) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for log_items in sizes(scope) {
+        for &setting in settings {
+            for &candidate in candidates {
+                cells.push(measure::cell(candidate, setting, log_items, scope));
+            }
+        }
+    }
+    cells
+}
+
+/// What follows from the parameters.
+pub(super) const fn computed(value: f64, published: Option<f64>) -> Value {
+    Value::Computed { value, published }
+}
+
+/// How many, as a power of two.
+pub(super) fn items(log_items: u32) -> Value {
+    Value::text(format!("2^{log_items}"))
+}
