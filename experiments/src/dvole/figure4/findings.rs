@@ -1,0 +1,84 @@
+//! What came out, in sentences: nothing of what was not measured.
+
+use volery_bench::Link;
+
+use super::super::candidate::{Candidate, RingName};
+use super::super::show::{Shown, range};
+use super::super::stated::{Quantity, stated};
+use super::{Lines, case, lengths, links};
+
+impl Lines<'_> {
+    /// Of each link and ring.
+    pub(super) fn findings(&self) -> Vec<String> {
+        let mut findings = Vec::new();
+        for (link, column) in links() {
+            for ring in RingName::ALL {
+                let place = format!("{} over {link}", ring.name());
+                let sentences = [
+                    self.crossing(ring, &link, column),
+                    self.slow_ways(ring, &link),
+                    self.short_vectors(ring, &link),
+                ];
+                let sentences = sentences.into_iter().flatten();
+                findings.extend(sentences.map(|text| format!("{place}: {text}.")));
+            }
+        }
+        findings
+    }
+
+    fn crossing(&self, ring: RingName, link: &Link, column: &str) -> Option<String> {
+        let by_time = self.ahead(Shown::Milliseconds, Candidate::VOLE, ring, link);
+        let mut text = by_time.sentence(Candidate::VOLE.title(), Candidate::Gilboa.title())?;
+        if let Some(there) = stated(self.figure, Quantity::Crossing, ring.name(), column) {
+            text += &format!("; published {there}");
+        }
+        Some(text)
+    }
+
+    /// With the same parameters.
+    fn slow_ways(&self, ring: RingName, link: &Link) -> Option<String> {
+        let times = |slow| {
+            let pairs = self.pairs(Shown::Milliseconds, [slow, Candidate::Paper80], ring, link);
+            let times: Vec<_> = pairs.iter().map(|(_, slow, ours)| slow / ours).collect();
+            range(&times)
+        };
+        Some(format!(
+            "at the paper's 80 bits naive batching takes {} times as long as VOLE, FLORAM {} times",
+            times(Candidate::WholeDomain)?,
+            times(Candidate::Floram)?
+        ))
+    }
+
+    /// Where the paper's parameters, with a slower way, take less time than ours with more bits, beyond the spread of the runs.
+    fn short_vectors(&self, ring: RingName, link: &Link) -> Option<String> {
+        let slow_ways = [Candidate::WholeDomain, Candidate::Floram].into_iter();
+        let ahead: Vec<_> = slow_ways
+            .filter_map(|slow| self.ahead_of_ours(slow, ring, link))
+            .collect();
+        let bits = "with 80 bits of security, where VOLE has 128";
+        (!ahead.is_empty()).then(|| format!("{}; {bits}", ahead.join(", ")))
+    }
+
+    /// Where one of the slower ways takes less time than ours.
+    fn ahead_of_ours(&self, slow: Candidate, ring: RingName, link: &Link) -> Option<String> {
+        let (mut entries, mut percents) = (Vec::new(), Vec::new());
+        for &n in lengths(self.scope.size) {
+            let [slow, ours] = [slow, Candidate::VOLE].map(|candidate| {
+                let key = case(candidate, ring, n, link, self.scope).key();
+                Shown::Milliseconds.spread(self.results, &key)
+            });
+            if let Some((slow, ours)) = slow.zip(ours)
+                && slow.most < ours.least
+            {
+                entries.push(n.to_string());
+                percents.push(100.0 * slow.median / ours.median);
+            }
+        }
+        Some(format!(
+            "{} takes {} % of VOLE's time at {} entries",
+            slow.title(),
+            range(&percents)?,
+            entries.join(", ")
+        ))
+    }
+}
