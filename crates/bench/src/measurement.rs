@@ -58,6 +58,8 @@ pub struct Sample {
     pub sitting: usize,
     /// In the order in which they were.
     pub phases: Vec<Phase>,
+    /// Of the whole run, with what is in no phase: what is made beforehand and checked afterwards; set by the runner.
+    pub wall_seconds: f64,
     /// The most memory that the process with both parties held meanwhile, in bytes, where the system tells; set by the
     /// runner.
     pub peak_bytes: Option<u64>,
@@ -139,6 +141,12 @@ impl Measurement {
     #[must_use]
     pub fn spread(&self, of: impl Fn(&Sample) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.samples.iter().filter_map(of).collect())
+    }
+
+    /// The median of the time of a whole run, with what is in no phase.
+    pub(crate) fn wall_seconds(&self) -> Option<f64> {
+        let spread = self.spread(|sample| Some(sample.wall_seconds.max(sample.seconds())))?;
+        Some(spread.median)
     }
 
     /// The median and range of the time of all phases, in seconds.

@@ -9,6 +9,9 @@ use volery_channel::{Channel, Stats, run_two_channels};
 
 use crate::{Error, Link};
 
+/// A connection within this machine that is not there after so long will not be.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
 /// A party's failure, of which it is known whether it is the mere consequence of the other's.
 pub trait Failed: From<Error> + Send {
     /// Whether the other side going away is what is reported; its own failure then says more.
@@ -50,8 +53,9 @@ pub fn run_both<A: Send, B: Send, E: Failed>(
 /// The two ends of a TCP connection at an address of this machine.
 fn connect(address: IpAddr, timeout: Duration) -> Result<[Stream; 2], Error> {
     let listener = Listener::bind((address, 0)).map_err(Error::NoPort)?;
-    // The system completes the connection before it is accepted.
-    let left = Stream::connect(listener.local_addr()?, timeout).map_err(Error::NoPort)?;
+    // The system completes the connection before it is accepted, at once if at all.
+    let at_once = timeout.min(AT_ONCE);
+    let left = Stream::connect(listener.local_addr()?, at_once).map_err(Error::NoPort)?;
     Ok([left, listener.accept(timeout)?])
 }
 

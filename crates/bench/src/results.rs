@@ -268,7 +268,7 @@ mod tests {
         );
         assert_eq!(
             names(&json["sittings"][0]),
-            "began load machine program remarks seconds"
+            "began load load_after machine program remarks seconds"
         );
         assert_eq!(
             names(&json["sittings"][0]["machine"]),

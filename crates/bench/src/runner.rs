@@ -72,7 +72,7 @@ impl Cell {
             .filter(|cell| cell.key.n <= self.key.n && family(&cell.key) == family(&self.key));
         let measured = smaller.filter_map(|cell| {
             let measurement = results.find(&cell.key)?;
-            let seconds = measurement.seconds().map(|spread| spread.median);
+            let seconds = measurement.wall_seconds();
             let seconds = seconds.or(measurement.skipped_seconds)?;
             Some((cell.key.n, seconds / cell.forecast.work))
         });
@@ -150,8 +150,9 @@ pub fn run(
             let mut sample = (cell.run)()?;
             sample.sitting = sitting;
             sample.peak_bytes = machine::peak_memory();
+            sample.wall_seconds = begin.elapsed().as_secs_f64();
+            results.sittings[sitting].seconds += sample.wall_seconds;
             observer.done(cell, &sample);
-            results.sittings[sitting].seconds += begin.elapsed().as_secs_f64();
             results.sittings[sitting].load_after = machine::load();
             let entry = results.entry(cell);
             entry.skipped_seconds = None;
