@@ -1,6 +1,32 @@
-//! ferret
+//! Tables 1, 3, 4 and 5 of *Ferret* (Yang, Weng, Lan, Zhang, Wang, CCS 2020, ePrint 2020/924).
+//!
+//! | room | |
+//! |---|---|
+//! | [`table1`] | malicious COT: time and bits of one correlated OT |
+//! | [`table3`] | COT of both securities: time of ten million |
+//! | [`table4`] | the one-time setup |
+//! | [`table5`] | a malicious round, its parts apart |
+//! | `published` | protocols and links, as the data files name them |
+//! | `candidate` | the protocols that are measured, with their plans and forecasts |
+//! | `ends`, `measure` | one run of one of them, in phases; what the phases mean |
+//! | `cells` | what is measured for a table, and what there is of it |
+//! | `tables`, `plots`, `findings` | what is shown |
+//!
+//! All four tables are made from the same measurements. Beside each protocol of the paper stand two of ours: `here`, the paper's
+//! own protocol with the parameters of its Table 2 on GGM trees (for OT extension, the baseline that stands in for it), and
+//! `volery`, the default: half-trees with the sets that the plan picks for the link, which hold 128 bits.
 
+mod candidate;
+mod cells;
+mod ends;
+mod findings;
+mod measure;
+mod plots;
+mod published;
 pub mod table1;
 pub mod table3;
 pub mod table4;
 pub mod table5;
+mod tables;
+#[cfg(test)]
+mod tests;

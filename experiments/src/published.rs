@@ -13,6 +13,8 @@ const SCHEMA: u32 = 2;
 pub(crate) struct Published<C, R> {
     schema: u32,
     pub(crate) paper: String,
+    /// The paper in a word or two.
+    pub(crate) short: String,
     /// `Table 3`, `Figure 4`.
     pub(crate) what: String,
     /// Where the paper discusses it.
@@ -51,7 +53,7 @@ impl<C: DeserializeOwned, R: DeserializeOwned> Published<C, R> {
     pub(crate) fn section(&self, name: &str) -> Section {
         Section {
             name: name.to_owned(),
-            title: format!("{}: {}", self.what, self.caption),
+            title: format!("{} of {}: {}", self.what, self.short, self.caption),
             source: format!("{}, {}, section {}", self.paper, self.what, self.section),
             note: self.note.clone(),
             there: self.there.clone(),

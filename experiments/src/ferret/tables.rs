@@ -1,0 +1,299 @@
+//! The published figures and ours, side by side, as a section.
+
+use volery_bench::Result;
+use volery_bench::measurement::Spread;
+use volery_bench::page::{Column, Section, Table, Value};
+use volery_bench::results::Results;
+
+use super::candidate::Candidate;
+use super::cells::{Extent, Measured};
+use super::measure::Parts;
+use super::published::{Part, Published, PublishedRow, Rate};
+use super::{findings, plots};
+
+/// A table of the paper, and what of a run stands in it.
+pub(super) struct Shown {
+    pub(super) name: &'static str,
+    pub(super) published: Published,
+    /// A figure in the table's unit; none if the run has no such part.
+    pub(super) figure: fn(&Parts, Part) -> Option<f64>,
+    /// The traffic in the table's unit; for tables with such a column.
+    pub(super) traffic: fn(&Parts) -> f64,
+    /// Whether a time is of more than was made where fewer were made than asked for.
+    pub(super) scaled: bool,
+    /// What is along the second axis of its plots; none if it has none.
+    pub(super) plotted: Option<&'static str>,
+}
+
+/// A row of the paper with ours beside: the paper's own protocol, or the baseline that stands in for it, and the default's.
+pub(super) struct Line {
+    pub(super) row: PublishedRow,
+    pub(super) beside: [Option<Candidate>; 2],
+    /// Over all links together.
+    pub(super) traffic: [Value; 2],
+    /// Over each link that was asked for: the published figure, and ours.
+    pub(super) times: Vec<(Rate, f64, [Value; 2])>,
+}
+
+/// Nanoseconds of a correlated OT; of a checked main round alone where the part is one of its own.
+pub(super) fn nanoseconds(parts: &Parts, part: Part) -> Option<f64> {
+    let (seconds, cots) = match part {
+        Part::Trees => (parts.round?.trees_seconds, parts.round?.cots),
+        Part::Lpn => (parts.round?.lpn_seconds, parts.round?.cots),
+        Part::Total | Part::Extra => (parts.seconds, parts.cots),
+    };
+    Some(seconds * 1e9 / cots as f64)
+}
+
+/// Bits of a correlated OT, both ways.
+pub(super) fn bits(parts: &Parts) -> f64 {
+    parts.bytes as f64 * 8.0 / parts.cots as f64
+}
+
+impl Shown {
+    /// All that is shown of the table.
+    ///
+    /// # Errors
+    /// If there are no parameters for one of the protocols.
+    pub(super) fn section(&self, extent: &Extent, results: &Results) -> Result<Section> {
+        let lines = self.lines(extent, results)?;
+        let mut section = self.published.section(self.name);
+        let mut found = findings::sentences(&self.published, &lines);
+        found.append(&mut section.findings);
+        section.findings = found;
+        section.tables.push(self.times(extent, &lines));
+        section.tables.extend(self.traffics(&lines));
+        section.tables.push(self.plans(extent, results)?);
+        if let Some(label) = self.plotted {
+            section.plots = plots::plots(&self.published, label, &lines);
+        }
+        Ok(section)
+    }
+
+    /// The rows of the paper with ours beside.
+    ///
+    /// # Errors
+    /// As [`Self::section`].
+    pub(super) fn lines(&self, extent: &Extent, results: &Results) -> Result<Vec<Line>> {
+        let rows = self.published.rows.iter();
+        rows.map(|row| self.line(row, extent, results)).collect()
+    }
+
+    fn line(&self, row: &PublishedRow, extent: &Extent, results: &Results) -> Result<Line> {
+        let beside = Candidate::beside(row.protocol, row.security());
+        let find = |candidate: Candidate, rate| extent.find(results, candidate, rate);
+        let mut times = Vec::new();
+        let mut traffics = [Vec::new(), Vec::new()];
+        for (rate, published) in self.published.columns.iter().zip(&row.values) {
+            if !extent.rates.contains(rate) {
+                continue;
+            }
+            let mut values = [Value::None, Value::None];
+            for (place, candidate) in beside.into_iter().enumerate() {
+                let Some(candidate) = candidate else { continue };
+                let Some(measured) = find(candidate, *rate)? else {
+                    continue;
+                };
+                let all = measured.parts.iter().flatten();
+                traffics[place].extend(all.map(self.traffic));
+                let less = match row.part {
+                    Part::Extra => match find(candidate.with_regular_noise(), *rate)? {
+                        None => continue,
+                        less => less,
+                    },
+                    _ => None,
+                };
+                values[place] = self.value(row.part, &measured, less.as_ref(), *published);
+            }
+            times.push((*rate, *published, values));
+        }
+        let with_traffic = self.published.traffic_unit.is_some();
+        let traffic = traffics.map(|values| {
+            Value::measured(Spread::of(values).filter(|_| with_traffic), row.traffic)
+        });
+        Ok(Line {
+            row: row.clone(),
+            beside,
+            traffic,
+            times,
+        })
+    }
+
+    /// A figure of the runs; `less` are those whose total is taken away, run by run.
+    fn value(
+        &self,
+        part: Part,
+        measured: &Measured,
+        less: Option<&Measured>,
+        published: f64,
+    ) -> Value {
+        if let Some(seconds) = measured.skipped_seconds {
+            return Value::Skipped { seconds };
+        }
+        let runs = measured.parts.iter().enumerate();
+        let figures = runs.filter_map(|(run, parts)| {
+            let figure = (self.figure)(parts.as_ref()?, part)?;
+            let Some(less) = less else {
+                return Some(figure);
+            };
+            let less = less.parts.get(run)?.as_ref()?;
+            Some(figure - (self.figure)(less, Part::Total)?)
+        });
+        match Spread::of(figures.collect()) {
+            None => Value::None,
+            Some(spread) => Value::Measured {
+                spread,
+                published: Some(published),
+                extrapolated: self.scaled && measured.extrapolated,
+            },
+        }
+    }
+
+    fn times(&self, extent: &Extent, lines: &[Line]) -> Table {
+        let unit = &self.published.unit;
+        let rows = lines.iter().flat_map(|line| {
+            line.times.iter().map(|(rate, published, [here, volery])| {
+                let [security, protocol] = words(line);
+                let link = Value::text(rate.name());
+                let published = published_value(*published);
+                vec![
+                    security,
+                    protocol,
+                    link,
+                    published,
+                    here.clone(),
+                    volery.clone(),
+                ]
+            })
+        });
+        let mut notes = Vec::new();
+        if self.scaled {
+            notes.push(format!(
+                "A run makes {} correlated OTs or more, in whole rounds, and fewer only where that is marked; figures are \
+                 scaled from what it made.",
+                extent.n
+            ));
+        }
+        if extent.costliest != extent.rates {
+            notes.push(
+                "To be quick, not all links are asked for, and Ferret-Uni with the paper's own sets over one of them only."
+                    .to_owned(),
+            );
+        }
+        Table {
+            caption: format!(
+                "{}: {}, {unit}",
+                self.published.what, self.published.caption
+            ),
+            columns: vec![
+                Column::words("security"),
+                Column::words("protocol"),
+                Column::words("link"),
+                Column::numbers("published", unit),
+                Column::numbers("here", unit),
+                Column::numbers("volery", unit),
+            ],
+            rows: rows.collect(),
+            notes,
+        }
+    }
+
+    fn traffics(&self, lines: &[Line]) -> Option<Table> {
+        let unit = self.published.traffic_unit.as_ref()?;
+        let rows = lines.iter().map(|line| {
+            let [security, protocol] = words(line);
+            let published = line.row.traffic.map_or(Value::None, published_value);
+            let [here, volery] = line.traffic.clone();
+            vec![security, protocol, published, here, volery]
+        });
+        Some(Table {
+            caption: format!("{}: traffic, {unit}", self.published.what),
+            columns: vec![
+                Column::words("security"),
+                Column::words("protocol"),
+                Column::numbers("published", unit),
+                Column::numbers("here", unit),
+                Column::numbers("volery", unit),
+            ],
+            rows: rows.collect(),
+            notes: vec![
+                "Both ways. The range is over the runs and the links: the default takes other sets over other links."
+                    .to_owned(),
+            ],
+        })
+    }
+
+    /// The parameters of each protocol: of what was measured, and where nothing was yet, of what will be.
+    fn plans(&self, extent: &Extent, results: &Results) -> Result<Table> {
+        let mut all: Vec<Parameters> = Vec::new();
+        for (candidate, rate) in extent.candidates(&self.published) {
+            let plan = match extent.find(results, candidate, rate)? {
+                Some(measured) => measured.plan,
+                None => extent.parameters(candidate, rate)?,
+            };
+            let Some(plan) = plan else { continue };
+            let same = |have: &&mut Parameters| (have.candidate, &have.plan) == (candidate, &plan);
+            match all.iter_mut().find(same) {
+                Some(have) => have.rates.push(rate),
+                None => all.push(Parameters {
+                    candidate,
+                    plan,
+                    rates: vec![rate],
+                }),
+            }
+        }
+        Ok(Table {
+            caption: format!("{}: parameters", self.published.what),
+            columns: vec![
+                Column::words("protocol"),
+                Column::words("parameters"),
+                Column::numbers("claimed", "bits"),
+                Column::words("links"),
+            ],
+            rows: all.into_iter().map(Parameters::row).collect(),
+            notes: vec![
+                "Parameters: the OT extension of the base, the trees where they are not half-trees, and the LPN sets in the order of \
+                 their use, each with its number of trees; the last repeats. Claimed: against all attacks of the estimator, by \
+                 the weakest set."
+                    .to_owned(),
+            ],
+        })
+    }
+}
+
+/// The parameters of a protocol over some links.
+struct Parameters {
+    candidate: Candidate,
+    /// In words, and the bits that they claim.
+    plan: (String, u32),
+    rates: Vec<Rate>,
+}
+
+impl Parameters {
+    fn row(self) -> Vec<Value> {
+        let (plan, bits) = self.plan;
+        let mut rates = self.rates;
+        rates.sort_unstable();
+        let rates: Vec<_> = rates.into_iter().map(Rate::name).collect();
+        vec![
+            Value::text(self.candidate.name()),
+            Value::text(plan),
+            Value::Computed {
+                value: f64::from(bits),
+                published: None,
+            },
+            Value::text(rates.join(" ")),
+        ]
+    }
+}
+
+fn words(line: &Line) -> [Value; 2] {
+    [line.row.security().to_string(), line.row.name()].map(Value::text)
+}
+
+fn published_value(value: f64) -> Value {
+    Value::Published {
+        value,
+        from_plot: false,
+    }
+}
