@@ -6,8 +6,12 @@
 pub mod csv;
 pub mod html;
 pub mod markdown;
+#[cfg(test)]
+mod samples;
 pub mod svg;
 pub mod text;
+mod value;
+mod wrap;
 
 use serde::Serialize;
 
@@ -206,7 +210,8 @@ pub enum Scale {
 /// A line of a plot.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
-    /// As the paper calls it, and whose it is.
+    /// As the paper calls it, and whose it is: `Ferret-Reg, published`. A published line and one of ours whose names are the
+    /// same up to the last `, ` or ` (` are drawn in the same colour and with the same markers.
     pub name: String,
     /// Published, and so dashed; ours is drawn through.
     pub published: bool,
@@ -232,6 +237,12 @@ pub struct VerticalMark {
     pub x: f64,
     /// A few words.
     pub label: String,
+}
+
+/// The name of the file with a plot of a section, by the number of the plot from 1 on: `ferret-table-3-1.svg`.
+#[must_use]
+pub fn plot_name(section: &Section, number: usize) -> String {
+    format!("{}-{number}.svg", section.name)
 }
 
 /// A number in about three digits: as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.

@@ -44,11 +44,16 @@ pub(crate) const NO_PROTOCOL: &[(&str, &[&str])] = &[
     (
         "measures both parties in one process",
         &[
-            "cli::command::ferret::measure::End::draw_all",
-            "cli::command::ferret::measure::ReceiverEnd::draw",
-            "cli::command::ferret::measure::ReceiverEnd::prepare",
-            "cli::command::ferret::measure::SenderEnd::draw",
-            "cli::command::ferret::measure::SenderEnd::prepare",
+            "bench::parties::Watch::start",
+            "bench::parties::Watch::stop",
+            "bench::parties::meet",
+            "bench::parties::run_both",
+            "bench::parties::run_in_pools",
+            "experiments::ferret::ends::End::draw_all",
+            "experiments::ferret::ends::ReceiverEnd::draw",
+            "experiments::ferret::ends::ReceiverEnd::prepare",
+            "experiments::ferret::ends::SenderEnd::draw",
+            "experiments::ferret::ends::SenderEnd::prepare",
         ],
     ),
 ];

@@ -296,7 +296,7 @@ pub(crate) const RUN: &[(&str, &[&str])] = &[
         "distributed point functions",
         &[
             "experiments::baselines::dpf::first",
-            "experiments::dpf::second",
+            "experiments::baselines::dpf::second",
         ],
     ),
     (
@@ -328,7 +328,7 @@ pub(crate) const RUN: &[(&str, &[&str])] = &[
         "vector-OLE by point functions",
         &[
             "experiments::baselines::dvole::send",
-            "experiments::dvole::receive",
+            "experiments::baselines::dvole::receive",
         ],
     ),
     (
@@ -369,7 +369,7 @@ pub(crate) const RUN: &[(&str, &[&str])] = &[
         "naive hashing",
         &[
             "experiments::baselines::naive::send",
-            "experiments::naive::receive",
+            "experiments::baselines::naive::receive",
         ],
     ),
     (
