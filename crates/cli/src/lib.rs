@@ -41,7 +41,6 @@
 
 #![forbid(unsafe_code)]
 
-use volery_bench::{link, machine as calibration, parties};
 pub mod command;
 mod ends;
 mod exit;

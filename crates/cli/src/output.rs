@@ -6,18 +6,19 @@
 //! as reports, go the same way.
 
 mod leftovers;
+mod signal;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags};
 
 use self::leftovers::Lock;
-use crate::exit::{Failure, Status};
+pub(crate) use self::signal::{clean_up_on_signal, on_signal, undisturbed};
+use crate::exit::Failure;
 
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that holds nothing else.
 pub(crate) const OUR_FILES: [&str; 6] = [
@@ -38,24 +39,6 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// The list, also after a panic elsewhere: it is valid at every moment.
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Makes SIGINT, SIGTERM and SIGHUP remove what is unfinished and end the process.
-pub(crate) fn clean_up_on_signal() {
-    // Fails only if a handler is there already, and then that one does it.
-    let _ = ctrlc::set_handler(|| {
-        // The lock is kept to the end: nothing can be created or renamed any more.
-        let unfinished = unfinished();
-        for path in unfinished.iter() {
-            remove(path);
-        }
-        Failure::new(
-            Status::Other,
-            "interrupted by a signal; nothing was left behind",
-        )
-        .tell();
-        process::exit(Status::Other as i32);
-    });
 }
 
 /// Removes a temporary folder or file, if it is there; a link, not what it leads to.
@@ -357,6 +340,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::exit::Status;
 
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(folder)

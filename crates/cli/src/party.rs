@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use volery_bench::{Link, parties};
 use volery_channel::{Channel, Hello, SessionId, Stats, handshake};
 use volery_field::Ring as _;
 use volery_pcg::Plan;
@@ -13,8 +14,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::ends::{Correlation, End};
 use crate::exit::{Failure, Status};
-use crate::link::Link;
-use crate::parties;
 
 /// Correlations in one step of the stream: memory is proportional to it, not to n.
 pub(crate) const CHUNK: usize = 1 << 17;

@@ -1,6 +1,7 @@
 //! The JSON object that a run reports.
 
 use serde::{Deserialize, Serialize};
+pub(crate) use volery_bench::machine::peak_memory;
 
 /// What a run was, and what it cost. A value that does not exist for a command, or cannot be known, is `null`.
 ///
@@ -71,21 +72,6 @@ impl Report {
     }
 }
 
-/// The most memory this process has held, in bytes, where the system tells.
-pub(crate) fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    parse_peak(&status)
-}
-
-/// The value of the line `VmHWM:  123 kB`.
-fn parse_peak(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
@@ -116,16 +102,5 @@ mod tests {
             serde_json::from_slice::<Report>(&report.to_json()).unwrap(),
             report
         );
-    }
-
-    #[test]
-    fn peak_memory_is_in_bytes() {
-        assert_eq!(
-            parse_peak("VmPeak: 9 kB\nVmHWM:\t   2048 kB\n"),
-            Some(2_097_152)
-        );
-        assert_eq!(parse_peak("Name: x\n"), None);
-        #[cfg(target_os = "linux")]
-        assert!(peak_memory().unwrap() > 100_000);
     }
 }

@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{run, text};
+use std::process::Command;
+
+use common::{Finished, run, text};
 
 /// Runs a benchmark; gives what it printed and its rows.
 fn bench(arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
@@ -11,8 +13,12 @@ fn bench(arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
     let file = place.path().join("bench.json");
     let finished = run(&[&["bench", "run", "--json", text(&file)], arguments].concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    let rows = report["result"]["rows"].as_array().unwrap();
+    let results: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    let rows = results["more"]["rows"].as_array().unwrap();
+    assert_eq!(
+        rows.len(),
+        results["measurements"].as_array().unwrap().len()
+    );
     (finished.stdout, rows.clone())
 }
 
@@ -151,5 +157,49 @@ fn every_combination_is_a_row() {
             ["uniform", "malicious"],
             ["uniform", "semi-honest"],
         ]
+    );
+}
+
+#[test]
+fn a_page_for_a_browser_has_the_tables() {
+    let place = tempfile::tempdir().unwrap();
+    let page = place.path().join("page.html");
+    let call = ["bench", "run", "vole-fp61", "--n", "100000"];
+    let finished = run(&[&call[..], &["-q", "--html", text(&page)]].concat());
+    assert_eq!(finished.status, Some(0), "{finished:?}");
+    assert!(finished.stdout.is_empty() && finished.stderr.is_empty());
+    let page = std::fs::read_to_string(page).unwrap();
+    for fragment in [
+        "vole-fp61",
+        "Where the time of",
+        "AES blocks a second",
+        "gather",
+    ] {
+        assert!(page.contains(fragment), "{fragment}: {page}");
+    }
+}
+
+/// A network of its own, of which the loopback interface is down.
+#[test]
+#[expect(clippy::print_stderr, reason = "it says why it tests nothing")]
+fn no_port_to_meet_at_is_said() {
+    let alone = ["--map-root-user", "--net"];
+    let possible = Command::new("unshare").args(alone).arg("true").output();
+    if !possible.is_ok_and(|output| output.status.success()) {
+        eprintln!("this machine gives nobody a network of its own: nothing was tested");
+        return;
+    }
+    let output = Command::new("unshare")
+        .args(alone)
+        .arg(env!("CARGO_BIN_EXE_volery"))
+        .args(["bench", "run", "cot", "--n", "1000"])
+        .output();
+    let finished = Finished::from(output.unwrap());
+    finished.assert_refused(4, &["no port on the loopback interface"]);
+    assert!(
+        finished
+            .stderr
+            .contains("hint: the loopback interface must be up"),
+        "{finished:?}"
     );
 }

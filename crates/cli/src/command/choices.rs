@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_link_chooses_the_set() {
         let describe = |link: &str| {
-            let link: crate::link::Link = link.parse().unwrap();
+            let link: volery_bench::Link = link.parse().unwrap();
             let plan = Choices::default().plan(Kind::Cot, 100_000, link.for_plan());
             plan.unwrap().describe()
         };

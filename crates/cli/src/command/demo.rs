@@ -5,6 +5,7 @@ mod sets;
 use std::io::Write as _;
 use std::time::Instant;
 
+use volery_bench::{Link, parties};
 use volery_field::{Fp61, Ring as _, Z64};
 
 use super::choices::Choices;
@@ -13,8 +14,6 @@ use super::table::table;
 use super::verify::Findings;
 use crate::ends::{Correlation, Cot, End, Vole};
 use crate::exit::{Failure, Status};
-use crate::link::Link;
-use crate::parties;
 use crate::party::{self, Job, Outcome};
 use crate::report::{Report, peak_memory};
 

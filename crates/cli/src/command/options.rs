@@ -182,12 +182,21 @@ impl Voice {
 
     /// A progress bar over `n` correlations; invisible when standard error is no terminal, and with `-q`.
     pub(crate) fn progress(self, n: u64) -> ProgressBar {
+        self.bar(n, "{bar:40} {human_pos}/{human_len}, {eta} left")
+    }
+
+    /// A progress bar over runs, of which its owner says how many there are, what each is, as the message, and how long is left,
+    /// as the prefix; invisible when standard error is no terminal, and with `-q`.
+    pub(crate) fn runs(self) -> ProgressBar {
+        self.bar(0, "{bar:16} {pos}/{len} runs, {prefix} left: {wide_msg}")
+    }
+
+    fn bar(self, steps: u64, template: &str) -> ProgressBar {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len}, {eta} left")
-            .expect("the template is a constant");
-        ProgressBar::with_draw_target(Some(n), ProgressDrawTarget::stderr()).with_style(style)
+        let style = ProgressStyle::with_template(template).expect("the template is a constant");
+        ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
     }
 }
 

@@ -25,6 +25,7 @@ mod rounds;
 use std::io::Write;
 use std::time::Duration;
 
+use volery_bench::{Link, Machine};
 use volery_field::Ring;
 use volery_ot::softspoken::SmallField;
 use volery_pcg::correlation::Correlation as Pipeline;
@@ -33,10 +34,8 @@ use volery_pcg::{Noise, Plan, Security, Trees};
 
 use super::options::pool;
 use super::table::table;
-use crate::calibration::Machine;
 use crate::ends::{Correlation, End};
 use crate::exit::Failure;
-use crate::link::Link;
 use crate::party::Outcome;
 use rounds::{Round, rounds};
 
@@ -49,33 +48,33 @@ const BOTH: &str = "both";
 /// The parts of a run.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Parts {
-    kernels: Vec<Part>,
+    pub(crate) kernels: Vec<Part>,
     /// Base OTs, OT extension, multiplications, the handshake included: the setup of the slower party in the run itself.
     setup_milliseconds: f64,
-    sender: Whole,
-    receiver: Whole,
+    pub(crate) sender: Whole,
+    pub(crate) receiver: Whole,
 }
 
 /// A kernel.
 #[derive(Clone, Debug, serde::Serialize)]
-struct Part {
-    name: &'static str,
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
     /// Who spends the time.
-    party: &'static str,
+    pub(crate) party: &'static str,
     /// What is counted.
-    unit: &'static str,
+    pub(crate) unit: &'static str,
     /// Whether the time is a part of the sum; not that of a loop of which the pieces are parts.
     summed: bool,
     /// Of one unit.
-    nanoseconds: f64,
+    pub(crate) nanoseconds: f64,
     /// What one unit would take at best, by the calibration of the same run.
-    limit_nanoseconds: Option<f64>,
+    pub(crate) limit_nanoseconds: Option<f64>,
     /// The time over the limit.
-    ratio: Option<f64>,
+    pub(crate) ratio: Option<f64>,
     /// Units for each output of the plan, all rounds included.
-    units_each: f64,
+    pub(crate) units_each: f64,
     /// Time for each output of the plan.
-    nanoseconds_each: f64,
+    pub(crate) nanoseconds_each: f64,
     /// Work for each output of the plan.
     work_each: Work,
 }
@@ -115,13 +114,13 @@ impl Work {
 
 /// A party's parts together, and what its run took.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-struct Whole {
+pub(crate) struct Whole {
     /// The sum over its parts, for each output.
-    nanoseconds_each_parts: f64,
+    pub(crate) nanoseconds_each_parts: f64,
     /// Measured, for each output, without the setup.
-    nanoseconds_each_extend: f64,
+    pub(crate) nanoseconds_each_extend: f64,
     /// The second over the first.
-    ratio: f64,
+    pub(crate) ratio: f64,
     /// The work of its parts, for each output.
     work_each: Work,
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
+use volery_bench::Link;
 use volery_channel::Channel;
 use volery_field::Ring;
 use volery_pcg::Plan;
@@ -14,7 +15,6 @@ use super::files::{Array, Columns, file_name, write_beside};
 use super::options::{Common, Voice, parse_count};
 use crate::ends::{Correlation, End, Role};
 use crate::exit::Failure;
-use crate::link::Link;
 use crate::npy::Form;
 use crate::output::Folder;
 use crate::party::{self, Job, Outcome};

@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
-use super::Setting;
-use crate::calibration::Machine;
+use volery_bench::Machine;
+
+use super::run::Setting;
 use crate::command::parts::{self, Parts};
 use crate::command::table::table;
 use crate::party::{Job, Outcome};
@@ -11,27 +12,27 @@ use crate::party::{Job, Outcome};
 /// What was measured.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(super) struct Row {
-    name: &'static str,
-    n: u64,
-    link: String,
-    threads: usize,
-    security: String,
+    pub(super) name: &'static str,
+    pub(super) n: u64,
+    pub(super) link: String,
+    pub(super) threads: usize,
+    pub(super) security: String,
     security_bits: u32,
     statistical_bits: Option<u32>,
-    noise: String,
-    parameters: String,
+    pub(super) noise: String,
+    pub(super) parameters: String,
     sender: Party,
     receiver: Party,
     /// Of the slower party, setup included.
-    nanoseconds_each: f64,
+    pub(super) nanoseconds_each: f64,
     /// Of the slower party, without the setup.
     nanoseconds_each_extend: f64,
     /// Both ways.
-    bits_each: f64,
+    pub(super) bits_each: f64,
     /// The time of one correlation, setup included, in units of what the machine did in the same run.
-    ratios: Ratios,
+    pub(super) ratios: Ratios,
     /// Where the time of the extension goes; none where the plan uses no LPN.
-    parts: Option<Parts>,
+    pub(super) parts: Option<Parts>,
 }
 
 /// One party's part.
@@ -47,9 +48,9 @@ pub(super) struct Party {
 
 /// The time of one correlation over the time of one machine operation.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-struct Ratios {
-    aes_blocks: f64,
-    random_reads: f64,
+pub(super) struct Ratios {
+    pub(super) aes_blocks: f64,
+    pub(super) random_reads: f64,
     copied_bytes: f64,
 }
 
@@ -57,6 +58,7 @@ impl Row {
     /// What a run over the setting was, with its parts.
     pub(super) fn new(
         setting: &Setting,
+        machine: &Machine,
         job: Job<'_>,
         parties: [Outcome; 2],
         parts: Option<Parts>,
@@ -93,12 +95,22 @@ impl Row {
             nanoseconds_each_extend: each(sender.seconds_extend.max(receiver.seconds_extend) * 1e9),
             bits_each: each(8.0 * (sender.bytes_sent + receiver.bytes_sent) as f64),
             ratios: Ratios {
-                aes_blocks: nanoseconds_each / setting.machine.nanoseconds_aes_block,
-                random_reads: nanoseconds_each / setting.machine.nanoseconds_random_read,
-                copied_bytes: nanoseconds_each / setting.machine.nanoseconds_copied_byte,
+                aes_blocks: nanoseconds_each / machine.nanoseconds_aes_block,
+                random_reads: nanoseconds_each / machine.nanoseconds_random_read,
+                copied_bytes: nanoseconds_each / machine.nanoseconds_copied_byte,
             },
             parts,
         }
+    }
+
+    /// Of the setup, the extension and both, of the slower party.
+    pub(super) fn seconds(&self) -> [f64; 3] {
+        let of: [fn(&Party) -> f64; 3] = [
+            |party| party.seconds_setup,
+            |party| party.seconds_extend,
+            |party| party.seconds_total,
+        ];
+        of.map(|of| of(&self.sender).max(of(&self.receiver)))
     }
 }
 
@@ -110,6 +122,7 @@ pub(super) fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
     let headings = [
         "name",
         ">n",
+        "link",
         "security",
         "noise",
         "parameters",
@@ -124,16 +137,17 @@ pub(super) fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
         ">random reads",
     ];
     let cells = rows.iter().map(|row| {
-        let slower = |of: fn(&Party) -> f64| of(&row.sender).max(of(&row.receiver));
+        let [setup, extend, total] = row.seconds();
         [
             row.name.to_owned(),
             row.n.to_string(),
+            row.link.clone(),
             row.security.clone(),
             row.noise.clone(),
             row.parameters.clone(),
-            format!("{:.1}", 1e3 * slower(|party| party.seconds_setup)),
-            format!("{:.3}", slower(|party| party.seconds_extend)),
-            format!("{:.3}", slower(|party| party.seconds_total)),
+            format!("{:.1}", 1e3 * setup),
+            format!("{extend:.3}"),
+            format!("{total:.3}"),
             format!("{:.1}", row.nanoseconds_each),
             row.sender.bytes_sent.to_string(),
             row.receiver.bytes_sent.to_string(),
@@ -148,8 +162,8 @@ pub(super) fn print(machine: &Machine, rows: &[Row]) -> std::io::Result<()> {
     if let Some(row) = rows.first() {
         writeln!(
             out,
-            "link {}, {} thread(s) a party; times are the slower party's, the last two columns are ns each in those units",
-            row.link, row.threads
+            "{} thread(s) a party; times are the slower party's, the last two columns are ns each in those units",
+            row.threads
         )?;
     }
     writeln!(

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 
+use volery_bench::{Link, parties};
 use volery_psi::Settings;
 use volery_records::{ByteStrings, Reading, Records};
 
@@ -11,8 +12,6 @@ use super::super::matching::{ASSUMPTION, Outcome, Role, Told, Verb, run_party};
 use super::super::options::{Common, pool};
 use super::super::table::table;
 use crate::exit::{Failure, Status};
-use crate::link::Link;
-use crate::parties;
 
 /// The files of the sender and of the receiver.
 const FILES: [(&str, &[u8]); 2] = [

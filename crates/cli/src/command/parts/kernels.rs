@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytemuck::Zeroable;
+use volery_bench::{Link, machine::fastest, parties};
 use volery_channel::{SessionId, run_two_parties};
 use volery_field::Ring;
 use volery_ot::{flavour, softspoken};
@@ -16,11 +17,8 @@ use volery_primitives::aes::Aes128;
 use volery_primitives::{Block, bits, gather, pages::Buffer, prg::Prg};
 
 use super::OT_FIELD;
-use crate::calibration::fastest;
 use crate::command::options::pool;
 use crate::exit::Failure;
-use crate::link::Link;
-use crate::parties;
 
 /// A session for measurements alone.
 const SESSION: SessionId = SessionId::from_bytes([0; 32]);
@@ -280,7 +278,7 @@ pub(super) fn transport(link: &Link, timeout: Duration) -> Result<f64, Failure> 
         |channel| {
             let chunk = vec![1; BATCH];
             (0..=CHUNKS).try_for_each(|_| channel.send(&chunk))?;
-            Ok(channel.flush()?)
+            Ok::<_, Failure>(channel.flush()?)
         },
         |channel| {
             let mut chunk = vec![0; BATCH];

@@ -1,0 +1,300 @@
+//! `volery bench compare`: what got faster or slower between two files of results.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use volery_bench::compare::{Comparison, Row, Traffic, Unit, Verdict, compare};
+use volery_bench::measurement::{Key, Spread};
+use volery_bench::page::short;
+use volery_bench::results::Results;
+
+use super::standard_output;
+use crate::command::options::Common;
+use crate::command::table::table;
+use crate::exit::{Failure, Status};
+use crate::report::Report;
+
+/// Compare two files of measurements: what got faster or slower, beyond the spread of their runs
+///
+/// Status 1 if something in the second file is slower by more than the threshold with all runs slower than all of the first, or
+/// sends more by more than the threshold.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Measurements of 'volery bench paper' (results.json) or of 'volery bench run --json'
+    #[arg(value_name = "A.json")]
+    a: PathBuf,
+
+    /// Later ones, or of another machine
+    #[arg(value_name = "B.json")]
+    b: PathBuf,
+
+    /// What is slower by less is no reason for status 1
+    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = percent, allow_negative_numbers = true)]
+    threshold: f64,
+
+    /// Compare times as measured, or, for files of two machines, in units of what each could do in the same sitting
+    #[arg(long, value_name = "UNIT", default_value = "none")]
+    machine: UnitName,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// In what times are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum UnitName {
+    /// As measured.
+    None,
+    /// AES blocks.
+    Aes,
+    /// Random 16-byte reads from 2 MiB.
+    Reads,
+    /// Copied bytes.
+    Copies,
+    /// Hashes of an OT.
+    Hashes,
+}
+
+impl UnitName {
+    fn unit(self) -> Unit {
+        match self {
+            Self::None => Unit::Seconds,
+            Self::Aes => Unit::AesBlocks,
+            Self::Reads => Unit::RandomReads,
+            Self::Copies => Unit::CopiedBytes,
+            Self::Hashes => Unit::OtHashes,
+        }
+    }
+
+    /// A time with its unit and range.
+    fn text(self, time: Spread) -> String {
+        let (factor, unit) = match self {
+            Self::None => match time.median {
+                seconds if seconds >= 1.0 => (1.0, "s"),
+                seconds if seconds >= 1e-3 => (1e3, "ms"),
+                seconds if seconds >= 1e-6 => (1e6, "us"),
+                _ => (1e9, "ns"),
+            },
+            Self::Aes => (1.0, "AES blocks"),
+            Self::Reads => (1.0, "reads"),
+            Self::Copies => (1.0, "copied bytes"),
+            Self::Hashes => (1.0, "hashes"),
+        };
+        let [median, least, most] =
+            [time.median, time.least, time.most].map(|value| short(value * factor));
+        format!("{median} ({least}..{most}) {unit}")
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent),
+        _ => Err("a percentage from 0 on, such as 10".to_owned()),
+    }
+}
+
+/// Runs the verb.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let common = &arguments.common;
+    let report = common.prepare_report()?;
+    let load = |path: &Path| Ok::<_, Failure>(Results::load(path)?);
+    let (a, b) = (load(&arguments.a)?, load(&arguments.b)?);
+    arguments.tell_machines(&a, &b);
+    let comparison = compare(&a, &b, arguments.machine.unit());
+    if comparison.rows.is_empty() && comparison.traffic.is_empty() {
+        let (a, b) = (arguments.a.display(), arguments.b.display());
+        let what = format_args!("{a} and {b} have no measurement in common");
+        return Err(Failure::new(Status::Other, what)
+            .hint("measurements are the same if protocol, n, link and threads are"));
+    }
+    report.write(&arguments.report(&comparison))?;
+    if !common.quiet {
+        arguments.print(&comparison).map_err(standard_output)?;
+    }
+    let threshold = arguments.threshold / 100.0;
+    let slower = comparison.slower(threshold).count();
+    let more = comparison.sends_more(threshold).count();
+    if slower + more == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Status::Other,
+        format_args!(
+            "slower by more than {} % beyond the spread: {slower}; sending so much more: {more}",
+            arguments.threshold
+        ),
+    ))
+}
+
+/// What the last sitting was on.
+fn processor(results: &Results) -> Option<&str> {
+    results.sittings.last()?.machine.processor.as_deref()
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::Same => "same",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+impl Arguments {
+    /// The files, if they are of two machines and compared as measured, are told apart on standard error.
+    fn tell_machines(&self, a: &Results, b: &Results) {
+        if let (Some(first), Some(second)) = (processor(a), processor(b))
+            && first != second
+            && self.machine == UnitName::None
+        {
+            let line = format_args!(
+                "the files are of two machines, {first} and {second}: --machine compares in units of what each can do"
+            );
+            self.common.voice().announce(line, true);
+        }
+    }
+
+    /// Prints what changed, the worst first, and how much did not.
+    fn print(&self, comparison: &Comparison) -> std::io::Result<()> {
+        let mut out = std::io::stdout().lock();
+        let lines = self.lines(comparison);
+        if !lines.is_empty() {
+            let past = format!("past {} %", self.threshold);
+            let headings = ["measurement", "phase", "A", "B", ">B/A", "what", &past];
+            writeln!(out, "{}", table(headings, lines))?;
+        }
+        let count = |verdict| {
+            let rows = comparison.rows.iter();
+            rows.filter(|row| row.verdict == verdict).count()
+        };
+        writeln!(
+            out,
+            "beyond the spread: {} faster, {} slower; within it: {}; of one run, of which nobody knows the spread: {}",
+            count(Verdict::Faster),
+            count(Verdict::Slower),
+            count(Verdict::Same),
+            count(Verdict::Unknown),
+        )?;
+        for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
+            if keys.is_empty() {
+                continue;
+            }
+            writeln!(out, "measurements in {name} only: {}", keys.len())?;
+            if self.common.verbose > 0 {
+                keys.iter().try_for_each(|key| writeln!(out, "  {key}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What changed, the worst first.
+    fn lines(&self, comparison: &Comparison) -> Vec<[String; 7]> {
+        let rows = comparison.rows.iter();
+        let rows = rows
+            .filter(|row| [Verdict::Faster, Verdict::Slower].contains(&row.verdict))
+            .map(|row| {
+                let texts = [self.machine.text(row.a), self.machine.text(row.b)];
+                let what = word(row.verdict);
+                (
+                    row.ratio,
+                    self.line(&row.key, &row.phase, texts, row.ratio, what),
+                )
+            });
+        let traffic = comparison.traffic.iter().map(|Traffic { key, a, b }| {
+            let texts = [a, b].map(|bytes| format!("{} bytes", short(*bytes)));
+            let what = if b > a { "sends more" } else { "sends less" };
+            let ratio = b / a;
+            (ratio, self.line(key, "traffic", texts, ratio, what))
+        });
+        let mut lines: Vec<_> = rows.chain(traffic).collect();
+        lines.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    fn line(
+        &self,
+        key: &Key,
+        phase: &str,
+        [a, b]: [String; 2],
+        ratio: f64,
+        what: &str,
+    ) -> [String; 7] {
+        let threshold = 1.0 + self.threshold / 100.0;
+        let past = ratio > threshold || ratio * threshold < 1.0;
+        [
+            key.to_string(),
+            phase.to_owned(),
+            a,
+            b,
+            format!("{ratio:.3}"),
+            what.to_owned(),
+            if past { "yes" } else { "" }.to_owned(),
+        ]
+    }
+
+    fn report(&self, comparison: &Comparison) -> Report {
+        let spread = |spread: Spread| {
+            serde_json::json!({
+                "median": spread.median,
+                "least": spread.least,
+                "most": spread.most,
+                "count": spread.count,
+            })
+        };
+        let row = |row: &Row| {
+            serde_json::json!({
+                "key": row.key,
+                "phase": row.phase,
+                "a": spread(row.a),
+                "b": spread(row.b),
+                "ratio": row.ratio,
+                "verdict": word(row.verdict),
+            })
+        };
+        let traffic = |traffic: &Traffic| serde_json::json!({ "key": traffic.key, "a": traffic.a, "b": traffic.b });
+        let rows: Vec<_> = comparison.rows.iter().map(row).collect();
+        let traffic: Vec<_> = comparison.traffic.iter().map(traffic).collect();
+        let only = |keys: &[Key]| serde_json::to_value(keys).expect("strings and numbers");
+        let mut report = Report::new("bench compare");
+        report.result = serde_json::Map::from_iter([
+            ("a".to_owned(), self.a.display().to_string().into()),
+            ("b".to_owned(), self.b.display().to_string().into()),
+            ("threshold_percent".to_owned(), self.threshold.into()),
+            ("rows".to_owned(), rows.into()),
+            ("traffic".to_owned(), traffic.into()),
+            ("only_a".to_owned(), only(&comparison.only_a)),
+            ("only_b".to_owned(), only(&comparison.only_b)),
+        ]);
+        report
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages() {
+        assert_eq!(percent("0"), Ok(0.0));
+        assert_eq!(percent("12.5"), Ok(12.5));
+        for bad in ["", "-1", "NaN", "inf", "ten", "10%"] {
+            assert!(percent(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_have_their_unit_and_range() {
+        let time = Spread {
+            median: 0.0125,
+            least: 0.01,
+            most: 0.1,
+            count: 3,
+        };
+        assert_eq!(UnitName::None.text(time), "12.5 (10.0..100) ms");
+        assert_eq!(UnitName::None.text(time.times(1e-6)), "12.5 (10.0..100) ns");
+        assert_eq!(
+            UnitName::Aes.text(time.times(1e3)),
+            "12.5 (10.0..100) AES blocks"
+        );
+    }
+}

@@ -1,0 +1,334 @@
+//! `volery bench run`: what correlations cost on this machine and where the time goes, with what the machine can do
+//! measured in the same run.
+
+use std::path::{Path, PathBuf};
+
+use volery_bench::measurement::Sample;
+use volery_bench::results::{Results, Sitting};
+use volery_bench::runner::{self, Cell, Observer, Settings};
+use volery_bench::{Link, page};
+use volery_field::{Fp61, Gf128, Z64};
+use volery_pcg::{Noise, Security};
+
+use super::measure::{Measured, stream};
+use super::row::{self, Row};
+use super::{section, standard_output, tell_remarks};
+use crate::command::choices::{Choices, Parameters};
+use crate::command::options::{Common, Voice, parse_count};
+use crate::ends::{Cot, Vole};
+use crate::exit::Failure;
+use crate::output::SingleFile;
+use crate::report::Report;
+
+/// Measure correlations: two threads in this process, TCP between them
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// What to measure; see 'volery bench list'
+    #[arg(required = true, value_name = "NAME", value_parser = named)]
+    names: Vec<&'static Bench>,
+
+    /// How many correlations
+    #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
+    n: u64,
+
+    /// What lies between the parties, for which the parameters are chosen: loopback, tls (the same, authenticated and encrypted),
+    /// or RATE,RTT such as 100Mbit,20ms; given several times, several are measured
+    #[arg(long, default_value = "loopback")]
+    link: Vec<Link>,
+
+    /// Against whom, as in 'volery cot'; of several, each is measured
+    #[arg(long, value_name = "SECURITY,..", value_delimiter = ',')]
+    security: Vec<Security>,
+
+    /// Where the LPN noise sits; of several, each is measured
+    #[arg(long, value_name = "NOISE,..", value_delimiter = ',')]
+    noise: Vec<Noise>,
+
+    /// The LPN set of the rounds, as in 'volery cot'; of several, each is measured
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    set: Vec<String>,
+
+    /// Where the parameters come from
+    #[arg(long, default_value = "default")]
+    parameters: Parameters,
+
+    /// Runs of each measurement, all once before any twice: the median by time counts
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    runs: u16,
+
+    /// Write the measurements to this file, which 'volery bench compare' reads
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write the tables to this file, a page for a browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Something that can be measured.
+#[derive(Debug)]
+pub(super) struct Bench {
+    /// By which it is asked for.
+    pub(super) name: &'static str,
+    /// A few words.
+    pub(super) about: &'static str,
+    measure: fn(&Setting) -> Result<Measured, Failure>,
+}
+
+/// How to measure it.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) name: &'static str,
+    pub(super) n: u64,
+    pub(super) link: Link,
+    pub(super) choices: Choices,
+    pub(super) threads: usize,
+    pub(super) common: Common,
+}
+
+/// All that there is.
+pub(super) static BENCHES: [Bench; 4] = [
+    Bench {
+        name: "cot",
+        about: "correlated OT, from nothing",
+        measure: stream::<Cot>,
+    },
+    Bench {
+        name: "vole-fp61",
+        about: "vector OLE over the integers modulo 2^61 - 1, from nothing",
+        measure: stream::<Vole<Fp61>>,
+    },
+    Bench {
+        name: "vole-z64",
+        about: "vector OLE over the integers modulo 2^64, from nothing",
+        measure: stream::<Vole<Z64>>,
+    },
+    Bench {
+        name: "vole-gf128",
+        about: "vector OLE over GF(2^128), from nothing",
+        measure: stream::<Vole<Gf128>>,
+    },
+];
+
+/// Finds a benchmark by its name.
+fn named(name: &str) -> Result<&'static Bench, String> {
+    BENCHES
+        .iter()
+        .find(|bench| bench.name == name)
+        .ok_or_else(|| {
+            let names: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
+            format!("there is {}", names.join(", "))
+        })
+}
+
+/// Runs the verb.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let common = &arguments.common;
+    let place = common.prepare_report()?;
+    let file = |option, path: &Option<PathBuf>| {
+        let path: Option<&Path> = path.as_deref();
+        path.map(|path| SingleFile::prepare(option, path))
+            .transpose()
+    };
+    let json = file("--json", &arguments.json)?;
+    let html = file("--html", &arguments.html)?;
+    let (rows, results) = measure(arguments)?;
+
+    let rows_json = serde_json::to_value(&rows).expect("strings and numbers");
+    if let Some(json) = json {
+        let mut results = results.clone();
+        results.more.insert("rows".to_owned(), rows_json.clone());
+        json.commit(&serde_json::to_vec_pretty(&results).expect("strings and numbers"))?;
+    }
+    if let Some(html) = html {
+        let title = "volery bench run";
+        let intro = super::paper::intro(&results);
+        let page = page::html::page(title, &intro, &[section::section(&rows)]);
+        html.commit(page.as_bytes())?;
+    }
+    let machine = &results.sittings[0].machine;
+    let samples = results.measurements.iter().flat_map(|one| &one.samples);
+    let mut report = Report::new("bench");
+    report.n = Some(arguments.n);
+    report.peak_rss_bytes = samples.filter_map(|sample| sample.peak_bytes).max();
+    let machine_json = serde_json::to_value(machine).expect("strings and numbers");
+    report.result.insert("machine".to_owned(), machine_json);
+    report.result.insert("rows".to_owned(), rows_json);
+    place.write(&report)?;
+    if common.quiet {
+        return Ok(());
+    }
+    row::print(machine, &rows).map_err(standard_output)
+}
+
+/// Measures everything that is asked for, each once; then the parts of each.
+fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Results), Failure> {
+    let common = &arguments.common;
+    let voice = common.voice();
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut afterwards = Vec::new();
+    for setting in arguments.settings() {
+        let (bench, setting) = setting;
+        let Measured { cell, after } = (bench.measure)(&setting)?;
+        if !cells.iter().any(|have| have.key == cell.key) {
+            cells.push(cell);
+            afterwards.push(after);
+        }
+    }
+    voice.explain("measuring the machine");
+    let sitting = Sitting::begin(env!("CARGO_PKG_VERSION"), arguments.threads());
+    tell_remarks(voice, &sitting.remarks);
+    let machine = sitting.machine.clone();
+    let mut results = Results::new("bench run");
+    results.sittings.push(sitting);
+    let settings = Settings {
+        runs: arguments.runs.into(),
+        limit: f64::INFINITY,
+    };
+    let measured = runner::run(&cells, &mut results, settings, &mut Spoken(voice));
+    let mut rows = Vec::new();
+    for after in afterwards {
+        if measured.is_err() {
+            // What the failing run said itself says more.
+            after.failure()?;
+        } else {
+            voice.explain("measuring the parts");
+            rows.push(after.row(&machine)?);
+        }
+    }
+    measured?;
+    Ok((rows, results))
+}
+
+/// Says what is measured.
+struct Spoken(Voice);
+
+impl Observer for Spoken {
+    fn begin(&mut self, cell: &Cell, _number: [usize; 2], [run, runs]: [usize; 2]) {
+        let key = &cell.key;
+        self.0
+            .explain(format_args!("measuring {key}: run {run} of {runs}"));
+    }
+
+    fn done(&mut self, _cell: &Cell, _sample: &Sample) {}
+
+    fn skipped(&mut self, _cell: &Cell, _seconds: f64) {}
+
+    fn keep(&mut self, _results: &Results) -> volery_bench::Result<()> {
+        Ok(())
+    }
+}
+
+impl Arguments {
+    fn threads(&self) -> usize {
+        self.common.threads.map_or(1, usize::from)
+    }
+
+    /// Every combination of what is asked for.
+    fn settings(&self) -> Vec<(&'static Bench, Setting)> {
+        let mut all = Vec::new();
+        for bench in &self.names {
+            for choices in self.choices() {
+                for link in &self.link {
+                    let setting = Setting {
+                        name: bench.name,
+                        n: self.n,
+                        link: link.clone(),
+                        choices: choices.clone(),
+                        threads: self.threads(),
+                        common: self.common.clone(),
+                    };
+                    all.push((*bench, setting));
+                }
+            }
+        }
+        all
+    }
+
+    /// Every combination of the choices.
+    fn choices(&self) -> Vec<Choices> {
+        fn or_default<T: Clone>(given: &[T]) -> Vec<Option<T>> {
+            match given {
+                [] => vec![None],
+                given => given.iter().cloned().map(Some).collect(),
+            }
+        }
+        let mut all = Vec::new();
+        for set in or_default(&self.set) {
+            for noise in or_default(&self.noise) {
+                for security in or_default(&self.security) {
+                    all.push(Choices {
+                        security,
+                        noise,
+                        set: set.clone(),
+                        parameters: self.parameters,
+                    });
+                }
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_benchmark_runs_and_its_numbers_add_up() {
+        let place = tempfile::tempdir().unwrap();
+        let json = place.path().join("bench.json");
+        run(&Arguments {
+            names: BENCHES.iter().collect(),
+            n: 1009,
+            link: vec![Link::Loopback],
+            security: Vec::new(),
+            noise: Vec::new(),
+            set: Vec::new(),
+            parameters: Parameters::Default,
+            runs: 3,
+            json: Some(json.clone()),
+            html: None,
+            common: Common {
+                report: None,
+                threads: Some(1),
+                timeout: 60,
+                quiet: true,
+                verbose: 0,
+            },
+        })
+        .unwrap();
+        let results = Results::load(&json).unwrap();
+        let rows = results.more["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), BENCHES.len());
+        assert_eq!(results.measurements.len(), BENCHES.len());
+        for (row, measurement) in rows.iter().zip(&results.measurements) {
+            let number = |pointer: &str| row.pointer(pointer).unwrap().as_f64().unwrap();
+            let bytes = number("/sender/bytes_sent") + number("/receiver/bytes_sent");
+            assert!((number("/bits_each") - 8.0 * bytes / 1009.0).abs() < 1e-6);
+            let seconds = number("/sender/seconds_total").max(number("/receiver/seconds_total"));
+            assert!((number("/nanoseconds_each") - seconds * 1e9 / 1009.0).abs() < 1.0);
+            assert!(number("/ratios/aes_blocks") > 0.0);
+            // The row is of the median of the runs that the file has.
+            assert_eq!(measurement.samples.len(), 3);
+            let median = measurement.seconds().unwrap().median;
+            assert!((median - seconds).abs() < 1e-9);
+            assert!(
+                measurement
+                    .samples
+                    .iter()
+                    .any(|sample| sample.bytes() as f64 == bytes)
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_known_or_listed() {
+        assert_eq!(named("vole-z64").unwrap().name, "vole-z64");
+        assert!(named("vole").unwrap_err().contains("vole-gf128"));
+    }
+}

@@ -1,0 +1,320 @@
+//! `volery bench paper`: what it leaves in its folder, how it goes on from there, and what it refuses.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Finished, Running, names, run, text};
+use serde_json::Value;
+
+/// An experiment of which the figures follow from parameters, and another one.
+const COMPUTED: [&str; 2] = ["kkrt-table-1", "kkrt-table-2"];
+
+/// An experiment with few and short measurements.
+const SHORT: &[&str] = &["bench", "paper", "dvole-figure-5", "--quick"];
+
+fn paper(out: &Path, more: &[&str]) -> Finished {
+    run(&[SHORT, &["--out", text(out)], more].concat())
+}
+
+fn results(out: &Path) -> Value {
+    serde_json::from_slice(&fs::read(out.join("results.json")).unwrap()).unwrap()
+}
+
+/// The samples of all measurements.
+fn samples(results: &Value) -> Vec<Vec<Value>> {
+    let measurements = results["measurements"].as_array().unwrap();
+    let of = |measurement: &Value| measurement["samples"].as_array().unwrap().clone();
+    measurements.iter().map(of).collect()
+}
+
+fn assert_done(finished: &Finished) {
+    assert_eq!(finished.status, Some(0), "{finished:?}");
+    assert!(!finished.stderr.contains("error"), "{finished:?}");
+}
+
+#[test]
+fn an_unknown_experiment_is_refused_with_the_known_ones() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let fragments = [
+        "'ferret-table-2'",
+        "dvole-figure-3",
+        "ferret-table-3",
+        "kkrt-table-5",
+    ];
+    run(&[
+        "bench",
+        "paper",
+        "kkrt",
+        "ferret-table-2",
+        "--out",
+        text(&out),
+    ])
+    .assert_refused(2, &fragments);
+    assert!(names(place.path()).is_empty());
+}
+
+#[test]
+fn the_list_has_all_experiments() {
+    let list = run(&["bench", "list"]);
+    assert_eq!(list.status, Some(0));
+    for name in ["dvole-figure-4", "ferret-table-1", "kkrt-table-2"] {
+        let line = list
+            .stdout
+            .lines()
+            .find(|line| line.trim_start().starts_with(name));
+        let words = line.unwrap().split_whitespace().count();
+        assert!(words > 3, "{line:?}");
+    }
+}
+
+#[test]
+fn a_computed_table_makes_all_files() {
+    let place = tempfile::tempdir().unwrap();
+    let (out, document) = (place.path().join("out"), place.path().join("document.md"));
+    let call = |more: &[&str]| {
+        let finished = run(&[
+            &["bench", "paper"],
+            &COMPUTED[..],
+            &["--out", text(&out)],
+            more,
+        ]
+        .concat());
+        assert_done(&finished);
+        finished
+    };
+    let first = call(&["--markdown", text(&document)]);
+    assert_eq!(
+        names(&out),
+        ["index.html", "plots", "results.csv", "results.json"]
+    );
+    let document = fs::read_to_string(document).unwrap();
+    assert!(document.contains("out/results.json"), "{document}");
+    let page = fs::read_to_string(out.join("index.html")).unwrap();
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    for name in COMPUTED {
+        assert!(page.contains(name) && csv.contains(name), "{name}");
+    }
+    assert!(first.stdout.contains("Table 2"), "{first:?}");
+    assert_eq!(results(&out)["schema"], 1);
+
+    let second = call(&["-q"]);
+    assert!(
+        second.stdout.is_empty() && second.stderr.is_empty(),
+        "{second:?}"
+    );
+    let own = fs::read_to_string(out.join("REPRODUCTION.md")).unwrap();
+    assert!(
+        own.contains("results.json") && !own.contains("out/"),
+        "{own}"
+    );
+}
+
+#[test]
+fn more_runs_and_experiments_are_added_to_what_is_there() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let first = paper(&out, &["--runs", "1"]);
+    assert_done(&first);
+    assert!(
+        first
+            .stderr
+            .contains("already there: 0; this takes less than a minute"),
+        "{first:?}"
+    );
+    assert!(
+        first.stderr.contains("Ctrl-C keeps what is done"),
+        "{first:?}"
+    );
+    let before = results(&out);
+    assert!(before["sittings"][0]["machine"]["nanoseconds_aes_block"].is_number());
+    let before = samples(&before);
+    assert!(
+        before.iter().any(|samples| samples.len() == 1),
+        "{before:?}"
+    );
+
+    // Nothing is missing: not a byte of the results changes.
+    let written = fs::read(out.join("results.json")).unwrap();
+    let again = paper(&out, &["--runs", "1"]);
+    assert_done(&again);
+    assert!(again.stderr.contains("nothing is missing"), "{again:?}");
+    assert_eq!(fs::read(out.join("results.json")).unwrap(), written);
+
+    let report = place.path().join("report.json");
+    let call = [
+        "bench",
+        "paper",
+        "dvole-figure-5",
+        "kkrt-table-2",
+        "--quick",
+        "--runs",
+        "2",
+    ];
+    let more = run(&[&call[..], &["--out", text(&out), "--report", text(&report)]].concat());
+    assert_done(&more);
+    let after = results(&out);
+    assert_eq!(after["sittings"].as_array().unwrap().len(), 2);
+    let after = samples(&after);
+    let mut made = 0;
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before[..], after[..before.len()]);
+        assert_eq!(after.len(), 2 * before.len());
+        made += after.len() - before.len();
+    }
+    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["result"]["runs_made"], made);
+
+    // What was asked for first is on the page still.
+    let call = [
+        "bench",
+        "paper",
+        "kkrt-table-2",
+        "--quick",
+        "-q",
+        "--out",
+        text(&out),
+    ];
+    assert_done(&run(&call));
+    let page = fs::read_to_string(out.join("index.html")).unwrap();
+    assert!(page.contains("dvole-figure-5") && page.contains("kkrt-table-2"));
+}
+
+#[test]
+fn a_run_that_is_interrupted_goes_on() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let runs = ["--runs", "1000", "--out", text(&out)];
+    let there = || -> usize {
+        let file = out.join("results.json");
+        let all = file.exists().then(|| samples(&results(&out)));
+        all.unwrap_or_default().iter().map(Vec::len).sum()
+    };
+    for signal in ["INT", "TERM"] {
+        let before = there();
+        let running = Running::start(&[SHORT, &runs].concat());
+        let start = Instant::now();
+        while there() <= before {
+            assert!(
+                start.elapsed() < Duration::from_secs(120),
+                "nothing is kept"
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        running.signal(signal);
+        let finished = running.finish_within(Duration::from_secs(180));
+        finished.assert_refused(1, &["interrupted", "are kept", "results.json"]);
+        assert!(
+            finished.stderr.contains("hint: the same command goes on"),
+            "{finished:?}"
+        );
+        // What it says is there is there, and nothing else.
+        let kept = format!("results.json: {}\n", there());
+        assert!(finished.stderr.contains(&kept), "{kept}: {finished:?}");
+        assert_eq!(names(&out), ["results.json"]);
+    }
+    let sittings = results(&out)["sittings"].as_array().unwrap().len();
+    assert_eq!(sittings, 2);
+}
+
+#[test]
+fn results_that_cannot_be_gone_on_from_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let call = ["bench", "paper", COMPUTED[0], "--out", text(&out)];
+    let finished = run(&call);
+    assert_done(&finished);
+    let file = out.join("results.json");
+    let good = fs::read_to_string(&file).unwrap();
+    for (bad, fragment) in [
+        (good[..good.len() / 2].to_owned(), "ends too early"),
+        (good.replace("\"schema\": 1", "\"schema\": 7"), "version 7"),
+        (good.replace("volery measurements", "recipes"), "'recipes'"),
+    ] {
+        assert_ne!(bad, good);
+        fs::write(&file, &bad).unwrap();
+        run(&call).assert_refused(1, &["results.json", fragment]);
+        assert_eq!(
+            fs::read_to_string(&file).unwrap(),
+            bad,
+            "it is left as it is"
+        );
+    }
+    fs::write(&file, &good).unwrap();
+    for [more, value] in [["--quick", "-v"], ["--threads", "2"]] {
+        run(&[&call[..], &[more, value]].concat()).assert_refused(
+            2,
+            &[
+                "results.json",
+                "measured otherwise",
+                "full, 1 thread a party",
+            ],
+        );
+    }
+    assert_done(&run(
+        &[&call[..], &["--runs", "9", "--limit", "99"]].concat()
+    ));
+}
+
+#[test]
+fn options_and_places_that_cannot_be_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("thesis.tex"), "years of work").unwrap();
+    let (out, here) = (place.path().join("out"), text(place.path()));
+    let nowhere = place.path().join("no/where");
+    for (arguments, fragments) in [
+        (["--out", here], ["--out", "not empty"]),
+        (["--out", text(&nowhere)], ["--out", "No such file"]),
+        (["--markdown", here], ["--markdown", "is a folder"]),
+        (
+            ["--markdown", text(&nowhere)],
+            ["--markdown", "No such file"],
+        ),
+        (["--runs", "0"], ["--runs", "0"]),
+        (["--limit", "0"], ["--limit", "0"]),
+        (["--threads", "0"], ["--threads", "0"]),
+    ] {
+        let mut call = vec!["bench", "paper", COMPUTED[0]];
+        if arguments[0] != "--out" {
+            call.extend(["--out", text(&out)]);
+        }
+        call.extend(arguments);
+        run(&call).assert_refused(2, &fragments);
+    }
+}
+
+#[test]
+fn one_core_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let volery = env!("CARGO_BIN_EXE_volery");
+    let output = Command::new("taskset")
+        .args(["-c", "0", volery])
+        .args(SHORT)
+        .args(["--runs", "1", "--out", text(&out)])
+        .output();
+    let Ok(output) = output else {
+        return; // No such program here.
+    };
+    let finished = Finished::from(output);
+    assert_done(&finished);
+    assert!(
+        finished
+            .stderr
+            .contains("volery: This process may use one core"),
+        "{finished:?}"
+    );
+    let page = fs::read_to_string(out.join("index.html")).unwrap();
+    assert!(page.contains("This process may use one core"));
+    let remarks = &results(&out)["sittings"][0]["remarks"];
+    assert!(
+        remarks[0].as_str().unwrap().contains("one core"),
+        "{remarks}"
+    );
+}
