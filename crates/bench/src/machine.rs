@@ -71,8 +71,8 @@ impl Machine {
             );
         } else if 2 * threads > self.cores {
             remarks.push(format!(
-                "{threads} threads a party and {} cores for both parties: with that many threads the parties wait for each \
-                 other, and nothing says how it would be with a machine each.",
+                "What is measured with {threads} threads a party has {} cores for both parties: they wait for each other, and \
+                 nothing says how it would be with a machine each.",
                 self.cores
             ));
         }
@@ -237,7 +237,7 @@ mod tests {
         let one = with(1).remarks(1);
         assert!(one.len() == 1 && one[0].contains("one core"), "{one:?}");
         assert!(with(2).remarks(1).is_empty());
-        assert!(with(2).remarks(2)[0].contains("2 threads a party and 2 cores"));
+        assert!(with(2).remarks(2)[0].contains("2 threads a party has 2 cores"));
         assert!(with(16).remarks(8).is_empty());
     }
 }

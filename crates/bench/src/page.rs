@@ -245,7 +245,7 @@ pub fn plot_name(section: &Section, number: usize) -> String {
     format!("{}-{number}.svg", section.name)
 }
 
-/// A number in about three digits: as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.
+/// A number in about three digits, as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.
 #[must_use]
 pub fn short(value: f64) -> String {
     match value.abs() {

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Table, Value, short};
+use crate::measurement::Spread;
 
 /// A value in words.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,7 +31,11 @@ impl Words {
             } => format!(
                 "{}{}",
                 if *extrapolated { "~" } else { "" },
-                short(spread.median)
+                if is_counted(spread) {
+                    format!("{:.0}", spread.median)
+                } else {
+                    short(spread.median)
+                }
             ),
             Value::Computed { value, .. } => short(*value),
             Value::Skipped { seconds } => format!("> {} s", short(*seconds)),
@@ -66,6 +71,11 @@ fn range(value: &Value) -> Option<RangeInclusive<f64>> {
         }
         _ => None,
     }
+}
+
+/// Whether it is the same whole number in each run, as messages and bytes are.
+fn is_counted(spread: &Spread) -> bool {
+    spread.least.fract() == 0.0 && spread.least == spread.most
 }
 
 /// A published number has the digits that it was given with.

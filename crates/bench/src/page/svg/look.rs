@@ -65,13 +65,18 @@ impl Look {
     pub(super) fn of<'a>(lines: impl Iterator<Item = (&'a str, bool)>) -> Vec<Self> {
         let mut taken: Vec<(&str, [bool; 2])> = Vec::new();
         let look = |(name, published): (&'a str, bool)| {
-            let stem = stem(name);
             let side = usize::from(published);
-            let partner = |(other, sides): &(&str, [bool; 2])| *other == stem && !sides[side];
-            let index = taken.iter().position(partner).unwrap_or_else(|| {
-                taken.push((stem, [false; 2]));
-                taken.len() - 1
-            });
+            let find = |same: &dyn Fn(&str) -> bool| {
+                let partner = |(other, sides): &(&str, [bool; 2])| same(other) && !sides[side];
+                taken.iter().position(partner)
+            };
+            // `vole, fp61, published` belongs to `vole, fp61`, if there is such a line, rather than to `vole, z64`.
+            let index = find(&|other| other == stem(name))
+                .or_else(|| find(&|other| stem(other) == stem(name)))
+                .unwrap_or_else(|| {
+                    taken.push((name, [false; 2]));
+                    taken.len() - 1
+                });
             taken[index].1[side] = true;
             Self {
                 colour: COLOURS[index % COLOURS.len()],
@@ -193,6 +198,26 @@ mod tests {
         };
         assert!(same(1, 2) && same(5, 4));
         assert!(!same(0, 2) && !same(3, 2) && !same(5, 2));
+    }
+
+    #[test]
+    fn a_published_line_looks_like_the_line_it_belongs_to() {
+        let names = [
+            ("vole, fp61", false),
+            ("vole, z64", false),
+            ("cot, here", false),
+            ("vole, z64, published", true),
+            ("cot, published", true),
+            ("other, published", true),
+        ];
+        let looks = Look::of(names.into_iter());
+        let like = |index: usize| {
+            let same = |look: &Look| {
+                (look.colour, look.marker) == (looks[index].colour, looks[index].marker)
+            };
+            looks.iter().position(same)
+        };
+        assert_eq!([3, 4, 5].map(like), [Some(1), Some(2), Some(5)]);
     }
 
     #[test]
