@@ -6,6 +6,8 @@ use volery_bench::page::Section;
 use volery_bench::results::Results;
 use volery_bench::runner::Cell;
 use volery_bench::{Error, Result};
+use volery_channel::SessionId;
+use volery_primitives::prg::Prg;
 
 use crate::{dvole, ferret, kkrt};
 
@@ -106,6 +108,25 @@ pub fn cells(experiments: &[&dyn Experiment], scope: &Scope) -> Result<Vec<Cell>
         }
     }
     Ok(all)
+}
+
+/// Randomness of the system, for a party of a run.
+///
+/// # Errors
+/// If the system gives none.
+pub(crate) fn fresh_prg() -> Result<Prg> {
+    Prg::from_os()
+        .map_err(|error| failed(format_args!("the system gives no random numbers: {error}")))
+}
+
+/// A session of its own for each run.
+///
+/// # Errors
+/// As [`fresh_prg`].
+pub(crate) fn fresh_session() -> Result<SessionId> {
+    let mut session = [0; 32];
+    fresh_prg()?.fill_bytes(&mut session);
+    Ok(SessionId::from_bytes(session))
 }
 
 /// A protocol failed, or made something wrong.

@@ -13,3 +13,4 @@ pub mod experiment;
 pub mod ferret;
 pub mod kkrt;
 mod published;
+mod words;

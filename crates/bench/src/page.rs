@@ -15,7 +15,7 @@ mod wrap;
 
 use serde::Serialize;
 
-use crate::measurement::Spread;
+use crate::measurement::{Measurement, Sample, Spread};
 
 /// All that is shown of one table or figure of a paper, or of one benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -40,6 +40,13 @@ pub struct Section {
     pub tables: Vec<Table>,
     /// In order.
     pub plots: Vec<Plot>,
+}
+
+impl Section {
+    /// Puts what was generated from the results before all other findings.
+    pub fn lead_with(&mut self, generated: Vec<String>) {
+        self.findings.splice(0..0, generated);
+    }
 }
 
 /// A table.
@@ -115,7 +122,7 @@ pub enum Value {
         /// Less was made than the table is about, and the time scaled.
         extrapolated: bool,
     },
-    /// Follows from the parameters.
+    /// Follows from the parameters, or from other values of the page.
     Computed {
         /// It.
         value: f64,
@@ -134,6 +141,37 @@ impl Value {
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
+    }
+
+    /// A published value, as printed; [`Self::None`] if there is none.
+    #[must_use]
+    pub fn published(value: Option<f64>) -> Self {
+        value.map_or(Self::None, |value| Self::Published {
+            value,
+            from_plot: false,
+        })
+    }
+
+    /// A value that follows from others, beside a published one if it stands beside one.
+    #[must_use]
+    pub const fn computed(value: f64, published: Option<f64>) -> Self {
+        Self::Computed { value, published }
+    }
+
+    /// What a measurement says of something: its spread, or that it was skipped, or [`Self::None`].
+    #[must_use]
+    pub fn of(
+        measurement: Option<&Measurement>,
+        published: Option<f64>,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Self {
+        let Some(measurement) = measurement else {
+            return Self::None;
+        };
+        match (measurement.spread(of), measurement.skipped_seconds) {
+            (None, Some(seconds)) => Self::Skipped { seconds },
+            (spread, _) => Self::measured(spread, published),
+        }
     }
 
     /// A measured value; [`Self::None`] if there is none.
@@ -217,6 +255,37 @@ pub struct Series {
     pub published: bool,
     /// With rising `x`.
     pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A published line, of values as printed.
+    #[must_use]
+    pub fn published(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points
+            .into_iter()
+            .map(|(x, y)| (x, Some(Spread::exactly(y))));
+        Self {
+            published: true,
+            ..Self::measured(name, points)
+        }
+    }
+
+    /// A line of ours; where nothing was measured it has no point.
+    #[must_use]
+    pub fn measured(name: &str, points: impl IntoIterator<Item = (f64, Option<Spread>)>) -> Self {
+        let point = |(x, y): (f64, Option<Spread>)| {
+            Some(Point {
+                x,
+                y: y?,
+                from_plot: false,
+            })
+        };
+        Self {
+            name: name.to_owned(),
+            published: false,
+            points: points.into_iter().filter_map(point).collect(),
+        }
+    }
 }
 
 /// A point of a line.
