@@ -1,8 +1,10 @@
 //! What got faster or slower between two files of results.
 //!
 //! A phase is compared by its time for one output. It got faster or slower *beyond the spread* if the ranges of the two files do not
-//! touch: with five runs each, equal programs do that once in 126 times. Figures of two machines are compared in units of
-//! what each could do in the same sitting ([`Unit`]).
+//! touch. Equal programs do that too: a row in 10 with three runs each, a row in 126 with five. So what counts is more than a
+//! threshold as well, and a file of hundreds of rows still has some by chance. A phase that takes less than a hundredth of its run
+//! in both files is not compared. Figures of two machines are compared in units of what each could do in the same sitting
+//! ([`Unit`]).
 
 use crate::machine::Machine;
 use crate::measurement::{Key, Measurement, Phase, Sample, Spread};
@@ -40,13 +42,13 @@ impl Unit {
 /// What became of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Each run takes less than all were.
+    /// Each run of the second file took less than each of the first.
     Faster,
-    /// Each run takes more than all were.
+    /// Each run of the second file took more than each of the first.
     Slower,
     /// The ranges touch.
     Same,
-    /// A file has one run only: nobody knows its spread.
+    /// A file has fewer than three runs: nobody knows their spread.
     Unknown,
 }
 
@@ -78,13 +80,30 @@ pub struct Traffic {
     pub b: f64,
 }
 
+/// A measurement that the second file left out, since a run would have taken too long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOut {
+    /// Of what.
+    pub key: Key,
+    /// A run in the first file, in seconds.
+    pub a: f64,
+    /// About what a run would have taken in the second, in seconds.
+    pub b: f64,
+}
+
 /// Two files of results, side by side.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// All phases of all measurements that are in both files, in the order of the first.
     pub rows: Vec<Row>,
-    /// Those that do not send the same, to a hundredth.
+    /// Those that do not send the same.
     pub traffic: Vec<Traffic>,
+    /// Those that the second file left out as too slow.
+    pub left_out: Vec<LeftOut>,
+    /// Those of which the parameters differ: they are compared, but may not be the same thing.
+    pub other_parameters: Vec<Key>,
+    /// Phases that only one file has, of measurements that both have.
+    pub other_phases: Vec<(Key, String)>,
     /// Measurements that the second file lacks.
     pub only_a: Vec<Key>,
     /// Measurements that the first file lacks.
@@ -96,13 +115,23 @@ pub struct Comparison {
 pub fn compare(a: &Results, b: &Results, unit: Unit) -> Comparison {
     let mut comparison = Comparison::default();
     for first in measured(a) {
-        let Some(second) = measured(b).find(|second| second.key == first.key) else {
+        let Some(second) = b.find(&first.key) else {
             comparison.only_a.push(first.key.clone());
             continue;
         };
+        if second.samples.is_empty() {
+            comparison.left_out.extend(left_out(first, second));
+            continue;
+        }
         let files = [(a, first), (b, second)];
         comparison.rows.extend(rows(files, unit));
         comparison.traffic.extend(traffic(first, second));
+        let names = phases_of_one(first, second);
+        let named = names.into_iter().map(|name| (first.key.clone(), name));
+        comparison.other_phases.extend(named);
+        if (&first.plan, first.security_bits) != (&second.plan, second.security_bits) {
+            comparison.other_parameters.push(first.key.clone());
+        }
     }
     let lacks = |key: &&Key| !measured(a).any(|first| first.key == **key);
     let keys = measured(b).map(|second| &second.key);
@@ -118,28 +147,83 @@ fn measured(results: &Results) -> impl Iterator<Item = &Measurement> {
         .filter(|measurement| !measurement.samples.is_empty())
 }
 
-/// The phases that both have, and all together if there are several and both made as much.
-fn rows(files: [(&Results, &Measurement); 2], unit: Unit) -> Vec<Row> {
-    let [first, second] = files.map(|(_, measurement)| &measurement.samples[0].phases);
-    let mut rows: Vec<_> = first
+fn left_out(first: &Measurement, second: &Measurement) -> Option<LeftOut> {
+    Some(LeftOut {
+        key: first.key.clone(),
+        a: first.seconds()?.median,
+        b: second.skipped_seconds?,
+    })
+}
+
+/// The phases of a measurement, as its first sample has them.
+fn phases(measurement: &Measurement) -> &[Phase] {
+    measurement
+        .samples
+        .first()
+        .map_or(&[], |sample| &sample.phases)
+}
+
+/// The names of the phases that only one of the two has.
+fn phases_of_one(first: &Measurement, second: &Measurement) -> Vec<String> {
+    let lacks = |one: &Measurement, name: &str| !phases(one).iter().any(|phase| phase.name == name);
+    let of_first = phases(first)
         .iter()
-        .filter_map(|phase| {
-            row(files, unit, &phase.name, |sample| {
-                sample.phase(&phase.name).map(seconds_each)
-            })
+        .filter(|phase| lacks(second, &phase.name));
+    let of_second = phases(second)
+        .iter()
+        .filter(|phase| lacks(first, &phase.name));
+    of_first
+        .chain(of_second)
+        .map(|phase| phase.name.clone())
+        .collect()
+}
+
+/// The phases that both have and that count, and all together if there are several and both made as much.
+fn rows(files: [(&Results, &Measurement); 2], unit: Unit) -> Vec<Row> {
+    let [first, second] = files.map(|(_, measurement)| phases(measurement));
+    let counts = |name: &str| {
+        files
+            .iter()
+            .any(|(_, measurement)| share(measurement, name) >= LEAST)
+    };
+    let both = |phase: &&Phase| {
+        let same_count = |other: &Phase| {
+            other.name == phase.name && (other.outputs == 0) == (phase.outputs == 0)
+        };
+        second.iter().any(same_count) && counts(&phase.name)
+    };
+    let of = |phase: &Phase| {
+        row(files, unit, &phase.name, |sample| {
+            sample.phase(&phase.name).map(seconds_each)
         })
-        .collect();
-    let made = |phases: &[Phase]| phases.iter().map(|phase| phase.outputs).collect::<Vec<_>>();
-    if first.len() > 1 && made(first) == made(second) {
+    };
+    let mut rows: Vec<_> = first.iter().filter(both).filter_map(of).collect();
+    let made = |phases: &[Phase]| phases.iter().map(|phase| phase.outputs).max();
+    if first.len().max(second.len()) > 1 && made(first) == made(second) {
         rows.extend(row(files, unit, "all", |sample| Some(sample.seconds())));
     }
     rows
+}
+
+/// The part of a run below which a phase is not compared.
+const LEAST: f64 = 0.01;
+
+/// What part of a run a phase takes, by medians.
+fn share(measurement: &Measurement, name: &str) -> f64 {
+    let part = measurement.spread(|sample| {
+        let seconds = sample.phase(name)?.seconds;
+        Some(seconds / sample.seconds().max(f64::MIN_POSITIVE))
+    });
+    part.map_or(0.0, |part| part.median)
 }
 
 /// Of one output, where outputs are counted.
 fn seconds_each(phase: &Phase) -> f64 {
     phase.seconds / phase.outputs.max(1) as f64
 }
+
+/// Runs below which nobody knows how far they are apart.
+const RUNS: usize = 3;
 
 fn row(
     files: [(&Results, &Measurement); 2],
@@ -155,7 +239,7 @@ fn row(
     });
     let (a, b) = (a?, b?);
     let verdict = match () {
-        () if a.count < 2 || b.count < 2 => Verdict::Unknown,
+        () if a.count.min(b.count) < RUNS => Verdict::Unknown,
         () if b.most < a.least => Verdict::Faster,
         () if b.least > a.most => Verdict::Slower,
         () => Verdict::Same,
@@ -165,10 +249,10 @@ fn row(
         phase: phase.to_owned(),
         a,
         b,
-        ratio: if a.median > 0.0 {
-            b.median / a.median
-        } else {
-            1.0
+        ratio: match () {
+            () if a.median > 0.0 => b.median / a.median,
+            () if b.median > 0.0 => f64::INFINITY,
+            () => 1.0,
         },
         verdict,
     })
@@ -176,14 +260,15 @@ fn row(
 
 fn traffic(first: &Measurement, second: &Measurement) -> Option<Traffic> {
     let each = |sample: &Sample| {
-        let made: u64 = sample.phases.iter().map(|phase| phase.outputs).sum();
-        sample.bytes() as f64 / made.max(1) as f64
+        let made = sample.phases.iter().map(|phase| phase.outputs).max();
+        sample.bytes() as f64 / made.unwrap_or(0).max(1) as f64
     };
     let [a, b] = [first, second].map(|measurement| {
         let spread = measurement.spread(|sample| Some(each(sample)));
         spread.map_or(0.0, |spread| spread.median)
     });
-    ((a - b).abs() > 0.01 * a.max(b)).then(|| Traffic {
+    // Counts, so nothing but rounding is between equal ones.
+    ((a - b).abs() > 1e-9 * a.max(b)).then(|| Traffic {
         key: first.key.clone(),
         a,
         b,
@@ -270,8 +355,9 @@ mod tests {
                 ("slower", 9, &[1.0, 1.1, 1.2]),
                 ("faster", 9, &[1.0, 1.1, 1.2]),
                 ("touching", 9, &[1.0, 1.1, 3.0]),
-                ("once", 9, &[1.0, 1.1]),
+                ("once", 9, &[1.0, 1.1, 1.2]),
                 ("a", 9, &[1.0]),
+                ("left out", 9, &[1.0]),
                 ("skipped", 9, &[]),
             ],
         );
@@ -281,11 +367,19 @@ mod tests {
                 ("slower", 9, &[1.3, 1.21, 1.4]),
                 ("faster", 9, &[0.5, 0.6, 0.99]),
                 ("touching", 9, &[2.0, 2.1, 2.2]),
-                ("once", 9, &[7.0]),
+                ("once", 9, &[7.0, 7.1]),
                 ("b", 9, &[1.0]),
                 ("skipped", 9, &[1.0]),
             ],
         );
+        let mut b = b;
+        b.measurements.push(Measurement {
+            key: key("left out"),
+            plan: None,
+            security_bits: None,
+            skipped_seconds: Some(40.0),
+            samples: Vec::new(),
+        });
         let comparison = compare(&a, &b, Unit::Seconds);
         let verdicts: Vec<_> = comparison.rows.iter().map(|row| row.verdict).collect();
         use Verdict::{Faster, Same, Slower, Unknown};
@@ -298,6 +392,14 @@ mod tests {
         assert_eq!(comparison.slower(0.2).count(), 0);
         assert_eq!(comparison.faster(0.5).count(), 1);
         assert_eq!(comparison.faster(1.0).count(), 0);
+        assert_eq!(
+            comparison.left_out,
+            [LeftOut {
+                key: key("left out"),
+                a: 1.0,
+                b: 40.0
+            }]
+        );
         assert_eq!(comparison.only_a, [key("a")]);
         assert_eq!(comparison.only_b, [key("b"), key("skipped")]);
         assert!(comparison.traffic.is_empty());
@@ -305,8 +407,8 @@ mod tests {
 
     #[test]
     fn two_machines_in_units_of_what_each_can_do() {
-        let a = results(1.0, &[("cot", 9, &[1.0, 1.1])]);
-        let b = results(3.0, &[("cot", 9, &[3.0, 3.2])]);
+        let a = results(1.0, &[("cot", 9, &[1.0, 1.1, 1.05])]);
+        let b = results(3.0, &[("cot", 9, &[3.0, 3.2, 3.1])]);
         let verdict = |unit| compare(&a, &b, unit).rows[0].verdict;
         assert_eq!(verdict(Unit::Seconds), Verdict::Slower);
         assert_eq!(verdict(Unit::AesBlocks), Verdict::Same);
@@ -315,7 +417,7 @@ mod tests {
     #[test]
     fn more_bytes_are_told() {
         let a = results(1.0, &[("cot", 1000, &[1.0]), ("vole", 1000, &[1.0])]);
-        let b = results(1.0, &[("cot", 1005, &[1.0]), ("vole", 1200, &[1.0])]);
+        let b = results(1.0, &[("cot", 1000, &[1.0]), ("vole", 1200, &[1.0])]);
         let comparison = compare(&a, &b, Unit::Seconds);
         let keys: Vec<_> = comparison
             .traffic
@@ -328,24 +430,48 @@ mod tests {
         assert_eq!(compare(&b, &a, Unit::Seconds).sends_more(0.1).count(), 0);
     }
 
+    /// A setup of so many seconds before the stream, which makes so many.
+    fn with_setup(name: &str, seconds: f64, outputs: u64) -> Results {
+        let mut results = results(1.0, &[("cot", 9, &[1.0, 1.1, 1.2])]);
+        for sample in &mut results.measurements[0].samples {
+            let mut setup = sample.phases[0].clone();
+            setup.name = name.to_owned();
+            (setup.outputs, setup.seconds) = (0, seconds);
+            sample.phases[0].outputs = outputs;
+            sample.phases.insert(0, setup);
+        }
+        results
+    }
+
+    fn compared(a: &Results, b: &Results) -> Vec<String> {
+        let rows = compare(a, b, Unit::Seconds).rows;
+        rows.into_iter().map(|row| row.phase).collect()
+    }
+
     #[test]
     fn all_phases_together_only_of_as_much() {
-        let two = |outputs| {
-            let mut results = results(1.0, &[("cot", 9, &[1.0, 2.0])]);
-            for sample in &mut results.measurements[0].samples {
-                let mut setup = sample.phases[0].clone();
-                setup.name = "setup".to_owned();
-                setup.outputs = 0;
-                sample.phases[0].outputs = outputs;
-                sample.phases.insert(0, setup);
-            }
-            results
-        };
-        let phases = |a, b| {
-            let rows = compare(&two(a), &two(b), Unit::Seconds).rows;
-            rows.into_iter().map(|row| row.phase).collect::<Vec<_>>()
-        };
-        assert_eq!(phases(5, 5), ["setup", "stream", "all"]);
-        assert_eq!(phases(5, 6), ["setup", "stream"]);
+        let [five, six] = [5, 6].map(|outputs| with_setup("setup", 0.5, outputs));
+        assert_eq!(compared(&five, &five), ["setup", "stream", "all"]);
+        assert_eq!(compared(&five, &six), ["setup", "stream"]);
+    }
+
+    /// The clock says nothing of a phase that is over at once.
+    #[test]
+    fn what_takes_no_time_is_not_compared_until_it_does() {
+        let [short, longer] = [80e-9, 0.1].map(|seconds| with_setup("setup", seconds, 5));
+        assert_eq!(compared(&short, &short), ["stream", "all"]);
+        assert_eq!(compared(&short, &longer), ["setup", "stream", "all"]);
+    }
+
+    #[test]
+    fn other_phases_and_other_parameters_are_told() {
+        let (a, mut b) = (with_setup("setup", 0.5, 5), with_setup("offline", 0.5, 5));
+        b.measurements[0].security_bits = Some(80);
+        assert_eq!(compared(&a, &b), ["stream", "all"]);
+        let comparison = compare(&a, &b, Unit::Seconds);
+        let named = |name: &str| (key("cot"), name.to_owned());
+        assert_eq!(comparison.other_phases, [named("setup"), named("offline")]);
+        assert_eq!(comparison.other_parameters, [key("cot")]);
+        assert!(compare(&a, &a, Unit::Seconds).other_parameters.is_empty());
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::measurement::Key;
+
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -15,6 +17,13 @@ pub enum Error {
     NoPort(volery_channel::Error),
     /// A protocol failed, or made something wrong: what, and what of it.
     Protocol(String),
+    /// A run of a cell failed.
+    Run {
+        /// Which.
+        key: Box<Key>,
+        /// How.
+        error: Box<Self>,
+    },
     /// A file or a folder could not be read or written.
     File {
         /// Which.
@@ -62,6 +71,7 @@ impl fmt::Display for Error {
                 "no port on the loopback interface for the two parties to meet at: {error}"
             ),
             Self::Protocol(what) => f.write_str(what),
+            Self::Run { key, error } => write!(f, "{key}: {error}"),
             Self::File { path, error } => write!(f, "{}: {error}", path.display()),
             Self::NotResults { path, why } => {
                 write!(f, "{}: not results of this program: {why}", path.display())
@@ -78,6 +88,7 @@ impl std::error::Error for Error {
         match self {
             Self::Channel(error) | Self::NoPort(error) => Some(error),
             Self::File { error, .. } => Some(error),
+            Self::Run { error, .. } => Some(error),
             Self::Protocol(_) | Self::NotResults { .. } | Self::Different { .. } => None,
         }
     }

@@ -49,7 +49,7 @@ impl FromStr for Link {
             return Err("the rate is 1kbit to 1000Gbit, the round trip at most 60s".to_owned());
         }
         Ok(Self::Shaped {
-            rate: rate as u64,
+            rate: rate.round() as u64,
             round_trip: Duration::from_secs_f64(seconds),
         })
     }
@@ -71,11 +71,18 @@ impl fmt::Display for Link {
             Self::Shaped { rate, round_trip } => write!(
                 f,
                 "{}Mbit,{}ms",
-                *rate as f64 / 1e6,
-                round_trip.as_secs_f64() * 1e3
+                millionths((*rate).into()),
+                millionths(round_trip.as_nanos())
             ),
         }
     }
+}
+
+/// A number of millionths as a decimal number, exactly.
+fn millionths(count: u128) -> String {
+    let (whole, rest) = (count / 1_000_000, count % 1_000_000);
+    let text = format!("{whole}.{rest:06}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 impl From<Link> for String {
@@ -176,6 +183,17 @@ mod tests {
         assert_eq!("0.1Gbit,0.02s".parse(), Ok(shaped.clone()));
         assert_eq!("100000kbit,20000us".parse(), Ok(shaped.clone()));
         assert_eq!(shaped.to_string(), "100Mbit,20ms");
+        let odd = [
+            "16.4Mbit,9.7ms",
+            "2010Mbit,0.2ms",
+            "129.2Mbit,96ms",
+            "0.001Mbit,0ms",
+        ];
+        for text in odd {
+            let link: Link = text.parse().expect("a link");
+            assert_eq!(link.to_string(), text);
+            assert_eq!(link.to_string().parse(), Ok(link));
+        }
         for bad in [
             "",
             "lan",

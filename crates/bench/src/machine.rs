@@ -58,6 +58,17 @@ impl Machine {
         }
     }
 
+    /// All that was measured.
+    pub(crate) const fn calibrations(&self) -> [f64; 5] {
+        [
+            self.nanoseconds_aes_block,
+            self.nanoseconds_random_read,
+            self.nanoseconds_random_read_9_mib,
+            self.nanoseconds_copied_byte,
+            self.nanoseconds_ot_hash,
+        ]
+    }
+
     /// What keeps figures of two parties with so many threads each, both on this machine, from being compared with others, in
     /// sentences.
     #[must_use]
@@ -86,11 +97,17 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The processor's name.
+/// The processor's name, or its numbers where it has none.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+    let find = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    find("model name").or_else(|| {
+        let (maker, part) = (find("CPU implementer")?, find("CPU part")?);
+        Some(format!("CPU implementer {maker}, part {part}"))
+    })
 }
 
 fn memory_bytes() -> Option<u64> {
@@ -106,8 +123,7 @@ fn system() -> String {
 }
 
 /// The system's load average over a minute, where it tells: how many processes wanted a core.
-#[must_use]
-pub fn load() -> Option<f64> {
+pub(crate) fn load() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split(' ').next()?.parse().ok()
 }
@@ -119,9 +135,10 @@ pub fn peak_memory() -> Option<u64> {
     kibibytes(&status, "VmHWM:")
 }
 
-/// What [`peak_memory`] says begins again, from what the process holds now. Where the system has no such thing, it goes on.
-pub fn forget_peak_memory() {
-    let _ = std::fs::write("/proc/self/clear_refs", "5");
+/// What [`peak_memory`] says begins again, from what the process holds now, the pages that its allocator keeps included. False
+/// where the system does not do that.
+pub(crate) fn forget_peak_memory() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
 /// The value, in bytes, of a line such as `VmHWM:  123 kB`.
@@ -197,14 +214,8 @@ mod tests {
     #[test]
     fn the_machine_is_neither_stopped_nor_infinitely_fast() {
         let machine = Machine::measure();
-        for (nanoseconds, least, most) in [
-            (machine.nanoseconds_aes_block, 0.05, 10_000.0),
-            (machine.nanoseconds_random_read, 0.05, 10_000.0),
-            (machine.nanoseconds_random_read_9_mib, 0.05, 10_000.0),
-            (machine.nanoseconds_ot_hash, 0.05, 10_000.0),
-            (machine.nanoseconds_copied_byte, 0.001, 100.0),
-        ] {
-            assert!((least..most).contains(&nanoseconds), "{machine:?}");
+        for nanoseconds in machine.calibrations() {
+            assert!(nanoseconds > 0.0 && nanoseconds.is_finite(), "{machine:?}");
         }
     }
 
@@ -219,13 +230,14 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn peaks_are_forgotten() {
-        let held = vec![1_u8; 256 << 20];
+        // More than the other tests hold at the same time.
+        let held = vec![1_u8; 1 << 30];
         let with = peak_memory().expect("Linux tells");
         assert!(with > held.len() as u64);
         drop(black_box(held));
-        forget_peak_memory();
+        assert!(forget_peak_memory());
         let without = peak_memory().expect("Linux tells");
-        assert!(without + (200 << 20) < with, "{without} {with}");
+        assert!(without + (300 << 20) < with, "{without} {with}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Link;
 use crate::parties::Mark;
 
-/// What a measurement is of. Two measurements with the same key can be compared.
+/// What a measurement is of. Two measurements with the same key can be compared, if their parameters are the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// The protocol with all that decides what it does, as one word: `vole-fp61-malicious`, `pssz-32`.
@@ -60,8 +60,8 @@ pub struct Sample {
     pub phases: Vec<Phase>,
     /// Of the whole run, with what is in no phase: what is made beforehand and checked afterwards; set by the runner.
     pub wall_seconds: f64,
-    /// The most memory that the process with both parties held meanwhile, in bytes, where the system tells; set by the
-    /// runner.
+    /// The most memory that the process with both parties held meanwhile, in bytes, where the system tells: with what its
+    /// allocator kept from the runs before; set by the runner.
     pub peak_bytes: Option<u64>,
 }
 
@@ -111,13 +111,15 @@ impl Sample {
     /// Of all phases, both ways.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.phases.iter().map(|phase| phase.bytes).sum()
+        let add = |sum: u64, phase: &Phase| sum.saturating_add(phase.bytes);
+        self.phases.iter().fold(0, add)
     }
 
     /// Of all phases, both ways.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        self.phases.iter().map(|phase| phase.messages).sum()
+        let add = |sum: u64, phase: &Phase| sum.saturating_add(phase.messages);
+        self.phases.iter().fold(0, add)
     }
 }
 

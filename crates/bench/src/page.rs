@@ -3,6 +3,7 @@
 //! A figure keeps its spread, its published value and its unit until it is drawn; each form shows as much of it as it has room
 //! for.
 
+pub mod appendix;
 pub mod csv;
 pub mod html;
 pub mod markdown;

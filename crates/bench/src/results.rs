@@ -1,5 +1,7 @@
 //! The file of all that was measured: what an interrupted run goes on from, what pages are drawn from, and what is compared.
 
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -28,7 +30,7 @@ pub struct Results {
     pub asked: String,
     /// When and on what machine it was measured: once for each time that the run was begun or gone on with.
     pub sittings: Vec<Sitting>,
-    /// In the order in which the cells are.
+    /// In the order in which they were first measured.
     pub measurements: Vec<Measurement>,
     /// What else there is to say, by who measured it.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
@@ -78,7 +80,7 @@ impl Sitting {
 fn build() -> String {
     let hash = || {
         let mut hasher = blake3::Hasher::new();
-        let mut file = std::fs::File::open(std::env::current_exe().ok()?).ok()?;
+        let mut file = File::open(std::env::current_exe().ok()?).ok()?;
         std::io::copy(&mut file, &mut hasher).ok()?;
         Some(hasher.finalize().to_hex()[..12].to_owned())
     };
@@ -132,7 +134,48 @@ impl Results {
                 head.schema
             )));
         }
-        serde_json::from_slice(&bytes).map_err(|error| no(error.to_string()))
+        let results: Self =
+            serde_json::from_slice(&bytes).map_err(|error| no(error.to_string()))?;
+        results.check().map_err(no)?;
+        Ok(results)
+    }
+
+    /// Whether the parts belong together: a file may have been edited.
+    fn check(&self) -> std::result::Result<(), String> {
+        for sitting in &self.sittings {
+            let calibrations = sitting.machine.calibrations();
+            if !calibrations
+                .iter()
+                .all(|time| *time > 0.0 && time.is_finite())
+            {
+                return Err("a calibration is not a time".to_owned());
+            }
+        }
+        let mut keys = BTreeSet::new();
+        for Measurement { key, samples, .. } in &self.measurements {
+            if !keys.insert(key) {
+                return Err(format!("{key} is there twice"));
+            }
+            for sample in samples {
+                if sample.sitting >= self.sittings.len() {
+                    return Err(format!("{key}: a sample of a sitting that there is not"));
+                }
+                let times = sample.phases.iter().map(|phase| phase.seconds);
+                let mut times = times.chain([sample.wall_seconds]);
+                if !times.all(|time| time >= 0.0 && time.is_finite()) {
+                    return Err(format!("{key}: a time that is none"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec_pretty(self).expect("strings, numbers and maps");
+        text.push(b'\n');
+        text
     }
 
     /// Writes a file, whole or not at all.
@@ -140,8 +183,7 @@ impl Results {
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_vec_pretty(self).expect("strings, numbers and maps");
-        write_whole(path, &[&text, b"\n".as_slice()].concat())
+        write_whole(path, &self.to_bytes())
     }
 
     /// A measurement by its key.
@@ -172,7 +214,11 @@ impl Results {
     }
 }
 
-/// Writes a file beside its place and puts it there when it is whole.
+/// How the names of files begin that [`write_whole`] has not put in their place yet.
+pub const UNFINISHED: &str = ".volery-unfinished-";
+
+/// Writes a file beside its place, under a name that begins with [`UNFINISHED`], and puts it there when it is whole and on the
+/// disk.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -184,12 +230,13 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
         let readable = std::fs::Permissions::from_mode(0o644);
         let mut file = tempfile::Builder::new()
+            .prefix(UNFINISHED)
             .permissions(readable)
             .tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        Ok(())
+        File::open(folder)?.sync_all()
     };
     write().map_err(|error| Error::file(path, error))
 }
@@ -197,10 +244,34 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurement::{Phase, Sample};
 
     fn some() -> Results {
         let mut results = Results::new("everything, quickly");
         results.sittings.push(Sitting::begin("1.2.3", 1));
+        results.measurements.push(Measurement {
+            key: Key {
+                protocol: "cot".to_owned(),
+                n: 1000,
+                link: crate::Link::Loopback,
+                threads: 1,
+            },
+            plan: Some("b11".to_owned()),
+            security_bits: Some(128),
+            skipped_seconds: None,
+            samples: vec![Sample {
+                sitting: 0,
+                phases: vec![Phase {
+                    name: "stream".to_owned(),
+                    outputs: 1000,
+                    seconds: 0.1,
+                    bytes: 77,
+                    messages: 2,
+                }],
+                wall_seconds: 0.2,
+                peak_bytes: Some(1 << 20),
+            }],
+        });
         results.more.insert("rows".to_owned(), 7.into());
         results
     }
@@ -232,12 +303,24 @@ mod tests {
         let newer = text.replace("\"schema\": 1", "\"schema\": 2");
         let other = text.replace(FORMAT, "holiday pictures");
         let wrong = text.replace("\"began\":", "\"begun\":");
+        let elsewhere = text.replace("\"sitting\": 0", "\"sitting\": 1");
+        let backwards = text.replace("\"seconds\": 0.1", "\"seconds\": -0.1");
+        let mut twice = some();
+        twice.measurements.push(twice.measurements[0].clone());
+        let twice = String::from_utf8(twice.to_bytes()).expect("JSON");
+        let mut idle = some();
+        idle.sittings[0].machine.nanoseconds_aes_block = 0.0;
+        let idle = String::from_utf8(idle.to_bytes()).expect("JSON");
         for (text, fragment) in [
             (half, "ends too early"),
             ("", "ends too early"),
             (&*newer, "version 2, this program reads version 1"),
             (&*other, "'holiday pictures'"),
             (&*wrong, "began"),
+            (&*elsewhere, "sitting that there is not"),
+            (&*backwards, "a time that is none"),
+            (&*twice, "is there twice"),
+            (&*idle, "not a time"),
             ("[]", ""),
         ] {
             std::fs::write(&path, text).expect("a file");
@@ -274,6 +357,18 @@ mod tests {
             names(&json["sittings"][0]["machine"]),
             "cores cpu memory_bytes nanoseconds_aes_block nanoseconds_copied_byte nanoseconds_ot_hash \
              nanoseconds_random_read nanoseconds_random_read_9_mib processor system"
+        );
+        let measurement = &json["measurements"][0];
+        assert_eq!(
+            names(measurement),
+            "key plan samples security_bits skipped_seconds"
+        );
+        assert_eq!(names(&measurement["key"]), "link n protocol threads");
+        let sample = &measurement["samples"][0];
+        assert_eq!(names(sample), "peak_bytes phases sitting wall_seconds");
+        assert_eq!(
+            names(&sample["phases"][0]),
+            "bytes messages name outputs seconds"
         );
     }
 }

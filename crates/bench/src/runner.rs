@@ -1,11 +1,11 @@
 //! Cells are measured in turn: the first run of all of them, then the second, and so on, so that an hour in which the machine is
-//! slower is spread over all. What was measured is in the file of the results after each run.
+//! slower is spread over all. After each run the observer may keep the results.
 
 use std::time::Instant;
 
 use crate::measurement::{Key, Sample};
 use crate::results::Results;
-use crate::{Result, machine};
+use crate::{Error, Result, machine};
 
 /// Something to be measured.
 pub struct Cell {
@@ -46,11 +46,11 @@ pub struct Settings {
 
 /// Who is told of what happens.
 pub trait Observer {
-    /// A run begins: of so many cells the one with that number, the run with that number of so many; all from 1.
-    fn begin(&mut self, cell: &Cell, cell_number: [usize; 2], run: [usize; 2]);
+    /// A run begins, the one with that number of so many, from 1.
+    fn begin(&mut self, cell: &Cell, run: [usize; 2]);
     /// A run is over.
     fn done(&mut self, cell: &Cell, sample: &Sample);
-    /// A cell is skipped, since one run would take about so many seconds.
+    /// A cell is skipped, since one run would take about so many seconds; told once.
     fn skipped(&mut self, cell: &Cell, seconds: f64);
     /// All of it is to be kept now: what was measured until now.
     ///
@@ -60,26 +60,24 @@ pub trait Observer {
 }
 
 impl Cell {
-    /// About how many seconds a run takes: what its traffic takes on the link at least, and what it would take if the largest
-    /// of the smaller ones that were measured went on as it did.
+    /// About how many seconds a run takes: what it would take if the largest of those up to its size that were measured went on as
+    /// it did; as long as none was, the forecast, with its traffic and its round trips on the link.
     fn foretold(&self, cells: &[Self], results: &Results) -> f64 {
-        let link = &self.key.link;
-        let floor = link.seconds_for(self.forecast.bytes)
-            + self.forecast.round_trips * link.round_trip_seconds();
         let family = |key: &Key| (key.protocol.clone(), key.link.clone(), key.threads);
-        let smaller = cells
+        let up_to = cells
             .iter()
             .filter(|cell| cell.key.n <= self.key.n && family(&cell.key) == family(&self.key));
-        let measured = smaller.filter_map(|cell| {
-            let measurement = results.find(&cell.key)?;
-            let seconds = measurement.wall_seconds();
-            let seconds = seconds.or(measurement.skipped_seconds)?;
+        let measured = up_to.filter_map(|cell| {
+            let seconds = results.find(&cell.key)?.wall_seconds()?;
             Some((cell.key.n, seconds / cell.forecast.work))
         });
-        match measured.max_by_key(|(n, _)| *n) {
-            Some((_, each)) => floor.max(each * self.forecast.work),
-            None => floor + self.forecast.seconds,
+        if let Some((_, each)) = measured.max_by_key(|(n, _)| *n) {
+            return each * self.forecast.work;
         }
+        let link = &self.key.link;
+        self.forecast.seconds
+            + link.seconds_for(self.forecast.bytes)
+            + self.forecast.round_trips * link.round_trip_seconds()
     }
 }
 
@@ -119,7 +117,8 @@ pub fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
 /// Measures what is missing in `results`, which holds the sitting in which it is done as its last.
 ///
 /// # Errors
-/// Those of the runs, and of `observer` where it keeps them. What was measured until then is in `results`.
+/// [`Error::Run`] if a run fails; if something was measured before with other parameters; those of `observer` where it
+/// keeps the results. What was measured until then is in `results`.
 ///
 /// # Panics
 /// If `results` has no sitting.
@@ -129,35 +128,82 @@ pub fn run(
     settings: Settings,
     observer: &mut impl Observer,
 ) -> Result<()> {
-    let sitting = results.sittings.len() - 1;
-    for run in 1..=settings.runs {
-        for (number, cell) in cells.iter().enumerate() {
-            let have = results.find(&cell.key);
-            if have.is_some_and(|have| have.samples.len() >= run) {
-                continue;
-            }
-            let seconds = cell.foretold(cells, results);
-            if seconds > settings.limit && have.is_none_or(|have| have.samples.is_empty()) {
-                results.entry(cell).skipped_seconds = Some(seconds);
-                if run == 1 {
-                    observer.skipped(cell, seconds);
-                }
-                continue;
-            }
-            observer.begin(cell, [number + 1, cells.len()], [run, settings.runs]);
-            machine::forget_peak_memory();
-            let begin = Instant::now();
-            let mut sample = (cell.run)()?;
-            sample.sitting = sitting;
-            sample.peak_bytes = machine::peak_memory();
-            sample.wall_seconds = begin.elapsed().as_secs_f64();
-            results.sittings[sitting].seconds += sample.wall_seconds;
-            observer.done(cell, &sample);
-            results.sittings[sitting].load_after = machine::load();
+    same_parameters(cells, results)?;
+    for round in 1..=settings.runs {
+        measure_up_to(round, cells, results, settings, observer)?;
+    }
+    // What was to be skipped may turn out to be quick enough when the smaller ones have been measured more often.
+    while measure_up_to(settings.runs, cells, results, settings, observer)? {}
+    Ok(())
+}
+
+/// Measures each cell that has fewer runs than that once. Says whether there was one.
+fn measure_up_to(
+    runs: usize,
+    cells: &[Cell],
+    results: &mut Results,
+    settings: Settings,
+    observer: &mut impl Observer,
+) -> Result<bool> {
+    let mut any = false;
+    for cell in cells {
+        let done = results.find(&cell.key).map_or(0, |have| have.samples.len());
+        if done >= runs {
+            continue;
+        }
+        let seconds = cell.foretold(cells, results);
+        if done == 0 && seconds > settings.limit {
             let entry = results.entry(cell);
-            entry.skipped_seconds = None;
-            entry.samples.push(sample);
-            observer.keep(results)?;
+            if entry.skipped_seconds.replace(seconds).is_none() {
+                observer.skipped(cell, seconds);
+            }
+            continue;
+        }
+        observer.begin(cell, [done + 1, settings.runs]);
+        let sample = measure(cell, results.sittings.len() - 1)?;
+        observer.done(cell, &sample);
+        let sitting = results.sittings.last_mut().expect("there is a sitting");
+        sitting.seconds += sample.wall_seconds;
+        sitting.load_after = machine::load();
+        let entry = results.entry(cell);
+        entry.skipped_seconds = None;
+        entry.samples.push(sample);
+        observer.keep(results)?;
+        any = true;
+    }
+    Ok(any)
+}
+
+fn measure(cell: &Cell, sitting: usize) -> Result<Sample> {
+    let forgotten = machine::forget_peak_memory();
+    let begin = Instant::now();
+    let mut sample = (cell.run)().map_err(|error| Error::Run {
+        key: Box::new(cell.key.clone()),
+        error: Box::new(error),
+    })?;
+    sample.wall_seconds = begin.elapsed().as_secs_f64();
+    sample.sitting = sitting;
+    sample.peak_bytes = forgotten.then(machine::peak_memory).flatten();
+    Ok(sample)
+}
+
+/// Medians over runs with different parameters mean nothing.
+fn same_parameters(cells: &[Cell], results: &Results) -> Result<()> {
+    for cell in cells {
+        let Some(have) = results
+            .find(&cell.key)
+            .filter(|have| !have.samples.is_empty())
+        else {
+            continue;
+        };
+        if (&have.plan, have.security_bits) != (&cell.plan, cell.security_bits) {
+            let words = |plan: &Option<String>| plan.clone().unwrap_or_else(|| "none".to_owned());
+            return Err(Error::protocol(format_args!(
+                "{}: measured before with other parameters ({}; now {}): the old results need a folder of their own",
+                cell.key,
+                words(&have.plan),
+                words(&cell.plan)
+            )));
         }
     }
     Ok(())
@@ -169,9 +215,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::Link;
     use crate::measurement::Phase;
     use crate::results::Sitting;
-    use crate::{Error, Link};
 
     const SETTINGS: Settings = Settings {
         runs: 3,
@@ -186,14 +232,9 @@ mod tests {
     }
 
     impl Observer for Log {
-        fn begin(&mut self, cell: &Cell, number: [usize; 2], run: [usize; 2]) {
-            let [number, cells] = number;
-            let [run, runs] = run;
-            let protocol = &cell.key.protocol;
-            self.words.push(format!(
-                "{protocol}{} {number}/{cells} {run}/{runs}",
-                cell.key.n
-            ));
+        fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {
+            let Key { protocol, n, .. } = &cell.key;
+            self.words.push(format!("{protocol}{n} {run}/{runs}"));
         }
 
         fn done(&mut self, _: &Cell, sample: &Sample) {
@@ -265,15 +306,12 @@ mod tests {
             ..SETTINGS
         };
         run(&cells, &mut results, once, &mut log).expect("nothing fails");
-        assert_eq!(log.words, ["a1 1/2 1/1", "b1 2/2 1/1"]);
+        assert_eq!(log.words, ["a1 1/1", "b1 1/1"]);
         assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
         log.words.clear();
         results.sittings.push(Sitting::begin("test", 1));
         run(&cells, &mut results, SETTINGS, &mut log).expect("nothing fails");
-        assert_eq!(
-            log.words,
-            ["a1 1/2 2/3", "b1 2/2 2/3", "a1 1/2 3/3", "b1 2/2 3/3"]
-        );
+        assert_eq!(log.words, ["a1 2/3", "b1 2/3", "a1 3/3", "b1 3/3"]);
         assert_eq!(log.kept, 6);
         let sittings = |key| {
             let samples = &results.find(key).expect("it was measured").samples;
@@ -301,17 +339,25 @@ mod tests {
         run(&cells, &mut results, SETTINGS, &mut log).expect("nothing fails");
         assert_eq!(
             log.words[..4],
-            [
-                "a1 1/4 1/3",
-                "a90 2/4 1/3",
-                "skipped a1000 100",
-                "b1000 4/4 1/3"
-            ]
+            ["a1 1/3", "a90 1/3", "skipped a1000 100", "b1000 1/3"]
         );
         let skipped = results.find(&cells[2].key).expect("it is named");
         assert!(skipped.samples.is_empty() && skipped.skipped_seconds.is_some());
         let left = foretell(&cells, &results, SETTINGS);
         assert_eq!((left.runs, left.skipped), (0, 1));
+        // What was skipped counts no more when the smaller ones take less.
+        for measurement in &mut results.measurements {
+            for sample in &mut measurement.samples {
+                sample.phases[0].seconds /= 20.0;
+            }
+        }
+        let left = foretell(&cells, &results, SETTINGS);
+        assert_eq!((left.runs, left.skipped), (3, 0));
+        for measurement in &mut results.measurements {
+            for sample in &mut measurement.samples {
+                sample.phases[0].seconds *= 20.0;
+            }
+        }
         // A higher limit measures what was skipped.
         let patient = Settings {
             limit: 200.0,
@@ -341,6 +387,21 @@ mod tests {
     }
 
     #[test]
+    fn other_parameters_are_not_mixed() {
+        let (mut results, mut log) = (results(), Log::default());
+        let once = Settings {
+            runs: 1,
+            ..SETTINGS
+        };
+        run(&[cell("a", 1)], &mut results, once, &mut log).expect("nothing fails");
+        let mut other = cell("a", 1);
+        other.plan = Some("b12".to_owned());
+        let error = run(&[other], &mut results, SETTINGS, &mut log).expect_err("another plan");
+        assert!(error.to_string().contains("(none; now b12)"), "{error}");
+        assert_eq!(log.words.len(), 1);
+    }
+
+    #[test]
     fn what_was_measured_before_a_failure_is_kept() {
         let count = Arc::new(AtomicUsize::new(0));
         let mut bad = cell("bad", 1);
@@ -355,7 +416,10 @@ mod tests {
         let cells = [cell("a", 1), bad];
         let (mut results, mut log) = (results(), Log::default());
         let failure = run(&cells, &mut results, SETTINGS, &mut log).expect_err("it fails");
-        assert!(failure.to_string().contains("on purpose"));
+        assert_eq!(
+            failure.to_string(),
+            "bad, n = 1, loopback, 1 thread a party: on purpose"
+        );
         let left = foretell(&cells, &results, SETTINGS);
         assert_eq!((left.runs, log.kept), (3, 3));
     }
