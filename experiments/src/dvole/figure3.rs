@@ -6,19 +6,20 @@
 //! We: the same three ways, ours on a half-tree and on a GGM tree, over loopback in one process, from after the setup of the OT
 //! extension.
 //!
-//! Differences: FLORAM's garbled circuits are OTs here; its last level is folded into the one above; the field has 61 bits in
+//! Differences: SoftSpokenOT in place of EMP's OT extension; FLORAM's garbled circuits are OTs here; its last level is folded into the one above; the field has 61 bits in
 //! place of 60. `experiments/dvole/figure3.json` has all of it.
 
-use volery_bench::measurement::Key;
+use volery_bench::measurement::{Key, Spread};
 use volery_bench::page::{Axis, Column, Plot, Scale, Section, Table, Value};
 use volery_bench::results::Results;
 use volery_bench::runner::Cell;
 use volery_bench::{Link, Result};
 
 use super::candidate::{Candidate, Case, RingName};
-use super::show::{Shown, digits, range, ratio};
+use super::show::{Shown, ratio};
 use super::stated::{Figure, Quantity, sources, stated};
 use crate::experiment::{Experiment, Scope, Size};
+use crate::words::{Standing, few_runs, range, two_digits};
 
 /// Figure 3.
 pub struct Figure3;
@@ -78,11 +79,15 @@ impl Experiment for Figure3 {
             })
         };
         let generated = of_rings().into_iter().filter_map(|of| of.finding(&figure));
-        section.findings.splice(0..0, generated);
+        section.lead_with(generated.collect());
         for of in of_rings() {
-            section.tables.extend([of.times(&figure), of.traffic()]);
+            section
+                .tables
+                .extend([of.times(&figure.unit), of.traffic()]);
             section.plots.extend(of.plot(&figure));
         }
+        // The text does not say of which ring: once is enough.
+        section.tables[0].notes = sources(&figure, &[Quantity::LeadAtMost]);
         Ok(section)
     }
 }
@@ -106,10 +111,10 @@ impl OfRing<'_> {
         Some(time(candidate)? / time(Candidate::Half)?)
     }
 
-    fn times(&self, figure: &Figure) -> Table {
+    fn times(&self, unit: &str) -> Table {
         let mut columns = vec![Column::numbers("values", "")];
         for candidate in Candidate::POINT_FUNCTIONS {
-            columns.push(Column::numbers(candidate.title(), &figure.unit));
+            columns.push(Column::numbers(candidate.title(), unit));
         }
         let others = [Candidate::Ggm, Candidate::Dpf];
         columns.push(Column::numbers("GGM tree / ours", ""));
@@ -128,7 +133,7 @@ impl OfRing<'_> {
             caption: format!("Time over {}", self.ring.name()),
             columns,
             rows: logs(self.scope.size).into_iter().map(row).collect(),
-            notes: sources(figure, &[Quantity::LeadAtMost]),
+            notes: Vec::new(),
         }
     }
 
@@ -185,26 +190,47 @@ impl OfRing<'_> {
         })
     }
 
+    /// The half-tree and the distributed point function at all sizes at which both were measured.
+    fn pairs(&self) -> Vec<(u32, Spread, Spread)> {
+        let spread = |candidate, log| {
+            let key = self.key(candidate, log);
+            Shown::Milliseconds.spread(self.results, &key)
+        };
+        let pair = |log| {
+            Some((
+                log,
+                spread(Candidate::Half, log)?,
+                spread(Candidate::Dpf, log)?,
+            ))
+        };
+        logs(self.scope.size).into_iter().filter_map(pair).collect()
+    }
+
     fn finding(&self, figure: &Figure) -> Option<String> {
-        let mut logs = logs(self.scope.size);
-        logs.retain(|log| self.over_half(Candidate::Dpf, *log).is_some());
-        let times: Vec<_> = logs
-            .iter()
-            .filter_map(|log| self.over_half(Candidate::Dpf, *log))
-            .collect();
+        let pairs = self.pairs();
+        let times = pairs.iter().map(|(_, ours, dpf)| dpf.median / ours.median);
         let ring = self.ring.name();
         let mut finding = format!(
             "{ring}: SPFSS is {} times as fast as the distributed point function",
-            range(&times)?
+            range(times)?
         );
-        let (first, last) = (logs.first()?, logs.last()?);
+        let (first, last) = (pairs.first()?.0, pairs.last()?.0);
         finding += &if first == last {
             format!(" at 2^{first} values")
         } else {
             format!(", from 2^{first} to 2^{last} values")
         };
+        let same = pairs
+            .iter()
+            .filter(|(_, ours, dpf)| Standing::of(*ours, *dpf) == Standing::Same);
+        let same: Vec<_> = same.map(|(log, ..)| format!("2^{log}")).collect();
+        if !same.is_empty() {
+            finding += &format!(", without a difference at {}", same.join(", "));
+        }
+        finding += few_runs(pairs.iter().flat_map(|(_, ours, dpf)| [*ours, *dpf]));
         if let Some(most) = stated(figure, Quantity::LeadAtMost, ring, "loopback") {
-            finding += &format!("; published up to {}, and ahead at all sizes", digits(most));
+            let most = two_digits(most);
+            finding += &format!("; the paper: up to {most} times, faster at all sizes");
         }
         Some(finding + ".")
     }

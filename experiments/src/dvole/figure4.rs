@@ -6,7 +6,7 @@
 //! We: all of them, and ours against malicious parties, over loopback and at 100 Mbit/s with 0.2 ms there and back, from the
 //! first base OT on. A run that would take too long at a length is left out.
 //!
-//! Differences: ours has 128 bits of security, 'VOLE, 80 bits' and the two slower ways have the paper's parameters; FLORAM's
+//! Differences: SoftSpokenOT in place of EMP's OT extension; ours has 128 bits of security, 'VOLE, 80 bits' and the two slower ways have the paper's parameters; FLORAM's
 //! garbled circuits are OTs; the field has 61 bits in place of 60. `experiments/dvole/figure4.json` has all of it.
 
 mod findings;
@@ -20,8 +20,8 @@ use volery_bench::{Link, Result};
 use volery_pcg::Security;
 
 use super::candidate::{Candidate, Case, RingName};
-use super::crossing::Ahead;
-use super::show::{Shown, published, ratio, stated_series};
+use super::crossing::{Ahead, Pair};
+use super::show::{Shown, in_words, ratio, rounded};
 use super::stated::{Figure, Quantity, sources, stated};
 use crate::experiment::{Experiment, Scope, Size};
 
@@ -129,9 +129,9 @@ impl Experiment for Figure4 {
             results,
             figure: &figure,
         };
-        section.findings.splice(0..0, shown.findings());
+        section.lead_with(shown.findings());
         for (link, _) in links() {
-            let caption = format!("Time over {link}");
+            let caption = format!("Time over {}", in_words(&link));
             section
                 .tables
                 .push(shown.table(caption, &link, Shown::Milliseconds, &figure.unit));
@@ -141,9 +141,8 @@ impl Experiment for Figure4 {
             let table = shown.table(caption, &Link::Loopback, shown_as, unit);
             section.tables.push(table);
         }
-        section
-            .tables
-            .extend([shown.crossings(), shown.statements()]);
+        section.tables.push(shown.crossings());
+        section.tables.extend(shown.statements());
         section.plots = shown.plots();
         Ok(section)
     }
@@ -152,6 +151,15 @@ impl Experiment for Figure4 {
 fn capital(word: &str) -> String {
     let (first, rest) = word.split_at(1);
     first.to_uppercase() + rest
+}
+
+/// The name of a line: of the two slow ways with their security, which is less than that of ours.
+fn line_title(candidate: Candidate) -> String {
+    let title = candidate.title();
+    match candidate {
+        Candidate::WholeDomain | Candidate::Floram => format!("{title} (80 bits)"),
+        _ => title.to_owned(),
+    }
 }
 
 /// All that the section shows.
@@ -173,11 +181,11 @@ impl Lines<'_> {
         [one, other]: [Candidate; 2],
         ring: RingName,
         link: &Link,
-    ) -> Vec<(f64, f64, f64)> {
+    ) -> Vec<Pair> {
         let pair = |&n: &u64| {
             let [one, other] = [one, other]
                 .map(|candidate| case(candidate, ring, n, link, self.scope))
-                .map(|case| self.median(shown, &case));
+                .map(|case| shown.spread(self.results, &case.key()));
             Some((n as f64, one?, other?))
         };
         lengths(self.scope.size).iter().filter_map(pair).collect()
@@ -239,10 +247,10 @@ impl Lines<'_> {
                     let by_bytes = self.ahead(Shown::Bytes, ours, ring, &link);
                     rows.push(vec![
                         Value::text(ours.title()),
-                        Value::text(link.to_string()),
+                        Value::text(in_words(&link)),
                         Value::text(ring.name()),
                         by_time.value(there),
-                        published(there),
+                        Value::published(there),
                         by_bytes.value(None),
                     ]);
                 }
@@ -250,7 +258,7 @@ impl Lines<'_> {
         }
         let mut notes = sources(self.figure, &[Quantity::Crossing]);
         notes.push(
-            "Interpolated between the lengths measured, by logarithms; two digits. Gilboa's multiplication is semi-honest."
+            "Interpolated between the medians of the lengths measured, by logarithms; two digits. Gilboa's multiplication is semi-honest."
                 .to_owned(),
         );
         Table {
@@ -269,8 +277,11 @@ impl Lines<'_> {
         }
     }
 
-    /// What the text states at one length, over a field and loopback.
-    fn statements(&self) -> Table {
+    /// What the text states at one length, over a field and loopback; none if that length is not measured.
+    fn statements(&self) -> Option<Table> {
+        if !lengths(self.scope.size).contains(&STATED_LENGTH) {
+            return None;
+        }
         let ring = RingName::Fp61;
         let there = |quantity| stated(self.figure, quantity, ring.name(), "loopback");
         let of = |shown, candidate| {
@@ -280,7 +291,7 @@ impl Lines<'_> {
         let ours = [Candidate::VOLE, Candidate::Paper80];
         let row = |what: &str, quantity, value: &dyn Fn(Candidate, Option<f64>) -> Value| {
             let there = there(quantity);
-            let mut row = vec![Value::text(what), published(there)];
+            let mut row = vec![Value::text(what), Value::published(there)];
             row.extend(ours.map(|ours| value(ours, there)));
             row
         };
@@ -291,20 +302,20 @@ impl Lines<'_> {
             let spread = Shown::Milliseconds.spread(self.results, &case.key());
             Value::measured(spread.map(|spread| spread.times(1e-3)), there)
         };
-        let mut columns = vec![Column::words(""), Column::numbers("published", "")];
+        let mut columns = vec![Column::words("statement"), Column::numbers("published", "")];
         columns.extend(ours.map(|ours| Column::numbers(ours.title(), "")));
-        Table {
+        Some(Table {
             caption: format!("What the text states of {STATED_LENGTH} entries over a prime field"),
             columns,
             rows: vec![
                 row("time, s", Quantity::Seconds, &seconds),
                 row(
-                    "Gilboa's time over it",
+                    "Gilboa's time over it, times",
                     Quantity::GilboaTime,
                     &over(Shown::Milliseconds),
                 ),
                 row(
-                    "Gilboa's bytes over it",
+                    "Gilboa's bytes over it, times",
                     Quantity::GilboaBytes,
                     &over(Shown::Bytes),
                 ),
@@ -317,7 +328,7 @@ impl Lines<'_> {
                     Quantity::GilboaBytes,
                 ],
             ),
-        }
+        })
     }
 
     /// The paper's three panels; those without a measurement are left out.
@@ -326,6 +337,7 @@ impl Lines<'_> {
         let unit = &self.figure.unit;
         let all = [
             Candidate::VOLE,
+            Candidate::Paper80,
             Candidate::Gilboa,
             Candidate::WholeDomain,
             Candidate::Floram,
@@ -361,7 +373,11 @@ impl Lines<'_> {
                     series.extend(self.stated_points());
                 }
                 Some(Plot {
-                    title: format!("{} over {link} (the paper's {panel} panel)", capital(what)),
+                    title: format!(
+                        "{} over {} (the paper's {panel} panel)",
+                        capital(what),
+                        in_words(&link)
+                    ),
                     x: Axis {
                         label: "length of the vector".to_owned(),
                         unit: "entries".to_owned(),
@@ -390,7 +406,7 @@ impl Lines<'_> {
             let keys = lengths(self.scope.size)
                 .iter()
                 .map(|&n| (n as f64, case(candidate, ring, n, link, self.scope).key()));
-            let name = format!("{}, {}", candidate.title(), ring.title());
+            let name = format!("{}, {}", line_title(candidate), ring.title());
             shown.series(&name, self.results, keys)
         };
         lines.filter_map(series).collect()
@@ -402,14 +418,18 @@ impl Lines<'_> {
         let x = STATED_LENGTH as f64;
         let vole = of(Quantity::Seconds).map(|seconds| 1e3 * seconds);
         let gilboa = vole.zip(of(Quantity::GilboaTime));
-        let gilboa = gilboa.map(|(time, times)| time * times);
-        [("VOLE", vole), ("Gilboa", gilboa)]
-            .into_iter()
-            .filter_map(|(name, time)| {
-                let name = format!("{name}, prime field, stated in the text");
-                Some(stated_series(&name, &[(x, time?)]))
-            })
-            .collect()
+        let gilboa = gilboa.map(|(time, times)| rounded(time * times));
+        [
+            (Candidate::Paper80, vole, "stated in"),
+            (Candidate::Gilboa, gilboa, "derived from"),
+        ]
+        .into_iter()
+        .filter_map(|(candidate, time, how)| {
+            let of = (line_title(candidate), RingName::Fp61.title());
+            let name = format!("{}, {}, {how} the text", of.0, of.1);
+            Some(Series::published(&name, [(x, time?)]))
+        })
+        .collect()
     }
 
     /// The published crossings.

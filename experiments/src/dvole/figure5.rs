@@ -4,19 +4,21 @@
 //!
 //! We: the same length with 1, 2, 4, .. threads for each party, up to the cores of the machine.
 //!
-//! Differences: both parties share the cores of one machine; 128 bits of security in place of 80.
+//! Differences: both parties share the cores of one machine; SoftSpokenOT in place of EMP's OT extension; 128 bits of security in
+//! place of 80.
 //! `experiments/dvole/figure5.json` has all of it.
 
-use volery_bench::measurement::Key;
-use volery_bench::page::{Axis, Column, Plot, Scale, Section, Table, Value};
+use volery_bench::measurement::{Key, Spread};
+use volery_bench::page::{Axis, Column, Plot, Scale, Section, Series, Table, Value};
 use volery_bench::results::Results;
 use volery_bench::runner::Cell;
 use volery_bench::{Link, Result, machine};
 
 use super::candidate::{Candidate, Case, RingName};
-use super::show::{Shown, digits, published, ratio, stated_series};
+use super::show::{Shown, ratio, rounded};
 use super::stated::{Figure, Quantity, sources, stated};
 use crate::experiment::{Experiment, Scope, Size};
+use crate::words::{Standing, few_runs, two_digits};
 
 /// Figure 5.
 pub struct Figure5;
@@ -26,10 +28,13 @@ pub(super) fn figure() -> Figure {
     Figure::read(include_str!("../../dvole/figure5.json"))
 }
 
+/// The length of which the text states figures.
+const STATED_LENGTH: u64 = 1 << 20;
+
 /// The length of the vector.
 pub(super) fn length(size: Size) -> u64 {
     match size {
-        Size::Full => 1 << 20,
+        Size::Full => STATED_LENGTH,
         Size::Quick => 150_000,
     }
 }
@@ -81,18 +86,36 @@ impl Experiment for Figure5 {
             published: times_of_paper(&figure),
         };
         let generated = RingName::ALL.map(|ring| shown.finding(ring));
-        section
-            .findings
-            .splice(0..0, generated.into_iter().flatten());
+        section.lead_with(generated.into_iter().flatten().collect());
         section.tables = RingName::ALL.map(|ring| shown.table(ring)).into();
+        // They are of both tables: once is enough.
+        section.tables[0].notes = shown.notes();
         section.plots = shown.plot().into_iter().collect();
         Ok(section)
     }
 }
 
-/// The paper's times in milliseconds by the number of threads: the one that is stated, and those that follow from it by the
-/// speed-ups.
-fn times_of_paper(figure: &Figure) -> Vec<(usize, f64)> {
+/// A time of the paper.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PaperTime {
+    threads: usize,
+    milliseconds: f64,
+    /// The text has it; otherwise it follows from others, in two digits.
+    stated: bool,
+}
+
+impl PaperTime {
+    fn value(self) -> Value {
+        if self.stated {
+            Value::published(Some(self.milliseconds))
+        } else {
+            Value::computed(self.milliseconds, None)
+        }
+    }
+}
+
+/// The paper's times: the one that is stated, and those that follow from it by the speed-ups.
+fn times_of_paper(figure: &Figure) -> Vec<PaperTime> {
     let over = RingName::Fp61.name();
     let of = |quantity, column: &str| stated(figure, quantity, over, column);
     let anchor = figure.columns.iter().find_map(|column| {
@@ -100,8 +123,13 @@ fn times_of_paper(figure: &Figure) -> Vec<(usize, f64)> {
         Some(1e3 * seconds * of(Quantity::SpeedUp, column)?)
     });
     let time = |column: &String| {
-        let time = anchor? / of(Quantity::SpeedUp, column)?;
-        Some((column.parse().ok()?, time))
+        let derived = rounded(anchor? / of(Quantity::SpeedUp, column)?);
+        let stated = of(Quantity::Seconds, column).map(|seconds| 1e3 * seconds);
+        Some(PaperTime {
+            threads: column.parse().ok()?,
+            milliseconds: stated.unwrap_or(derived),
+            stated: stated.is_some(),
+        })
     };
     figure.columns.iter().filter_map(time).collect()
 }
@@ -112,7 +140,7 @@ struct Scaling<'a> {
     results: &'a Results,
     figure: &'a Figure,
     /// By threads.
-    published: Vec<(usize, f64)>,
+    published: Vec<PaperTime>,
 }
 
 impl Scaling<'_> {
@@ -144,31 +172,37 @@ impl Scaling<'_> {
         Some(sitting.machine.cores)
     }
 
-    fn time(&self, ring: RingName, threads: usize) -> Option<f64> {
-        Shown::Milliseconds.median(self.results, &self.key(ring, threads))
+    fn time(&self, ring: RingName, threads: usize) -> Option<Spread> {
+        Shown::Milliseconds.spread(self.results, &self.key(ring, threads))
+    }
+
+    /// Whether what is measured has the length of which the text states figures.
+    fn is_of_stated_length(&self) -> bool {
+        length(self.size) == STATED_LENGTH
     }
 
     fn table(&self, ring: RingName) -> Table {
         let of_paper = |threads: usize| {
             let mut published = self.published.iter().filter(|_| ring == RingName::Fp61);
-            let found = published.find(|(have, _)| *have == threads);
-            found.map(|(_, time)| *time)
+            let found = published.find(|time| time.threads == threads);
+            found.map_or(Value::None, |time| time.value())
         };
         let mut all = self.threads();
-        all.extend(self.published.iter().map(|(threads, _)| *threads));
+        all.extend(self.published.iter().map(|time| time.threads));
         all.sort_unstable();
         all.dedup();
         let row = |&threads: &usize| {
             let key = self.key(ring, threads);
             let column = threads.to_string();
             let speed_up = stated(self.figure, Quantity::SpeedUp, ring.name(), &column);
-            let [one, this] = [1, threads].map(|threads| self.time(ring, threads));
+            let [one, this] = [1, threads].map(|threads| Some(self.time(ring, threads)?.median));
+            let beside = speed_up.filter(|_| self.is_of_stated_length());
             vec![
                 Value::text(column),
                 Shown::Milliseconds.value(self.results, &key),
-                published(of_paper(threads)),
-                ratio(one, this, speed_up),
-                published(speed_up),
+                of_paper(threads),
+                ratio(one, this, beside),
+                Value::published(speed_up),
             ]
         };
         Table {
@@ -185,22 +219,32 @@ impl Scaling<'_> {
                 Column::numbers("published", "speed-up"),
             ],
             rows: all.iter().map(row).collect(),
-            notes: self.notes(),
+            notes: Vec::new(),
         }
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = sources(self.figure, &[Quantity::SpeedUp, Quantity::Seconds]);
         notes.push(
-            "Published for 2^20 entries; the times, over a field, with 1 and 8 threads are derived from the text's speed-ups."
+            "Published for 2^20 entries. Of the times, over a field, that with 32 threads is stated; those with 1 and 8 are \
+             derived from it by the text's speed-ups, in two digits."
                 .to_owned(),
         );
+        if !self.is_of_stated_length() {
+            notes.push(format!(
+                "The vector has {} entries here, so nothing is shown over the published figures, and the plot has ours alone.",
+                length(self.size)
+            ));
+        }
         let crowded = self.cores().and_then(|cores| {
-            let most = self.threads().into_iter().max()?;
-            (cores < 2 * most).then(|| {
+            let mut crowded = self.threads();
+            crowded.retain(|threads| cores < 2 * threads);
+            let crowded: Vec<_> = crowded.iter().map(ToString::to_string).collect();
+            (!crowded.is_empty()).then(|| {
                 format!(
-                    "Both parties share the machine's cores, {cores} in number: where a party has more threads than half of \
-                     them, there is little to gain."
+                    "Both parties share the machine's cores, {cores} in number: with {} threads a party there are more threads \
+                     than cores.",
+                    crowded.join(", ")
                 )
             })
         });
@@ -222,12 +266,16 @@ impl Scaling<'_> {
         if series.is_empty() {
             return None;
         }
-        let published: Vec<_> = self
-            .published
-            .iter()
-            .map(|&(threads, time)| (threads as f64, time))
-            .collect();
-        series.push(stated_series("VOLE, stated in the text", &published));
+        if self.is_of_stated_length() {
+            let times = self.published.iter();
+            let points = times.map(|time| (time.threads as f64, time.milliseconds));
+            let name = format!(
+                "{}, {}, derived from the text",
+                Candidate::VOLE.title(),
+                RingName::Fp61.title()
+            );
+            series.push(Series::published(&name, points));
+        }
         Some(Plot {
             title: format!("Vector OLE of {} entries", length(self.size)),
             x: Axis {
@@ -248,15 +296,23 @@ impl Scaling<'_> {
     fn finding(&self, ring: RingName) -> Option<String> {
         let one = self.time(ring, 1)?;
         let more = self.threads().into_iter().filter(|threads| *threads > 1);
-        let gains: Vec<_> = more
-            .filter_map(|threads| {
-                let gain = digits(one / self.time(ring, threads)?);
-                Some(format!(
-                    "{threads} threads a party are {gain} times as fast as one"
-                ))
-            })
-            .collect();
-        (!gains.is_empty()).then(|| format!("{}: {}.", ring.name(), gains.join(", ")))
+        let mut spreads = vec![one];
+        let mut gains = Vec::new();
+        for threads in more {
+            let Some(this) = self.time(ring, threads) else {
+                continue;
+            };
+            spreads.push(this);
+            gains.push(match Standing::of(this, one) {
+                Standing::Same => format!("{threads} threads a party are about as fast as one"),
+                Standing::Less | Standing::More => {
+                    let gain = two_digits(one.median / this.median);
+                    format!("{threads} threads a party are {gain} times as fast as one")
+                }
+            });
+        }
+        let runs = few_runs(spreads);
+        (!gains.is_empty()).then(|| format!("{}: {}{runs}.", ring.name(), gains.join(", ")))
     }
 }
 
@@ -274,13 +330,13 @@ mod tests {
 
     #[test]
     fn times_that_follow_from_the_text() {
-        let times = times_of_paper(&figure());
-        for ((threads, time), (want_threads, want)) in
-            times.iter().zip([(1, 5096.0), (8, 1019.2), (32, 520.0)])
-        {
-            assert_eq!(*threads, want_threads);
-            assert!((time - want).abs() < 1e-6, "{time}");
-        }
-        assert_eq!(times.len(), 3);
+        let times = times_of_paper(&figure()).into_iter();
+        let times: Vec<_> = times
+            .map(|time| (time.threads, time.milliseconds, time.stated))
+            .collect();
+        assert_eq!(
+            times,
+            [(1, 5100.0, false), (8, 1000.0, false), (32, 520.0, true)]
+        );
     }
 }

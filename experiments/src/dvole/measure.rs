@@ -21,6 +21,7 @@ use super::candidate::Candidate;
 use crate::baselines::dpf::{self, Input, Ots};
 use crate::baselines::dvole;
 use crate::baselines::gilboa::{self, Multiply};
+use crate::experiment::{fresh_prg, fresh_session};
 
 /// What to run.
 pub(super) struct Run<'a> {
@@ -87,22 +88,9 @@ fn checked<R: Ring>(run: &Run<'_>, right: bool, sample: Sample) -> Result<Sample
     right.then_some(sample).ok_or_else(wrong)
 }
 
-fn fresh_prg() -> Result<Prg> {
-    let from_os = Prg::from_os();
-    from_os.map_err(|error| {
-        Error::protocol(format_args!("the system gives no random numbers: {error}"))
-    })
-}
-
-fn session() -> Result<SessionId> {
-    let mut session = [0; 32];
-    fresh_prg()?.fill_bytes(&mut session);
-    Ok(SessionId::from_bytes(session))
-}
-
 /// A vector OLE from nothing: base OTs and all.
 fn vector_ole<R: VoleRing + Multiply>(run: &Run<'_>) -> Result<Sample> {
-    let (n, session) = (run.n, session()?);
+    let (n, session) = (run.n, fresh_session()?);
     let (sample, (u, v), (x, w)) = both(
         run,
         |channel| {
@@ -196,7 +184,7 @@ impl<R: Ring> Point<R> {
 
 /// A point function on an index that the second party knows, all its values at both parties. The OTs have been set up before.
 fn known_point<R: Ring>(run: &Run<'_>) -> Result<Sample> {
-    let (n, session) = (run.n, session()?);
+    let (n, session) = (run.n, fresh_session()?);
     let forest = &Forest::regular(1, n);
     let point = Point::<R>::random(n, &mut fresh_prg()?);
     let growth = match run.candidate {
@@ -235,7 +223,7 @@ fn known_point<R: Ring>(run: &Run<'_>) -> Result<Sample> {
 
 /// A point function on an index that is shared, all its values at both parties. The OTs have been set up before.
 fn distributed_point<R: Ring>(run: &Run<'_>) -> Result<Sample> {
-    let (n, session) = (run.n, session()?);
+    let (n, session) = (run.n, fresh_session()?);
     let forest = &Forest::regular(1, n);
     let mut random = fresh_prg()?;
     let point = Point::<R>::random(n, &mut random);

@@ -1,8 +1,11 @@
 //! Measurements as values of a table and points of a plot.
 
-use volery_bench::measurement::{Key, Measurement, Sample, Spread};
-use volery_bench::page::{Point, Series, Value};
+use volery_bench::Link;
+use volery_bench::measurement::{Key, Sample, Spread};
+use volery_bench::page::{Series, Value};
 use volery_bench::results::Results;
+
+use crate::words::two_digits;
 
 /// What is shown of a run.
 #[derive(Clone, Copy, Debug)]
@@ -36,17 +39,7 @@ impl Shown {
 
     /// The same for a table: with its spread, or as skipped, or as nothing.
     pub(super) fn value(self, results: &Results, key: &Key) -> Value {
-        match (self.spread(results, key), results.find(key)) {
-            (Some(spread), _) => Value::measured(Some(spread), None),
-            (
-                None,
-                Some(Measurement {
-                    skipped_seconds: Some(seconds),
-                    ..
-                }),
-            ) => Value::Skipped { seconds: *seconds },
-            (None, _) => Value::None,
-        }
+        Value::of(results.find(key), None, |sample| Some(self.of(sample)))
     }
 
     /// A line of ours through what was measured; none if nothing was. `keys` come with rising places along the first axis.
@@ -56,98 +49,51 @@ impl Shown {
         results: &Results,
         keys: impl IntoIterator<Item = (f64, Key)>,
     ) -> Option<Series> {
-        let point = |(x, key): (f64, Key)| {
-            Some(Point {
-                x,
-                y: self.spread(results, &key)?,
-                from_plot: false,
-            })
-        };
-        let points: Vec<_> = keys.into_iter().filter_map(point).collect();
-        (!points.is_empty()).then(|| Series {
-            name: name.to_owned(),
-            published: false,
-            points,
-        })
-    }
-}
-
-/// A published line through points that the text states.
-pub(super) fn stated_series(name: &str, points: &[(f64, f64)]) -> Series {
-    let point = |&(x, y): &(f64, f64)| Point {
-        x,
-        y: Spread::exactly(y),
-        from_plot: false,
-    };
-    Series {
-        name: name.to_owned(),
-        published: true,
-        points: points.iter().map(point).collect(),
+        let points = keys
+            .into_iter()
+            .map(|(x, key)| (x, self.spread(results, &key)));
+        let series = Series::measured(name, points);
+        (!series.points.is_empty()).then_some(series)
     }
 }
 
 /// The first over the second, beside what is published of it; nothing where one is missing.
 pub(super) fn ratio(over: Option<f64>, under: Option<f64>, published: Option<f64>) -> Value {
-    over.zip(under)
-        .map_or(Value::None, |(over, under)| Value::Computed {
-            value: over / under,
-            published,
-        })
-}
-
-/// A published value; nothing where there is none.
-pub(super) fn published(value: Option<f64>) -> Value {
-    value.map_or(Value::None, |value| Value::Published {
-        value,
-        from_plot: false,
+    over.zip(under).map_or(Value::None, |(over, under)| {
+        Value::computed(over / under, published)
     })
-}
-
-/// `1.3 to 4.5`, or `4.5` alone; none of no values.
-pub(super) fn range(values: &[f64]) -> Option<String> {
-    let spread = Spread::of(values.to_vec())?;
-    let [least, most] = [spread.least, spread.most].map(digits);
-    Some(if least == most {
-        least
-    } else {
-        format!("{least} to {most}")
-    })
-}
-
-/// A number in two digits.
-pub(super) fn digits(value: f64) -> String {
-    if value >= 10.0 {
-        rounded(value).to_string()
-    } else {
-        format!("{value:.1}")
-    }
 }
 
 /// The nearest number of two digits and zeros.
 pub(super) fn rounded(value: f64) -> f64 {
-    let digit = 10_f64.powf(value.log10().floor() - 1.0).max(1.0);
-    (value / digit).round() * digit
+    two_digits(value).parse().unwrap_or(value)
+}
+
+/// A link as a sentence has it: of a shaped one the rate.
+pub(super) fn in_words(link: &Link) -> String {
+    match link {
+        Link::Shaped { rate, .. } => format!("{} Mbit/s", *rate as f64 / 1e6),
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn two_digits() {
-        for (value, text) in [
-            (0.04, "0.0"),
-            (1.26, "1.3"),
-            (43.4, "43"),
-            (99.6, "100"),
-            (31_950.0, "32000"),
-            (1_234_567.0, "1200000"),
-        ] {
-            assert_eq!(digits(value), text);
-        }
-        assert_eq!(range(&[]), None);
-        assert_eq!(range(&[2.0, 7.04, 3.0]).as_deref(), Some("2.0 to 7.0"));
-        assert_eq!(range(&[2.01, 2.02]).as_deref(), Some("2.0"));
+    fn numbers_of_two_digits() {
+        let numbers = [43.4, 1019.2, 5096.0, 31_950.0, 1_234_567.0].map(rounded);
+        assert_eq!(numbers, [43.0, 1000.0, 5100.0, 32_000.0, 1_200_000.0]);
+    }
+
+    #[test]
+    fn links_in_words() {
+        let link = Link::shaped(100_000_000, Duration::from_micros(200));
+        assert_eq!(in_words(&link), "100 Mbit/s");
+        assert_eq!(in_words(&Link::Loopback), "loopback");
     }
 
     #[test]
@@ -155,7 +101,5 @@ mod tests {
         assert_eq!(ratio(None, Some(1.0), Some(2.0)), Value::None);
         assert_eq!(ratio(Some(6.0), Some(2.0), None).number(), Some(3.0));
         assert_eq!(ratio(Some(6.0), Some(2.0), Some(6.0)).ratio(), Some(0.5));
-        assert_eq!(published(None), Value::None);
-        assert_eq!(published(Some(9.8)).number(), Some(9.8));
     }
 }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use volery_bench::measurement::Key;
-use volery_bench::page::{Section, Value};
+use volery_bench::measurement::{Key, Measurement, Sample};
+use volery_bench::page::{Section, Series, Value};
 use volery_bench::results::{Results, Sitting};
-use volery_bench::runner::{self, Cell, Observer, Settings};
+use volery_bench::runner::{self, Cell, Forecast, Observer, Settings};
 use volery_bench::{Link, Result};
+use volery_field::Z64;
 
+use super::candidate::Candidate;
 use super::stated::{Figure, Quantity, stated};
 use super::{figure3, figure4, figure5};
 use crate::experiment::{self, Experiment, Scope, Size};
@@ -135,9 +137,12 @@ fn nothing_was_measured() {
     let published = |value: &&&Value| matches!(value, Value::Published { .. });
     let count = |shown: &Section| values(shown).iter().filter(published).count();
     // The crossings: of two of ours in both rings, of one in the field, over two links.
+    assert_eq!(count(&shown), 2 * 5);
+    let shown = section(&figure4::Figure4, Size::Full, &nothing);
     assert_eq!(count(&shown), 2 * 5 + 3);
+    // The speed-ups, for both rings, and a time; the others follow from it.
     let shown = section(&figure5::Figure5, Size::Quick, &nothing);
-    assert_eq!(count(&shown), 2 * 3 + 3);
+    assert_eq!(count(&shown), 2 * 3 + 1);
 }
 
 /// Nobody is told.
@@ -146,7 +151,7 @@ struct Silence;
 impl Observer for Silence {
     fn begin(&mut self, _cell: &Cell, _number: [usize; 2], _run: [usize; 2]) {}
 
-    fn done(&mut self, _cell: &Cell, _sample: &volery_bench::measurement::Sample) {}
+    fn done(&mut self, _cell: &Cell, _sample: &Sample) {}
 
     fn skipped(&mut self, cell: &Cell, seconds: f64) {
         panic!("{} takes no {seconds} s", cell.key);
@@ -198,14 +203,15 @@ fn sections_of_small_measurements() {
     let words = &shown.findings[0];
     assert!(words.starts_with("fp61: SPFSS is "), "{words}");
     assert!(
-        words.contains("at 2^14 values; published up to 10,"),
+        words
+            .ends_with("at 2^14 values (one run); the paper: up to 10 times, faster at all sizes."),
         "{words}"
     );
     assert!(shown.findings[1].starts_with("z64: SPFSS is "));
 
     let shown = section(&figure4::Figure4, Size::Quick, &results);
     assert_even(&shown);
-    assert_eq!((shown.tables.len(), shown.plots.len()), (6, 2));
+    assert_eq!((shown.tables.len(), shown.plots.len()), (5, 2));
     for (at, z64) in [(0, false), (1, false), (4, true), (5, true)] {
         // The length, then the protocols; there is none against malicious parties over z64.
         let expected = [false, true, !z64, true, true, true, true];
@@ -220,17 +226,33 @@ fn sections_of_small_measurements() {
     }
     assert_eq!(row(&shown, 0, 2), [false; 7]);
     let left = &shown.plots[0];
-    assert_eq!(left.series.len(), 8 + 2);
+    assert_eq!(left.series.len(), 10 + 2);
     assert_eq!(left.series.iter().filter(|line| line.published).count(), 2);
     assert_eq!((left.marks.len(), left.marks[0].x), (2, 300_000.0));
     assert!(shown.plots[1].marks.is_empty());
     let words = &shown.findings[0];
     assert!(words.starts_with("fp61 over loopback: VOLE "), "{words}");
-    assert!(words.ends_with("; published 300000."), "{words}");
+    assert!(
+        words.ends_with(" (one run); published: from 300000 on."),
+        "{words}"
+    );
+    let stated = left.series.iter().filter(|line| line.published);
+    let stated: Vec<_> = stated
+        .map(|line| (line.name.as_str(), line.points[0].y.median))
+        .collect();
+    assert_eq!(
+        stated,
+        [
+            ("VOLE, 80 bits, prime field, stated in the text", 5000.0),
+            ("Gilboa, prime field, derived from the text", 8500.0),
+        ]
+    );
+    let slow_way = |line: &&Series| line.name == "naive batching (80 bits), prime field";
+    assert_eq!(left.series.iter().filter(slow_way).count(), 1);
     let of_slow = shown
         .findings
         .iter()
-        .filter(|text| text.contains("over 100Mbit"));
+        .filter(|text| text.contains("over 100 Mbit/s"));
     assert_eq!(of_slow.count(), 0);
 }
 
@@ -254,16 +276,58 @@ fn sections_of_both_parties_with_several_threads() {
         (Some(520.0), Some(9.8))
     );
     assert_eq!(fp61.rows[0][3].number(), Some(1.0));
-    assert!(
-        fp61.notes[3].contains("share the machine's cores"),
-        "{:?}",
-        fp61.notes
-    );
+    assert_eq!(fp61.rows[0][3].ratio(), None);
+    for (at, words) in [(3, "150000 entries here"), (4, "share the machine's cores")] {
+        assert!(fp61.notes[at].contains(words), "{:?}", fp61.notes);
+    }
+    assert!(z64.notes.is_empty());
     let words = &shown.findings[0];
     assert!(words.starts_with("fp61: 2 threads a party are "), "{words}");
+    assert!(words.ends_with(" (one run)."), "{words}");
     assert!(!shown.findings[1].starts_with("z64"));
     let series = &shown.plots[0].series;
-    assert_eq!(series.len(), 2);
-    assert_eq!(series[1].name, "VOLE, stated in the text");
-    assert!(series[1].published && series[1].points.len() == 3);
+    assert!(series.len() == 1 && !series[0].published);
+}
+
+#[test]
+fn the_published_line_stands_beside_its_own_length_only() {
+    let key = Key {
+        protocol: "vole-semi-honest-fp61".to_owned(),
+        n: figure5::length(Size::Full),
+        link: Link::Loopback,
+        threads: 1,
+    };
+    let mut results = Results::new("");
+    results.measurements.push(Measurement {
+        key,
+        plan: None,
+        security_bits: None,
+        skipped_seconds: None,
+        samples: vec![Sample::default()],
+    });
+    let shown = section(&figure5::Figure5, Size::Full, &results);
+    let line = &shown.plots[0].series[1];
+    assert_eq!(line.name, "VOLE, prime field, derived from the text");
+    assert!(line.published);
+    let times: Vec<_> = line.points.iter().map(|point| point.y.median).collect();
+    assert_eq!(times, [5100.0, 1000.0, 520.0]);
+    assert!(
+        !shown.tables[0]
+            .notes
+            .iter()
+            .any(|note| note.contains("entries here"))
+    );
+}
+
+/// Numbers that the findings of the data files have.
+#[test]
+fn numbers_in_the_findings() {
+    let set = Candidate::Floram.slow_plan(1).set;
+    let figure4 = figure4::figure();
+    let base = format!("a base of {} products or more", set.k);
+    assert!(figure4.findings.iter().any(|text| text.contains(&base)));
+    let bytes = |forecast: Forecast| forecast.bytes;
+    assert_eq!(bytes(Candidate::Gilboa.forecast::<Z64>(1000)), 260_000.0);
+    let [one, two] = [1, 2].map(|n| bytes(Candidate::VOLE.forecast::<Z64>(n)));
+    assert_eq!(two - one, 512.0);
 }

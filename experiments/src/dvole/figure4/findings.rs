@@ -3,9 +3,11 @@
 use volery_bench::Link;
 
 use super::super::candidate::{Candidate, RingName};
-use super::super::show::{Shown, range};
+use super::super::crossing;
+use super::super::show::{Shown, in_words};
 use super::super::stated::{Quantity, stated};
 use super::{Lines, case, lengths, links};
+use crate::words::{Standing, few_runs, range};
 
 impl Lines<'_> {
     /// Of each link and ring.
@@ -13,7 +15,7 @@ impl Lines<'_> {
         let mut findings = Vec::new();
         for (link, column) in links() {
             for ring in RingName::ALL {
-                let place = format!("{} over {link}", ring.name());
+                let place = format!("{} over {}", ring.name(), in_words(&link));
                 let sentences = [
                     self.crossing(ring, &link, column),
                     self.slow_ways(ring, &link),
@@ -27,26 +29,39 @@ impl Lines<'_> {
     }
 
     fn crossing(&self, ring: RingName, link: &Link, column: &str) -> Option<String> {
-        let by_time = self.ahead(Shown::Milliseconds, Candidate::VOLE, ring, link);
-        let mut text = by_time.sentence(Candidate::VOLE.title(), Candidate::Gilboa.title())?;
+        let candidates = [Candidate::Gilboa, Candidate::VOLE];
+        let pairs = self.pairs(Shown::Milliseconds, candidates, ring, link);
+        let [other, ours] = candidates.map(Candidate::title);
+        let mut text = crossing::sentence(&pairs, ours, other)?;
         if let Some(there) = stated(self.figure, Quantity::Crossing, ring.name(), column) {
-            text += &format!("; published {there}");
+            text += &format!("; published: from {there} on");
         }
         Some(text)
     }
 
     /// With the same parameters.
     fn slow_ways(&self, ring: RingName, link: &Link) -> Option<String> {
-        let times = |slow| {
-            let pairs = self.pairs(Shown::Milliseconds, [slow, Candidate::Paper80], ring, link);
-            let times: Vec<_> = pairs.iter().map(|(_, slow, ours)| slow / ours).collect();
-            range(&times)
+        let pairs = |slow| self.pairs(Shown::Milliseconds, [slow, Candidate::Paper80], ring, link);
+        let [naive, floram] = [Candidate::WholeDomain, Candidate::Floram].map(pairs);
+        let times = |pairs: &[crossing::Pair]| {
+            range(
+                pairs
+                    .iter()
+                    .map(|(_, slow, ours)| slow.median / ours.median),
+            )
         };
-        Some(format!(
-            "at the paper's 80 bits naive batching takes {} times as long as VOLE, FLORAM {} times",
-            times(Candidate::WholeDomain)?,
-            times(Candidate::Floram)?
-        ))
+        let mut text = format!(
+            "at the paper's 80 bits naive batching takes {} times as long as '{}', FLORAM {} times",
+            times(&naive)?,
+            Candidate::Paper80.title(),
+            times(&floram)?
+        );
+        let all = naive.iter().chain(&floram);
+        text += few_runs(all.flat_map(|(_, slow, ours)| [*slow, *ours]));
+        if ring == RingName::Z64 {
+            text += "; their base takes 260 bytes a product and that of ours 512, so where the link decides this compares the bases";
+        }
+        Some(text)
     }
 
     /// Where the paper's parameters, with a slower way, take less time than ours with more bits, beyond the spread of the runs.
@@ -61,24 +76,26 @@ impl Lines<'_> {
 
     /// Where one of the slower ways takes less time than ours.
     fn ahead_of_ours(&self, slow: Candidate, ring: RingName, link: &Link) -> Option<String> {
-        let (mut entries, mut percents) = (Vec::new(), Vec::new());
+        let (mut entries, mut percents, mut spreads) = (Vec::new(), Vec::new(), Vec::new());
         for &n in lengths(self.scope.size) {
             let [slow, ours] = [slow, Candidate::VOLE].map(|candidate| {
                 let key = case(candidate, ring, n, link, self.scope).key();
                 Shown::Milliseconds.spread(self.results, &key)
             });
             if let Some((slow, ours)) = slow.zip(ours)
-                && slow.most < ours.least
+                && Standing::of(slow, ours) == Standing::Less
             {
                 entries.push(n.to_string());
                 percents.push(100.0 * slow.median / ours.median);
+                spreads.extend([slow, ours]);
             }
         }
         Some(format!(
-            "{} takes {} % of VOLE's time at {} entries",
+            "{} takes {} % of VOLE's time at {} entries{}",
             slow.title(),
-            range(&percents)?,
-            entries.join(", ")
+            range(percents)?,
+            entries.join(", "),
+            few_runs(spreads)
         ))
     }
 }
