@@ -297,7 +297,7 @@ impl Comparison {
             .filter(move |traffic| traffic.b > traffic.a * (1.0 + threshold))
     }
 
-    /// How many rows have a file with one run only.
+    /// How many rows have a file with fewer than three runs.
     #[must_use]
     pub fn unknown(&self) -> usize {
         let unknown = |row: &&Row| row.verdict == Verdict::Unknown;

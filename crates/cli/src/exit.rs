@@ -115,6 +115,17 @@ impl From<volery_bench::Error> for Failure {
             Error::NoPort(_) => Self::new(Status::Network, error).hint(
                 "the loopback interface must be up and have a free port: 'ip link set lo up', or end programs that hold many connections",
             ),
+            Error::Run { key, error } => {
+                let other = !matches!(*error, Error::NoPort(_));
+                let mut failure = Self::from(*error);
+                failure.message = one_line(&format!("{key}: {}", failure.message));
+                if other {
+                    failure = failure.hint(
+                        "what was measured before is kept; leave this experiment out by naming the others, or raise --timeout",
+                    );
+                }
+                failure
+            }
             Error::NotResults { .. } => Self::new(Status::Other, error)
                 .hint("give another file or folder, or remove this one"),
             Error::Different { .. } => Self::new(Status::Usage, error)
@@ -185,6 +196,31 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_fails_has_the_status_of_its_error() {
+        let run = |error| {
+            let key = Box::new(volery_bench::measurement::Key {
+                protocol: "cot".to_owned(),
+                n: 7,
+                link: volery_bench::Link::Loopback,
+                threads: 1,
+            });
+            let error = Box::new(error);
+            Failure::from(volery_bench::Error::Run { key, error })
+        };
+        let failure = run(volery_channel::Error::Disconnected.into());
+        assert_eq!(failure.status(), Status::Network);
+        let text = failure.to_string();
+        assert!(text.starts_with("error: cot, n = 7, loopback, 1 thread a party: the peer closed"));
+        assert!(text.contains("hint: what was measured before is kept"));
+        let failure = run(volery_bench::Error::protocol("a wrong sum"));
+        assert_eq!(failure.status(), Status::Other);
+        let no_port = run(volery_bench::Error::NoPort(
+            volery_channel::Error::Disconnected,
+        ));
+        assert!(no_port.to_string().contains("hint: the loopback"));
+    }
 
     #[test]
     fn an_error_is_one_line_and_a_hint_another() {

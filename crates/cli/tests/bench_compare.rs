@@ -176,6 +176,100 @@ fn more_bytes_are_found() {
 }
 
 #[test]
+fn what_the_second_file_left_out_as_too_long_counts_as_slower() {
+    let place = tempfile::tempdir().unwrap();
+    let before = with_times(measured(place.path()), [1.0, 2.0, 3.0]);
+    let mut after = before.clone();
+    after["measurements"][0]["samples"] = json!([]);
+    after["measurements"][0]["skipped_seconds"] = json!(44.0);
+    let [a, b] = [("a.json", &before), ("b.json", &after)]
+        .map(|(name, results)| write(&place.path().join(name), results));
+    let report = place.path().join("report.json");
+    let call = [
+        "bench",
+        "compare",
+        text(&a),
+        text(&b),
+        "--report",
+        text(&report),
+    ];
+    let found = run(&call);
+    assert_eq!(found.status, Some(1), "{found:?}");
+    assert!(
+        found.stderr.contains("left out as too long: 1"),
+        "{found:?}"
+    );
+    let mut lines = found.stdout.lines();
+    let line = lines.find(|line| line.contains("left out")).unwrap();
+    assert!(line.contains("about 44") && line.contains("yes"), "{line}");
+    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["result"]["left_out"][0]["seconds_b"], 44.0);
+}
+
+#[test]
+fn what_makes_figures_hard_to_compare_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let mut before = with_times(measured(place.path()), [1.0, 2.0, 3.0]);
+    before["sittings"][0]["remarks"] = json!(["It was night."]);
+    let mut after = before.clone();
+    after["sittings"][0]["machine"]["cores"] = json!(77);
+    after["sittings"][0]["remarks"] = json!(["It was day."]);
+    let cot = &mut after["measurements"][0];
+    cot["security_bits"] = json!(17);
+    for sample in cot["samples"].as_array_mut().unwrap() {
+        sample["phases"][0]["name"] = json!("begin");
+    }
+    let samples = after["measurements"][1]["samples"].as_array_mut().unwrap();
+    samples.truncate(1);
+    for phase in samples[0]["phases"].as_array_mut().unwrap() {
+        phase["seconds"] = json!(7.0);
+    }
+    let [a, b] = [("a.json", &before), ("b.json", &after)]
+        .map(|(name, results)| write(&place.path().join(name), results));
+    let found = run(&["bench", "compare", text(&a), text(&b), "-v"]);
+    assert_eq!(found.status, Some(0), "{found:?}");
+    assert!(
+        found.stderr.contains("two machines") && found.stderr.contains("77 cores"),
+        "{found:?}"
+    );
+    for fragment in [
+        "phases that one of the two has: 2\n  cot",
+        "measured with other parameters or security, and compared all the same: 1\n  cot",
+        "of A: It was night.\nof B: It was day.",
+        "nobody knows the spread: 3",
+    ] {
+        assert!(found.stdout.contains(fragment), "{fragment}: {found:?}");
+    }
+    let mut lines = found.stdout.lines();
+    let line = lines.find(|line| line.contains("unknown")).unwrap();
+    assert!(line.contains("vole-z64") && line.contains("yes"), "{line}");
+}
+
+#[test]
+fn files_without_a_common_phase_are_told_from_files_of_other_measurements() {
+    let place = tempfile::tempdir().unwrap();
+    let before = with_times(measured(place.path()), [1.0, 2.0, 3.0]);
+    let mut after = before.clone();
+    for measurement in after["measurements"].as_array_mut().unwrap() {
+        for sample in measurement["samples"].as_array_mut().unwrap() {
+            let phases = sample["phases"].as_array_mut().unwrap();
+            for (phase, name) in phases.iter_mut().zip(["begin", "go on"]) {
+                phase["name"] = json!(name);
+            }
+            // So that the two are not compared as wholes, either, and send as much an output.
+            phases[1]["outputs"] = json!(2018);
+            for phase in phases {
+                phase["bytes"] = json!(2 * phase["bytes"].as_u64().unwrap());
+            }
+        }
+    }
+    let [a, b] = [("a.json", &before), ("b.json", &after)]
+        .map(|(name, results)| write(&place.path().join(name), results));
+    run(&["bench", "compare", text(&a), text(&b)])
+        .assert_refused(1, &["measurements in common, but no phase"]);
+}
+
+#[test]
 fn what_is_in_one_file_only_is_counted() {
     let place = tempfile::tempdir().unwrap();
     let both = with_times(measured(place.path()), [1.0, 2.0, 3.0]);

@@ -287,20 +287,85 @@ fn options_and_places_that_cannot_be_are_refused() {
         call.extend(arguments);
         run(&call).assert_refused(2, &fragments);
     }
+    assert!(!out.exists(), "what is refused leaves nothing");
 }
 
 #[test]
+fn no_file_of_the_folder_is_overwritten_and_a_report_can_be_in_it() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    let call = |more: &[&str]| {
+        let call = ["bench", "paper", COMPUTED[0], "--out", text(&out)];
+        run(&[&call[..], more].concat())
+    };
+    // As a run leaves it that was killed while it wrote the first results.
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join(".volery-unfinished-a1B2c3"), "{").unwrap();
+    let report = out.join("report.json");
+    assert_done(&call(&["--report", text(&report)]));
+    assert!(report.exists());
+    let files = names(&out);
+    assert_eq!(
+        files,
+        [
+            "REPRODUCTION.md",
+            "index.html",
+            "plots",
+            "report.json",
+            "results.csv",
+            "results.json"
+        ]
+    );
+    let file = out.join("results.json");
+    let written = fs::read(&file).unwrap();
+    for option in ["--markdown", "--report"] {
+        for own in ["results.json", "results.csv", "plots/a.svg"] {
+            call(&[option, text(&out.join(own))]).assert_refused(2, &[option, "files of --out"]);
+        }
+    }
+    let report = out.join("REPRODUCTION.md");
+    call(&["--report", text(&report)]).assert_refused(2, &["--report", "document"]);
+    assert_eq!(fs::read(&file).unwrap(), written);
+    // A plot that nothing draws any more goes; what is no plot stays.
+    for name in ["old.svg", "notes.txt"] {
+        fs::write(out.join("plots").join(name), "old").unwrap();
+    }
+    assert_done(&call(&[]));
+    let plots = names(&out.join("plots"));
+    assert!(plots.contains(&"notes.txt".to_owned()), "{plots:?}");
+    assert!(!plots.contains(&"old.svg".to_owned()), "{plots:?}");
+}
+
+/// The first core that this process may use.
+fn first_core() -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let digits = list.trim().split(|c: char| !c.is_ascii_digit());
+    digits.into_iter().next().map(str::to_owned)
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "it says why it tests nothing")]
 fn one_core_is_said() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("out");
+    let Some(core) = first_core() else {
+        eprintln!("the system does not tell which cores this process may use: nothing was tested");
+        return;
+    };
     let volery = env!("CARGO_BIN_EXE_volery");
     let output = Command::new("taskset")
-        .args(["-c", "0", volery])
+        .args(["-c", &core, volery])
         .args(SHORT)
         .args(["--runs", "1", "--out", text(&out)])
         .output();
-    let Ok(output) = output else {
-        return; // No such program here.
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("taskset: {error}: nothing was tested");
+            return;
+        }
     };
     let finished = Finished::from(output);
     assert_done(&finished);

@@ -13,7 +13,7 @@ use super::published::Protocol;
 pub(super) enum Candidate {
     /// Semi-honest OT extension.
     Iknp,
-    /// Maliciously secure OT extension with the traffic of KOS.
+    /// Maliciously secure OT extension with a bit less traffic than KOS.
     SoftSpoken,
     /// The paper's own: Table 2 on GGM trees.
     Ferret(Noise, Security),

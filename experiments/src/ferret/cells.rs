@@ -54,8 +54,8 @@ impl From<&Scope> for Extent {
 pub(super) struct Measured {
     /// In the order in which they were made; none for one in another form.
     pub(super) parts: Vec<Option<Parts>>,
-    /// Fewer were made than the extent says.
-    pub(super) extrapolated: bool,
+    /// Correlated OTs made by the run with the fewest.
+    pub(super) fewest: Option<u64>,
     /// A run would have taken about so many seconds.
     pub(super) skipped_seconds: Option<f64>,
     /// The parameters of what was measured, in words, and the bits that they claim.
@@ -175,7 +175,7 @@ impl Extent {
         let samples = measurement.samples.iter();
         let parts: Vec<_> = samples.map(|sample| Parts::of(sample, checked)).collect();
         Ok(Some(Measured {
-            extrapolated: parts.iter().flatten().any(|parts| parts.cots < self.n),
+            fewest: parts.iter().flatten().map(|parts| parts.cots).min(),
             skipped_seconds: measurement.skipped_seconds.filter(|_| parts.is_empty()),
             plan: measurement.plan.clone().zip(measurement.security_bits),
             parts,

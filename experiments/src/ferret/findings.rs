@@ -1,19 +1,28 @@
 //! What came out, in sentences made from the figures.
 
-use volery_bench::page::{Value, short};
+use volery_bench::measurement::Spread;
+use volery_bench::page::Value;
 
 use super::candidate::Candidate;
 use super::published::{Published, Rate};
 use super::tables::Line;
+use crate::words::{Standing, few_runs, range};
 
-/// Ratios this near to 1 count as the same.
-const SAME: f64 = 0.05;
+/// A measured time over one link, beside the published one.
+#[derive(Clone, Copy, Debug)]
+struct Figure {
+    rate: Rate,
+    spread: Spread,
+    published: f64,
+    /// Fewer were made than the time is of.
+    scaled: bool,
+}
 
 /// One sentence for each row of the paper and each protocol of ours that has figures beside it; none where nothing was
-/// measured.
+/// measured, and none for what the paper says about only.
 pub(super) fn sentences(published: &Published, lines: &[Line]) -> Vec<String> {
     let mut all = Vec::new();
-    for line in lines {
+    for line in lines.iter().filter(|line| !line.row.about) {
         for (place, candidate) in line.beside.iter().enumerate() {
             all.extend(candidate.and_then(|candidate| sentence(published, line, place, candidate)));
         }
@@ -27,56 +36,99 @@ fn sentence(
     place: usize,
     candidate: Candidate,
 ) -> Option<String> {
-    let times = line.times.iter();
-    let ratios: Vec<_> = times
-        .filter_map(|(rate, _, values)| Some((*rate, values[place].ratio()?)))
-        .collect();
-    let time = time(&ratios)?;
+    let figures = line.times.iter().filter_map(|times| {
+        let Value::Measured {
+            spread,
+            extrapolated,
+            ..
+        } = times.ours[place]
+        else {
+            return None;
+        };
+        Some(Figure {
+            rate: times.rate,
+            spread,
+            published: times.published,
+            scaled: extrapolated,
+        })
+    });
+    let figures: Vec<_> = figures.collect();
+    let time = time(&figures)?;
     let whose = match candidate {
         Candidate::Ferret(..) => "here",
         Candidate::Volery(..) => "volery",
         Candidate::Iknp | Candidate::SoftSpoken => candidate.title(),
     };
     let traffic = traffic(published, &line.traffic[place]).unwrap_or_default();
+    let runs = few_runs(figures.iter().map(|figure| figure.spread));
     Some(format!(
-        "{}, {}, {whose}: {time}{traffic}.",
+        "{}, {}, {whose}: {time}{traffic}{runs}.",
         line.row.name(),
         line.row.security()
     ))
 }
 
-/// `0.830 to 2.29 times the published time over 6 links: faster over 10Mbit, slower over the others`
-fn time(ratios: &[(Rate, f64)]) -> Option<String> {
-    let values = ratios.iter().map(|(_, ratio)| *ratio);
-    let (least, most) = (values.clone().reduce(f64::min)?, values.reduce(f64::max)?);
-    let range = range(least, most);
-    let links = match ratios {
-        [(rate, _)] => rate.name().to_owned(),
-        _ => format!("{} links", ratios.len()),
-    };
-    let over = |is: fn(f64) -> bool| -> Vec<_> {
-        let some = ratios.iter().filter(move |(_, ratio)| is(*ratio));
-        some.map(|(rate, _)| rate.name()).collect()
+/// `0.83 to 2.3 times the published time over 6 links: faster over 10Mbit; slower over 50Mbit, ...`, and over which links it is
+/// lost in the spread (the difference of two times can be), or scaled. None of nothing.
+fn time(figures: &[Figure]) -> Option<String> {
+    let is_told = |figure: &Figure| figure.spread.least > 0.0;
+    let (told, lost): (Vec<_>, Vec<_>) = figures.iter().copied().partition(is_told);
+    let scaled: Vec<_> = figures.iter().copied().filter(|is| is.scaled).collect();
+    let mut words = Vec::new();
+    words.extend(compared(&told));
+    if !lost.is_empty() {
+        words.push(format!("lost in the spread over {}", links(&lost)));
+    }
+    if !scaled.is_empty() {
+        let part = over(&scaled, figures.len());
+        words.push(format!("scaled from fewer COTs{part}"));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Of figures that are told from nothing.
+fn compared(told: &[Figure]) -> Option<String> {
+    let range = range(told.iter().map(|is| is.spread.median / is.published))?;
+    let links = match told {
+        [one] => one.rate.name().to_owned(),
+        _ => format!("{} links", told.len()),
     };
     let kinds = [
-        ("faster", over(|ratio| ratio < 1.0 - SAME)),
-        ("about the same", over(|ratio| (ratio - 1.0).abs() <= SAME)),
-        ("slower", over(|ratio| ratio > 1.0 + SAME)),
+        ("faster", Standing::Less),
+        ("about the same", Standing::Same),
+        ("slower", Standing::More),
     ];
-    let some = kinds.iter().filter(|(_, rates)| !rates.is_empty());
-    let words: Vec<_> = some
-        .map(|(word, rates)| match rates.len() == ratios.len() {
-            true => (*word).to_owned(),
-            false => format!("{word} over {}", rates.join(", ")),
-        })
-        .collect();
+    let words = kinds.iter().filter_map(|(word, kind)| {
+        let standing = |is: &Figure| Standing::to_published(is.spread, is.published);
+        let some: Vec<_> = told
+            .iter()
+            .copied()
+            .filter(|is| standing(is) == *kind)
+            .collect();
+        (!some.is_empty()).then(|| format!("{word}{}", over(&some, told.len())))
+    });
+    let words: Vec<_> = words.collect();
     Some(format!(
         "{range} times the published time over {links}: {}",
         words.join("; ")
     ))
 }
 
-/// `; bits a COT 0.886 to 3.11 times`
+/// ` over 10Mbit, 50Mbit`, or nothing where that is all.
+fn over(some: &[Figure], all: usize) -> String {
+    if some.len() == all {
+        String::new()
+    } else {
+        format!(" over {}", links(some))
+    }
+}
+
+fn links(figures: &[Figure]) -> String {
+    let names: Vec<_> = figures.iter().map(|is| is.rate.name()).collect();
+    names.join(", ")
+}
+
+/// `; bits a COT 0.89 to 3.1 times the published`
 fn traffic(published: &Published, value: &Value) -> Option<String> {
     let unit = published.traffic_unit.as_ref()?;
     let Value::Measured {
@@ -87,44 +139,73 @@ fn traffic(published: &Published, value: &Value) -> Option<String> {
     else {
         return None;
     };
-    let range = range(spread.least / printed, spread.most / printed);
-    Some(format!("; {unit} {range} times"))
-}
-
-fn range(least: f64, most: f64) -> String {
-    let (least, most) = (short(least), short(most));
-    match least == most {
-        true => least,
-        false => format!("{least} to {most}"),
-    }
+    let range = range([spread.least / printed, spread.most / printed])?;
+    Some(format!("; {unit} {range} times the published"))
 }
 
 #[cfg(test)]
 mod tests {
-    use volery_bench::measurement::Spread;
-
     use super::*;
     use crate::ferret::{table1, table5};
 
+    fn figure(rate: Rate, values: [f64; 3]) -> Figure {
+        Figure {
+            rate,
+            spread: Spread::of(values.to_vec()).expect("there are values"),
+            published: 10.0,
+            scaled: false,
+        }
+    }
+
     #[test]
     fn faster_and_slower_are_told() {
-        let ratios = [
-            (Rate::Mbit10, 0.83),
-            (Rate::Mbit50, 1.02),
-            (Rate::Gbit1, 2.294),
+        let figures = [
+            figure(Rate::Mbit10, [8.2, 8.3, 8.4]),
+            figure(Rate::Mbit50, [10.1, 10.2, 10.3]),
+            figure(Rate::Mbit100, [9.0, 12.0, 13.0]),
+            figure(Rate::Gbit1, [22.0, 22.9, 24.0]),
         ];
         assert_eq!(
-            time(&ratios).as_deref(),
+            time(&figures).as_deref(),
             Some(
-                "0.830 to 2.29 times the published time over 3 links: faster over 10Mbit; about the same over 50Mbit; \
-                 slower over 1Gbit"
+                "0.83 to 2.3 times the published time over 4 links: faster over 10Mbit; about the same over 50Mbit, \
+                 100Mbit; slower over 1Gbit"
             )
         );
         assert_eq!(
-            time(&ratios[2..]).as_deref(),
-            Some("2.29 times the published time over 1Gbit: slower")
+            time(&figures[3..]).as_deref(),
+            Some("2.3 times the published time over 1Gbit: slower")
         );
         assert_eq!(time(&[]), None);
+    }
+
+    #[test]
+    fn a_difference_can_be_lost_in_the_spread() {
+        let figures = [
+            figure(Rate::Mbit10, [-9.0, -4.0, 2.0]),
+            figure(Rate::Mbit50, [19.0, 20.0, 21.0]),
+        ];
+        assert_eq!(
+            time(&figures).as_deref(),
+            Some(
+                "2.0 times the published time over 50Mbit: slower; lost in the spread over 10Mbit"
+            )
+        );
+        assert_eq!(
+            time(&figures[..1]).as_deref(),
+            Some("lost in the spread over 10Mbit")
+        );
+    }
+
+    #[test]
+    fn what_is_scaled_is_told() {
+        let mut figures = [Rate::Mbit10, Rate::Mbit50].map(|rate| figure(rate, [10.0; 3]));
+        figures[0].scaled = true;
+        let same =
+            "1.0 times the published time over 2 links: about the same; scaled from fewer COTs";
+        assert_eq!(time(&figures), Some(format!("{same} over 10Mbit")));
+        figures[1].scaled = true;
+        assert_eq!(time(&figures).as_deref(), Some(same));
     }
 
     #[test]
@@ -134,12 +215,12 @@ mod tests {
         let mut spread = Spread::exactly(0.88);
         assert_eq!(
             traffic(&published, &value(spread)).as_deref(),
-            Some("; bits a COT 2.00 times")
+            Some("; bits a COT 2.0 times the published")
         );
         (spread.least, spread.most) = (0.44, 1.32);
         assert_eq!(
             traffic(&published, &value(spread)).as_deref(),
-            Some("; bits a COT 1.00 to 3.00 times")
+            Some("; bits a COT 1.0 to 3.0 times the published")
         );
         assert_eq!(traffic(&published, &Value::None), None);
         let without = table5::published();

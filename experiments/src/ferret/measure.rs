@@ -18,14 +18,13 @@ use std::time::Duration;
 use volery_bench::measurement::Sample;
 use volery_bench::parties::{Mark, Watch, meet, run_in_pools};
 use volery_bench::{Link, Result};
-use volery_channel::{Channel, SessionId};
+use volery_channel::Channel;
 use volery_pcg::lpn::LpnSet;
 use volery_pcg::{Plan, Security};
-use volery_primitives::prg::Prg;
 
 use super::candidate::Candidate;
 use super::ends::{End, ReceiverEnd, SenderEnd, check};
-use crate::experiment::failed;
+use crate::experiment::{fresh_prg, fresh_session};
 
 const FIRST: &str = "first";
 const FIRST_REST: &str = "first-rest";
@@ -54,9 +53,7 @@ impl Run {
     /// # Errors
     /// Those of the parties; if the outputs are not correlated.
     pub(super) fn once(&self) -> Result<Sample> {
-        let mut session = [0; 32];
-        fresh_prg()?.fill_bytes(&mut session);
-        let session = SessionId::from_bytes(session);
+        let session = fresh_session()?;
         let (candidate, plan) = (self.candidate, self.plan.as_ref());
         let (sender, receiver) = run_in_pools(
             &self.link,
@@ -111,11 +108,6 @@ impl Run {
         let marks = watch.stop(channel)?;
         Ok((marks, end.last()))
     }
-}
-
-fn fresh_prg() -> Result<Prg> {
-    Prg::from_os()
-        .map_err(|error| failed(format_args!("the system gives no random numbers: {error}")))
 }
 
 /// A run in the parts that the tables tell apart; times are the slower party's, bytes go both ways.

@@ -1,10 +1,9 @@
 //! The tables as plots: time over the bandwidth of the link, one plot for each security.
 
-use volery_bench::measurement::Spread;
-use volery_bench::page::{Axis, Plot, Point, Scale, Series, Value};
+use volery_bench::page::{Axis, Plot, Scale, Series, Value};
 use volery_pcg::Security;
 
-use super::published::Published;
+use super::published::{Published, Rate};
 use super::tables::Line;
 
 /// The plots of a table, `label` along the second axis; lines without points are left out.
@@ -36,38 +35,29 @@ pub(super) fn plots(published: &Published, label: &str, lines: &[Line]) -> Vec<P
 
 /// The published series, whole, and ours.
 fn all_series(published: &Published, line: &Line) -> Vec<Series> {
-    let columns = published.columns.iter().zip(&line.row.values);
-    let printed = columns.map(|(rate, value)| point(rate.megabits(), Spread::exactly(*value)));
-    let mut all = vec![Series {
-        name: line.row.protocol.name().to_owned(),
-        published: true,
-        points: printed.collect(),
-    }];
+    let x = |rate: Rate| f64::from(rate.megabits());
+    let mut all = Vec::new();
+    if !line.row.about {
+        let columns = published.columns.iter().zip(&line.row.values);
+        let printed = columns.map(|(rate, value)| (x(*rate), *value));
+        all.push(Series::published(line.row.protocol.name(), printed));
+    }
     for (place, candidate) in line.beside.iter().enumerate() {
         let Some(candidate) = candidate else { continue };
-        let measured = line.times.iter().filter_map(|(rate, _, values)| {
-            let Value::Measured { spread, .. } = &values[place] else {
-                return None;
+        let points = line.times.iter().map(|times| {
+            let Value::Measured { spread, .. } = times.ours[place] else {
+                return (x(times.rate), None);
             };
             // A setup that is lost in the noise of a round has no place on a logarithmic axis.
-            (spread.least > 0.0).then(|| point(rate.megabits(), *spread))
+            (
+                x(times.rate),
+                Some(spread).filter(|spread| spread.least > 0.0),
+            )
         });
-        let points: Vec<_> = measured.collect();
-        if !points.is_empty() {
-            all.push(Series {
-                name: candidate.title().to_owned(),
-                published: false,
-                points,
-            });
+        let series = Series::measured(candidate.title(), points);
+        if !series.points.is_empty() {
+            all.push(series);
         }
     }
     all
-}
-
-fn point(megabits: u32, y: Spread) -> Point {
-    Point {
-        x: f64::from(megabits),
-        y,
-        from_plot: false,
-    }
 }

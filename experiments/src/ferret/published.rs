@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use volery_bench::Link;
+use volery_bench::page::Value;
 use volery_pcg::Security;
 
 use crate::published;
@@ -19,6 +20,9 @@ pub(super) struct PublishedRow {
     pub(super) protocol: Protocol,
     #[serde(default)]
     pub(super) part: Part,
+    /// No row of the paper: it says about how much, once, in words. Nothing is compared with that.
+    #[serde(default)]
+    pub(super) about: bool,
     pub(super) traffic: Option<f64>,
     /// A time for each of the table's columns.
     pub(super) values: Vec<f64>,
@@ -81,6 +85,15 @@ impl PublishedRow {
     /// If the row does not say so in one of our words: the data files are tested.
     pub(super) fn security(&self) -> Security {
         self.security.parse().expect("the data files are tested")
+    }
+
+    /// A time of its values, as the paper says it.
+    pub(super) fn said(&self, value: f64) -> Value {
+        if self.about {
+            Value::text(format!("about {value}"))
+        } else {
+            Value::published(Some(value))
+        }
     }
 
     /// The protocol, and the part of it, in the paper's words.

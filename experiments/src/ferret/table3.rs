@@ -13,7 +13,7 @@ use volery_bench::runner::Cell;
 use super::cells::Extent;
 use super::measure::Parts;
 use super::published::{Part, Published};
-use super::tables::{Shown, bits, nanoseconds};
+use super::tables::{Shown, Whole, bits, nanoseconds};
 use crate::experiment::{Experiment, Scope};
 
 /// Table 3 of Ferret.
@@ -37,6 +37,9 @@ impl Experiment for Table3 {
     }
 }
 
+/// Correlated OTs that a time is of.
+const TEN_MILLION: u64 = 10_000_000;
+
 /// What the paper printed.
 pub(super) fn published() -> Published {
     Published::read(include_str!("../../ferret/table3.json"))
@@ -48,26 +51,81 @@ pub(super) fn shown() -> Shown {
         name: Table3.name(),
         published: published(),
         figure: milliseconds,
-        traffic: bits,
-        scaled: true,
+        traffic: Some(bits),
+        scaled: Some(Whole::Of(TEN_MILLION)),
         plotted: Some("time"),
     }
 }
 
 /// Milliseconds of ten million.
 fn milliseconds(parts: &Parts, part: Part) -> Option<f64> {
-    Some(nanoseconds(parts, part)? * 1e7 * 1e-6)
+    Some(nanoseconds(parts, part)? * TEN_MILLION as f64 * 1e-6)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::published::Protocol;
     use super::super::table1;
-    use super::super::tests::assert_whole;
+    use super::super::tests::{assert_digits, assert_whole};
     use super::*;
 
     #[test]
     fn the_data_file_is_whole() {
         assert_whole(&published(), "Table 3", [8, 6]);
+    }
+
+    /// As printed: semi-honest, then malicious.
+    #[test]
+    fn the_digits_are_the_papers() {
+        let alsz = [128_308.0, 25704.0, 12885.0, 2627.0, 1345.0, 324.0];
+        let bcg = [1942.0, 1961.0, 1953.0, 1966.0, 1971.0, 1966.0];
+        let uni = [821.0, 306.0, 262.0, 264.0, 262.0, 261.0];
+        let reg = [536.0, 215.0, 176.0, 159.0, 158.0, 160.0];
+        let kos = [128_314.0, 25736.0, 12924.0, 2647.0, 1387.0, 344.0];
+        let bcg_checked = [2113.0, 2099.0, 2091.0, 2106.0, 2083.0, 2095.0];
+        let uni_checked = [864.0, 325.0, 326.0, 318.0, 317.0, 317.0];
+        let reg_checked = [540.0, 220.0, 184.0, 182.0, 185.0, 185.0];
+        assert_digits(
+            &published(),
+            &[
+                (Protocol::Alsz13, Some(128.0), &alsz),
+                (Protocol::Bcg19a, Some(0.1), &bcg),
+                (Protocol::FerretUni, Some(0.73), &uni),
+                (Protocol::FerretReg, Some(0.44), &reg),
+                (Protocol::Kos15, Some(128.0), &kos),
+                (Protocol::Bcg19a, Some(0.1), &bcg_checked),
+                (Protocol::FerretUni, Some(0.73), &uni_checked),
+                (Protocol::FerretReg, Some(0.44), &reg_checked),
+            ],
+        );
+    }
+
+    /// As the findings say: what malicious Ferret-Reg takes more, and how near OT extension is to 128 bits at the link's rate.
+    #[test]
+    fn what_is_said_of_the_published_figures_is_so() {
+        let published = published();
+        let [checked, plain] = [7, 3].map(|row| &published.rows[row].values);
+        let more = checked
+            .iter()
+            .zip(plain)
+            .map(|(checked, plain)| 100.0 * (checked / plain - 1.0));
+        let said = [
+            0.7..0.8,
+            2.3..2.4,
+            4.5..4.6,
+            14.4..17.2,
+            14.4..17.2,
+            14.4..17.2,
+        ];
+        for (percent, said) in more.zip(said) {
+            assert!(said.contains(&percent), "{percent} is not in {said:?}");
+        }
+        for row in [0, 4].map(|row| &published.rows[row]) {
+            for (rate, value) in published.columns.iter().zip(&row.values).take(5) {
+                let sending = 128.0 * 1e7 / (f64::from(rate.megabits()) * 1e3);
+                assert!((1.0..1.09).contains(&(value / sending)), "{row:?}");
+            }
+        }
     }
 
     /// Table 1 is a part of Table 3, in nanoseconds for one in place of milliseconds for ten million.

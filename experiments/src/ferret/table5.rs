@@ -12,7 +12,7 @@ use volery_bench::runner::Cell;
 
 use super::cells::Extent;
 use super::published::Published;
-use super::tables::{Shown, bits, nanoseconds};
+use super::tables::{Shown, Whole, nanoseconds};
 use crate::experiment::{Experiment, Scope};
 
 /// Table 5 of Ferret.
@@ -47,8 +47,8 @@ pub(super) fn shown() -> Shown {
         name: Table5.name(),
         published: published(),
         figure: nanoseconds,
-        traffic: bits,
-        scaled: true,
+        traffic: None,
+        scaled: Some(Whole::Asked),
         plotted: None,
     }
 }
@@ -56,13 +56,27 @@ pub(super) fn shown() -> Shown {
 #[cfg(test)]
 mod tests {
     use super::super::measure::{Parts, Round};
-    use super::super::published::Part;
-    use super::super::tests::assert_whole;
+    use super::super::published::{Part, Protocol};
+    use super::super::tests::{assert_digits, assert_whole};
     use super::*;
 
     #[test]
     fn the_data_file_is_whole() {
         assert_whole(&published(), "Table 5", [4, 3]);
+    }
+
+    /// As printed.
+    #[test]
+    fn the_digits_are_the_papers() {
+        assert_digits(
+            &published(),
+            &[
+                (Protocol::FerretReg, None, &[40.0, 9.0, 6.0]),
+                (Protocol::FerretReg, None, &[12.0, 12.0, 11.0]),
+                (Protocol::FerretReg, None, &[53.0, 22.0, 18.0]),
+                (Protocol::FerretUni, None, &[32.0, 10.0, 14.0]),
+            ],
+        );
     }
 
     /// The parts are 1 ns short of the total, as the findings say; uniform noise is what it is in Table 1.

@@ -17,12 +17,30 @@ pub(super) struct Shown {
     pub(super) published: Published,
     /// A figure in the table's unit; none if the run has no such part.
     pub(super) figure: fn(&Parts, Part) -> Option<f64>,
-    /// The traffic in the table's unit; for tables with such a column.
-    pub(super) traffic: fn(&Parts) -> f64,
-    /// Whether a time is of more than was made where fewer were made than asked for.
-    pub(super) scaled: bool,
+    /// The traffic in the table's unit; none if it has no such column.
+    pub(super) traffic: Option<fn(&Parts) -> f64>,
+    /// Of how many a time is, if it is scaled from as many as were made.
+    pub(super) scaled: Option<Whole>,
     /// What is along the second axis of its plots; none if it has none.
     pub(super) plotted: Option<&'static str>,
+}
+
+/// Of how many correlated OTs a time is; it is scaled where fewer were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// As many as were asked for.
+    Asked,
+    /// So many.
+    Of(u64),
+}
+
+impl Whole {
+    fn cots(self, extent: &Extent) -> u64 {
+        match self {
+            Self::Asked => extent.n,
+            Self::Of(cots) => cots,
+        }
+    }
 }
 
 /// A row of the paper with ours beside: the paper's own protocol, or the baseline that stands in for it, and the default's.
@@ -31,8 +49,15 @@ pub(super) struct Line {
     pub(super) beside: [Option<Candidate>; 2],
     /// Over all links together.
     pub(super) traffic: [Value; 2],
-    /// Over each link that was asked for: the published figure, and ours.
-    pub(super) times: Vec<(Rate, f64, [Value; 2])>,
+    /// Over each link that was asked for.
+    pub(super) times: Vec<Times>,
+}
+
+/// Figures over one link.
+pub(super) struct Times {
+    pub(super) rate: Rate,
+    pub(super) published: f64,
+    pub(super) ours: [Value; 2],
 }
 
 /// Nanoseconds of a correlated OT; of a checked main round alone where the part is one of its own.
@@ -58,9 +83,7 @@ impl Shown {
     pub(super) fn section(&self, extent: &Extent, results: &Results) -> Result<Section> {
         let lines = self.lines(extent, results)?;
         let mut section = self.published.section(self.name);
-        let mut found = findings::sentences(&self.published, &lines);
-        found.append(&mut section.findings);
-        section.findings = found;
+        section.lead_with(findings::sentences(&self.published, &lines));
         section.tables.push(self.times(extent, &lines));
         section.tables.extend(self.traffics(&lines));
         section.tables.push(self.plans(extent, results)?);
@@ -88,14 +111,17 @@ impl Shown {
             if !extent.rates.contains(rate) {
                 continue;
             }
-            let mut values = [Value::None, Value::None];
+            let published = *published;
+            let mut ours = [Value::None, Value::None];
             for (place, candidate) in beside.into_iter().enumerate() {
                 let Some(candidate) = candidate else { continue };
                 let Some(measured) = find(candidate, *rate)? else {
                     continue;
                 };
                 let all = measured.parts.iter().flatten();
-                traffics[place].extend(all.map(self.traffic));
+                if let Some(traffic) = self.traffic {
+                    traffics[place].extend(all.map(traffic));
+                }
                 let less = match row.part {
                     Part::Extra => match find(candidate.with_regular_noise(), *rate)? {
                         None => continue,
@@ -103,14 +129,22 @@ impl Shown {
                     },
                     _ => None,
                 };
-                values[place] = self.value(row.part, &measured, less.as_ref(), *published);
+                let beside = Some(published).filter(|_| !row.about);
+                let mut value = self.value(row.part, &measured, less.as_ref(), beside);
+                if let (Value::Measured { extrapolated, .. }, Some(whole)) =
+                    (&mut value, self.scaled)
+                {
+                    *extrapolated = measured.fewest < Some(whole.cots(extent));
+                }
+                ours[place] = value;
             }
-            times.push((*rate, *published, values));
+            times.push(Times {
+                rate: *rate,
+                published,
+                ours,
+            });
         }
-        let with_traffic = self.published.traffic_unit.is_some();
-        let traffic = traffics.map(|values| {
-            Value::measured(Spread::of(values).filter(|_| with_traffic), row.traffic)
-        });
+        let traffic = traffics.map(|values| Value::measured(Spread::of(values), row.traffic));
         Ok(Line {
             row: row.clone(),
             beside,
@@ -125,7 +159,7 @@ impl Shown {
         part: Part,
         measured: &Measured,
         less: Option<&Measured>,
-        published: f64,
+        published: Option<f64>,
     ) -> Value {
         if let Some(seconds) = measured.skipped_seconds {
             return Value::Skipped { seconds };
@@ -139,39 +173,29 @@ impl Shown {
             let less = less.parts.get(run)?.as_ref()?;
             Some(figure - (self.figure)(less, Part::Total)?)
         });
-        match Spread::of(figures.collect()) {
-            None => Value::None,
-            Some(spread) => Value::Measured {
-                spread,
-                published: Some(published),
-                extrapolated: self.scaled && measured.extrapolated,
-            },
-        }
+        let spread = Spread::of(figures.collect());
+        // Of a difference that is lost in the spread, no ratio tells anything.
+        let told = spread.is_some_and(|spread| spread.least > 0.0);
+        Value::measured(spread, published.filter(|_| told))
     }
 
     fn times(&self, extent: &Extent, lines: &[Line]) -> Table {
         let unit = &self.published.unit;
         let rows = lines.iter().flat_map(|line| {
-            line.times.iter().map(|(rate, published, [here, volery])| {
+            line.times.iter().map(|times| {
                 let [security, protocol] = words(line);
-                let link = Value::text(rate.name());
-                let published = published_value(*published);
-                vec![
-                    security,
-                    protocol,
-                    link,
-                    published,
-                    here.clone(),
-                    volery.clone(),
-                ]
+                let link = Value::text(times.rate.name());
+                let published = line.row.said(times.published);
+                let [here, volery] = times.ours.clone();
+                vec![security, protocol, link, published, here, volery]
             })
         });
         let mut notes = Vec::new();
-        if self.scaled {
+        if let Some(whole) = self.scaled {
             notes.push(format!(
                 "A run makes {} correlated OTs or more, in whole rounds, and fewer only where that is marked; figures are \
                  scaled from what it made.",
-                extent.n
+                whole.cots(extent)
             ));
         }
         if extent.costliest != extent.rates {
@@ -202,7 +226,7 @@ impl Shown {
         let unit = self.published.traffic_unit.as_ref()?;
         let rows = lines.iter().map(|line| {
             let [security, protocol] = words(line);
-            let published = line.row.traffic.map_or(Value::None, published_value);
+            let published = Value::published(line.row.traffic);
             let [here, volery] = line.traffic.clone();
             vec![security, protocol, published, here, volery]
         });
@@ -278,10 +302,7 @@ impl Parameters {
         vec![
             Value::text(self.candidate.name()),
             Value::text(plan),
-            Value::Computed {
-                value: f64::from(bits),
-                published: None,
-            },
+            Value::computed(f64::from(bits), None),
             Value::text(rates.join(" ")),
         ]
     }
@@ -289,11 +310,4 @@ impl Parameters {
 
 fn words(line: &Line) -> [Value; 2] {
     [line.row.security().to_string(), line.row.name()].map(Value::text)
-}
-
-fn published_value(value: f64) -> Value {
-    Value::Published {
-        value,
-        from_plot: false,
-    }
 }

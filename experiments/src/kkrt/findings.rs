@@ -4,14 +4,26 @@ use volery_bench::measurement::Spread;
 
 use super::published::{Protocol, Published, Quantity, Row, SIZES, Setting, sizes};
 use super::tables::{Figures, Ours, rows};
+use crate::words::{Standing, few_runs, range};
 
-/// What came out of a comparison, in the words for times or for bytes.
+/// Ours over what was published, or one of ours over another, is called less, more or the same in these words.
 struct Words {
-    /// What is compared.
-    what: &'static str,
     less: &'static str,
     more: &'static str,
+    same: &'static str,
 }
+
+const TIMES: Words = Words {
+    less: "faster",
+    more: "slower",
+    same: "no difference beyond the spread and 5 %",
+};
+
+const BYTES: Words = Words {
+    less: "less",
+    more: "more",
+    same: "the same",
+};
 
 /// Of each row how ours compares with what was published, a sentence for each column of ours.
 pub(super) fn beside_published(published: &Published, figures: Figures<'_>) -> Vec<String> {
@@ -23,7 +35,7 @@ pub(super) fn beside_published(published: &Published, figures: Figures<'_>) -> V
                     return None;
                 }
                 let spread = figures.spread(ours, row, log_items)?;
-                Some((log_items, spread.median / value))
+                Some((log_items, spread.times(1.0 / value)))
             };
             let figures = published.columns.iter().zip(&row.values);
             let ratios: Vec<_> = figures.filter_map(ratio).collect();
@@ -33,52 +45,57 @@ pub(super) fn beside_published(published: &Published, figures: Figures<'_>) -> V
     sentences
 }
 
-/// Below, a published figure has too few digits to be compared: bytes are printed in hundredths of a MiB.
+/// Below, a published figure has too few digits to be compared: bytes are printed in hundredths of a MiB, times in whole
+/// milliseconds.
 const fn least_telling(quantity: Quantity) -> f64 {
     match quantity {
         Quantity::Traffic => 0.1,
-        _ => 0.0,
+        _ => 10.0,
     }
 }
 
-/// `BaRK-OPRF over LAN, here: 0.12 to 0.31 of the published time at 2^8 to 2^24: faster.`
-fn sentence(row: &Row, ours: Ours, ratios: &[(u32, f64)]) -> Option<String> {
-    /// Ratios that close to one are the same figure: as near as two printed digits tell.
-    const SAME: f64 = 0.01;
-    let words = words(row.quantity);
-    let places: Vec<_> = ratios.iter().map(|(log_items, _)| *log_items).collect();
-    let least = ratios.iter().map(|(_, ratio)| *ratio).reduce(f64::min)?;
-    let most = ratios.iter().map(|(_, ratio)| *ratio).reduce(f64::max)?;
-    let range = match [least, most].map(two_digits) {
-        [least, most] if least == most => least,
-        [least, most] => format!("{least} to {most}"),
+/// `BaRK-OPRF over LAN, here: 0.12 to 0.31 of the published time at 2^8 to 2^24: faster.` None of no ratios.
+fn sentence(row: &Row, ours: Ours, ratios: &[(u32, Spread)]) -> Option<String> {
+    let spreads = || ratios.iter().map(|(_, ratio)| *ratio);
+    let range = range(spreads().map(|ratio| ratio.median))?;
+    let (what, words, runs) = match row.quantity {
+        Quantity::Traffic => ("bytes", BYTES, ""),
+        _ => ("time", TIMES, few_runs(spreads())),
     };
-    let where_it = |is: fn(f64) -> bool| -> Vec<u32> {
-        let there = ratios.iter().filter(|(_, ratio)| is(*ratio));
-        there.map(|(log_items, _)| *log_items).collect()
+    let standing = |(log_items, ratio): &(u32, Spread)| {
+        let standing = match row.quantity {
+            Quantity::Traffic => bytes_to_published(ratio.median),
+            _ => Standing::to_published(*ratio, 1.0),
+        };
+        (*log_items, standing)
     };
-    let verdict = verdict(
-        &places,
-        &[
-            (words.less, where_it(|ratio| ratio < 1.0 - SAME)),
-            (words.more, where_it(|ratio| ratio > 1.0 + SAME)),
-            ("the same", where_it(|ratio| (ratio - 1.0).abs() <= SAME)),
-        ],
-    );
-    let what = words.what;
+    let standings: Vec<_> = ratios.iter().map(standing).collect();
     let of_what = match ours {
         Ours::Here => "",
         Ours::Volery => " of BaRK-OPRF",
     };
-    let at = listed(&places);
     let subject = subject(row, ours);
+    let at = listed(&places(&standings));
+    let verdict = verdict(&standings, &words);
     Some(format!(
-        "{subject}: {range} of the published {what}{of_what} at {at}: {verdict}."
+        "{subject}: {range} of the published {what}{of_what} at {at}: {verdict}{runs}."
     ))
 }
 
-/// How the default compares with PSSZ, both measured here: over each link, for each length of the items. Where the runs of
-/// one and of the other overlap nothing is said but that.
+/// How bytes stand to published ones, by their ratio. Bytes do not vary between runs, so only the digits printed blur them.
+fn bytes_to_published(ratio: f64) -> Standing {
+    /// Ratios that close to one are the same figure: as near as two printed digits tell.
+    const SAME_BYTES: f64 = 0.01;
+    if ratio < 1.0 - SAME_BYTES {
+        Standing::Less
+    } else if ratio > 1.0 + SAME_BYTES {
+        Standing::More
+    } else {
+        Standing::Same
+    }
+}
+
+/// How the default compares with PSSZ, both measured here: over each link, for each length of the items.
 pub(super) fn beside_pssz(published: &Published, figures: Figures<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for setting in Setting::ALL {
@@ -94,55 +111,51 @@ pub(super) fn beside_pssz(published: &Published, figures: Figures<'_>) -> Vec<St
                 Some((log_items, default, theirs))
             };
             let both: Vec<_> = sizes(figures.scope).into_iter().filter_map(both).collect();
-            if both.is_empty() {
-                continue;
+            if !both.is_empty() {
+                let bits = pssz.bits_text();
+                let against = against(&both);
+                sentences.push(format!(
+                    "kkrt against PSSZ on items of {bits} bits, both here, over {setting} {against}."
+                ));
             }
-            let places: Vec<_> = both.iter().map(|(log_items, ..)| *log_items).collect();
-            let bits = pssz.bits_text();
-            let verdict = against(&places, &both);
-            let at = listed(&places);
-            sentences.push(format!(
-                "kkrt against PSSZ on items of {bits} bits, both here, over {setting} at {at}: {verdict}."
-            ));
         }
     }
     sentences
 }
 
-/// Where the first is faster, and where the second.
-fn against(places: &[u32], both: &[(u32, Spread, Spread)]) -> String {
-    let where_it = |is: fn(Spread, Spread) -> bool| -> Vec<u32> {
-        let there = both.iter().filter(|(_, first, second)| is(*first, *second));
-        there.map(|(log_items, ..)| *log_items).collect()
-    };
-    let faster = |first: Spread, second: Spread| first.most < second.least;
-    let overlapping =
-        |first: Spread, second: Spread| first.most >= second.least && second.most >= first.least;
-    verdict(
-        places,
-        &[
-            ("faster", where_it(faster)),
-            (
-                "slower",
-                where_it(|first, second| second.most < first.least),
-            ),
-            ("no difference beyond the spread", where_it(overlapping)),
-        ],
-    )
+/// `at 2^8 to 2^24: faster`: the time of the first against that of the second.
+fn against(both: &[(u32, Spread, Spread)]) -> String {
+    let standings: Vec<_> = both
+        .iter()
+        .map(|(log_items, first, second)| (*log_items, Standing::of(*first, *second)))
+        .collect();
+    let at = listed(&places(&standings));
+    let verdict = verdict(&standings, &TIMES);
+    let runs = few_runs(both.iter().flat_map(|(_, first, second)| [*first, *second]));
+    format!("at {at}: {verdict}{runs}")
 }
 
-/// Which of several things is so at which sizes; that alone which is so at all of them.
-fn verdict(all: &[u32], parts: &[(&str, Vec<u32>)]) -> String {
-    let some = parts.iter().filter(|(_, places)| !places.is_empty());
-    let texts: Vec<_> = some
-        .map(|(what, places)| {
-            if places.len() == all.len() {
-                (*what).to_owned()
-            } else {
-                format!("{what} at {}", listed(places))
-            }
-        })
-        .collect();
+fn places(standings: &[(u32, Standing)]) -> Vec<u32> {
+    standings.iter().map(|(log_items, _)| *log_items).collect()
+}
+
+/// What is so at which sizes; that alone which is so at all of them.
+fn verdict(standings: &[(u32, Standing)], words: &Words) -> String {
+    let part = |(standing, what): (Standing, &str)| {
+        let there = standings.iter().filter(|(_, is)| *is == standing);
+        let there: Vec<_> = there.copied().collect();
+        match there.len() {
+            0 => None,
+            all if all == standings.len() => Some(what.to_owned()),
+            _ => Some(format!("{what} at {}", listed(&places(&there)))),
+        }
+    };
+    let parts = [
+        (Standing::Less, words.less),
+        (Standing::More, words.more),
+        (Standing::Same, words.same),
+    ];
+    let texts: Vec<_> = parts.into_iter().filter_map(part).collect();
     texts.join(", ")
 }
 
@@ -163,21 +176,6 @@ fn subject(row: &Row, ours: Ours) -> String {
     format!("{subject}, {}", ours.name())
 }
 
-const fn words(quantity: Quantity) -> Words {
-    match quantity {
-        Quantity::Traffic => Words {
-            what: "bytes",
-            less: "less",
-            more: "more",
-        },
-        _ => Words {
-            what: "time",
-            less: "faster",
-            more: "slower",
-        },
-    }
-}
-
 /// Sizes as powers of two, three or more neighbours as a range: `2^8 to 2^16 and 2^24`.
 fn listed(places: &[u32]) -> String {
     let number = |place: &u32| SIZES.iter().position(|size| size == place);
@@ -193,12 +191,6 @@ fn listed(places: &[u32]) -> String {
         Some((last, before)) => format!("{} and {last}", before.join(", ")),
         None => String::new(),
     }
-}
-
-/// A ratio: two digits after the point, and two that are not zero.
-fn two_digits(ratio: f64) -> String {
-    let digits = (1.0 - ratio.max(1e-6).log10().floor()).clamp(2.0, 7.0);
-    format!("{ratio:.0$}", digits as usize)
 }
 
 #[cfg(test)]
@@ -220,60 +212,100 @@ mod tests {
         }
     }
 
-    #[test]
-    fn ratios_have_two_digits() {
-        let texts = [0.0025, 0.123, 0.996, 12.345, 0.0].map(two_digits);
-        assert_eq!(texts, ["0.0025", "0.12", "1.00", "12.35", "0.0000000"]);
+    fn runs(values: &[f64]) -> Spread {
+        Spread::of(values.to_vec()).expect("there are values")
+    }
+
+    /// Three runs, a little apart.
+    fn about(value: f64) -> Spread {
+        runs(&[0.99 * value, value, 1.01 * value])
+    }
+
+    fn row(published: &Published, protocol: Protocol) -> &Row {
+        let found = published.rows.iter().find(|row| row.protocol == protocol);
+        found.expect("all have rows")
     }
 
     #[test]
     fn slower_is_said_as_plainly_as_faster() {
         let published = table3::published();
-        let row = |protocol| {
-            let found = published.rows.iter().find(|row| row.protocol == protocol);
-            found.expect("all have rows")
-        };
-        let bark = row(Protocol::Bark);
+        let bark = row(&published, Protocol::Bark);
+        let ratios = [(8, about(0.123)), (12, about(0.2)), (16, about(0.31))];
         assert_eq!(
-            sentence(bark, Ours::Here, &[(8, 0.123), (12, 0.2), (16, 0.31)]).as_deref(),
+            sentence(bark, Ours::Here, &ratios).as_deref(),
             Some(
                 "BaRK-OPRF over LAN, here: 0.12 to 0.31 of the published time at 2^8 to 2^16: faster."
             )
         );
+        let ratios = [(8, about(0.5)), (20, about(1.0)), (24, about(1.5))];
         assert_eq!(
-            sentence(bark, Ours::Volery, &[(8, 0.5), (20, 1.0), (24, 1.5)]).as_deref(),
+            sentence(bark, Ours::Volery, &ratios).as_deref(),
             Some(
-                "kkrt over LAN, volery: 0.50 to 1.50 of the published time of BaRK-OPRF at 2^8, 2^20 and 2^24: \
-                 faster at 2^8, slower at 2^24, the same at 2^20."
+                "kkrt over LAN, volery: 0.50 to 1.5 of the published time of BaRK-OPRF at 2^8, 2^20 and 2^24: \
+                 faster at 2^8, slower at 2^24, no difference beyond the spread and 5 % at 2^20."
             )
         );
+        let pssz = row(&published, Protocol::Pssz);
         assert_eq!(
-            sentence(row(Protocol::Pssz), Ours::Here, &[(24, 2.0)]).as_deref(),
+            sentence(pssz, Ours::Here, &[(24, runs(&[2.0]))]).as_deref(),
             Some(
-                "PSSZ on items of 32 bits over LAN, here: 2.00 of the published time at 2^24: slower."
+                "PSSZ on items of 32 bits over LAN, here: 2.0 of the published time at 2^24: slower (one run)."
             )
         );
         assert_eq!(sentence(bark, Ours::Here, &[]), None);
-        let traffic = &table5::published().rows[0];
-        assert_eq!(
-            sentence(traffic, Ours::Here, &[(8, 1.25)]).as_deref(),
-            Some("Naive hashing, here: 1.25 of the published bytes at 2^8: more.")
-        );
+    }
+
+    /// Times vary and bytes do not: 3 % are a difference between bytes, even of one run.
+    #[test]
+    fn bytes_are_compared_more_closely_than_times() {
+        let [times, bytes] = [table3::published(), table5::published()];
+        let end = |published: &Published, ratio: f64| {
+            let naive = row(published, Protocol::Naive);
+            let text = sentence(naive, Ours::Here, &[(8, runs(&[ratio]))]);
+            let text = text.expect("there is a ratio");
+            text.rsplit(": ").next().map(str::to_owned)
+        };
+        for (ratio, of_bytes) in [
+            (0.97, "less."),
+            (0.995, "the same."),
+            (1.005, "the same."),
+            (1.03, "more."),
+        ] {
+            assert_eq!(end(&bytes, ratio).as_deref(), Some(of_bytes), "{ratio}");
+            assert_eq!(
+                end(&times, ratio).as_deref(),
+                Some("no difference beyond the spread and 5 % (one run)."),
+                "{ratio}"
+            );
+        }
+    }
+
+    /// A published time of one digit is no measure.
+    #[test]
+    fn nothing_is_said_of_a_single_digit() {
+        let naive = table3::published().rows.swap_remove(0);
+        assert_eq!(naive.values[..3], [1.0, 6.0, 75.0]);
+        let telling = naive.values.iter();
+        let telling = telling.filter(|value| **value >= least_telling(naive.quantity));
+        assert_eq!(telling.count(), 3);
     }
 
     #[test]
     fn what_overlaps_is_no_difference() {
-        let runs = |values: &[f64]| Spread::of(values.to_vec()).expect("there are values");
         let both = [
             (8, runs(&[3.0, 4.0]), runs(&[1.0, 2.0])),
             (12, runs(&[3.0, 4.0]), runs(&[2.0, 3.5])),
-            (16, runs(&[1.0]), runs(&[2.0, 3.5])),
+            (16, runs(&[1.0, 1.1]), runs(&[2.0, 3.5])),
         ];
-        let places = [8, 12, 16];
         assert_eq!(
-            against(&places, &both),
-            "faster at 2^16, slower at 2^8, no difference beyond the spread at 2^12"
+            against(&both),
+            "at 2^8 to 2^16: faster at 2^16, slower at 2^8, no difference beyond the spread and 5 % at 2^12 (two runs)"
         );
-        assert_eq!(against(&places[2..], &both[2..]), "faster");
+        assert_eq!(against(&[(8, about(1.0), about(2.0))]), "at 2^8: faster");
+        // One run of each, 4 % apart.
+        assert_eq!(
+            against(&[(8, runs(&[17.1]), runs(&[16.5]))]),
+            "at 2^8: no difference beyond the spread and 5 % (one run)"
+        );
     }
 }

@@ -9,14 +9,14 @@ use volery_bench::parties::{Mark, Watch, run_in_pools};
 use volery_bench::runner::Cell;
 use volery_bench::{Error, Link, Result};
 use volery_channel::{Channel, SessionId};
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::Block;
 use volery_psi::{Settings, Variant};
 
 use super::candidate::{Candidate, same};
 use super::items::items;
 use super::published::Setting;
 use crate::baselines::{naive, pssz};
-use crate::experiment::{Scope, failed};
+use crate::experiment::{Scope, failed, fresh_prg, fresh_session};
 
 /// The names of the phases.
 pub(super) const OFFLINE: &str = "offline";
@@ -63,9 +63,7 @@ struct Run {
 impl Run {
     /// Runs both parties and checks the result.
     fn both(&self) -> Result<Sample> {
-        let mut session = [0; 32];
-        fresh_prg()?.fill_bytes(&mut session);
-        let session = SessionId::from_bytes(session);
+        let session = fresh_session()?;
         // The first half of the receiver's items is the second half of the sender's.
         let (theirs, own) = (0..self.items, self.items / 2..self.items / 2 + self.items);
         let items = Items::of(self.candidate, own.end);
@@ -202,11 +200,6 @@ fn told(error: volery_psi::Error) -> Error {
         volery_psi::Error::Channel(error) => error.into(),
         other => failed(other),
     }
-}
-
-fn fresh_prg() -> Result<Prg> {
-    Prg::from_os()
-        .map_err(|error| failed(format_args!("the system gives no random numbers: {error}")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The tables as plots: the number of items along the first axis, time or traffic along the second.
 
-use volery_bench::measurement::Spread;
-use volery_bench::page::{Axis, Plot, Point, Scale, Series};
+use volery_bench::page::{Axis, Plot, Scale, Series};
 
 use super::published::{Protocol, Published, Quantity, Row, Setting, sizes};
 use super::tables::{Figures, Ours, rows};
@@ -64,13 +63,10 @@ fn plot(published: &Published, title: String, series: Vec<Series>) -> Plot {
 /// A row as published: all sizes, whichever are measured.
 fn theirs(published: &Published, row: &Row) -> Series {
     let points = published.columns.iter().zip(&row.values);
-    Series {
-        name: name(row, &row.protocol.to_string()),
-        published: true,
-        points: points
-            .map(|(&log_items, &value)| point(log_items, Spread::exactly(value)))
-            .collect(),
-    }
+    Series::published(
+        &name(row, &row.protocol.to_string()),
+        points.map(|(&log_items, &value)| (place(log_items), value)),
+    )
 }
 
 /// What was measured beside a row, where anything was.
@@ -80,16 +76,12 @@ fn ours(row: &Row, figures: Figures<'_>) -> Vec<Series> {
             Ours::Here => row.protocol.to_string(),
             Ours::Volery => ours.beside(row)?.name(),
         };
-        let measured = |log_items| Some(point(log_items, figures.spread(ours, row, log_items)?));
-        let points: Vec<_> = sizes(figures.scope)
-            .into_iter()
-            .filter_map(measured)
-            .collect();
-        (!points.is_empty()).then(|| Series {
-            name: format!("{}, {}", name(row, &protocol), ours.name()),
-            published: false,
-            points,
-        })
+        let sizes = sizes(figures.scope).into_iter();
+        let series = Series::measured(
+            &format!("{}, {}", name(row, &protocol), ours.name()),
+            sizes.map(|log_items| (place(log_items), figures.spread(ours, row, log_items))),
+        );
+        (!series.points.is_empty()).then_some(series)
     };
     Ours::BOTH.into_iter().filter_map(series).collect()
 }
@@ -103,10 +95,7 @@ fn name(row: &Row, protocol: &str) -> String {
     }
 }
 
-fn point(log_items: u32, y: Spread) -> Point {
-    Point {
-        x: f64::from(log_items).exp2(),
-        y,
-        from_plot: false,
-    }
+/// Where a size is along the first axis.
+fn place(log_items: u32) -> f64 {
+    f64::from(log_items).exp2()
 }

@@ -14,7 +14,7 @@ use volery_psi::Variant;
 
 use super::candidate::{Candidate, parameters};
 use super::published::{Protocol, Published, Quantity, SIZES};
-use super::tables::{Line, Ours, columns, computed, lines};
+use super::tables::{Line, Ours, columns, lines};
 use crate::baselines::hybrid::{self, Choice, Cost};
 use crate::experiment::{Experiment, Scope};
 
@@ -49,16 +49,16 @@ pub(super) fn published() -> Published {
 
 /// All sizes: computing costs nothing.
 fn costs(published: &Published) -> Table {
-    let mut columns = columns("");
+    let mut columns = columns(&published.unit);
     for ours in Ours::BOTH {
-        columns.push(Column::numbers(&format!("{}, whole OTs", ours.name()), ""));
+        let heading = format!("{}, whole OTs", ours.name());
+        columns.push(Column::numbers(&heading, &published.unit));
     }
     let row = |line: &Line<'_>| {
         let mut row = line.head();
         for cost in [Cost::Fractional, Cost::Whole] {
             for ours in Ours::BOTH {
-                let value = cost_of(line, ours, cost);
-                row.push(value.map_or(Value::None, |value| computed(value, Some(line.published))));
+                row.push(line.computed(cost_of(line, ours, cost)));
             }
         }
         row
@@ -207,7 +207,7 @@ mod tests {
             [Some(448.0), Some(448.0), Some(440.0), None, None]
         );
         assert_eq!(
-            row("BaRK-OPRF", "ratio", "32", "2^20")[3],
+            row("BaRK-OPRF", "ratio of costs", "32", "2^20")[3],
             Some(448.0 / 512.0)
         );
     }

@@ -6,13 +6,13 @@
 //! Differences: the default has no stash. Machine and OT extension do not enter; both aim at a failure of 2^-40.
 
 use volery_bench::Result;
-use volery_bench::page::{Section, Table, Value};
+use volery_bench::page::{Section, Table};
 use volery_bench::results::Results;
 use volery_bench::runner::Cell;
 
 use super::candidate::{Candidate, parameters};
 use super::published::{Published, Quantity, SIZES};
-use super::tables::{Line, Ours, columns, computed, lines, plans};
+use super::tables::{Line, Ours, columns, lines, plans};
 use crate::experiment::{Experiment, Scope};
 
 /// Table 2.
@@ -48,15 +48,12 @@ pub(super) fn published() -> Published {
 fn beside(published: &Published) -> Table {
     let row = |line: &Line<'_>| {
         let mut row = line.head();
-        row.extend(Ours::BOTH.map(|ours| {
-            let value = parameter(line, ours);
-            value.map_or(Value::None, |value| computed(value, Some(line.published)))
-        }));
+        row.extend(Ours::BOTH.map(|ours| line.computed(parameter(line, ours))));
         row
     };
     Table {
         caption: published.caption.clone(),
-        columns: columns(""),
+        columns: columns(&published.unit),
         rows: lines(published, None, &SIZES).iter().map(row).collect(),
         notes: Vec::new(),
     }
@@ -78,6 +75,7 @@ fn parameter(line: &Line<'_>, ours: Ours) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use volery_bench::page::Value;
     use volery_psi::Variant;
 
     use super::*;
@@ -99,6 +97,15 @@ mod tests {
         );
         let numbers = section.rows.iter().flat_map(|row| &row[4..]);
         assert!(numbers.map(Value::number).all(|number| number.is_some()));
+        // No stash is no part of a stash.
+        assert!(matches!(
+            section.rows[0][6],
+            Value::Computed {
+                published: None,
+                ..
+            }
+        ));
+        assert_eq!(section.rows[0][5].ratio(), Some(1.0));
     }
 
     /// What the findings say of the default.

@@ -56,7 +56,7 @@ impl Experiment for Table3 {
             .push(tables::plans(&Candidate::ALL, &sizes(scope)));
         let mut findings = findings::beside_published(&published, figures);
         findings.extend(findings::beside_pssz(&published, figures));
-        section.findings.splice(..0, findings);
+        section.lead_with(findings);
         Ok(section)
     }
 }

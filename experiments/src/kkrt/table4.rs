@@ -49,8 +49,7 @@ impl Experiment for Table4 {
         section
             .tables
             .push(tables::plans(&Candidate::BARK, &sizes(scope)));
-        let findings = findings::beside_published(&published, figures);
-        section.findings.splice(..0, findings);
+        section.lead_with(findings::beside_published(&published, figures));
         Ok(section)
     }
 }

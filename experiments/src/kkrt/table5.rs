@@ -45,8 +45,7 @@ impl Experiment for Table5 {
         section
             .plots
             .push(plots::beside_published(&published, None, figures));
-        let findings = findings::beside_published(&published, figures);
-        section.findings.splice(..0, findings);
+        section.lead_with(findings::beside_published(&published, figures));
         Ok(section)
     }
 }

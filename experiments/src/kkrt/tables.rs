@@ -81,12 +81,10 @@ impl<'a> Figures<'a> {
         let Some(candidate) = ours.beside(line.row) else {
             return Value::None;
         };
-        let spread = self.spread(ours, line.row, line.log_items);
         let measurement = self.measurement(candidate, line.row.setting, line.log_items);
-        match measurement.and_then(|measurement| measurement.skipped_seconds) {
-            Some(seconds) if spread.is_none() => Value::Skipped { seconds },
-            _ => Value::measured(spread, Some(line.published)),
-        }
+        Value::of(measurement, Some(line.published), |sample| {
+            of(line.row.quantity, sample)
+        })
     }
 }
 
@@ -118,21 +116,22 @@ impl Line<'_> {
             Value::text(self.row.quantity.to_string()),
             Value::text(self.row.bits_text()),
             items(self.log_items),
-            Value::Published {
-                value: self.published,
-                from_plot: false,
-            },
+            Value::published(Some(self.published)),
         ]
+    }
+
+    /// What we compute for it. Beside a zero there is nothing to say of the published figure.
+    pub(super) fn computed(&self, value: Option<f64>) -> Value {
+        let published = |value| Some(self.published).filter(|_| value != 0.0);
+        value.map_or(Value::None, |value| {
+            Value::computed(value, published(value))
+        })
     }
 
     /// What a formula gives for the traffic of ours, in the unit of the table.
     pub(super) fn traffic_by_formula(&self, ours: Ours) -> Value {
-        ours.beside(self.row).map_or(Value::None, |candidate| {
-            computed(
-                candidate.formula(1 << self.log_items) / MEBIBYTE,
-                Some(self.published),
-            )
-        })
+        let bytes = |candidate: Candidate| candidate.formula(1 << self.log_items);
+        self.computed(ours.beside(self.row).map(|ours| bytes(ours) / MEBIBYTE))
     }
 }
 
@@ -163,7 +162,7 @@ pub(super) fn rows(published: &Published, setting: Option<Setting>) -> impl Iter
     rows.filter(move |row| setting.is_none() || row.setting == setting)
 }
 
-/// The columns of [`Line::head`], and of ours.
+/// The columns of [`Line::head`], and of ours, in the unit of all rows; without one where each row says its own.
 pub(super) fn columns(unit: &str) -> Vec<Column> {
     let mut columns = ["protocol", "of", "bits of an item"]
         .map(Column::words)
@@ -200,18 +199,15 @@ pub(super) fn measured(
 
 /// The parameters behind each protocol and size.
 pub(super) fn plans(candidates: &[Candidate], sizes: &[u32]) -> Table {
-    let mut columns = vec![
-        Column::words("protocol"),
-        Column::numbers("bits of an item", ""),
-        Column::numbers("items", ""),
-    ];
+    let mut columns = ["protocol", "bits of an item"].map(Column::words).to_vec();
+    columns.push(Column::numbers("items", ""));
     columns.push(Column::words("a run is made of"));
     let mut rows = Vec::new();
     for candidate in candidates {
         for &log_items in sizes {
             rows.push(vec![
                 Value::text(candidate.name()),
-                computed(f64::from(candidate.item_bits()), None),
+                Value::text(candidate.item_bits().to_string()),
                 items(log_items),
                 Value::text(candidate.describe(1 << log_items)),
             ]);
@@ -239,11 +235,6 @@ pub(super) fn cells(candidates: &[Candidate], settings: &[Setting], scope: &Scop
         }
     }
     cells
-}
-
-/// What follows from the parameters.
-pub(super) const fn computed(value: f64, published: Option<f64>) -> Value {
-    Value::Computed { value, published }
 }
 
 /// How many, as a power of two.

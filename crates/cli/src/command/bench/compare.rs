@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use volery_bench::compare::{Comparison, Row, Traffic, Unit, Verdict, compare};
+use volery_bench::compare::{Comparison, LeftOut, Row, Traffic, Unit, Verdict, compare};
 use volery_bench::measurement::{Key, Spread};
 use volery_bench::page::short;
-use volery_bench::results::Results;
+use volery_bench::results::{Results, Sitting};
 
 use super::standard_output;
 use crate::command::options::Common;
@@ -16,8 +16,8 @@ use crate::report::Report;
 
 /// Compare two files of measurements: what got faster or slower, beyond the spread of their runs
 ///
-/// Status 1 if something in the second file is slower by more than the threshold with all runs slower than all of the first, or
-/// sends more by more than the threshold.
+/// Status 1 if something in the second file is slower by more than the threshold with all runs slower than all of the first, was
+/// left out there as too long, or sends more by more than the threshold. Times are judged where both files have 3 runs.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Measurements of 'volery bench paper' (results.json) or of 'volery bench run --json'
@@ -101,34 +101,64 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (a, b) = (load(&arguments.a)?, load(&arguments.b)?);
     arguments.tell_machines(&a, &b);
     let comparison = compare(&a, &b, arguments.machine.unit());
-    if comparison.rows.is_empty() && comparison.traffic.is_empty() {
-        let (a, b) = (arguments.a.display(), arguments.b.display());
-        let what = format_args!("{a} and {b} have no measurement in common");
-        return Err(Failure::new(Status::Other, what)
-            .hint("measurements are the same if protocol, n, link and threads are"));
-    }
+    arguments.check_common(&a, &b, &comparison)?;
     report.write(&arguments.report(&comparison))?;
     if !common.quiet {
-        arguments.print(&comparison).map_err(standard_output)?;
+        arguments
+            .print(&comparison, [&a, &b])
+            .map_err(standard_output)?;
     }
     let threshold = arguments.threshold / 100.0;
     let slower = comparison.slower(threshold).count();
     let more = comparison.sends_more(threshold).count();
-    if slower + more == 0 {
+    let left_out = comparison.left_out.len();
+    if slower + more + left_out == 0 {
         return Ok(());
     }
     Err(Failure::new(
         Status::Other,
         format_args!(
-            "slower by more than {} % beyond the spread: {slower}; sending so much more: {more}",
+            "slower by more than {} % beyond the spread: {slower}; sending so much more: {more}; left out as too long: {left_out}",
             arguments.threshold
         ),
     ))
 }
 
 /// What the last sitting was on.
-fn processor(results: &Results) -> Option<&str> {
-    results.sittings.last()?.machine.processor.as_deref()
+fn machine(results: &Results) -> Option<String> {
+    let machine = &results.sittings.last()?.machine;
+    let plural = if machine.cores == 1 { "" } else { "s" };
+    Some(format!(
+        "{} with {} core{plural} and instructions {}",
+        machine
+            .processor
+            .as_deref()
+            .unwrap_or("an unnamed processor"),
+        machine.cores,
+        machine.cpu
+    ))
+}
+
+/// Whether there is a measurement of which both have runs.
+fn share_measurements(a: &Results, b: &Results) -> bool {
+    let has_runs = |results: &Results, key: &Key| {
+        let have = results.find(key);
+        have.is_some_and(|have| !have.samples.is_empty())
+    };
+    let mut keys = a.measurements.iter().map(|one| &one.key);
+    keys.any(|key| has_runs(a, key) && has_runs(b, key))
+}
+
+/// What the sittings of a file say of themselves, each once.
+fn remarks(results: &Results) -> Vec<&str> {
+    let mut remarks: Vec<&str> = Vec::new();
+    let all = results.sittings.iter();
+    for remark in all.flat_map(|sitting: &Sitting| &sitting.remarks) {
+        if !remarks.contains(&&**remark) {
+            remarks.push(remark);
+        }
+    }
+    remarks
 }
 
 fn word(verdict: Verdict) -> &'static str {
@@ -143,19 +173,45 @@ fn word(verdict: Verdict) -> &'static str {
 impl Arguments {
     /// The files, if they are of two machines and compared as measured, are told apart on standard error.
     fn tell_machines(&self, a: &Results, b: &Results) {
-        if let (Some(first), Some(second)) = (processor(a), processor(b))
+        if let (Some(first), Some(second)) = (machine(a), machine(b))
             && first != second
             && self.machine == UnitName::None
         {
             let line = format_args!(
-                "the files are of two machines, {first} and {second}: --machine compares in units of what each can do"
+                "the files are of two machines, {first}, and {second}: --machine compares in units of what each can do"
             );
             self.common.voice().announce(line, true);
         }
     }
 
-    /// Prints what changed, the worst first, and how much did not.
-    fn print(&self, comparison: &Comparison) -> std::io::Result<()> {
+    /// Refuses files of which nothing can be compared.
+    fn check_common(
+        &self,
+        a: &Results,
+        b: &Results,
+        comparison: &Comparison,
+    ) -> Result<(), Failure> {
+        let nothing = comparison.rows.is_empty()
+            && comparison.traffic.is_empty()
+            && comparison.left_out.is_empty();
+        if !nothing {
+            return Ok(());
+        }
+        let (first, second) = (self.a.display(), self.b.display());
+        if share_measurements(a, b) {
+            let what = format_args!(
+                "{first} and {second} have measurements in common, but no phase of them that takes time"
+            );
+            return Err(Failure::new(Status::Other, what)
+                .hint("the two were measured by programs that divide a run into other phases"));
+        }
+        let what = format_args!("{first} and {second} have no measurement in common");
+        Err(Failure::new(Status::Other, what)
+            .hint("measurements are the same if protocol, n, link and threads are"))
+    }
+
+    /// Prints what changed, the worst first, how much did not, and what could not be compared.
+    fn print(&self, comparison: &Comparison, files: [&Results; 2]) -> std::io::Result<()> {
         let mut out = std::io::stdout().lock();
         let lines = self.lines(comparison);
         if !lines.is_empty() {
@@ -169,19 +225,37 @@ impl Arguments {
         };
         writeln!(
             out,
-            "beyond the spread: {} faster, {} slower; within it: {}; of one run, of which nobody knows the spread: {}",
+            "beyond the spread: {} faster, {} slower; within it: {}; of fewer than three runs, of which nobody knows the spread: {}",
             count(Verdict::Faster),
             count(Verdict::Slower),
             count(Verdict::Same),
             count(Verdict::Unknown),
         )?;
-        for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
-            if keys.is_empty() {
+        let names = |keys: &[Key]| keys.iter().map(Key::to_string).collect::<Vec<_>>();
+        let phases = comparison.other_phases.iter();
+        let phases = phases.map(|(key, phase)| format!("{key}: {phase}"));
+        for (what, names) in [
+            ("measurements in A only", names(&comparison.only_a)),
+            ("measurements in B only", names(&comparison.only_b)),
+            ("phases that one of the two has", phases.collect()),
+            (
+                "measured with other parameters or security, and compared all the same",
+                names(&comparison.other_parameters),
+            ),
+        ] {
+            if names.is_empty() {
                 continue;
             }
-            writeln!(out, "measurements in {name} only: {}", keys.len())?;
+            writeln!(out, "{what}: {}", names.len())?;
             if self.common.verbose > 0 {
-                keys.iter().try_for_each(|key| writeln!(out, "  {key}"))?;
+                names
+                    .iter()
+                    .try_for_each(|name| writeln!(out, "  {name}"))?;
+            }
+        }
+        for (name, results) in ["A", "B"].iter().zip(files) {
+            for remark in remarks(results) {
+                writeln!(out, "of {name}: {remark}")?;
             }
         }
         Ok(())
@@ -191,7 +265,11 @@ impl Arguments {
     fn lines(&self, comparison: &Comparison) -> Vec<[String; 7]> {
         let rows = comparison.rows.iter();
         let rows = rows
-            .filter(|row| [Verdict::Faster, Verdict::Slower].contains(&row.verdict))
+            .filter(|row| match row.verdict {
+                Verdict::Faster | Verdict::Slower => true,
+                Verdict::Unknown => self.is_past(row.ratio),
+                Verdict::Same => false,
+            })
             .map(|row| {
                 let texts = [self.machine.text(row.a), self.machine.text(row.b)];
                 let what = word(row.verdict);
@@ -206,9 +284,20 @@ impl Arguments {
             let ratio = b / a;
             (ratio, self.line(key, "traffic", texts, ratio, what))
         });
-        let mut lines: Vec<_> = rows.chain(traffic).collect();
+        let left_out = comparison.left_out.iter().map(|LeftOut { key, a, b }| {
+            let texts = [a, b].map(|seconds| format!("about {} s", short(*seconds)));
+            let ratio = b / a;
+            (ratio, self.line(key, "all", texts, ratio, "left out"))
+        });
+        let mut lines: Vec<_> = rows.chain(traffic).chain(left_out).collect();
         lines.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Whether something grew or shrank by more than the threshold.
+    fn is_past(&self, ratio: f64) -> bool {
+        let threshold = 1.0 + self.threshold / 100.0;
+        ratio > threshold || ratio * threshold < 1.0
     }
 
     fn line(
@@ -219,8 +308,6 @@ impl Arguments {
         ratio: f64,
         what: &str,
     ) -> [String; 7] {
-        let threshold = 1.0 + self.threshold / 100.0;
-        let past = ratio > threshold || ratio * threshold < 1.0;
         [
             key.to_string(),
             phase.to_owned(),
@@ -228,7 +315,7 @@ impl Arguments {
             b,
             format!("{ratio:.3}"),
             what.to_owned(),
-            if past { "yes" } else { "" }.to_owned(),
+            if self.is_past(ratio) { "yes" } else { "" }.to_owned(),
         ]
     }
 
@@ -252,6 +339,11 @@ impl Arguments {
             })
         };
         let traffic = |traffic: &Traffic| serde_json::json!({ "key": traffic.key, "a": traffic.a, "b": traffic.b });
+        let left_out = |one: &LeftOut| serde_json::json!({ "key": one.key, "seconds_a": one.a, "seconds_b": one.b });
+        let phase =
+            |(key, phase): &(Key, String)| serde_json::json!({ "key": key, "phase": phase });
+        let left_out: Vec<_> = comparison.left_out.iter().map(left_out).collect();
+        let phases: Vec<_> = comparison.other_phases.iter().map(phase).collect();
         let rows: Vec<_> = comparison.rows.iter().map(row).collect();
         let traffic: Vec<_> = comparison.traffic.iter().map(traffic).collect();
         let only = |keys: &[Key]| serde_json::to_value(keys).expect("strings and numbers");
@@ -262,6 +354,12 @@ impl Arguments {
             ("threshold_percent".to_owned(), self.threshold.into()),
             ("rows".to_owned(), rows.into()),
             ("traffic".to_owned(), traffic.into()),
+            ("left_out".to_owned(), left_out.into()),
+            ("other_phases".to_owned(), phases.into()),
+            (
+                "other_parameters".to_owned(),
+                only(&comparison.other_parameters),
+            ),
             ("only_a".to_owned(), only(&comparison.only_a)),
             ("only_b".to_owned(), only(&comparison.only_b)),
         ]);

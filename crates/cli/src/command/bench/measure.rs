@@ -51,7 +51,8 @@ impl After {
         lock(&self.runs.failure).take().map_or(Ok(()), Err)
     }
 
-    /// The median by time of the runs, and the parts of it measured alone.
+    /// The run of the median time, and the parts of it measured alone. Of an even number of runs, the two in the middle are
+    /// equally near to the median: it is the faster.
     pub(super) fn row(self, machine: &Machine) -> Result<Row, Failure> {
         let Setting {
             n, link, common, ..

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use volery_bench::page::Section;
+use volery_bench::page::{Section, appendix};
 use volery_bench::results::Results;
 use volery_bench::runner::{self, Cell, Left, Settings};
 use volery_experiments::experiment::{self, Experiment, Scope, Size};
 
 use self::draw::Pages;
 pub(super) use self::intro::intro;
+use self::intro::intro_of_papers;
 use self::keeper::Keeper;
 use self::place::Place;
 use self::sitting::sit_down;
@@ -29,7 +30,7 @@ use self::watcher::{Watcher, duration};
 use crate::command::options::{Common, Voice};
 use crate::exit::Failure;
 use crate::output::on_signal;
-use crate::report::Report;
+use crate::report::{Report, peak_memory};
 
 /// Repeat the tables and figures of the papers: results, tables and plots as files and pages in a folder
 ///
@@ -82,9 +83,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let asked = experiment::named(&arguments.names).map_err(|error| {
         Failure::usage("NAME", error).hint("'volery bench list' says what each is")
     })?;
-    let report = common.prepare_report()?;
     let scope = arguments.scope();
-    let place = Place::open(&arguments.out, arguments.markdown.as_deref())?;
+    let (markdown, report) = (arguments.markdown.as_deref(), common.report.as_deref());
+    let place = Place::open(&arguments.out, markdown, report)?;
+    // Its temporary file may be in the folder, which must not hold what is not ours when it is opened.
+    let report = common.prepare_report()?;
     let mut results = place.results(&arguments.asked())?;
     let shown = remember(&mut results, &asked);
     let keeper = Arc::new(Keeper::new(place.results_path(), &results));
@@ -104,8 +107,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .collect::<volery_bench::Result<_>>()?;
     let pages = Pages {
         place: &place,
-        intro: &intro(&results),
+        intro: &intro_of_papers(&results),
         sections: &sections,
+        appendix: &appendix::measurements(&results),
     };
     pages.write()?;
     voice.announce(
@@ -148,10 +152,9 @@ fn reported(
     made: usize,
     start: Instant,
 ) -> Report {
-    let samples = results.measurements.iter().flat_map(|one| &one.samples);
     let names: Vec<_> = shown.iter().map(|experiment| experiment.name()).collect();
     let mut report = Report::new("bench paper");
-    report.peak_rss_bytes = samples.filter_map(|sample| sample.peak_bytes).max();
+    report.peak_rss_bytes = peak_bytes(results, made);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.result = serde_json::Map::from_iter([
         (
@@ -163,6 +166,15 @@ fn reported(
         ("runs_made".to_owned(), made.into()),
     ]);
     report
+}
+
+/// The most memory that a run of this process held; what the process itself did, if it made none.
+fn peak_bytes(results: &Results, made: usize) -> Option<u64> {
+    let samples = results.measurements.iter().flat_map(|one| &one.samples);
+    let now = samples.filter(|sample| made > 0 && sample.sitting + 1 == results.sittings.len());
+    now.filter_map(|sample| sample.peak_bytes)
+        .max()
+        .or_else(peak_memory)
 }
 
 impl Arguments {
@@ -218,6 +230,9 @@ impl Arguments {
         // What was measured before a failure is kept as well.
         keeper.keep_now(results)?;
         measured?;
+        if left.runs > 0 {
+            say_after(voice, cells, results, settings);
+        }
         Ok(runs_there(cells, results, settings) - there)
     }
 }
@@ -252,7 +267,8 @@ fn say_before(
         return voice.announce(line, true);
     }
     if left.runs == 0 {
-        let line = format_args!("nothing is missing in {path} ({there} runs): only drawing");
+        let else_ = if left.skipped > 0 { " else" } else { "" };
+        let line = format_args!("nothing{else_} is missing in {path} ({there} runs): only drawing");
         return voice.announce(line, true);
     }
     voice.announce(
@@ -268,6 +284,24 @@ fn say_before(
         format_args!("results go to {path}; Ctrl-C keeps what is done, and the same command goes on from there"),
         true,
     );
+}
+
+/// What turned out to take too long only when smaller sizes were measured is told now.
+fn say_after(voice: Voice, cells: &[Cell], results: &Results, settings: Settings) {
+    let is_missing = |cell: &&Cell| {
+        let have = results.find(&cell.key);
+        have.is_none_or(|have| have.samples.is_empty())
+    };
+    let (missing, limit) = (cells.iter().filter(is_missing).count(), settings.limit);
+    if missing > 0 {
+        voice.announce(
+            format_args!(
+                "left out, since a run would take more than {limit} s: {missing} of {} measurements; --limit SECONDS measures them",
+                cells.len()
+            ),
+            true,
+        );
+    }
 }
 
 #[cfg(test)]

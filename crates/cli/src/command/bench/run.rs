@@ -20,7 +20,7 @@ use crate::exit::Failure;
 use crate::output::SingleFile;
 use crate::report::Report;
 
-/// Measure correlations: two threads in this process, TCP between them
+/// Measure correlations: both parties in this process, TCP between them
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Arguments {
     /// What to measure; see 'volery bench list'
@@ -52,8 +52,8 @@ pub(super) struct Arguments {
     #[arg(long, default_value = "default")]
     parameters: Parameters,
 
-    /// Runs of each measurement, all once before any twice: the median by time counts
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Runs of each measurement, all once before any twice: the median by time counts; 'volery bench compare' judges from 3 on
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     runs: u16,
 
     /// Write the measurements to this file, which 'volery bench compare' reads
@@ -141,7 +141,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(json) = json {
         let mut results = results.clone();
         results.more.insert("rows".to_owned(), rows_json.clone());
-        json.commit(&serde_json::to_vec_pretty(&results).expect("strings and numbers"))?;
+        json.commit(&results.to_bytes())?;
     }
     if let Some(html) = html {
         let title = "volery bench run";
@@ -164,7 +164,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     row::print(machine, &rows).map_err(standard_output)
 }
 
-/// Measures everything that is asked for, each once; then the parts of each.
+/// Measures everything that is asked for, each as often as asked for; then the parts of each.
 fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Results), Failure> {
     let common = &arguments.common;
     let voice = common.voice();
@@ -207,7 +207,7 @@ fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Results), Failure> {
 struct Spoken(Voice);
 
 impl Observer for Spoken {
-    fn begin(&mut self, cell: &Cell, _number: [usize; 2], [run, runs]: [usize; 2]) {
+    fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {
         let key = &cell.key;
         self.0
             .explain(format_args!("measuring {key}: run {run} of {runs}"));

@@ -16,7 +16,7 @@ pub(super) fn section(rows: &[Row]) -> Section {
         name: "bench-run".to_owned(),
         title: "Correlations from nothing".to_owned(),
         ours: vec![
-            "two threads or more in one process, TCP between them; times are the slower party's, of the median run"
+            "both parties in one process, each with its threads, TCP between them; times are the slower party's, of the median run"
                 .to_owned(),
         ],
         tables,

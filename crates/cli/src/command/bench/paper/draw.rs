@@ -18,6 +18,8 @@ pub(super) struct Pages<'a> {
     pub(super) place: &'a Place,
     pub(super) intro: &'a [String],
     pub(super) sections: &'a [Section],
+    /// All measurements: for those forms in which a reader finds his way.
+    pub(super) appendix: &'a Section,
 }
 
 impl Pages<'_> {
@@ -34,17 +36,18 @@ impl Pages<'_> {
             }
             _ => {}
         }
+        let mut names = Vec::new();
         for section in self.sections {
             for (plot, number) in section.plots.iter().zip(1..) {
                 let name = plot_name(section, number);
-                write(&plots.join(name), &svg::plot(plot))?;
+                write(&plots.join(&name), &svg::plot(plot))?;
+                names.push(name);
             }
         }
-        write(&place.csv(), &csv::all(self.sections)?)?;
-        write(
-            &place.index(),
-            &html::page(TITLE, self.intro, self.sections),
-        )?;
+        remove_others(&plots, &names);
+        let all = [self.sections, std::slice::from_ref(self.appendix)].concat();
+        write(&place.csv(), &csv::all(&all)?)?;
+        write(&place.index(), &html::page(TITLE, self.intro, &all))?;
         let intro = [self.intro, &[self.where_the_rest_is()]].concat();
         let document = markdown::document(TITLE, &intro, self.sections, &place.link_to("plots"));
         write(place.markdown(), &document)
@@ -71,6 +74,18 @@ impl Pages<'_> {
         self.intro
             .iter()
             .try_for_each(|line| writeln!(out, "{line}"))
+    }
+}
+
+/// Removes the plots that nothing draws any more. What cannot be removed is in nobody's way.
+fn remove_others(plots: &Path, names: &[String]) {
+    for entry in fs::read_dir(plots).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_plot = path.extension().is_some_and(|extension| extension == "svg")
+            && entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_plot && !names.iter().any(|name| entry.file_name() == **name) {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

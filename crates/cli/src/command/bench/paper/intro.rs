@@ -4,6 +4,8 @@ use volery_bench::Machine;
 use volery_bench::page::short;
 use volery_bench::results::{Results, Sitting};
 
+use super::sitting::mixed;
+
 /// When, on what and how often it was measured, and what figures mean, in paragraphs.
 pub(in crate::command::bench) fn intro(results: &Results) -> Vec<String> {
     let sittings = &results.sittings;
@@ -27,6 +29,29 @@ pub(in crate::command::bench) fn intro(results: &Results) -> Vec<String> {
         if !lines.contains(remark) {
             lines.push(remark.clone());
         }
+    }
+    lines
+}
+
+/// The same for pages with sentences on what was found.
+pub(super) fn intro_of_papers(results: &Results) -> Vec<String> {
+    let mut lines = intro(results);
+    if results.sittings.is_empty() {
+        return lines;
+    }
+    lines.push(
+        "In sentences, faster and slower mean by more than 5 % and beyond the range of the runs."
+            .to_owned(),
+    );
+    match mixed(results) {
+        0 => {}
+        1 => lines.push(
+            "Of one measurement some runs were made by another build or on another machine than others: its medians mix them."
+                .to_owned(),
+        ),
+        mixed => lines.push(format!(
+            "Of {mixed} measurements some runs were made by another build or on another machine than others: their medians mix them."
+        )),
     }
     lines
 }
@@ -101,31 +126,22 @@ fn figures(results: &Results) -> String {
     )
 }
 
-/// The minute that many seconds after the beginning of 1970, in UTC: `2026-11-22 14:03 UTC`.
+/// The minute that many seconds after the beginning of 1970, in UTC: `2026-11-22 14:03 UTC`. Without a loop over the years, since
+/// a file can hold any number.
 fn date(seconds: u64) -> String {
-    let (mut days, rest) = (seconds / 86_400, seconds % 86_400);
-    let leap = |year: u64| {
-        (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
-    };
-    let mut year = 1970;
-    while days >= 365 + u64::from(leap(year)) {
-        days -= 365 + u64::from(leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(leap(year));
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    let (hours, minutes) = (rest / 3600, rest / 60 % 60);
-    format!(
-        "{year}-{month:02}-{:02} {hours:02}:{minutes:02} UTC",
-        days + 1
-    )
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    // Years that begin with March have the day that is not always there at their end.
+    let days = seconds / 86_400 + 719_468;
+    let (cycle, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // From March on, five months have 153 days, over and over.
+    let from_march = (5 * day + 2) / 153;
+    let day = day - (153 * from_march + 2) / 5 + 1;
+    let month = (from_march + 2) % 12 + 1;
+    let year = 400 * cycle + year + u64::from(month <= 2);
+    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hours:02}:{minutes:02} UTC")
 }
 
 #[cfg(test)]
@@ -139,8 +155,13 @@ mod tests {
             (951_782_399, "2000-02-28 23:59 UTC"),
             (951_782_400, "2000-02-29 00:00 UTC"),
             (951_868_800, "2000-03-01 00:00 UTC"),
+            (1_078_012_800, "2004-02-29 00:00 UTC"),
+            (1_735_689_599, "2024-12-31 23:59 UTC"),
+            (1_735_689_600, "2025-01-01 00:00 UTC"),
             (1_798_761_540, "2026-12-31 23:59 UTC"),
+            (4_107_456_000, "2100-02-28 00:00 UTC"),
             (4_107_542_400, "2100-03-01 00:00 UTC"),
+            (u64::MAX, "584554051223-11-09 07:00 UTC"),
         ] {
             assert_eq!(date(seconds), text);
         }
@@ -173,5 +194,9 @@ mod tests {
             assert!(lines[line].contains(fragment), "{fragment}: {lines:?}");
         }
         assert!(!lines[2].contains("Abacus"), "the machine is said once");
+        let papers = intro_of_papers(&results);
+        assert_eq!(papers[..6], lines);
+        assert!(papers[6].contains("more than 5 %") && papers.len() == 7);
+        assert_eq!(intro_of_papers(&Results::new("test")).len(), 1);
     }
 }

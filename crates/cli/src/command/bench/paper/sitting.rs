@@ -1,5 +1,6 @@
 //! The beginning of a sitting.
 
+use volery_bench::measurement::Sample;
 use volery_bench::results::{Results, Sitting};
 use volery_bench::runner::Cell;
 
@@ -24,30 +25,57 @@ pub(super) fn sit_down(results: &mut Results, cells: &[Cell], voice: Voice) {
     results.sittings.push(sitting);
 }
 
-/// What keeps figures of the two sittings from being figures of one run.
+/// In what a sitting is unlike the one before.
 fn changes(before: &Sitting, now: &Sitting) -> Vec<String> {
     let name = |sitting: &Sitting| {
         let processor = sitting.machine.processor.as_deref();
         processor.unwrap_or("an unnamed processor").to_owned()
     };
-    let [there, here] = [name(before), name(now)];
     let mut changes = Vec::new();
-    if there != here {
-        changes.push(format!(
-            "The runs before were made on another processor ({there}, now {here}): medians mix the two."
-        ));
-    }
-    if before.program != now.program {
-        changes.push(format!(
-            "The runs before were made by another build of this program ({}, now {}): medians mix the two.",
-            before.program, now.program
-        ));
+    for (what, [there, here]) in [
+        ("on another processor", [before, now].map(name)),
+        (
+            "on another number of cores",
+            [before, now].map(|sitting| sitting.machine.cores.to_string()),
+        ),
+        (
+            "with another set of instructions",
+            [before, now].map(|sitting| sitting.machine.cpu.clone()),
+        ),
+        (
+            "by another build of this program",
+            [before, now].map(|sitting| sitting.program.clone()),
+        ),
+    ] {
+        if there != here {
+            changes.push(format!(
+                "Runs of the sitting before were made {what} ({}, now {}).",
+                there.trim(),
+                here.trim()
+            ));
+        }
     }
     changes
 }
 
+/// Of how many measurements the runs are of sittings that are unlike each other.
+pub(super) fn mixed(results: &Results) -> usize {
+    let mixes = |samples: &[Sample]| {
+        let mut sittings = samples
+            .iter()
+            .filter_map(|sample| results.sittings.get(sample.sitting));
+        let first = sittings.next();
+        first.is_some_and(|first| sittings.any(|other| !changes(first, other).is_empty()))
+    };
+    let measurements = results.measurements.iter();
+    measurements.filter(|one| mixes(&one.samples)).count()
+}
+
 #[cfg(test)]
 mod tests {
+    use volery_bench::Link;
+    use volery_bench::measurement::{Key, Measurement};
+
     use super::*;
 
     #[test]
@@ -58,7 +86,40 @@ mod tests {
         now.program = "1.0.1 0123".to_owned();
         assert!(changes(&before, &now)[0].contains("now 1.0.1 0123"));
         now.machine.processor = Some("Abacus 2000".to_owned());
+        now.machine.cores += 1;
+        now.machine.cpu = "beads".to_owned();
         let changes = changes(&before, &now);
-        assert!(changes.len() == 2 && changes[0].contains("now Abacus 2000"));
+        assert_eq!(changes.len(), 4, "{changes:?}");
+        assert!(changes[0].contains("now Abacus 2000"));
+        assert!(changes[1].contains("cores") && changes[2].contains("now beads"));
+    }
+
+    #[test]
+    fn medians_of_both_are_counted() {
+        let mut results = Results::new("test");
+        let before = Sitting::begin("1.0.0", 1);
+        let mut now = before.clone();
+        now.machine.cores += 1;
+        results.sittings = vec![before.clone(), before, now];
+        for (n, sittings) in (1..).zip([[0, 0], [0, 1], [2, 2], [1, 2]]) {
+            results.measurements.push(Measurement {
+                key: Key {
+                    protocol: "cot".to_owned(),
+                    n,
+                    link: Link::Loopback,
+                    threads: 1,
+                },
+                plan: None,
+                security_bits: None,
+                skipped_seconds: None,
+                samples: sittings
+                    .map(|sitting| Sample {
+                        sitting,
+                        ..Sample::default()
+                    })
+                    .to_vec(),
+            });
+        }
+        assert_eq!(mixed(&results), 1);
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Watcher<'a> {
 }
 
 impl Observer for Watcher<'_> {
-    fn begin(&mut self, cell: &Cell, _number: [usize; 2], run: [usize; 2]) {
+    fn begin(&mut self, cell: &Cell, run: [usize; 2]) {
         self.run = run;
         let [run, runs] = run;
         self.bar
