@@ -149,7 +149,7 @@ fn nothing_was_measured() {
 struct Silence;
 
 impl Observer for Silence {
-    fn begin(&mut self, _cell: &Cell, _number: [usize; 2], _run: [usize; 2]) {}
+    fn begin(&mut self, _cell: &Cell, _run: [usize; 2]) {}
 
     fn done(&mut self, _cell: &Cell, _sample: &Sample) {}
 
