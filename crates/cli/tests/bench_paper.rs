@@ -383,3 +383,18 @@ fn one_core_is_said() {
         "{remarks}"
     );
 }
+
+#[test]
+fn drawing_alone_measures_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    paper(&out, &["--draw"]).assert_refused(2, &["--draw", "no measurements"]);
+    assert!(names(place.path()).is_empty());
+    assert_done(&paper(&out, &["--runs", "1", "-q"]));
+    let (before, page) = (results(&out), fs::read(out.join("index.html")).unwrap());
+    fs::remove_file(out.join("index.html")).unwrap();
+    assert_done(&paper(&out, &["--draw", "-q"]));
+    assert!(fs::read(out.join("index.html")).unwrap() == page);
+    assert_eq!(results(&out), before);
+    paper(&out, &["--draw", "--runs", "2"]).assert_refused(2, &["--draw", "--runs"]);
+}

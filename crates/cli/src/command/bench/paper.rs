@@ -63,6 +63,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 
+    /// Measure nothing, and draw what is there
+    #[arg(long, conflicts_with_all = ["runs", "limit"])]
+    draw: bool,
+
     #[command(flatten)]
     common: Common,
 }
@@ -213,6 +217,13 @@ impl Arguments {
         bar: ProgressBar,
     ) -> Result<usize, Failure> {
         let (voice, settings) = (self.common.voice(), self.settings());
+        if self.draw {
+            if results.measurements.is_empty() {
+                let what = format_args!("{} has no measurements", keeper.path().display());
+                return Err(Failure::usage("--draw", what).hint("without --draw it measures"));
+            }
+            return Ok(0);
+        }
         let left = runner::foretell(cells, results, settings);
         let there = runs_there(cells, results, settings);
         say_before(voice, left, there, cells.len(), keeper, settings);
