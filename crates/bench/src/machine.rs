@@ -128,7 +128,7 @@ pub(crate) fn load() -> Option<f64> {
     text.split(' ').next()?.parse().ok()
 }
 
-/// The most memory this process has held since [`forget_peak_memory`], or its beginning, in bytes, where the system tells.
+/// The most memory this process has held since its beginning, or since that was forgotten before the last run, in bytes, where the system tells.
 #[must_use]
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -10,7 +10,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::measurement::{Key, Measurement};
-use crate::runner::Cell;
 use crate::{Error, Machine, Result, machine};
 
 /// What the file says of itself.
@@ -194,20 +193,14 @@ impl Results {
             .find(|measurement| measurement.key == *key)
     }
 
-    /// A cell's measurement, a new one if there is none.
-    pub(crate) fn entry(&mut self, cell: &Cell) -> &mut Measurement {
+    /// The measurement of the same key; this one, if there is none.
+    pub(crate) fn entry(&mut self, new: Measurement) -> &mut Measurement {
         let place = self
             .measurements
             .iter()
-            .position(|measurement| measurement.key == cell.key);
+            .position(|measurement| measurement.key == new.key);
         let place = place.unwrap_or_else(|| {
-            self.measurements.push(Measurement {
-                key: cell.key.clone(),
-                plan: cell.plan.clone(),
-                security_bits: cell.security_bits,
-                skipped_seconds: None,
-                samples: Vec::new(),
-            });
+            self.measurements.push(new);
             self.measurements.len() - 1
         });
         &mut self.measurements[place]

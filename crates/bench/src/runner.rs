@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use crate::measurement::{Key, Sample};
+use crate::measurement::{Key, Measurement, Sample};
 use crate::results::Results;
 use crate::{Error, Result, machine};
 
@@ -60,6 +60,17 @@ pub trait Observer {
 }
 
 impl Cell {
+    /// A measurement of it without samples.
+    fn unmeasured(&self) -> Measurement {
+        Measurement {
+            key: self.key.clone(),
+            plan: self.plan.clone(),
+            security_bits: self.security_bits,
+            skipped_seconds: None,
+            samples: Vec::new(),
+        }
+    }
+
     /// About how many seconds a run takes: what it would take if the largest of those up to its size that were measured went on as
     /// it did; as long as none was, the forecast, with its traffic and its round trips on the link.
     fn foretold(&self, cells: &[Self], results: &Results) -> f64 {
@@ -153,7 +164,7 @@ fn measure_up_to(
         }
         let seconds = cell.foretold(cells, results);
         if done == 0 && seconds > settings.limit {
-            let entry = results.entry(cell);
+            let entry = results.entry(cell.unmeasured());
             if entry.skipped_seconds.replace(seconds).is_none() {
                 observer.skipped(cell, seconds);
             }
@@ -165,7 +176,7 @@ fn measure_up_to(
         let sitting = results.sittings.last_mut().expect("there is a sitting");
         sitting.seconds += sample.wall_seconds;
         sitting.load_after = machine::load();
-        let entry = results.entry(cell);
+        let entry = results.entry(cell.unmeasured());
         entry.skipped_seconds = None;
         entry.samples.push(sample);
         observer.keep(results)?;
@@ -249,7 +260,7 @@ mod tests {
         }
 
         fn keep(&mut self, results: &Results) -> Result<()> {
-            let all = |sum: usize, one: &crate::measurement::Measurement| sum + one.samples.len();
+            let all = |sum: usize, one: &Measurement| sum + one.samples.len();
             self.kept = results.measurements.iter().fold(0, all);
             Ok(())
         }

@@ -6,6 +6,7 @@ mod paper;
 mod row;
 mod run;
 mod section;
+mod setting;
 
 use std::io::Write as _;
 

@@ -8,7 +8,7 @@ use volery_bench::{Error, Machine};
 use volery_pcg::Plan;
 
 use super::row::Row;
-use super::run::Setting;
+use super::setting::Setting;
 use crate::command::choices::Parameters;
 use crate::command::options::pool;
 use crate::command::parts::{self, Parts};

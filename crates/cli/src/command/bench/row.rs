@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use volery_bench::Machine;
 
-use super::run::Setting;
+use super::setting::Setting;
 use crate::command::parts::{self, Parts};
 use crate::command::table::table;
 use crate::party::{Job, Outcome};

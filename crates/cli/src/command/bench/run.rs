@@ -12,6 +12,7 @@ use volery_pcg::{Noise, Security};
 
 use super::measure::{Measured, stream};
 use super::row::{self, Row};
+use super::setting::Setting;
 use super::{section, standard_output, tell_remarks};
 use crate::command::choices::{Choices, Parameters};
 use crate::command::options::{Common, Voice, parse_count};
@@ -76,17 +77,6 @@ pub(super) struct Bench {
     /// A few words.
     pub(super) about: &'static str,
     measure: fn(&Setting) -> Result<Measured, Failure>,
-}
-
-/// How to measure it.
-#[derive(Clone, Debug)]
-pub(super) struct Setting {
-    pub(super) name: &'static str,
-    pub(super) n: u64,
-    pub(super) link: Link,
-    pub(super) choices: Choices,
-    pub(super) threads: usize,
-    pub(super) common: Common,
 }
 
 /// All that there is.
