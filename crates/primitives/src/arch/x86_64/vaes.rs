@@ -115,9 +115,13 @@ macro_rules! kernels {
                 }
                 let keys = interleaved(schedule, schedule);
                 let (chunks, rest) = out.as_chunks_mut::<LANES>();
-                let first: [Block; LANES] =
-                    std::array::from_fn(|i| Block::new(counter.wrapping_add(i as u128)));
-                let mut counters: Vectors = bytemuck::cast(first);
+                let offsets: [Block; LANES] = std::array::from_fn(|i| Block::new(i as u128));
+                let mut counters: Vectors = bytemuck::cast(offsets);
+                // Added as a vector: of sixteen sums of words the compiler would make the vectors anew in every turn.
+                let first = _mm512_broadcast_i32x4(bytemuck::cast(Block::new(counter)));
+                for counters in &mut counters {
+                    *counters = _mm512_add_epi64(*counters, first);
+                }
                 let step = bytemuck::cast([Block::new(LANES as u128); WIDTH]);
                 let done = chunks.len() * LANES;
                 for chunk in chunks {
