@@ -6,7 +6,7 @@ use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
-use volery_primitives::{Block, clmul};
+use volery_primitives::{Block, BlockSum, clmul};
 
 use crate::F2;
 use crate::boilerplate::element_boilerplate;
@@ -98,22 +98,22 @@ impl Ring for Gf128 {
     const BYTES: usize = 16;
     const WORDS: usize = 2;
 
-    type Lazy = Block;
+    type Lazy = BlockSum;
     const LAZY_MAX: usize = usize::MAX;
 
     #[inline(always)]
-    fn lazy_add(sum: Block, x: Self) -> Block {
-        sum ^ x.0
+    fn lazy_add(sum: BlockSum, x: Self) -> BlockSum {
+        sum.plus(x.0)
     }
 
     #[inline(always)]
-    fn lazy_fold(sum: Block) -> Block {
+    fn lazy_fold(sum: BlockSum) -> BlockSum {
         sum
     }
 
     #[inline(always)]
-    fn lazy_finish(sum: Block) -> Self {
-        Self(sum)
+    fn lazy_finish(sum: BlockSum) -> Self {
+        Self(sum.block())
     }
 
     fn as_blocks(elements: &[Self]) -> Option<&[Block]> {

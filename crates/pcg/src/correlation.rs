@@ -21,7 +21,7 @@ use bytemuck::Zeroable;
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_primitives::{Block, bits, pages::Buffer};
+use volery_primitives::{Block, BlockSum, bits, pages::Buffer};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -218,8 +218,8 @@ impl Correlation for Cot {
     }
 
     #[inline(always)]
-    fn sum(code: Block, share: Gf128) -> Gf128 {
-        Gf128::new(code ^ share.value())
+    fn sum(code: BlockSum, share: Gf128) -> Gf128 {
+        Gf128::new(code.plus(share.value()).block())
     }
 
     /// The leaf at a noise place carries it.

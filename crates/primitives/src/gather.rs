@@ -1,7 +1,12 @@
-//! Sums of blocks at pseudorandom places of a table: the inner loop of a local linear code.
+//! Entries at pseudorandom places of a table: the inner loop of a local linear code.
 //!
-//! Two kernels: one cuts indices from a stream of random blocks, one adds up what they name. The places are public; the
-//! blocks need not be, and no branch depends on them.
+//! What limits such a loop is how many reads the processor keeps under way, that is how few instructions there are between
+//! one read and the next. So the places are cut from a stream of random blocks for a group of columns at once, as
+//! distances in bytes and below the end of the table; a read is then two instructions, its distance and the entry.
+//!
+//! The places are public; the entries need not be, and no branch depends on them.
+
+use std::marker::PhantomData;
 
 use crate::Block;
 use crate::arch::portable;
@@ -9,63 +14,143 @@ use crate::arch::portable;
 use crate::arch::x86_64;
 use crate::cpu::Cpu;
 
-/// Bits of an index; three make up a 64-bit word, but for its highest bit.
-pub const INDEX_BITS: u32 = 21;
+/// Bits of a place that is cut; three make up a 64-bit word, but for its highest bit.
+pub const PLACE_BITS: u32 = 21;
 
-/// Blocks from which a whole number of indices is cut, as [`cut_indices`] wants it.
-pub const CUT_BLOCKS: usize = 4;
+/// Blocks from which a whole number of places is cut.
+pub(crate) const CUT_BLOCKS: usize = 4;
 
-/// Indices from [`CUT_BLOCKS`] blocks.
-pub const CUT_INDICES: usize = 24;
+/// Places from [`CUT_BLOCKS`] blocks.
+pub(crate) const CUT_PLACES: usize = 24;
 
-/// Cuts the blocks into pieces of [`INDEX_BITS`] bits: of each eight words, low word of a block first, the lowest pieces of
-/// all, then the middle ones, then the highest. Only the low `INDEX_BITS` bits of an `out[i]` are to be used.
-///
-/// # Panics
-///
-/// If `blocks` is not a whole number of [`CUT_BLOCKS`], or `out` has not [`CUT_INDICES`] places for each of them.
-pub fn cut_indices(blocks: &[Block], out: &mut [u32]) {
-    cut_indices_on(Cpu::detect(), blocks, out);
+/// Places in a table of entries `E`: `WEIGHT` of them for each of `COLUMNS` columns.
+pub struct Columns<E, const WEIGHT: usize, const COLUMNS: usize> {
+    /// From the start of the table, in bytes: whole entries, and fewer than `rows` of them.
+    distances: [[u32; WEIGHT]; COLUMNS],
+    rows: usize,
+    entry: PhantomData<E>,
 }
 
-/// [`cut_indices`] with the kernels of one level.
-///
-/// # Panics
-///
-/// As [`cut_indices`], or if the processor cannot run the kernels.
-pub fn cut_indices_on(cpu: Cpu, blocks: &[Block], out: &mut [u32]) {
-    cpu.assert_available();
-    assert!(blocks.len().is_multiple_of(CUT_BLOCKS), "whole cuts");
-    assert_eq!(
-        blocks.len() / CUT_BLOCKS * CUT_INDICES,
-        out.len(),
-        "a place for each index"
-    );
-    match cpu {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::gather::cut_indices(blocks, out) },
-        _ => portable::gather::cut_indices(blocks, out),
+/// A table and the places to read it at.
+#[derive(Clone, Copy)]
+pub struct Reader<'a, E, const WEIGHT: usize> {
+    /// As many entries as the distances were cut for.
+    table: &'a [E],
+    distances: &'a [[u32; WEIGHT]],
+}
+
+impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLUMNS> {
+    /// Blocks that [`cut`](Self::cut) takes.
+    pub const CUT: usize = COLUMNS * WEIGHT / CUT_PLACES * CUT_BLOCKS;
+    /// Blocks that [`scale`](Self::scale) takes.
+    pub const SCALED: usize = COLUMNS * WEIGHT / 4;
+
+    /// Places in a table of `rows` entries: the first, all of them.
+    ///
+    /// # Panics
+    /// If there are no rows, or the table has more than 2^32 bytes; if the size of an entry is no power of two, or a group
+    /// of columns has not a whole number of cuts.
+    #[must_use]
+    pub fn new(rows: usize) -> Self {
+        const {
+            assert!(size_of::<E>().is_power_of_two());
+            assert!((COLUMNS * WEIGHT).is_multiple_of(CUT_PLACES));
+        }
+        assert!(rows > 0, "a table has a row");
+        let bytes = rows.checked_mul(size_of::<E>());
+        assert!(
+            bytes.is_some_and(|bytes| bytes <= 1 << 32),
+            "a table has at most 2^32 bytes"
+        );
+        Self {
+            distances: [[0; WEIGHT]; COLUMNS],
+            rows,
+            entry: PhantomData,
+        }
+    }
+
+    /// The places that `blocks` make, where the number of rows is a power of two: of each eight words, low word of a block
+    /// first, the lowest pieces of [`PLACE_BITS`] bits of all, then the middle ones, then the highest; of each the lowest
+    /// bits.
+    ///
+    /// # Panics
+    /// If the number of rows is no power of two or above `2^PLACE_BITS`, or there are not [`CUT`](Self::CUT) blocks.
+    #[inline]
+    pub fn cut(&mut self, blocks: &[Block]) {
+        self.cut_on(Cpu::detect(), blocks);
+    }
+
+    /// [`cut`](Self::cut) with the kernels of one level.
+    ///
+    /// # Panics
+    /// As [`cut`](Self::cut), or if the processor cannot run the kernels.
+    #[inline]
+    pub fn cut_on(&mut self, cpu: Cpu, blocks: &[Block]) {
+        cpu.assert_available();
+        assert!(
+            self.rows.is_power_of_two() && self.rows <= 1 << PLACE_BITS,
+            "a power of two of rows"
+        );
+        assert_eq!(blocks.len(), Self::CUT, "blocks for all columns");
+        let mask = (self.rows - 1) as u32;
+        let shift = size_of::<E>().ilog2();
+        let out = self.distances.as_flattened_mut();
+        match cpu {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it AVX-512F.
+            Cpu::Vaes => unsafe { x86_64::gather::cut_wide(blocks, mask, shift, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it AVX2.
+            Cpu::AesNi => unsafe { x86_64::gather::cut(blocks, mask, shift, out) },
+            _ => portable::gather::cut(blocks, mask, shift, out),
+        }
+    }
+
+    /// The places that `blocks` make, for any number of rows: of each word of 32 bits, lowest of a block first, the high part
+    /// of its product with the number of rows.
+    ///
+    /// # Panics
+    /// If there are not [`SCALED`](Self::SCALED) blocks.
+    #[inline]
+    pub fn scale(&mut self, blocks: &[Block]) {
+        assert_eq!(blocks.len(), Self::SCALED, "blocks for all columns");
+        let words: &[u32] = bytemuck::cast_slice(blocks);
+        let out = self.distances.as_flattened_mut();
+        for (distance, &word) in out.iter_mut().zip(words) {
+            let row = (u64::from(word) * self.rows as u64) >> 32;
+            *distance = row as u32 * size_of::<E>() as u32;
+        }
+    }
+
+    /// `table` at these places.
+    ///
+    /// # Panics
+    /// If it has not the number of rows that the places are for.
+    #[inline]
+    #[must_use]
+    pub fn of<'a>(&'a self, table: &'a [E]) -> Reader<'a, E, WEIGHT> {
+        assert_eq!(table.len(), self.rows, "one entry for each row");
+        Reader {
+            table,
+            distances: &self.distances,
+        }
     }
 }
 
-/// `out[i]` becomes the XOR of `table[j mod table.len()]` over the `j` in `columns[i]`.
-///
-/// # Panics
-///
-/// If the length of `table` is no power of two, or `out` has not a place for each column.
-#[inline]
-pub fn sum_columns<const WEIGHT: usize>(
-    table: &[Block],
-    columns: &[[u32; WEIGHT]],
-    out: &mut [Block],
-) {
-    assert!(table.len().is_power_of_two(), "a power of two of entries");
-    assert_eq!(columns.len(), out.len(), "a sum for each column");
-    #[cfg(target_arch = "x86_64")]
-    x86_64::gather::sum_columns(table, columns, out);
-    #[cfg(not(target_arch = "x86_64"))]
-    portable::gather::sum_columns(table, columns, out);
+impl<E: Copy, const WEIGHT: usize> Reader<'_, E, WEIGHT> {
+    /// The entries of one column.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[inline(always)]
+    pub fn column(&self, column: usize) -> impl Iterator<Item = E> {
+        let start = self.table.as_ptr();
+        self.distances[column].iter().map(move |distance| {
+            // SAFETY: distances are whole entries and end within the table: `cut` masks the place, and `scale` multiplies
+            // a number below 2^32 by the number of rows and divides by 2^32.
+            unsafe { *start.byte_add(*distance as usize) }
+        })
+    }
 }
 
 #[cfg(test)]
@@ -73,62 +158,95 @@ mod tests {
     use super::*;
     use crate::prg::Prg;
 
+    type Group<E> = Columns<E, 10, 48>;
+
+    fn stream(blocks: usize) -> Vec<Block> {
+        let mut stream = vec![Block::ZERO; blocks];
+        Prg::new(Block::from(7)).fill_blocks(&mut stream);
+        stream
+    }
+
+    /// What a column names, entry after entry, of a table that holds its own places.
+    fn places(columns: &Group<u64>) -> Vec<u64> {
+        let table: Vec<_> = (0..columns.rows as u64).collect();
+        let reader = columns.of(&table);
+        (0..48).flat_map(|column| reader.column(column)).collect()
+    }
+
     #[test]
-    fn indices_are_cut_as_the_text_says() {
-        for cuts in [0, 1, 2, 3, 20] {
-            let mut blocks = vec![Block::ZERO; cuts * CUT_BLOCKS];
-            Prg::new(Block::from(7)).fill_blocks(&mut blocks);
-            let words: Vec<_> = blocks.iter().flat_map(|b| [b.low(), b.high()]).collect();
-            let mask = (1 << INDEX_BITS) - 1;
-            let expected: Vec<u32> = words
+    fn places_are_cut_as_the_text_says() {
+        let blocks = stream(Group::<u64>::CUT);
+        let words: Vec<_> = blocks.iter().flat_map(|b| [b.low(), b.high()]).collect();
+        for rows in [1, 2, 64, 4096, 1 << PLACE_BITS] {
+            if cfg!(miri) && rows > 64 {
+                continue;
+            }
+            let expected: Vec<_> = words
                 .chunks(8)
                 .flat_map(|words| {
                     (0..3).flat_map(|piece| {
-                        let cut = move |word: &u64| (word >> (INDEX_BITS * piece)) as u32 & mask;
+                        let cut = move |word: &u64| (word >> (PLACE_BITS * piece)) % rows;
                         words.iter().map(cut).collect::<Vec<_>>()
                     })
                 })
                 .collect();
             for cpu in Cpu::available() {
-                let mut out = vec![0; cuts * CUT_INDICES];
-                cut_indices_on(cpu, &blocks, &mut out);
-                out.iter_mut().for_each(|index| *index &= mask);
-                assert_eq!(out, expected, "{cpu:?}");
+                let mut columns = Group::<u64>::new(rows as usize);
+                columns.cut_on(cpu, &blocks);
+                assert_eq!(places(&columns), expected, "{rows} rows, {cpu}");
             }
         }
     }
 
     #[test]
-    fn sums_of_columns() {
-        for entries in [1, 2, 64, if cfg!(miri) { 128 } else { 4096 }] {
-            let mut prg = Prg::new(Block::from(8));
-            let mut table = vec![Block::ZERO; entries];
-            prg.fill_blocks(&mut table);
-            for count in [0, 1, 2, 47] {
-                let mut columns = vec![[0u32; 10]; count];
-                columns
-                    .as_flattened_mut()
-                    .iter_mut()
-                    .for_each(|index| *index = prg.next_u64() as u32);
-                let expected: Vec<_> = columns
-                    .iter()
-                    .map(|column| {
-                        let entry = |index: &u32| table[*index as usize % entries];
-                        column.iter().map(entry).fold(Block::ZERO, |sum, b| sum ^ b)
-                    })
-                    .collect();
-                let mut out = vec![Block::ONE; count];
-                sum_columns(&table, &columns, &mut out);
-                assert!(out == expected);
-                portable::gather::sum_columns(&table, &columns, &mut out);
-                assert!(out == expected, "portable");
-            }
+    fn places_are_scaled_as_the_text_says() {
+        let blocks = stream(Group::<u64>::SCALED);
+        for rows in [1usize, 2, 1000, 7391] {
+            let expected: Vec<_> = blocks
+                .iter()
+                .flat_map(|block| (0..4).map(|i| (u128::from(*block) >> (32 * i)) as u32))
+                .map(|word| (u64::from(word) * rows as u64) >> 32)
+                .collect();
+            let mut columns = Group::<u64>::new(rows);
+            columns.scale(&blocks);
+            assert_eq!(places(&columns), expected, "{rows} rows");
         }
     }
 
+    /// Entries of every size that is used, and one of a byte.
     #[test]
-    #[should_panic(expected = "a power of two of entries")]
+    fn entries_of_any_size() {
+        fn check<E: Copy + PartialEq + std::fmt::Debug>(entry: impl Fn(u64) -> E) {
+            let table: Vec<E> = (0..64).map(&entry).collect();
+            let blocks = stream(Group::<E>::CUT);
+            let (mut columns, mut words) = (Group::<E>::new(64), Group::<u64>::new(64));
+            columns.cut(&blocks);
+            words.cut(&blocks);
+            let reader = columns.of(&table);
+            let read = (0..48).flat_map(|column| reader.column(column));
+            assert!(read.eq(places(&words).into_iter().map(entry)));
+        }
+        check(|i| i as u8);
+        check(|i| Block::from(u128::from(i)));
+        check(|i| [i, i + 1, i + 2, i + 3]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a power of two of rows")]
+    fn other_numbers_of_rows_are_not_cut() {
+        Group::<u64>::new(3).cut(&[Block::ZERO; Group::<u64>::CUT]);
+    }
+
+    #[test]
+    #[should_panic(expected = "one entry for each row")]
     fn tables_of_other_sizes_are_refused() {
-        sum_columns::<10>(&[Block::ZERO; 3], &[], &mut []);
+        let columns = Group::<u64>::new(3);
+        let _ = columns.of(&[1, 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "at most 2^32 bytes")]
+    fn tables_that_are_too_large_are_refused() {
+        let _ = Group::<u64>::new((1 << 29) + 1);
     }
 }

@@ -33,6 +33,8 @@ pub mod hash;
 pub mod pages;
 pub mod prg;
 pub mod ro;
+mod sum;
 pub mod transpose;
 
 pub use block::Block;
+pub use sum::BlockSum;

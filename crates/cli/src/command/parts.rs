@@ -330,7 +330,7 @@ fn lpn_parts<K: Correlation>(
         "indices",
         BOTH,
         "output",
-        kernels::indices(k),
+        kernels::indices::<K::Ring>(k),
         Some(index_limit),
         outputs,
         index_work,

@@ -8,12 +8,14 @@
 //! The code computes `a * C` for the columns of a range: each output is the sum of ten entries of `a`. That is ten
 //! reads from random places of a table of `k` entries, which is the time it takes.
 
+use std::ops::Range;
+
 use bytemuck::Zeroable;
 use volery_field::Ring;
 use volery_primitives::{
     Block,
     aes::Aes128,
-    gather::{self, INDEX_BITS},
+    gather::{Columns, PLACE_BITS},
 };
 
 /// Ones in a column, `d`.
@@ -21,7 +23,7 @@ pub const WEIGHT: usize = 10;
 
 /// Columns whose indices are made together. A whole number of them fills a whole number of AES blocks, for both ways
 /// of cutting indices from the stream.
-const GROUP: usize = 48;
+pub const GROUP: usize = 48;
 
 /// Something that the code can add up: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
@@ -31,12 +33,6 @@ pub trait Entry: Copy + Send + Sync {
     fn add_to(self, sum: Self::Sum) -> Self::Sum;
     /// Makes room in a sum for the next 6 additions.
     fn fold(sum: Self::Sum) -> Self::Sum;
-    /// The table as blocks, where entries are nothing else and their sum is the XOR; there is a kernel for that.
-    fn as_blocks(_table: &[Self]) -> Option<&[Block]> {
-        None
-    }
-    /// The entry that is this block, as a sum. Called only where [`as_blocks`](Self::as_blocks) gives blocks.
-    fn sum_of(block: Block) -> Self::Sum;
 }
 
 impl<R: Ring> Entry for R {
@@ -48,13 +44,6 @@ impl<R: Ring> Entry for R {
     #[inline(always)]
     fn fold(sum: Self::Sum) -> Self::Sum {
         R::lazy_fold(sum)
-    }
-    fn as_blocks(table: &[Self]) -> Option<&[Block]> {
-        R::as_blocks(table)
-    }
-    #[inline(always)]
-    fn sum_of(block: Block) -> Self::Sum {
-        R::lazy_add(R::Lazy::default(), R::from_block(block))
     }
 }
 
@@ -78,9 +67,6 @@ impl<B: Ring, R: Ring> Entry for Pair<B, R> {
     fn fold((u, v): Self::Sum) -> Self::Sum {
         (B::lazy_fold(u), R::lazy_fold(v))
     }
-    fn sum_of(_block: Block) -> Self::Sum {
-        unreachable!("a pair is no block")
-    }
 }
 
 /// The code of one round: `k` rows, as many columns as are asked for.
@@ -98,7 +84,7 @@ impl LocalCode {
     pub fn new(seed: Block, k: usize) -> Self {
         assert!((1..=1 << 32).contains(&k), "1 to 2^32 rows");
         assert!(
-            !k.is_power_of_two() || k <= 1 << INDEX_BITS,
+            !k.is_power_of_two() || k <= 1 << PLACE_BITS,
             "a power of two has at most 21 bits"
         );
         Self {
@@ -111,141 +97,75 @@ impl LocalCode {
     /// that the column names.
     ///
     /// # Panics
-    /// If `table.len()` is not `k`.
+    /// If `table.len()` is not `k`, or the table has more than 2^32 bytes.
     #[inline]
     pub fn encode<E: Entry>(
         &self,
         table: &[E],
         first: usize,
         count: usize,
-        output: impl FnMut(usize, E::Sum),
-    ) {
-        assert_eq!(table.len(), self.k, "one entry for each row");
-        if self.k.is_power_of_two() {
-            self.encode_with::<E, PackedIndices>(table, first, count, output);
-        } else {
-            self.encode_with::<E, ScaledIndices>(table, first, count, output);
-        }
-    }
-
-    #[inline]
-    fn encode_with<E: Entry, I: Indices>(
-        &self,
-        table: &[E],
-        first: usize,
-        count: usize,
         mut output: impl FnMut(usize, E::Sum),
     ) {
-        let mut blocks = vec![Block::ZERO; GROUP * WEIGHT / I::PER_BLOCK];
-        let mut indices = [0u32; GROUP * WEIGHT];
+        assert_eq!(table.len(), self.k, "one entry for each row");
+        let mut columns = Group::new(self.k);
         let mut done = 0;
         while done < count {
             let (group, skip) = ((first + done) / GROUP, (first + done) % GROUP);
-            self.aes.ctr((group * blocks.len()) as u128, &mut blocks);
-            I::cut(&blocks, self.k, &mut indices);
+            columns.fill(self, group);
             let take = (GROUP - skip).min(count - done);
-            let columns = &indices.as_chunks::<WEIGHT>().0[skip..skip + take];
-            I::sums(table, columns, |i, sum| output(done + i, sum));
+            columns.sums(table, skip..skip + take, |i, sum| output(done + i, sum));
             done += take;
         }
     }
 }
 
-/// A way to cut row indices from the AES stream.
-trait Indices: Sized {
-    const PER_BLOCK: usize;
-    fn cut(blocks: &[Block], k: usize, indices: &mut [u32]);
-    fn entry<E: Copy>(table: &[E], index: u32) -> E;
+/// Columns of a code that are made together, for tables of entries `E`.
+pub struct Group<E>(Columns<E, WEIGHT, GROUP>);
 
-    /// Calls `output(i, sum)` for column number `i` of `columns`.
-    #[inline(always)]
-    fn sums<E: Entry>(table: &[E], columns: &[[u32; WEIGHT]], output: impl FnMut(usize, E::Sum)) {
-        plain_sums::<Self, E>(table, columns, output);
+impl<E: Entry> Group<E> {
+    /// Room for the columns of a code with `k` rows.
+    ///
+    /// # Panics
+    /// If `k` is 0, or the table has more than 2^32 bytes.
+    #[must_use]
+    pub fn new(k: usize) -> Self {
+        Self(Columns::new(k))
     }
-}
 
-#[inline(always)]
-fn plain_sums<I: Indices, E: Entry>(
-    table: &[E],
-    columns: &[[u32; WEIGHT]],
-    mut output: impl FnMut(usize, E::Sum),
-) {
-    for (i, column) in columns.iter().enumerate() {
-        let mut sum = E::Sum::default();
-        for index in &column[..WEIGHT / 2] {
-            sum = I::entry(table, *index).add_to(sum);
+    /// The columns from `number * GROUP` on.
+    ///
+    /// # Panics
+    /// If the number of rows is not that of the code.
+    #[inline]
+    pub fn fill(&mut self, code: &LocalCode, number: usize) {
+        let mut blocks = [Block::ZERO; GROUP * WEIGHT / 4];
+        if code.k.is_power_of_two() {
+            let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
+            code.aes.ctr((number * blocks.len()) as u128, blocks);
+            self.0.cut(blocks);
+        } else {
+            code.aes.ctr((number * blocks.len()) as u128, &mut blocks);
+            self.0.scale(&blocks);
         }
-        sum = E::fold(sum);
-        for index in &column[WEIGHT / 2..] {
-            sum = I::entry(table, *index).add_to(sum);
-        }
-        output(i, sum);
-    }
-}
-
-/// `k` a power of two: 21 bits each, three to a word; the low bits of each are the index.
-struct PackedIndices;
-
-impl Indices for PackedIndices {
-    const PER_BLOCK: usize = gather::CUT_INDICES / gather::CUT_BLOCKS;
-
-    #[inline(always)]
-    fn cut(blocks: &[Block], _k: usize, indices: &mut [u32]) {
-        gather::cut_indices(blocks, indices);
     }
 
+    /// Calls `output(i, sum)` for each of `columns`, of which it is number `i`.
+    ///
+    /// # Panics
+    /// If `table` has not an entry for each row.
     #[inline(always)]
-    fn entry<E: Copy>(table: &[E], index: u32) -> E {
-        // In this form the compiler sees that the index is in bounds.
-        table[index as usize & (table.len() - 1)]
-    }
-
-    #[inline(always)]
-    fn sums<E: Entry>(
-        table: &[E],
-        columns: &[[u32; WEIGHT]],
-        mut output: impl FnMut(usize, E::Sum),
-    ) {
-        if let Some(blocks) = E::as_blocks(table) {
-            let mut sums = [Block::ZERO; GROUP];
-            let sums = &mut sums[..columns.len()];
-            gather::sum_columns(blocks, columns, sums);
-            for (i, sum) in sums.iter().enumerate() {
-                output(i, E::sum_of(*sum));
+    pub fn sums(&self, table: &[E], columns: Range<usize>, mut output: impl FnMut(usize, E::Sum)) {
+        let entries = self.0.of(table);
+        for (i, column) in columns.enumerate() {
+            let mut sum = E::Sum::default();
+            for (j, entry) in entries.column(column).enumerate() {
+                if j == WEIGHT / 2 {
+                    sum = E::fold(sum);
+                }
+                sum = entry.add_to(sum);
             }
-            return;
+            output(i, sum);
         }
-        plain_sums::<Self, E>(table, columns, output);
-    }
-}
-
-/// Any `k`: the high part of a 32-bit number times `k`.
-struct ScaledIndices;
-
-impl Indices for ScaledIndices {
-    const PER_BLOCK: usize = 4;
-
-    #[inline(always)]
-    fn cut(blocks: &[Block], k: usize, indices: &mut [u32]) {
-        let (indices, _) = indices.as_chunks_mut::<4>();
-        for (block, indices) in blocks.iter().zip(indices) {
-            for (j, word) in [
-                block.low(),
-                block.low() >> 32,
-                block.high(),
-                block.high() >> 32,
-            ]
-            .into_iter()
-            .enumerate()
-            {
-                indices[j] = ((u64::from(word as u32) * k as u64) >> 32) as u32;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn entry<E: Copy>(table: &[E], index: u32) -> E {
-        table[index as usize]
     }
 }
 

@@ -4,5 +4,5 @@ mod code;
 pub mod estimate;
 mod sets;
 
-pub use code::{Entry, LocalCode, Pair, WEIGHT};
+pub use code::{Entry, GROUP, Group, LocalCode, Pair, WEIGHT};
 pub use sets::{Level, LpnSet, set_named, sets};

@@ -12,9 +12,8 @@ use volery_pcg::Trees;
 use volery_pcg::correlation::Correlation as Pipeline;
 use volery_pcg::forest::Forest;
 use volery_pcg::ggm::{self, PuncturedSums, Scratch, TreePrgs};
-use volery_pcg::lpn::{Entry, LocalCode, WEIGHT};
-use volery_primitives::aes::Aes128;
-use volery_primitives::{Block, bits, gather, pages::Buffer, prg::Prg};
+use volery_pcg::lpn::{Entry, GROUP, Group, LocalCode};
+use volery_primitives::{Block, bits, pages::Buffer, prg::Prg};
 
 use super::OT_FIELD;
 use crate::command::options::pool;
@@ -24,8 +23,6 @@ use crate::exit::Failure;
 const SESSION: SessionId = SessionId::from_bytes([0; 32]);
 /// What a kernel works on in one go: leaves, outputs, or OTs.
 const BATCH: usize = 1 << 16;
-/// Columns whose indices are made together, as the code does it.
-const GROUP: usize = 48;
 
 /// Nanoseconds a leaf: grown from roots, and rebuilt from opened sums (any sums: the course is the same).
 pub(super) fn trees<P: Pipeline>(block: usize) -> (f64, f64) {
@@ -83,33 +80,15 @@ pub(super) fn fold<R: Ring>(block: usize) -> f64 {
     })
 }
 
-/// Nanoseconds an output: the indices of its column.
-pub(super) fn indices(k: usize) -> f64 {
-    let aes = Aes128::new(Block::ONE);
-    let mut indices = [0_u32; GROUP * WEIGHT];
-    let packed = k.is_power_of_two();
-    let places_a_block = if packed { 6 } else { 4 };
-    let mut blocks = vec![Block::ZERO; indices.len() / places_a_block];
+/// Nanoseconds an output: the places of its column in a table of entries `E`.
+pub(super) fn indices<E: Entry>(k: usize) -> f64 {
+    let code = LocalCode::new(Block::ONE, k);
+    let mut columns = Group::<E>::new(k);
     let groups = BATCH / GROUP;
     fastest(groups * GROUP, || {
         for group in 0..groups {
-            aes.ctr((group * blocks.len()) as u128, &mut blocks);
-            if packed {
-                gather::cut_indices(&blocks, &mut indices);
-            } else {
-                for (four, block) in indices.chunks_mut(4).zip(&blocks) {
-                    let words = [
-                        block.low(),
-                        block.low() >> 32,
-                        block.high(),
-                        block.high() >> 32,
-                    ];
-                    for (index, word) in four.iter_mut().zip(words) {
-                        *index = ((u64::from(word as u32) * k as u64) >> 32) as u32;
-                    }
-                }
-            }
-            black_box(&mut indices);
+            columns.fill(&code, group);
+            black_box(&mut columns);
         }
     })
 }
@@ -157,15 +136,17 @@ impl Encoding {
         });
 
         // Few enough that reading the places takes hardly any time, many enough to come to most of the table.
-        let mut rng = Prg::new(Block::ONE);
-        let mut columns = vec![[0_u32; WEIGHT]; BATCH / 8];
-        for place in columns.as_flattened_mut() {
-            *place = rng.below(k as u64) as u32;
-        }
-        let gather = fastest(columns.len(), || {
-            for (group, columns) in columns.chunks(GROUP).enumerate() {
-                let first = group * GROUP;
-                sums(black_box(table), columns, |i, sum| {
+        let groups: Vec<_> = (0..BATCH / 8 / GROUP)
+            .map(|number| {
+                let mut columns = Group::<E>::new(k);
+                columns.fill(&code, number);
+                columns
+            })
+            .collect();
+        let gather = fastest(groups.len() * GROUP, || {
+            for (number, columns) in groups.iter().enumerate() {
+                let first = number * GROUP;
+                columns.sums(black_box(table), 0..GROUP, |i, sum| {
                     out[first + i] = finish(sum, shares[first + i]);
                 });
             }
@@ -182,25 +163,6 @@ impl Encoding {
                 }),
             },
         }
-    }
-}
-
-/// The sums of the entries at the places of each column, as the code forms them.
-fn sums<E: Entry>(table: &[E], columns: &[[u32; WEIGHT]], mut output: impl FnMut(usize, E::Sum)) {
-    if let Some(blocks) = E::as_blocks(table).filter(|blocks| blocks.len().is_power_of_two()) {
-        let mut sums = [Block::ZERO; GROUP];
-        let sums = &mut sums[..columns.len()];
-        gather::sum_columns(blocks, columns, sums);
-        for (i, sum) in sums.iter().enumerate() {
-            output(i, E::sum_of(*sum));
-        }
-        return;
-    }
-    for (i, column) in columns.iter().enumerate() {
-        let (low, high) = column.split_at(WEIGHT / 2);
-        let add = |sum, place: &u32| table[*place as usize].add_to(sum);
-        let sum = E::fold(low.iter().fold(E::Sum::default(), add));
-        output(i, high.iter().fold(sum, add));
     }
 }
 

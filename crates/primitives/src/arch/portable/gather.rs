@@ -1,32 +1,16 @@
-//! Indices cut from random words, and the sums of what they name.
+//! Places cut from random words.
 
 use crate::Block;
-use crate::gather::{CUT_BLOCKS, CUT_INDICES, INDEX_BITS};
+use crate::gather::{CUT_BLOCKS, CUT_PLACES, PLACE_BITS};
 
-pub(crate) fn cut_indices(blocks: &[Block], out: &mut [u32]) {
+pub(crate) fn cut(blocks: &[Block], mask: u32, shift: u32, out: &mut [u32]) {
     let words: &[u64] = bytemuck::cast_slice(blocks);
     let words = words.as_chunks::<{ 2 * CUT_BLOCKS }>().0;
-    for (words, out) in words.iter().zip(out.as_chunks_mut::<CUT_INDICES>().0) {
+    for (words, out) in words.iter().zip(out.as_chunks_mut::<CUT_PLACES>().0) {
         for (piece, out) in (0..).zip(out.as_chunks_mut::<8>().0) {
             for (out, word) in out.iter_mut().zip(words) {
-                *out = (word >> (INDEX_BITS * piece)) as u32;
+                *out = ((word >> (PLACE_BITS * piece)) as u32 & mask) << shift;
             }
         }
-    }
-}
-
-#[cfg_attr(
-    target_arch = "x86_64",
-    allow(dead_code, reason = "the twin that tests compare with")
-)]
-pub(crate) fn sum_columns<const WEIGHT: usize>(
-    table: &[Block],
-    columns: &[[u32; WEIGHT]],
-    out: &mut [Block],
-) {
-    for (out, column) in out.iter_mut().zip(columns) {
-        *out = column.iter().fold(Block::ZERO, |sum, index| {
-            sum ^ table[*index as usize & (table.len() - 1)]
-        });
     }
 }

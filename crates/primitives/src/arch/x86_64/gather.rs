@@ -1,21 +1,27 @@
-//! Indices cut with AVX2; sums in vector registers, where plain Rust takes two of the others for a block.
+//! Places cut with AVX2, and with AVX-512.
 
 use std::arch::x86_64::*;
 
 use crate::Block;
-use crate::gather::{CUT_BLOCKS, CUT_INDICES, INDEX_BITS};
+use crate::gather::{CUT_BLOCKS, CUT_PLACES, PLACE_BITS};
 
-const MIDDLE: i32 = INDEX_BITS as i32;
-const HIGH: i32 = 2 * INDEX_BITS as i32;
+const MIDDLE: u32 = PLACE_BITS;
+const HIGH: u32 = 2 * PLACE_BITS;
 
 #[target_feature(enable = "avx2")]
-pub(crate) fn cut_indices(blocks: &[Block], out: &mut [u32]) {
+pub(crate) fn cut(blocks: &[Block], mask: u32, shift: u32, out: &mut [u32]) {
+    let mask = _mm256_set1_epi32(mask as i32);
+    let shift = _mm_cvtsi32_si128(shift as i32);
     let cuts = blocks.as_chunks::<CUT_BLOCKS>().0;
-    for (blocks, out) in cuts.iter().zip(out.as_chunks_mut::<CUT_INDICES>().0) {
+    for (blocks, out) in cuts.iter().zip(out.as_chunks_mut::<CUT_PLACES>().0) {
         let words: [__m256i; 2] = bytemuck::cast(*blocks);
-        let middle = words.map(|words| _mm256_srli_epi64::<MIDDLE>(words));
-        let high = words.map(|words| _mm256_srli_epi64::<HIGH>(words));
-        *out = bytemuck::cast([low_halves(words), low_halves(middle), low_halves(high)]);
+        let middle = words.map(|words| _mm256_srli_epi64::<{ MIDDLE as i32 }>(words));
+        let high = words.map(|words| _mm256_srli_epi64::<{ HIGH as i32 }>(words));
+        let distances = [words, middle, high].map(|pieces| {
+            let places = _mm256_and_si256(low_halves(pieces), mask);
+            _mm256_sll_epi32(places, shift)
+        });
+        *out = bytemuck::cast(distances);
     }
 }
 
@@ -28,23 +34,22 @@ fn low_halves([a, b]: [__m256i; 2]) -> __m256i {
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
 }
 
-/// SSE2 is there on every x86-64.
-#[inline]
-pub(crate) fn sum_columns<const WEIGHT: usize>(
-    table: &[Block],
-    columns: &[[u32; WEIGHT]],
-    out: &mut [Block],
-) {
-    let table: &[__m128i] = bytemuck::cast_slice(table);
-    let out: &mut [__m128i] = bytemuck::cast_slice_mut(out);
-    for (out, column) in out.iter_mut().zip(columns) {
-        let mut sum: __m128i = bytemuck::Zeroable::zeroed();
-        for index in column {
-            // In this form the compiler sees that the index is in bounds.
-            let entry = table[*index as usize & (table.len() - 1)];
-            // SAFETY: x86-64 has SSE2.
-            sum = unsafe { _mm_xor_si128(sum, entry) };
-        }
-        *out = sum;
+#[target_feature(enable = "avx2,avx512f")]
+pub(crate) fn cut_wide(blocks: &[Block], mask: u32, shift: u32, out: &mut [u32]) {
+    let mask = _mm256_set1_epi32(mask as i32);
+    let shift = _mm_cvtsi32_si128(shift as i32);
+    let cuts = blocks.as_chunks::<CUT_BLOCKS>().0;
+    for (blocks, out) in cuts.iter().zip(out.as_chunks_mut::<CUT_PLACES>().0) {
+        let words: __m512i = bytemuck::cast(*blocks);
+        let pieces = [
+            words,
+            _mm512_srli_epi64::<MIDDLE>(words),
+            _mm512_srli_epi64::<HIGH>(words),
+        ];
+        let distances = pieces.map(|pieces| {
+            let places = _mm256_and_si256(_mm512_cvtepi64_epi32(pieces), mask);
+            _mm256_sll_epi32(places, shift)
+        });
+        *out = bytemuck::cast(distances);
     }
 }
