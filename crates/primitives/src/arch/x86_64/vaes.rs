@@ -35,9 +35,15 @@ fn interleaved(even: &Schedule, odd: &Schedule) -> Keys {
 #[inline]
 #[target_feature(enable = "aes,avx2,avx512f")]
 fn orthomorphism(x: __m512i) -> __m512i {
-    // The low halves in the places of the high ones, zeros in their own.
-    let low = _mm512_maskz_unpacklo_epi64(0b10101010, x, x);
-    _mm512_xor_si512(_mm512_unpackhi_epi64(x, x), low)
+    const HALVES_EXCHANGED: i32 = 0b01_00_11_10;
+    // a ^ (b & c), for each bit of the three.
+    const A_XOR_B_AND_C: i32 = 0b0111_1000;
+    let high: [Block; WIDTH] = [Block::from_words(0, u64::MAX); WIDTH];
+    _mm512_ternarylogic_epi64::<A_XOR_B_AND_C>(
+        _mm512_shuffle_epi32::<HALVES_EXCHANGED>(x),
+        x,
+        bytemuck::cast(high),
+    )
 }
 
 /// Each of eight blocks twice.
@@ -212,6 +218,7 @@ macro_rules! kernels {
                     return sums;
                 }
                 let keys = interleaved(schedule, schedule);
+                let masked = mask != Block::ALL_ONES;
                 let mask = bytemuck::cast([mask; WIDTH]);
                 // Words of two vectors side by side, those of the second from 8 on: one block of each in turn.
                 let low_halves = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
@@ -228,8 +235,12 @@ macro_rules! kernels {
                             _mm512_xor_si512(sum[0], left),
                             _mm512_xor_si512(sum[1], right),
                         ];
-                        let left = _mm512_and_si512(left, mask);
-                        let right = _mm512_and_si512(right, mask);
+                        // Inner levels keep all bits.
+                        let [left, right] = if masked {
+                            [left, right].map(|child| _mm512_and_si512(child, mask))
+                        } else {
+                            [left, right]
+                        };
                         *pair = [
                             _mm512_permutex2var_epi64(left, low_halves, right),
                             _mm512_permutex2var_epi64(left, high_halves, right),
