@@ -45,6 +45,7 @@
 //! multiplication a leaf for each party, or two.
 
 use std::cmp::max;
+use std::ops::Range;
 
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
@@ -60,6 +61,18 @@ const DIFFERENT: &str = "the consistency check of the correlations failed";
 /// How often the check is done at once over `R`.
 pub(crate) const fn repetitions<R: Ring>() -> usize {
     if R::BITS < 100 { 2 } else { 1 }
+}
+
+/// The leaves of all trees of a round.
+pub(crate) trait Leaves<R> {
+    /// Calls `look` with runs of trees and their leaves, which together are all of them.
+    fn for_each_run(&mut self, forest: &Forest, look: impl FnMut(Range<usize>, &[R]));
+}
+
+impl<R> Leaves<R> for &[R] {
+    fn for_each_run(&mut self, forest: &Forest, mut look: impl FnMut(Range<usize>, &[R])) {
+        look(0..forest.trees(), self);
+    }
 }
 
 /// What the coefficients and the commitment of one check are bound to.
@@ -85,7 +98,7 @@ pub(crate) fn key_holder<R: Ring>(
     context: Context,
     forest: &Forest,
     x: R,
-    leaves: &[R],
+    leaves: impl Leaves<R>,
     mask: &[R],
     rng: &mut Prg,
     channel: &mut Channel,
@@ -135,7 +148,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     forest: &Forest,
     alphas: &[usize],
     values: &[B],
-    leaves: &[R],
+    leaves: impl Leaves<R>,
     mask: &[(R, R)],
     rng: &mut Prg,
     channel: &mut Channel,
@@ -233,21 +246,29 @@ impl<R: Ring> Coefficients<R> {
     }
 
     /// `sum chi_ji leaves_ji`, for each repetition.
-    fn fold(&self, forest: &Forest, leaves: &[R]) -> Zeroizing<Vec<R>> {
+    fn fold(&self, forest: &Forest, mut leaves: impl Leaves<R>) -> Zeroizing<Vec<R>> {
         // The sum over some of the trees only is said to nobody.
         let zero = || Zeroizing::new(vec![R::ZERO; self.0.len()]);
-        (0..forest.trees())
-            .into_par_iter()
-            .fold(zero, |mut sums, tree| {
-                let leaves = &leaves[forest.leaves_of(tree)];
-                for (sum, Factors { trees, places }) in sums.iter_mut().zip(&self.0) {
-                    *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
-                }
-                sums
-            })
-            .reduce(zero, |mut sums, terms| {
-                R::add_slice(&mut sums, &terms);
-                sums
-            })
+        let add = |mut sums: Zeroizing<Vec<R>>, terms: Zeroizing<Vec<R>>| {
+            R::add_slice(&mut sums, &terms);
+            sums
+        };
+        let mut total = zero();
+        leaves.for_each_run(forest, |run, leaves| {
+            let first = forest.leaves_of_run(&run).start;
+            let sums = run
+                .into_par_iter()
+                .fold(zero, |mut sums, tree| {
+                    let places = forest.leaves_of(tree);
+                    let leaves = &leaves[places.start - first..places.end - first];
+                    for (sum, Factors { trees, places }) in sums.iter_mut().zip(&self.0) {
+                        *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
+                    }
+                    sums
+                })
+                .reduce(zero, add);
+            R::add_slice(&mut total, &sums);
+        });
+        total
     }
 }

@@ -123,6 +123,16 @@ impl Forest {
         self.starts[trees.start]..self.starts[trees.end]
     }
 
+    /// The tree that has the leaf at `place`.
+    ///
+    /// # Panics
+    /// If the forest has no such leaf.
+    #[must_use]
+    pub fn tree_of(&self, place: usize) -> usize {
+        assert!(place < self.leaves(), "a leaf of the forest");
+        self.starts.partition_point(|start| *start <= place) - 1
+    }
+
     /// The numbers of the levels of a run of trees.
     #[must_use]
     pub fn levels_of_run(&self, trees: &Range<usize>) -> Range<usize> {
@@ -166,6 +176,8 @@ mod tests {
         }
         assert_eq!(leaves, [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
         assert_eq!(levels, [1, 1, 1, 2, 3, 3, 3, 4, 4]);
+        let trees: Vec<_> = (0..17).map(|leaf| forest.tree_of(leaf) + 1).collect();
+        assert_eq!(trees, leaves);
         assert_eq!(forest.run_from(0, 1), 0..1);
         assert_eq!(forest.run_from(0, 5), 0..1);
         assert_eq!(forest.run_from(0, 6), 0..2);

@@ -42,6 +42,10 @@ mod prg;
 
 pub use prg::{Growth, TreePrg, TreePrgs};
 
+use std::mem::take;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use volery_field::Ring;
 use volery_primitives::{Block, pages::Buffer};
@@ -114,6 +118,49 @@ impl Scratch {
             self.nodes = Buffer::zeroed(width);
             self.next = Buffer::zeroed(width);
         }
+    }
+}
+
+/// Memory for expansions that go on at the same time: each takes one, and puts it back.
+#[derive(Default)]
+pub(crate) struct Scratches(Mutex<Vec<Scratch>>);
+
+/// One of [`Scratches`], for the time that it is used.
+pub(crate) struct Lent<'a> {
+    to: &'a Scratches,
+    scratch: Scratch,
+}
+
+impl Scratches {
+    /// One that nobody uses.
+    pub(crate) fn take(&self) -> Lent<'_> {
+        let scratch = self.lock().pop().unwrap_or_default();
+        Lent { to: self, scratch }
+    }
+
+    /// Also after a panic elsewhere: they hold nothing that anybody reads.
+    fn lock(&self) -> MutexGuard<'_, Vec<Scratch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.scratch
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.to.lock().push(take(&mut self.scratch));
     }
 }
 

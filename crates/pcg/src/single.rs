@@ -39,12 +39,12 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_primitives::{Block, bits, prg::Prg};
+use volery_primitives::{Block, bits, pages::Buffer, prg::Prg};
 use zeroize::Zeroizing;
 
 use crate::{
-    forest::Forest,
-    ggm::{self, Growth, PuncturedSums, Scratch, TreePrgs},
+    forest::{Forest, Part},
+    ggm::{self, Growth, LevelSums, PuncturedSums, Scratch, Scratches, TreePrgs},
     rot, spfss, wire,
 };
 
@@ -101,6 +101,7 @@ pub(crate) struct Sender<R: Ring> {
     roots: Zeroizing<Vec<Block>>,
     beta: Zeroizing<Vec<R>>,
     next: usize,
+    scratches: Scratches,
 }
 
 impl<R: Ring> Sender<R> {
@@ -136,6 +137,7 @@ impl<R: Ring> Sender<R> {
             roots,
             beta: Zeroizing::new(beta.to_vec()),
             next: 0,
+            scratches: Scratches::default(),
         })
     }
 
@@ -165,24 +167,26 @@ impl<R: Ring> Sender<R> {
         let mut parts = forest.split_run(run, leaves, rows);
         let (last, psi): (Vec<_>, Vec<_>) = parts
             .par_iter_mut()
-            .map_init(Scratch::default, |scratch, part| {
-                let prg = prgs.tree(part.tree);
-                let root = self.roots[part.tree];
-                let sums = ggm::expand(&prg, part.shape, root, *self.delta, part.leaves, scratch);
-                let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
-                for (c, sums) in inner.iter_mut().zip(&sums.inner) {
-                    *c ^= sums[0];
-                }
-                let leaf_sums = sums.leaf.map(wire::pack);
-                let mut right = Block::ZERO;
-                if hashed {
-                    *last = self.pads[part.tree][0] ^ leaf_sums[0];
-                    right = self.pads[part.tree][1] ^ leaf_sums[1];
-                } else {
-                    *last ^= leaf_sums[0];
-                }
-                (right, sums.leaf[0] + sums.leaf[1] - self.beta[part.tree])
-            })
+            .map_init(
+                || self.scratches.take(),
+                |scratch, part| {
+                    let root = self.roots[part.tree];
+                    let sums = grow(prgs, part, (root, *self.delta), scratch);
+                    let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
+                    for (c, sums) in inner.iter_mut().zip(&sums.inner) {
+                        *c ^= sums[0];
+                    }
+                    let leaf_sums = sums.leaf.map(wire::pack);
+                    let mut right = Block::ZERO;
+                    if hashed {
+                        *last = self.pads[part.tree][0] ^ leaf_sums[0];
+                        right = self.pads[part.tree][1] ^ leaf_sums[1];
+                    } else {
+                        *last ^= leaf_sums[0];
+                    }
+                    (right, sums.leaf[0] + sums.leaf[1] - self.beta[part.tree])
+                },
+            )
             .unzip();
         for part in parts {
             channel.send_blocks(part.levels)?;
@@ -193,6 +197,60 @@ impl<R: Ring> Sender<R> {
         }
         channel.flush()
     }
+
+    /// Steps 3 and 4 for all trees that are left, whose leaves are not kept: [`grow_again`](Self::grow_again) has them.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub(crate) fn send_all(
+        &mut self,
+        public: (&Forest, &TreePrgs),
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let mut leaves = Buffer::default();
+        while let Some(run) = self.next_run(public.0) {
+            let count = public.0.leaves_of_run(&run).len();
+            if leaves.len() < count {
+                leaves = Buffer::zeroed(count);
+            }
+            self.grow_next(public, &mut leaves[..count], channel)?;
+        }
+        Ok(())
+    }
+
+    /// The leaves of some trees, once more.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs.
+    pub(crate) fn grow_again(
+        &self,
+        (forest, prgs): (&Forest, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+    ) {
+        let mut none = vec![(); forest.levels_of_run(&trees).len()];
+        forest
+            .split_run(trees, leaves, &mut none)
+            .into_par_iter()
+            .for_each_init(
+                || self.scratches.take(),
+                |scratch, mut part| {
+                    let root = self.roots[part.tree];
+                    grow(prgs, &mut part, (root, *self.delta), scratch);
+                },
+            );
+    }
+}
+
+/// Step 3, P1: one tree.
+fn grow<R: Ring, L>(
+    prgs: &TreePrgs,
+    part: &mut Part<'_, R, L>,
+    (root, delta): (Block, Block),
+    scratch: &mut Scratch,
+) -> LevelSums<R> {
+    let prg = prgs.tree(part.tree);
+    ggm::expand(&prg, part.shape, root, delta, part.leaves, scratch)
 }
 
 /// P2: rebuilds the trees into `leaves`, its vectors `m`, and returns its places; `beta[tree]` is its part of the value.
@@ -241,12 +299,14 @@ pub(crate) struct Receiver<R: Ring> {
     pub(crate) alphas: Zeroizing<Vec<usize>>,
     /// `r_l` of each level of each tree.
     choices: Zeroizing<Vec<u8>>,
-    /// `t_l`.
+    /// `t_l`; of the trees that have been received, the sum of the side that the path does not take.
     rows: Zeroizing<Vec<Block>>,
     /// For hashed leaves: the pad of each last level.
     pads: Zeroizing<Vec<Block>>,
+    /// `beta_2`; of the trees that have been received `psi - beta_2`, what all leaves add up to.
     beta: Zeroizing<Vec<R>>,
     next: usize,
+    scratches: Scratches,
 }
 
 impl<R: Ring> Receiver<R> {
@@ -288,6 +348,7 @@ impl<R: Ring> Receiver<R> {
             pads,
             beta: Zeroizing::new(beta.to_vec()),
             next: 0,
+            scratches: Scratches::default(),
         })
     }
 
@@ -306,64 +367,109 @@ impl<R: Ring> Receiver<R> {
     /// If the channel fails, or P1 sent what is no element of the ring.
     pub(crate) fn rebuild_next(
         &mut self,
-        (forest, prgs): (&Forest, &TreePrgs),
+        public: (&Forest, &TreePrgs),
         leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let run = self.next_run(public.0).expect("trees that are left");
+        self.receive_next(public, channel)?;
+        self.rebuild(public, run, leaves);
+        Ok(())
+    }
+
+    /// P1's message for all trees that are left: [`rebuild`](Self::rebuild) has their leaves.
+    ///
+    /// # Errors
+    /// As [`rebuild_next`](Self::rebuild_next).
+    pub(crate) fn receive_all(
+        &mut self,
+        public: (&Forest, &TreePrgs),
+        channel: &mut Channel,
+    ) -> Result<()> {
+        while self.next_run(public.0).is_some() {
+            self.receive_next(public, channel)?;
+        }
+        Ok(())
+    }
+
+    /// P1's message for the trees that come next.
+    fn receive_next(
+        &mut self,
+        (forest, prgs): (&Forest, &TreePrgs),
         channel: &mut Channel,
     ) -> Result<()> {
         let run = self.next_run(forest).expect("trees that are left");
         self.next = run.end;
-        let hashed = prgs.growth() == Growth::PseudoCorrelated;
         let rows = &mut self.rows[forest.levels_of_run(&run)];
         // Once the last levels are chosen from, it says which way the paths go.
         let mut corrections = Zeroizing::new(vec![Block::ZERO; rows.len()]);
         channel.recv_blocks(&mut corrections)?;
-        let mut psi = vec![R::ZERO; run.len()];
-        if hashed {
+        if prgs.growth() == Growth::PseudoCorrelated {
             let mut right = vec![Block::ZERO; run.len()];
             channel.recv_blocks(&mut right)?;
+            let mut psi = vec![R::ZERO; run.len()];
             wire::recv(
                 &mut psi,
                 "the masked sum of a tree is not in canonical form",
                 channel,
             )?;
             let first = forest.levels_of_run(&run).start;
-            for (tree, right) in run.clone().zip(right) {
+            for (tree, (right, psi)) in run.zip(right.into_iter().zip(psi)) {
                 // On the last level a pad stands in place of the row, and the choice says for which message.
                 let place = forest.levels_of(tree).end - 1;
                 let choice = bits::bit(&self.choices, place);
                 let left = &mut corrections[place - first];
                 *left ^= Block::select_mask(choice) & (*left ^ right);
                 rows[place - first] = self.pads[tree];
+                self.beta[tree] = psi - self.beta[tree];
             }
         }
         for (row, c) in rows.iter_mut().zip(corrections.iter()) {
             *row ^= *c;
         }
-        forest
-            .split_run(run, leaves, rows)
-            .into_par_iter()
-            .zip(psi)
-            .for_each_init(Scratch::default, |scratch, (part, psi)| {
-                let alpha = self.alphas[part.tree];
-                let (last, inner) = part.levels.split_last().expect("a tree has a level");
-                let sums = PuncturedSums {
-                    alpha,
-                    inner: inner.to_vec(),
-                    leaf: wire::unpack(*last),
-                };
-                let prg = prgs.tree(part.tree);
-                let (others, _) =
-                    ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
-                part.leaves[alpha] = if hashed {
-                    psi - self.beta[part.tree] - others
-                } else {
-                    others
-                };
-                if prgs.clears_leaves() {
-                    carry(&mut part.leaves[alpha]);
-                }
-            });
         Ok(())
+    }
+
+    /// The leaves of some trees that have been received, as often as they are wanted.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs, or a tree is not complete.
+    pub(crate) fn rebuild(
+        &self,
+        (forest, prgs): (&Forest, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+    ) {
+        assert!(trees.end <= self.next, "trees that have been received");
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        let mut none = vec![(); forest.levels_of_run(&trees).len()];
+        forest
+            .split_run(trees, leaves, &mut none)
+            .into_par_iter()
+            .for_each_init(
+                || self.scratches.take(),
+                |scratch, part| {
+                    let alpha = self.alphas[part.tree];
+                    let levels = &self.rows[forest.levels_of(part.tree)];
+                    let (last, inner) = levels.split_last().expect("a tree has a level");
+                    let sums = PuncturedSums {
+                        alpha,
+                        inner: inner.to_vec(),
+                        leaf: wire::unpack(*last),
+                    };
+                    let prg = prgs.tree(part.tree);
+                    let (others, _) =
+                        ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                    part.leaves[alpha] = if hashed {
+                        self.beta[part.tree] - others
+                    } else {
+                        others
+                    };
+                    if prgs.clears_leaves() {
+                        carry(&mut part.leaves[alpha]);
+                    }
+                },
+            );
     }
 }
 

@@ -17,10 +17,11 @@
 //! so that `w - v = (c - b)*C + r - m = (a*C + mu)*x = u*x`. The 2019 paper's `c = a*x + b` is the base: what an
 //! earlier round kept back, or for the first round what [`crate::vole`] or [`crate::cot`] made by other means.
 //!
-//! A malicious round is set up as a whole: both parties hold the leaves of its trees (`m`, `r`), and the sums of `C` are
-//! formed as the outputs are drawn. Memory: `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n`
-//! elements and some more, and 13 bytes a point for the arrangement. A semi-honest round with regular noise on
-//! half-trees is made as it is drawn, some trees at a time, in memory for these.
+//! With regular noise on half-trees the leaves (`m`, `r`) are made as they are drawn, some trees at a time, and the sums of
+//! `C` with them. The messages of a malicious round are exchanged before, and its trees grown once for the check; what is
+//! kept of a tree is its root, or what P1 sent of it. Memory: the base, and some trees. Otherwise both parties hold the leaves:
+//! `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n` elements and some more, and 13 bytes a
+//! point for the arrangement.
 //!
 //! Security: that of the plan. A malicious round hands out nothing, not even to the next round, before its check has
 //! passed; a failed call leaves nothing behind.
@@ -161,7 +162,7 @@ impl<K: Correlation> ValueHolder<K> {
         let Some(round) = self.round(channel)? else {
             return Ok(0);
         };
-        round.shares.make_all(channel)?;
+        round.shares.exchange_all(channel)?;
         Ok(round.end - round.next)
     }
 
@@ -223,8 +224,8 @@ impl<K: Correlation> ValueHolder<K> {
         };
         // Setup, steps 2 and 3
         let ot = &mut self.ot;
-        let (shares, alphas);
-        if public.draws_points() && !checked {
+        let (mut shares, alphas);
+        if public.draws_points() {
             let trees = mpfss::begin_receive::<K>(public, points, &values, spare, ot, channel)?;
             alphas = trees.alphas.clone();
             shares = Shares::drawn(Arc::clone(&layout), trees, prgs);
@@ -232,19 +233,22 @@ impl<K: Correlation> ValueHolder<K> {
             let leaves = layout.leaves(self.memory.take());
             let made = mpfss::receive::<K>(public, points, &values, spare, leaves, ot, channel)?;
             alphas = made.1;
-            if checked {
-                check::value_holder(
-                    context,
-                    layout.forest(),
-                    &alphas,
-                    &values,
-                    &made.0,
-                    &K::value_mask(&base[..step.need]),
-                    &mut self.rng,
-                    channel,
-                )?;
-            }
             shares = Shares::kept(Arc::clone(&layout), made.0);
+        }
+        if checked {
+            shares.exchange_all(channel)?;
+            let mask = K::value_mask(&base[..step.need]);
+            let (forest, rng) = (layout.forest(), &mut self.rng);
+            check::value_holder(
+                context,
+                forest,
+                &alphas,
+                &values,
+                &mut shares,
+                &mask,
+                rng,
+                channel,
+            )?;
         }
         match &assignment {
             Some(assignment) => noise.drop_points(&assignment.dropped),
@@ -323,7 +327,7 @@ impl<K: Correlation> KeyHolder<K> {
         let Some(round) = self.round(channel)? else {
             return Ok(0);
         };
-        round.shares.make_all(channel)?;
+        round.shares.exchange_all(channel)?;
         Ok(round.end - round.next)
     }
 
@@ -371,18 +375,27 @@ impl<K: Correlation> KeyHolder<K> {
         };
         // Setup, steps 2 and 3
         let (x, rng, ot) = (self.x, &mut self.rng, &mut self.ot);
-        let shares = if public.draws_points() && !checked {
+        let mut shares = if public.draws_points() {
             let trees = mpfss::begin_send::<K>(public, points, x, spare, rng, ot, channel)?;
             Shares::drawn(Arc::clone(&layout), trees, prgs)
         } else {
             let leaves = layout.leaves(self.memory.take());
             let leaves = mpfss::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
-            if checked {
-                let mask = K::key_mask(&base[..step.need]);
-                check::key_holder(context, layout.forest(), x, &leaves, &mask, rng, channel)?;
-            }
             Shares::kept(Arc::clone(&layout), leaves)
         };
+        if checked {
+            shares.exchange_all(channel)?;
+            let mask = K::key_mask(&base[..step.need]);
+            check::key_holder(
+                context,
+                layout.forest(),
+                x,
+                &mut shares,
+                &mask,
+                rng,
+                channel,
+            )?;
+        }
         let mut expansion = KeyExpansion::<K> {
             code,
             base,

@@ -2,9 +2,13 @@
 //!
 //! | noise | round | where the shares come from |
 //! |---|---|---|
-//! | regular | set up as a whole: checked, prepared, or on GGM trees | the leaves, kept in memory |
-//! | regular | semi-honest, on half-trees | the trees that cover the points, grown (and their message exchanged) when the points are drawn |
+//! | regular | on half-trees, semi-honest | the trees that cover the points, grown (and their message exchanged) when the points are drawn |
+//! | regular | on half-trees, checked or prepared | the same, grown again: all messages have been exchanged before |
+//! | regular | on GGM trees | the leaves, kept in memory |
 //! | uniform | any | the leaves, kept in memory, the three of a point added up tile by tile |
+//!
+//! Growing a tree again in the cache takes less time than writing its leaves to memory and reading them twice, and leaves
+//! the shared cache to the table of the code.
 //!
 //! The bytes that the parties exchange, and their order within a direction, are the same in all cases.
 
@@ -15,10 +19,13 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_primitives::pages::Buffer;
 
-use crate::{forest::Forest, ggm::TreePrgs, mpfss::Layout, single};
+use crate::{check, forest::Forest, ggm::TreePrgs, mpfss::Layout, single};
 
 /// Tiles that are added up at a time, each by a task of its own.
 const TILES: usize = 2;
+
+/// Leaves that are made again at a time for a thread: few, as they share the second-level cache with the table of the code.
+const LEAVES_AGAIN: usize = 1 << 13;
 
 /// A party's half-trees, made a few at a time.
 pub(super) trait Trees<R: Ring> {
@@ -31,6 +38,10 @@ pub(super) trait Trees<R: Ring> {
         leaves: &mut [R],
         channel: &mut Channel,
     ) -> Result<()>;
+    /// Exchanges the messages of all that come next.
+    fn exchange(&mut self, public: (&Forest, &TreePrgs), channel: &mut Channel) -> Result<()>;
+    /// The leaves of trees whose messages have been exchanged.
+    fn make_again(&self, public: (&Forest, &TreePrgs), trees: Range<usize>, leaves: &mut [R]);
 }
 
 impl<R: Ring> Trees<R> for single::Sender<R> {
@@ -45,6 +56,14 @@ impl<R: Ring> Trees<R> for single::Sender<R> {
         channel: &mut Channel,
     ) -> Result<()> {
         self.grow_next(public, leaves, channel)
+    }
+
+    fn exchange(&mut self, public: (&Forest, &TreePrgs), channel: &mut Channel) -> Result<()> {
+        self.send_all(public, channel)
+    }
+
+    fn make_again(&self, public: (&Forest, &TreePrgs), trees: Range<usize>, leaves: &mut [R]) {
+        self.grow_again(public, trees, leaves);
     }
 }
 
@@ -61,6 +80,14 @@ impl<R: Ring> Trees<R> for single::Receiver<R> {
     ) -> Result<()> {
         self.rebuild_next(public, leaves, channel)
     }
+
+    fn exchange(&mut self, public: (&Forest, &TreePrgs), channel: &mut Channel) -> Result<()> {
+        self.receive_all(public, channel)
+    }
+
+    fn make_again(&self, public: (&Forest, &TreePrgs), trees: Range<usize>, leaves: &mut [R]) {
+        self.rebuild(public, trees, leaves);
+    }
 }
 
 /// The shares of one round.
@@ -76,7 +103,12 @@ pub(super) struct Shares<R: Ring, T> {
 #[expect(clippy::large_enum_variant, reason = "there is one of it for a round")]
 enum Source<R: Ring, T> {
     Leaves(Buffer<R>),
-    Trees { trees: T, prgs: TreePrgs },
+    Trees {
+        trees: T,
+        prgs: TreePrgs,
+        /// Of the trees from this one on, the messages are to be exchanged when they are drawn.
+        exchanged: bool,
+    },
 }
 
 impl<R: Ring, T: Trees<R>> Shares<R, T> {
@@ -87,7 +119,15 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
 
     /// From trees over blocks of the domain that are made as their points are drawn.
     pub(super) fn drawn(layout: Arc<Layout>, trees: T, prgs: TreePrgs) -> Self {
-        Self::new(layout, Source::Trees { trees, prgs })
+        let exchanged = false;
+        Self::new(
+            layout,
+            Source::Trees {
+                trees,
+                prgs,
+                exchanged,
+            },
+        )
     }
 
     fn new(layout: Arc<Layout>, source: Source<R, T>) -> Self {
@@ -107,20 +147,21 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
         }
     }
 
-    /// Makes all trees now, so that no message is left to be exchanged.
-    pub(super) fn make_all(&mut self, channel: &mut Channel) -> Result<()> {
-        let Source::Trees { trees, prgs } = &mut self.source else {
-            return Ok(());
-        };
-        let forest = self.layout.forest();
-        let mut leaves = self.layout.leaves(None);
-        let done = self.points.clone();
-        leaves[done.clone()].copy_from_slice(&self.window[..done.len()]);
-        while let Some(run) = trees.next_run(forest) {
-            let leaves = &mut leaves[forest.leaves_of_run(&run)];
-            trees.make_next((forest, prgs), leaves, channel)?;
+    /// Exchanges the messages of all trees now, so that none is left.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer sent what is no element of the ring.
+    pub(super) fn exchange_all(&mut self, channel: &mut Channel) -> Result<()> {
+        if let Source::Trees {
+            trees,
+            prgs,
+            exchanged,
+        } = &mut self.source
+            && !*exchanged
+        {
+            trees.exchange((self.layout.forest(), prgs), channel)?;
+            *exchanged = true;
         }
-        self.source = Source::Leaves(leaves);
         Ok(())
     }
 
@@ -146,15 +187,24 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
                     self.points = tile * size..(tile + TILES) * size;
                 }
             }
-            Source::Trees { trees, prgs } => {
+            Source::Trees {
+                trees,
+                prgs,
+                exchanged,
+            } => {
                 if !self.points.contains(&first) {
-                    let run = trees.next_run(forest).expect("trees for all points");
+                    let run = if *exchanged {
+                        again(forest, forest.tree_of(first))
+                    } else {
+                        trees.next_run(forest).expect("trees for all points")
+                    };
                     let points = forest.leaves_of_run(&run);
-                    if self.window.len() < points.len() {
-                        self.window = Buffer::zeroed(points.len());
+                    let window = room(&mut self.window, points.len());
+                    if *exchanged {
+                        trees.make_again((forest, prgs), run, window);
+                    } else {
+                        trees.make_next((forest, prgs), window, channel)?;
                     }
-                    let window = &mut self.window[..points.len()];
-                    trees.make_next((forest, prgs), window, channel)?;
                     self.points = points;
                 }
             }
@@ -168,4 +218,48 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
         let to = self.points.len().min(from + count);
         Ok(&self.window[from..to])
     }
+}
+
+/// The leaves of trees whose messages have been exchanged, made for this and made again when they are drawn.
+///
+/// # Panics
+/// If a message is left to be exchanged.
+impl<R: Ring, T: Trees<R>> check::Leaves<R> for &mut Shares<R, T> {
+    fn for_each_run(&mut self, forest: &Forest, mut look: impl FnMut(Range<usize>, &[R])) {
+        match &self.source {
+            Source::Leaves(leaves) => look(0..forest.trees(), leaves),
+            Source::Trees {
+                trees,
+                prgs,
+                exchanged,
+            } => {
+                assert!(exchanged, "all messages of the trees");
+                self.points = 0..0;
+                let mut next = 0;
+                while next < forest.trees() {
+                    let run = again(forest, next);
+                    next = run.end;
+                    let window = room(&mut self.window, forest.leaves_of_run(&run).len());
+                    trees.make_again((forest, prgs), run.clone(), window);
+                    look(run, window);
+                }
+            }
+        }
+    }
+}
+
+/// The trees from `first` on that are made again at once.
+fn again(forest: &Forest, first: usize) -> Range<usize> {
+    // With threads to share them, enough for each to be busy for longer than it takes to wake it up.
+    let threads = rayon::current_num_threads();
+    let share = if threads == 1 { 1 } else { 4 * threads };
+    forest.run_from(first, share * LEAVES_AGAIN)
+}
+
+/// The first `len` places of a window, which is made larger where it has fewer.
+fn room<R: Ring>(window: &mut Buffer<R>, len: usize) -> &mut [R] {
+    if window.len() < len {
+        *window = Buffer::zeroed(len);
+    }
+    &mut window[..len]
 }

@@ -156,7 +156,7 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
                 let r =
                     mpfss::send::<K>(public, points, x, &key_spare, leaves, rng, &mut ot, channel)
                         .expect("trees");
-                check::key_holder(context, forest, x, &r, &key_mask, rng, channel)
+                check::key_holder(context, forest, x, &r[..], &key_mask, rng, channel)
                     .expect("nothing is wrong");
                 r
             },
@@ -179,8 +179,17 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
                 )
                 .expect("trees");
                 let rng = &mut rng(62);
-                check::value_holder(context, forest, alphas, &values, &m, &mask, rng, channel)
-                    .expect("nothing is wrong");
+                check::value_holder(
+                    context,
+                    forest,
+                    alphas,
+                    &values,
+                    &m[..],
+                    &mask,
+                    rng,
+                    channel,
+                )
+                .expect("nothing is wrong");
                 m
             },
         );

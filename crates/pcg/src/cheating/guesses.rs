@@ -131,7 +131,7 @@ fn round<K: Stage>(
                 forest,
                 &alphas,
                 &values,
-                &m,
+                &m[..],
                 &value_mask,
                 rng,
                 channel,

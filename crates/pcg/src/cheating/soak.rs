@@ -106,7 +106,7 @@ fn key_holder<K: Stage>(
     let r = mpfss::send::<K>(public, points, x, spare, leaves, rng, &mut ot, channel)?;
     let mask: Vec<_> = dealt.mask.iter().map(|(u, v)| *u * x + *v).collect();
     let forest = layout.forest();
-    check::key_holder(context(number), forest, x, &r, &mask, rng, channel)?;
+    check::key_holder(context(number), forest, x, &r[..], &mask, rng, channel)?;
     crate::wire::send(&r, channel)?;
     channel.flush()
 }
@@ -141,7 +141,16 @@ fn value_holder<K: Stage>(
     let (m, alphas) =
         mpfss::receive::<K>(public, points, &values, spare, leaves, &mut ot, channel)?;
     let (context, mask) = (context(number), &dealt.mask);
-    check::value_holder(context, forest, &alphas, &values, &m, mask, rng, channel)?;
+    check::value_holder(
+        context,
+        forest,
+        &alphas,
+        &values,
+        &m[..],
+        mask,
+        rng,
+        channel,
+    )?;
     let mut r = vec![K::Ring::ZERO; forest.leaves()];
     crate::wire::recv(&mut r, "an element", channel)?;
     for tree in 0..forest.trees() {
