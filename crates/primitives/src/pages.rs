@@ -51,6 +51,18 @@ impl<T: Copy + Zeroable> Buffer<T> {
         Self { start, len }
     }
 
+    /// A buffer of `len` elements: this one, with what it holds, if it has that many; else a new one, all zero.
+    ///
+    /// # Panics
+    /// As [`zeroed`](Self::zeroed).
+    #[must_use]
+    pub fn with_len(self, len: usize) -> Self {
+        if self.len == len {
+            return self;
+        }
+        Self::zeroed(len)
+    }
+
     fn layout(len: usize) -> Layout {
         let layout = Layout::array::<T>(len).expect("a buffer fits into the address space");
         if layout.size() < HUGE {
@@ -155,5 +167,9 @@ mod tests {
             }
         }
         assert!(Buffer::<u64>::default().is_empty());
+        let mut buffer = Buffer::<u64>::zeroed(3);
+        buffer[2] = 5;
+        assert_eq!(buffer.with_len(3)[..], [0, 0, 5]);
+        assert_eq!(Buffer::<u64>::zeroed(3).with_len(2)[..], [0, 0]);
     }
 }

@@ -39,6 +39,7 @@ pub use cost::Link;
 pub use plan::{Base, ETA, Kind, Plan, PlanError, Wishes};
 pub use size::{LeastTraffic, RoundSize, least_traffic};
 
+use std::mem::take;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -72,6 +73,8 @@ pub(crate) struct ValueHolder<K: Correlation> {
     expansion: Option<ValueExpansion<K>>,
     /// Where the leaves of the last round were, to be used again.
     memory: Option<Buffer<K::Ring>>,
+    /// Where its base was, likewise.
+    old_base: Pairs<K>,
 }
 
 /// The holder of `x`.
@@ -84,6 +87,8 @@ pub(crate) struct KeyHolder<K: Correlation> {
     expansion: Option<KeyExpansion<K>>,
     /// Where the leaves of the last round were, to be used again.
     memory: Option<Buffer<K::Ring>>,
+    /// Where its base was, likewise.
+    old_base: Buffer<K::Ring>,
 }
 
 /// A value holder's round that has been set up.
@@ -132,6 +137,7 @@ impl<K: Correlation> ValueHolder<K> {
             base: Some(base),
             expansion: None,
             memory: None,
+            old_base: Buffer::default(),
         }
     }
 
@@ -184,6 +190,7 @@ impl<K: Correlation> ValueHolder<K> {
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
+            self.old_base = old.base;
         }
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
@@ -268,7 +275,7 @@ impl<K: Correlation> ValueHolder<K> {
             end: step.keep + step.deliver,
         };
         // The base of the next round
-        let mut kept = Buffer::zeroed(step.keep);
+        let mut kept = take(&mut self.old_base).with_len(step.keep);
         expansion.expand(&mut kept[..], channel)?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
@@ -298,6 +305,7 @@ impl<K: Correlation> KeyHolder<K> {
             base: Some(base),
             expansion: None,
             memory: None,
+            old_base: Buffer::default(),
         }
     }
 
@@ -349,6 +357,7 @@ impl<K: Correlation> KeyHolder<K> {
     fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
+            self.old_base = old.base;
         }
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
@@ -405,7 +414,7 @@ impl<K: Correlation> KeyHolder<K> {
             end: step.keep + step.deliver,
         };
         // The base of the next round
-        let mut kept = Buffer::zeroed(step.keep);
+        let mut kept = take(&mut self.old_base).with_len(step.keep);
         expansion.expand(&mut kept, channel)?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
