@@ -106,6 +106,34 @@ impl fmt::Debug for Aes128 {
     }
 }
 
+/// `out[n*k + i] = AES(counter + i)` under `keys[k]`, with `n = out.len() / keys.len()`: a column of a matrix for each key.
+///
+/// # Panics
+///
+/// If `out` is not as long for each key as for the others, or the keys were made for different levels of the processor.
+pub fn ctr_columns(keys: &[Aes128], counter: u128, out: &mut [Block]) {
+    if keys.is_empty() {
+        return assert!(out.is_empty(), "a key for each column");
+    }
+    let n = out.len() / keys.len();
+    assert_eq!(n * keys.len(), out.len(), "columns are equally long");
+    #[cfg(target_arch = "x86_64")]
+    if let Schedule::Vaes(_) = keys[0].0
+        && n == x86_64::columns::BLOCKS
+        && (counter as u64).checked_add(n as u64).is_some()
+    {
+        let schedules = keys.iter().map(|key| match &key.0 {
+            Schedule::Vaes(schedule) => schedule,
+            _ => panic!("the keys are for different levels of the processor"),
+        });
+        // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
+        return unsafe { x86_64::columns::ctr(schedules, counter, out) };
+    }
+    for (key, column) in keys.iter().zip(out.chunks_exact_mut(n.max(1))) {
+        key.ctr(counter, column);
+    }
+}
+
 /// One level of a GGM tree: `children[2j + b] = AES_b(parents[j]) ^ parents[j]`, `AES_b` under `keys[b]`.
 ///
 /// Goldreich, Goldwasser, Micali, *How to construct random functions*, 1986, with the doubling of fixed-key AES.
@@ -236,7 +264,10 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::aes::rekeyed(keys, x) },
+        Cpu::AesNi => unsafe { x86_64::aes::rekeyed(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VAES and AVX-512.
+        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed(keys, x) },
         _ => portable::aes::rekeyed(keys, x),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod portable {
     pub(crate) mod bits;
     pub(crate) mod clmul;
     pub(crate) mod gather;
+    pub(crate) mod keyed;
     pub(crate) mod transpose;
 }
 
@@ -21,7 +22,11 @@ pub(crate) mod x86_64 {
     pub(crate) mod aes;
     pub(crate) mod bits;
     pub(crate) mod clmul;
+    pub(crate) mod columns;
+    pub(crate) mod combine;
     pub(crate) mod gather;
+    pub(crate) mod keyed;
+    pub(crate) mod rekeyed;
     pub(crate) mod transpose;
     pub(crate) mod vaes;
 }

@@ -138,12 +138,13 @@ pub fn gf128_combine_on<const N: usize>(
         columns.iter().all(|column| column.len() == out.len()),
         "columns of different lengths"
     );
-    dispatch!(
-        cpu,
-        combine(
-            columns.map(bytemuck::cast_slice),
-            weights.map(u128::from),
-            bytemuck::cast_slice_mut(out)
-        )
-    );
+    let columns = columns.map(bytemuck::cast_slice);
+    let weights = weights.map(u128::from);
+    let out = bytemuck::cast_slice_mut(out);
+    match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
+        Cpu::Vaes => unsafe { x86_64::combine::combine(columns, weights, out) },
+        _ => dispatch!(cpu, combine(columns, weights, out)),
+    }
 }

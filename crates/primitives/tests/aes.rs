@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::aes::{
-    Aes128, double, hash_pairs, hash_words, leaf_pairs, rekeyed, rekeyed_on, split,
+    Aes128, ctr_columns, double, hash_pairs, hash_words, leaf_pairs, rekeyed, rekeyed_on, split,
 };
 use volery_primitives::cpu::Cpu;
 use volery_primitives::hash::Circular;
@@ -288,4 +288,38 @@ proptest! {
             prop_assert!(run(&keys) == expected, "{cpu}");
         }
     }
+}
+
+/// Columns of every length around the one that has kernels of its own, for numbers of keys odd and even.
+#[test]
+fn columns_are_those_of_each_key() {
+    for cpu in Cpu::available() {
+        for count in [0, 1, 2, 3, 8, 11] {
+            let keys: Vec<_> = blocks(count)
+                .into_iter()
+                .map(|key| Aes128::with_cpu(key, cpu))
+                .collect();
+            for n in [0, 1, 15, 16, 17, 32] {
+                for counter in [0, 77, u128::from(u64::MAX) - 3, u128::MAX - 5] {
+                    let expected: Vec<_> = keys
+                        .iter()
+                        .flat_map(|key| {
+                            let mut column = vec![Block::ZERO; n];
+                            key.ctr(counter, &mut column);
+                            column
+                        })
+                        .collect();
+                    let mut out = vec![Block::ONE; n * count];
+                    ctr_columns(&keys, counter, &mut out);
+                    assert_eq!(out, expected, "{cpu}: {count} keys, {n} blocks");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "columns are equally long")]
+fn columns_refuse_a_length_that_is_not_shared() {
+    ctr_columns(&keys(Cpu::Portable), 0, &mut [Block::ZERO; 3]);
 }

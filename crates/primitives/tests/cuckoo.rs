@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use volery_primitives::Block;
-use volery_primitives::cuckoo::{Hasher, Table, bins_for};
+use volery_primitives::cuckoo::{Full, Hasher, Table, bins_for};
 use volery_primitives::prg::Prg;
 
 /// Under Miri, which looks at accesses to memory and not at statistics, there is a share of the items.
@@ -235,4 +235,35 @@ fn bins_that_coincide() {
 #[should_panic(expected = "one of the table's")]
 fn bins_outside_the_table() {
     let _ = Table::build_from(&[[0, 1, 3]], 3);
+}
+
+/// Tables so large that walks go through them, with room for all and without: no item that is left over could have been placed.
+#[test]
+fn large_tables_leave_over_as_few_as_possible() {
+    let n = 40_000 / if cfg!(miri) { 500 } else { 1 };
+    for (bin_count, full) in [
+        (bins_for(n, 40), false),
+        (n * 11 / 10, false),
+        (n - n / 20, true),
+    ] {
+        let hasher = Hasher::new(Block::new(12), bin_count);
+        let items = items(n as u128, n);
+        let (table, unplaced) = match Table::build(&hasher, &items) {
+            Ok(table) => (table, Vec::new()),
+            Err(Full { unplaced, table }) => (table, unplaced),
+        };
+        assert_eq!(!unplaced.is_empty(), full, "{bin_count} bins");
+        assert!(unplaced.is_sorted());
+        assert_placed(&hasher, &items, &table, &unplaced);
+        // Berge: a placement is a largest one if no chain of moves leads from an item left over to an empty bin.
+        let mut seen = vec![false; bin_count];
+        let mut reached = unplaced;
+        while let Some(item) = reached.pop() {
+            for bin in hasher.bins(items[item]).map(|bin| bin as usize) {
+                if !std::mem::replace(&mut seen[bin], true) {
+                    reached.push(table.bin(bin).expect("no empty bin can be reached"));
+                }
+            }
+        }
+    }
 }

@@ -23,7 +23,8 @@
 //! A receiver that finds something no honest sender sends, in a way that depends on its own items, says so only when it has
 //! ended as ever: if it broke off, the sender would learn of an item that it has.
 
-use rayon::prelude::*;
+use std::cell::RefCell;
+
 use volery_channel::{Channel, SessionId};
 use volery_primitives::cuckoo::Hasher;
 use volery_primitives::pages::Buffer;
@@ -34,12 +35,14 @@ use zeroize::Zeroizing;
 
 use crate::agree::{Agreement, Committed, Role, Terms, misbehaved};
 use crate::code::Code;
+use crate::distinct::check_distinct;
 use crate::error::Result;
-use crate::items::{Items, check_distinct, digests};
-use crate::offer::{Offer, Outputs, PIECE};
+use crate::items::{self, Items, digests};
+use crate::offer::{Offer, Oprf, Outputs, PIECE};
 use crate::oprf;
+use crate::order::Shuffle;
 use crate::params::{Parameters, Variant};
-use crate::placement::{ATTEMPTS, Own, Placement};
+use crate::placement::{ATTEMPTS, Own, Placement, Taking};
 use crate::watch::{Phase, Watch};
 
 /// Places whose bits go out at a time in step 6.
@@ -82,24 +85,15 @@ impl Protocol {
     }
 }
 
-/// Step 1: what follows from the sizes and the seed, and the blocks of this party's items.
-fn settle(
-    agreement: &Agreement,
-    settings: Settings,
-    items: &(impl Items + ?Sized),
-    watch: &mut dyn Watch,
-) -> (Parameters, Code, Buffer<Block>) {
+/// Step 1: what follows from the sizes and the seed.
+fn settle(agreement: &Agreement, settings: Settings) -> (Parameters, Code) {
     let parameters = Parameters::new(
         settings.variant,
         agreement.sender_items,
         agreement.receiver_items,
     );
     let code = Code::new(&agreement.code(), parameters.width);
-    watch.begin(Phase::Hash, items.len() as u64);
-    let digests = digests(&agreement.salt(), items, &mut |steps| {
-        watch.done(steps as u64);
-    });
-    (parameters, code, digests)
+    (parameters, code)
 }
 
 /// The sender of set intersection and keyword search, after the offline phase.
@@ -116,8 +110,7 @@ pub(crate) struct SenderHalf {
     pub(crate) parameters: Parameters,
     pub(crate) offer: Offer,
     pub(crate) rng: Prg,
-    code: Code,
-    keys: oprf::Keys,
+    oprf: Oprf,
     hasher: Hasher,
     agreement: Agreement,
 }
@@ -152,19 +145,11 @@ impl Sender {
         watch.begin(Phase::Agree, 0);
         let terms = settings.terms(protocol);
         let agreement = Agreement::reach(&self.committed, terms, items.len(), note, channel)?;
-        let (parameters, code, digests) = settle(&agreement, settings, items, watch); // step 1
-        watch.begin(Phase::Encode, items.len() as u64);
-        let (distinct, mut offer) = rayon::join(
-            || check_distinct(&digests),
-            || Offer::shuffled(&digests, &mut self.rng),
-        );
-        distinct?;
-        drop(digests);
+        let (parameters, code) = settle(&agreement, settings); // step 1
+        let offer = offer(&agreement.salt(), items, &mut self.rng, watch)?;
         let mut attempt = [0];
         let mut instances = 0;
         if !parameters.trivial() {
-            let mut done = |steps: usize| watch.done(steps as u64);
-            offer.encode(&parameters, &code, &self.oprf, &mut done)?;
             channel.recv(&mut attempt)?; // step 2
             if attempt[0] >= ATTEMPTS {
                 return Err(misbehaved("it names hash functions that there are not"));
@@ -181,11 +166,37 @@ impl Sender {
             parameters,
             offer,
             rng: self.rng,
-            code,
-            keys,
+            oprf: Oprf {
+                sender: self.oprf,
+                code,
+                keys,
+            },
             agreement,
         })
     }
+}
+
+/// The items in a random order, all different.
+fn offer(
+    salt: &[u8; 32],
+    items: &(impl Items + ?Sized),
+    rng: &mut Prg,
+    watch: &mut dyn Watch,
+) -> Result<Offer> {
+    watch.begin(Phase::Hash, items.len() as u64);
+    let mut shuffle = Shuffle::new(items.len(), rng);
+    let mut blocks = Zeroizing::new(vec![Block::ZERO; items::PIECE.min(items.len())]);
+    for first in (0..items.len()).step_by(items::PIECE) {
+        let blocks = &mut blocks[..items::PIECE.min(items.len() - first)];
+        items::hash(salt, items, first, blocks);
+        shuffle.take(blocks);
+        watch.done((first + blocks.len()) as u64);
+    }
+    watch.begin(Phase::Encode, items.len() as u64);
+    let offer = Offer::new(shuffle.finish(rng));
+    check_distinct(offer.digests(), |place| offer.item(place))?;
+    watch.done(items.len() as u64);
+    Ok(offer)
 }
 
 impl SenderHalf {
@@ -206,19 +217,19 @@ impl SenderHalf {
         if self.parameters.trivial() {
             return Ok(());
         }
+        let mut sets: Vec<_> = (0..self.parameters.sets())
+            .map(|_| Outputs::default())
+            .collect();
         for first in (0..items).step_by(PIECE) {
             let places = first..items.min(first + PIECE);
             let bins = self.offer.bins(&self.hasher, places.clone());
-            let oprf = (&self.code, &self.keys);
-            let outputs = |set| {
-                let places = places.clone();
-                self.offer
-                    .outputs(set, places, &bins, oprf, &self.parameters)
-            };
-            let sets: Vec<_> = (0..self.parameters.sets())
-                .into_par_iter()
-                .map(outputs)
-                .collect();
+            self.offer.outputs(
+                places.clone(),
+                &bins,
+                &self.oprf,
+                &self.parameters,
+                &mut sets,
+            )?;
             send(&self.offer, first, &sets, &mut self.rng)?;
             watch.done(places.end as u64);
         }
@@ -281,9 +292,8 @@ pub(crate) struct ReceiverHalf {
     /// What the sender said beside its size.
     pub(crate) note: u64,
     pub(crate) own: Own,
-    /// What `derive` kept for each instance.
+    /// What `derive` kept for each item.
     pub(crate) kept: Buffer<Block>,
-    placement: Placement,
     agreement: Agreement,
     /// A bit for each item of this party: whether it was found.
     common: Vec<u8>,
@@ -324,48 +334,58 @@ impl Receiver {
         watch.begin(Phase::Agree, 0);
         let terms = settings.terms(protocol);
         let agreement = Agreement::reach(&self.committed, terms, items.len(), 0, channel)?;
-        let (parameters, code, digests) = settle(&agreement, settings, items, watch); // step 1
+        let (parameters, code) = settle(&agreement, settings); // step 1
+        watch.begin(Phase::Hash, items.len() as u64);
+        let digests = digests(&agreement.salt(), items, &mut |steps| {
+            watch.done(steps as u64);
+        });
         watch.begin(Phase::Place, 0);
         let (distinct, placement) = rayon::join(
-            || check_distinct(&digests),
+            || check_distinct(&digests, |item| item),
             || Placement::find(&agreement, &parameters, &digests),
         );
         distinct?;
         let placement = placement?;
-        let mut own = Own::new(&placement, &parameters);
+        let taking = RefCell::new(Taking::new(digests, &parameters));
         let mut instances = 0;
         if !parameters.trivial() {
             channel.send(&[placement.attempt])?; // step 2
             instances = parameters.instances();
         }
-        let mut kept = Buffer::zeroed(if derive.is_some() { instances } else { 0 });
+        let keeps = derive.map_or(0, |_| items.len());
+        let mut kept = Buffer::zeroed(keeps);
         watch.begin(Phase::Rows, instances as u64);
-        let ask = |first: usize, inputs: &mut [Block]| placement.inputs(&digests, first, inputs);
-        let mut scratch = Zeroizing::new(vec![Block::ZERO; oprf::MESSAGE.min(instances)]);
+        let ask = |first: usize, inputs: &mut [Block]| {
+            taking.borrow().inputs(&placement, first, inputs);
+        };
+        let room = || Zeroizing::new(vec![Block::ZERO; oprf::MESSAGE.min(instances)]);
+        let (mut tags, mut masks) = (room(), room());
         let take = |first: usize, inputs: &[Block], outputs: &[Block]| {
-            let mut tags = outputs;
-            if let Some(derive) = derive {
-                let scratch = &mut scratch[..outputs.len()];
-                scratch.copy_from_slice(outputs);
-                derive(
-                    &agreement,
-                    inputs,
-                    scratch,
-                    &mut kept[first..][..outputs.len()],
-                );
-                tags = scratch;
+            let mut taking = taking.borrow_mut();
+            let n = outputs.len();
+            match derive {
+                None => taking.take(&placement, first, outputs),
+                Some(derive) => {
+                    tags[..n].copy_from_slice(outputs);
+                    masks[..n].fill(Block::ZERO);
+                    derive(&agreement, inputs, &mut tags[..n], &mut masks[..n]);
+                    for (instance, mask) in (first..).zip(&masks[..n]) {
+                        if let Some((item, _)) = placement.item(instance) {
+                            kept[item] = *mask;
+                        }
+                    }
+                    taking.take(&placement, first, &tags[..n]);
+                }
             }
-            own.take(&placement, first, tags);
-            watch.done((first + outputs.len()) as u64);
+            watch.done((first + n) as u64);
         };
         self.oprf
             .extend_streamed(&code, instances, ask, take, channel)?; // step 3
         Ok(ReceiverHalf {
             note: agreement.note,
             parameters,
-            own,
+            own: taking.into_inner().finish(),
             kept,
-            placement,
             agreement,
             common: vec![0; items.len().div_ceil(8)],
             places: settings.both.then(Vec::new),
@@ -404,11 +424,10 @@ impl ReceiverHalf {
     }
 
     /// Finds this party's outputs among the tags of set `set` for the places from `first` on. Returns the place within the
-    /// piece, and the instance, of each.
+    /// piece, and the item, of each.
     pub(crate) fn look_up(&mut self, set: usize, first: usize, tags: &[u8]) -> Vec<(usize, usize)> {
         let found = self.own.find(set, tags);
-        for &(place, instance) in &found {
-            let item = self.item(instance);
+        for &(place, item) in &found {
             if bits::bit(&self.common, item) {
                 // An honest sender's outputs are all different, as its items are.
                 self.suspect("two of its outputs are for the same item");
@@ -424,15 +443,6 @@ impl ReceiverHalf {
     /// Remembers that the sender did what no honest one does: the result will be an error.
     pub(crate) fn suspect(&mut self, what: &'static str) {
         self.suspect.get_or_insert(what);
-    }
-
-    /// Number of the item at an instance at which something was found.
-    pub(crate) fn item(&self, instance: usize) -> usize {
-        let (item, _) = self
-            .placement
-            .item(instance)
-            .expect("only instances with an item are looked up");
-        item
     }
 
     /// The end: the numbers of this party's common items, ascending.
@@ -461,13 +471,6 @@ impl ReceiverHalf {
         Ok(items
             .filter(|&item| bits::bit(&self.common, item))
             .collect())
-    }
-}
-
-/// The first `bytes` bytes of each block.
-pub(crate) fn write_cut(blocks: &[Block], bytes: usize, out: &mut [u8]) {
-    for (out, block) in out.chunks_exact_mut(bytes).zip(blocks) {
-        out.copy_from_slice(&block.to_bytes()[..bytes]);
     }
 }
 

@@ -1,122 +1,193 @@
-//! A table from hashes to item numbers, for hashes that are uniform already.
-
-use std::hint::black_box;
+//! A table from tags to item numbers, for tags that are uniform already, and a filter in front of it.
 
 use volery_primitives::pages::Buffer;
+use volery_primitives::prefetch::prefetch;
 
-/// Open addressing with linear probing, at most half full. Wiped when dropped.
+/// Open addressing with linear probing, about half full. Wiped when dropped.
 pub(crate) struct Index {
-    /// Zero, or the upper half of the hash and the item's number plus one.
-    slots: Buffer<u64>,
-    mask: usize,
+    /// Zero, or in the low bits the item's number plus one and above them as many low bits of the tag as there is room for.
+    slots: Buffer<u32>,
+    /// Bits of a slot that the number takes.
+    number_bits: u32,
+    /// A bit for each of some hashes of tags: whether there is a tag with that hash.
+    filter: Buffer<u64>,
 }
 
-/// Hashes that are worked on at a time.
-pub(crate) const LANES: usize = 64;
+/// Slots that are there however few items there are: the table never gets full, as the number of its items may be more than
+/// was expected, but not by so many.
+const SPARE: usize = 1 << 12;
+
+/// Items whose slots are asked for at a time.
+const AHEAD: usize = 64;
+
+/// Bits of the filter for each item: of what is not there, one eighth passes.
+const FILTER: usize = 8;
+
+/// Spreads what few low bits of a tag say over all bits.
+#[inline]
+fn spread(tag: u64) -> u64 {
+    tag.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The part of a range that 32 bits name.
+#[inline]
+fn scaled(bits: u64, range: usize) -> usize {
+    (((bits & u64::from(u32::MAX)) * range as u64) >> 32) as usize
+}
 
 impl Index {
-    /// For at most `items` items.
-    pub(crate) fn for_items(items: usize) -> Self {
-        let slots = (2 * items).next_power_of_two();
+    /// For `items` items, or some more or less if they are many. Their numbers are below `numbers`, which is below 2^32.
+    pub(crate) fn for_items(items: usize, numbers: usize) -> Self {
         Self {
-            slots: Buffer::zeroed(slots),
-            mask: slots - 1,
+            slots: Buffer::zeroed(2 * items + SPARE),
+            number_bits: numbers.max(1).ilog2() + 1,
+            filter: Buffer::zeroed((FILTER * items).div_ceil(64) + 1),
         }
     }
 
-    /// Adds an item, unless one is there for which `equal` holds: that is returned. `equal` is asked about items with a
-    /// similar hash.
+    /// Where the search for a tag begins.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        hash: u64,
-        item: usize,
-        equal: impl Fn(usize) -> bool,
-    ) -> Option<usize> {
-        let mut place = hash as usize & self.mask;
+    fn start(&self, tag: u64) -> usize {
+        scaled(spread(tag) >> 32, self.slots.len())
+    }
+
+    /// The bit of a tag in the filter: its word, and its place there.
+    #[inline]
+    fn bit(&self, tag: u64) -> (usize, u32) {
+        let spread = spread(tag);
+        (
+            scaled(spread >> 24, self.filter.len()),
+            (spread >> 18) as u32 & 63,
+        )
+    }
+
+    /// What is kept of a tag and the item number `number`, less one.
+    #[inline]
+    fn slot(&self, tag: u64, number: u32) -> u32 {
+        // Numbers of 32 bits leave no room.
+        (u64::from(tag as u32) << self.number_bits) as u32 | number
+    }
+
+    /// Asks for the memory in which the search for a tag begins.
+    #[inline]
+    pub(crate) fn ask(&self, tag: u64) {
+        prefetch(&self.slots, self.start(tag));
+    }
+
+    /// Adds items by their tags. Two whose tags are equal are both kept.
+    pub(crate) fn insert_all(&mut self, tags: &[(u64, u32)]) {
+        for &(tag, _) in tags {
+            let (word, bit) = self.bit(tag);
+            self.filter[word] |= 1 << bit;
+        }
+        for tags in tags.chunks(AHEAD) {
+            for &(tag, _) in tags {
+                self.ask(tag);
+            }
+            for &(tag, item) in tags {
+                self.insert(tag, item);
+            }
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, tag: u64, item: u32) {
+        let mut place = self.start(tag);
+        while self.slots[place] != 0 {
+            place = self.after(place);
+        }
+        self.slots[place] = self.slot(tag, item + 1);
+    }
+
+    /// Whether there may be an item with this tag: false if there is none.
+    #[inline]
+    pub(crate) fn may_have(&self, tag: u64) -> bool {
+        let (word, bit) = self.bit(tag);
+        self.filter[word] >> bit & 1 == 1
+    }
+
+    /// The first item with a similar tag, which most likely is the one that is looked for.
+    #[inline]
+    pub(crate) fn candidate(&self, tag: u64) -> Option<usize> {
+        self.find(tag, |_| true)
+    }
+
+    /// The item for which `equal` holds among those with a similar tag.
+    #[inline]
+    pub(crate) fn find(&self, tag: u64, equal: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut place = self.start(tag);
         loop {
             let slot = self.slots[place];
             if slot == 0 {
-                self.slots[place] = hash & (u64::from(u32::MAX) << 32) | (item as u64 + 1);
                 return None;
             }
-            if slot >> 32 == hash >> 32 && equal(number(slot)) {
-                return Some(number(slot));
+            // What is left beside the number is zero if the bits of the tag are the same.
+            let number = slot ^ self.slot(tag, 0);
+            if u64::from(number) >> self.number_bits == 0 && equal(number as usize - 1) {
+                return Some(number as usize - 1);
             }
-            place = (place + 1) & self.mask;
+            place = self.after(place);
         }
     }
 
-    /// Brings the places where the searches for some hashes begin into the cache: in a large table it is the waiting for
-    /// memory that takes time, and these reads do not wait for each other.
+    /// The next slot.
     #[inline]
-    pub(crate) fn load(&self, hashes: &[u64]) {
-        let slots = hashes
-            .iter()
-            .fold(0, |all, &hash| all ^ self.slots[hash as usize & self.mask]);
-        black_box(slots);
-    }
-
-    /// The first item with a similar hash, which most likely is the one that is looked for.
-    #[inline]
-    pub(crate) fn candidate(&self, hash: u64) -> Option<usize> {
-        self.find(hash, |_| true)
-    }
-
-    /// The item for which `equal` holds among those with a similar hash.
-    #[inline]
-    pub(crate) fn find(&self, hash: u64, equal: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut place = hash as usize & self.mask;
-        loop {
-            let slot = self.slots[place];
-            if slot == 0 {
-                return None;
-            }
-            if slot >> 32 == hash >> 32 && equal(number(slot)) {
-                return Some(number(slot));
-            }
-            place = (place + 1) & self.mask;
+    fn after(&self, place: usize) -> usize {
+        match place + 1 {
+            next if next < self.slots.len() => next,
+            _ => 0,
         }
     }
-}
-
-/// The item in a slot.
-fn number(slot: u64) -> usize {
-    slot as u32 as usize - 1
 }
 
 #[cfg(test)]
 mod tests {
+    use volery_primitives::Block;
+    use volery_primitives::prg::Prg;
+
     use super::*;
 
     #[test]
     fn what_is_in_is_found_and_nothing_else() {
-        for n in [0, 1, 2, 3, 1000, 1024, 1025] {
-            let mut index = Index::for_items(n);
-            // Few low bits, so that searches run into each other.
-            let hash = |i: usize| (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) & !0xf8;
-            for i in 0..n {
-                assert_eq!(index.insert(hash(i), i, |j| j == i), None);
-            }
+        for n in [0, 1, 2, 3, 1000, 1024, 1025, 30_000] {
+            let mut index = Index::for_items(n, n);
+            // Tags of five bytes, as the shortest ones are.
+            let mut rng = Prg::new(Block::new(n as u128));
+            let tags: Vec<_> = (0..2 * n).map(|_| rng.next_u64() >> 24).collect();
+            let tag = |i: usize| tags[i];
+            let items: Vec<_> = (0..n).map(|i| (tag(i), i as u32)).collect();
+            let (first, second) = items.split_at(n / 3);
+            index.insert_all(first);
+            index.insert_all(second);
+            let mut passed = 0;
             for i in 0..2 * n {
-                index.load(&[hash(i)]);
-                assert_eq!(index.find(hash(i), |j| j == i), (i < n).then_some(i));
+                assert_eq!(index.find(tag(i), |j| j == i), (i < n).then_some(i));
+                passed += usize::from(index.may_have(tag(i)));
+                assert!(i >= n || index.may_have(tag(i)));
             }
-            if n > 0 {
-                assert_eq!(index.insert(hash(n - 1), n, |j| j == n - 1), Some(n - 1));
-            }
+            // An eighth of those that are not there; twice as many are too many.
+            assert!(passed <= n + n / 4 + 10, "{n}: {passed}");
         }
     }
 
     #[test]
-    fn equal_hashes_of_different_items_are_kept_apart() {
-        let mut index = Index::for_items(3);
-        for i in 0..3 {
-            assert_eq!(index.insert(5, i, |j| j == i), None);
-        }
+    fn equal_tags_of_different_items_are_kept_apart() {
+        let mut index = Index::for_items(3, 3);
+        index.insert_all(&[(5, 0), (5, 1), (5, 2)]);
         assert_eq!(index.find(5, |j| j == 1), Some(1));
         assert_eq!(index.find(5, |_| false), None);
         assert_eq!(index.candidate(5), Some(0));
-        assert_eq!(index.candidate(5 | 1 << 40), None);
+        assert_eq!(index.candidate(6), None);
+    }
+
+    /// More items than were expected, up to all there is room for.
+    #[test]
+    fn the_table_may_be_fuller_than_expected() {
+        let mut index = Index::for_items(0, SPARE);
+        let tag = |i: usize| (i as u64).wrapping_mul(0xd134_2543_de82_ef95);
+        let items: Vec<_> = (0..SPARE - 1).map(|i| (tag(i), i as u32)).collect();
+        index.insert_all(&items);
+        assert!((0..SPARE - 1).all(|i| index.find(tag(i), |j| j == i) == Some(i)));
+        assert_eq!(index.candidate(tag(SPARE)), None);
     }
 }

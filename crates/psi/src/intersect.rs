@@ -29,8 +29,9 @@
 
 use volery_channel::Channel;
 
+use crate::cut::write_cut;
 use crate::error::Result;
-use crate::halves::{Protocol, Receiver, Sender, Settings, write_cut};
+use crate::halves::{Protocol, Receiver, Sender, Settings};
 use crate::items::Items;
 use crate::params::Parameters;
 use crate::watch::Watch;
@@ -73,7 +74,7 @@ impl Sender {
         half.answer(watch, |_, _, sets, _| {
             for set in sets {
                 message.resize(set.values.len() * parameters.tag, 0);
-                write_cut(&set.values, parameters.tag, &mut message);
+                write_cut(set.values.iter().copied(), parameters.tag, &mut message);
                 channel.send(&message)?; // step 4
             }
             channel.flush()?;

@@ -8,13 +8,17 @@
 use rayon::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::cuckoo::FUNCTIONS;
+use volery_primitives::keyed::keyed_hashes;
 use volery_primitives::pages::Buffer;
-
-use crate::error::{Error, Result};
-use crate::index::{Index, LANES};
 
 /// Items hashed by one thread at a time.
 const TASK: usize = 1 << 10;
+
+/// Items that are named before they are hashed.
+const LANES: usize = 64;
+
+/// Items that are hashed before something else is done with them: their blocks stay in the level-2 cache.
+pub(crate) const PIECE: usize = 1 << 14;
 
 /// The bits of a block that carry the hash index.
 const INDEX_BITS: u128 = 3;
@@ -72,58 +76,43 @@ pub(crate) fn input(digest: Block, set: usize) -> Block {
     digest | Block::new(z as u128)
 }
 
+/// The blocks of the items from `first` on, in their order.
+pub(crate) fn hash(
+    salt: &[u8; 32],
+    items: &(impl Items + ?Sized),
+    first: usize,
+    out: &mut [Block],
+) {
+    out.par_chunks_mut(TASK)
+        .enumerate()
+        .for_each(|(task, out)| {
+            let mut strings = [&[][..]; LANES];
+            let firsts = (first + task * TASK..).step_by(LANES);
+            for (first, out) in firsts.zip(out.chunks_mut(LANES)) {
+                let strings = &mut strings[..out.len()];
+                for (i, string) in strings.iter_mut().enumerate() {
+                    *string = items.item(first + i);
+                }
+                keyed_hashes(salt, strings, out);
+                for block in out {
+                    *block &= Block::new(!INDEX_BITS);
+                }
+            }
+        });
+}
+
 /// The blocks of all items, in their order.
 pub(crate) fn digests(
     salt: &[u8; 32],
     items: &(impl Items + ?Sized),
     done: &mut dyn FnMut(usize),
 ) -> Buffer<Block> {
-    /// Items between two reports of progress.
-    const PIECE: usize = 1 << 17;
     let mut out = Buffer::zeroed(items.len());
     for (piece, out) in out.chunks_mut(PIECE).enumerate() {
-        out.par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, out)| {
-                let first = piece * PIECE + task * TASK;
-                for (i, out) in out.iter_mut().enumerate() {
-                    *out = digest(salt, items.item(first + i));
-                }
-            });
+        hash(salt, items, piece * PIECE, out);
         done(piece * PIECE + out.len());
     }
     out
-}
-
-/// Makes sure that all items are different, given their blocks.
-///
-/// # Errors
-/// [`Error::Duplicate`] if two are equal.
-pub(crate) fn check_distinct(digests: &[Block]) -> Result<()> {
-    match first_duplicate(digests) {
-        Some((first, second)) => Err(Error::Duplicate { first, second }),
-        None => Ok(()),
-    }
-}
-
-/// The numbers of two equal blocks, if there are any.
-fn first_duplicate(digests: &[Block]) -> Option<(usize, usize)> {
-    let mut index = Index::for_items(digests.len());
-    digests
-        .chunks(LANES)
-        .enumerate()
-        .find_map(|(group, blocks)| {
-            let mut hashes = [0; LANES];
-            for (hash, block) in hashes.iter_mut().zip(blocks) {
-                *hash = block.high();
-            }
-            index.load(&hashes[..blocks.len()]);
-            blocks.iter().enumerate().find_map(|(i, &block)| {
-                let item = group * LANES + i;
-                let earlier = index.insert(block.high(), item, |other| digests[other] == block)?;
-                Some((earlier, item))
-            })
-        })
 }
 
 #[cfg(test)]
@@ -131,6 +120,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
+    use crate::distinct::check_distinct;
+    use crate::error::{Error, Result};
 
     #[test]
     fn a_digest_is_a_cut_keyed_hash() {
@@ -147,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_order_is_kept_whatever_the_number() {
-        for n in [0, 1, 2, TASK - 1, TASK, TASK + 1, 5003] {
+        for n in [0, 1, 2, TASK - 1, TASK, TASK + 1, 5003, PIECE + 70] {
             let items: Vec<_> = (0..n).map(|i| i.to_string()).collect();
             let mut steps = 0;
             let out = digests(&[1; 32], &items, &mut |done| steps = done);
@@ -159,7 +150,7 @@ mod tests {
     }
 
     fn check(items: &[String]) -> Result<()> {
-        check_distinct(&digests(&[1; 32], items, &mut |_| ()))
+        check_distinct(&digests(&[1; 32], items, &mut |_| ()), |place| place)
     }
 
     #[test]

@@ -48,6 +48,8 @@
 
 mod agree;
 pub mod code;
+mod cut;
+mod distinct;
 mod error;
 mod halves;
 mod index;
@@ -56,6 +58,7 @@ pub mod items;
 pub mod lookup;
 mod offer;
 pub mod oprf;
+mod order;
 pub mod params;
 mod placement;
 mod watch;

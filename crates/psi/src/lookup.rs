@@ -33,8 +33,9 @@ use volery_primitives::aes::{Aes128, rekeyed};
 use zeroize::Zeroizing;
 
 use crate::agree::{Agreement, misbehaved};
+use crate::cut::write_cut;
 use crate::error::{Error, Result};
-use crate::halves::{Protocol, Receiver, Sender, Settings, write_cut};
+use crate::halves::{Protocol, Receiver, Sender, Settings};
 use crate::items::Items;
 use crate::params::Parameters;
 use crate::watch::Watch;
@@ -116,7 +117,7 @@ impl Sender {
                 let (mut blocks, mut masks) = (set.values.clone(), keys.clone());
                 split(base, &set.inputs, &mut blocks, &mut masks);
                 tags.resize(blocks.len() * parameters.tag, 0);
-                write_cut(&blocks, parameters.tag, &mut tags);
+                write_cut(blocks.iter().copied(), parameters.tag, &mut tags);
                 channel.send(&tags)?; // step 4
                 channel.send_blocks(&masks)?;
             }
@@ -177,10 +178,10 @@ impl Receiver {
             for set in 0..parameters.sets() {
                 channel.recv(&mut tags)?; // step 4
                 channel.recv_blocks(&mut masked)?;
-                for (place, instance) in half.look_up(set, first, &tags) {
+                for (place, item) in half.look_up(set, first, &tags) {
                     // step 5
-                    let key = masked[place] ^ half.kept[instance];
-                    keys.push((place, half.item(instance), key));
+                    let key = masked[place] ^ half.kept[item];
+                    keys.push((place, item, key));
                 }
             }
             // What was found is decrypted in place.

@@ -14,7 +14,6 @@ use volery_ot::Result;
 use volery_primitives::Block;
 use volery_primitives::cuckoo::{FUNCTIONS, Hasher};
 use volery_primitives::pages::Buffer;
-use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
 use crate::code::Code;
@@ -28,66 +27,37 @@ pub(crate) const PIECE: usize = 1 << 13;
 /// Items that one thread works on at a time.
 const TASK: usize = 1 << 10;
 
-/// Items whose code words are computed between two reports of progress.
-const REPORT: usize = 1 << 17;
-
 /// The sender's items in the order in which their outputs go out.
 pub(crate) struct Offer {
     /// Number of the item at each place.
-    order: Zeroizing<Vec<u32>>,
+    order: Buffer<u32>,
     /// Its block.
     digests: Buffer<Block>,
-    /// Its [shift](oprf::Sender::shift) with each hash index: 1, 2, 3 and, where there is a stash, 0.
-    shifted: Vec<Buffer<Block>>,
 }
 
 /// The outputs of the OPRF for one set and the items at consecutive places, and the inputs they belong to.
+#[derive(Default)]
 pub(crate) struct Outputs {
     pub(crate) inputs: Zeroizing<Vec<Block>>,
     pub(crate) values: Zeroizing<Vec<Block>>,
 }
 
+/// What evaluates the OPRF.
+pub(crate) struct Oprf {
+    pub(crate) sender: oprf::Sender,
+    pub(crate) code: Code,
+    pub(crate) keys: oprf::Keys,
+}
+
 impl Offer {
-    /// Puts the items in a random order, which `rng` decides.
-    pub(crate) fn shuffled(digests: &[Block], rng: &mut Prg) -> Self {
-        let order = random_order(digests.len(), rng);
-        let mut shuffled = Buffer::zeroed(digests.len());
-        for (out, &item) in shuffled.iter_mut().zip(order.iter()) {
-            *out = digests[item as usize];
-        }
-        Self {
-            order,
-            digests: shuffled,
-            shifted: Vec::new(),
-        }
+    /// The items in a random order, given as the number of the item at each place, and its block.
+    pub(crate) fn new((order, digests): (Buffer<u32>, Buffer<Block>)) -> Self {
+        Self { order, digests }
     }
 
-    /// Computes what the outputs owe to the items alone.
-    pub(crate) fn encode(
-        &mut self,
-        parameters: &Parameters,
-        code: &Code,
-        sender: &oprf::Sender,
-        done: &mut dyn FnMut(usize),
-    ) -> Result<()> {
-        // All places of the stash have the same hash index.
-        let wanted = parameters.sets().min(FUNCTIONS + 1);
-        for set in 0..wanted {
-            let mut shifted = Buffer::zeroed(self.digests.len());
-            let mut inputs = Zeroizing::new(vec![Block::ZERO; REPORT.min(self.digests.len())]);
-            let pieces = self.digests.chunks(REPORT).zip(shifted.chunks_mut(REPORT));
-            for (piece, (digests, shifted)) in pieces.enumerate() {
-                let inputs = &mut inputs[..digests.len()];
-                for (out, &digest) in inputs.iter_mut().zip(digests) {
-                    *out = input(digest, set);
-                }
-                sender.shift(code, inputs, shifted)?;
-                let items = piece * REPORT + digests.len();
-                done((set * self.digests.len() + items) / wanted);
-            }
-            self.shifted.push(shifted);
-        }
-        Ok(())
+    /// The blocks of the items, by their places.
+    pub(crate) fn digests(&self) -> &[Block] {
+        &self.digests
     }
 
     /// Number of the item at a place.
@@ -95,35 +65,63 @@ impl Offer {
         self.order[place] as usize
     }
 
-    /// Step 4: the outputs of set `set` for the items at some places, all in one [`PIECE`]; `bins` are from
-    /// [`Offer::bins`] for the same places.
+    /// Step 4: the outputs of each set for the items at some places, all in one [`PIECE`]; `bins` are from [`Offer::bins`] for
+    /// the same places.
+    ///
+    /// # Errors
+    /// If a call of the OPRF's sender failed.
     pub(crate) fn outputs(
         &self,
-        set: usize,
         places: Range<usize>,
         bins: &[[u32; FUNCTIONS]],
-        (code, keys): (&Code, &oprf::Keys),
+        oprf: &Oprf,
         parameters: &Parameters,
-    ) -> Outputs {
-        let digests = self.digests[places.clone()].iter();
-        let inputs: Vec<_> = digests.map(|&digest| input(digest, set)).collect();
-        let inputs = Zeroizing::new(inputs);
-        let shifted = &self.shifted[set.min(FUNCTIONS)][places];
-        let mut values = Zeroizing::new(shifted.to_vec());
-        values
-            .par_chunks_mut(TASK)
-            .zip(inputs.par_chunks(TASK).zip(bins.par_chunks(TASK)))
-            .for_each(|(values, (inputs, bins))| {
-                let mut instances = [0; TASK];
-                for (instance, bins) in instances.iter_mut().zip(bins) {
-                    *instance = match bins.get(set) {
-                        Some(&bin) => bin,
-                        None => (parameters.bins + set - FUNCTIONS) as u32,
-                    };
-                }
-                keys.evaluate_shifted(code, &instances[..inputs.len()], inputs, values);
-            });
-        Outputs { inputs, values }
+        sets: &mut [Outputs],
+    ) -> Result<()> {
+        let digests = &self.digests[places];
+        // What an output owes to the item alone depends on the hash index, which all places of the stash have in common.
+        let mut stash = Zeroizing::new(Vec::new());
+        if let [_, _, _, _, ..] = sets {
+            let inputs: Vec<_> = digests
+                .iter()
+                .map(|&digest| input(digest, FUNCTIONS))
+                .collect();
+            stash.resize(digests.len(), Block::ZERO);
+            oprf.sender
+                .shift(&oprf.code, &Zeroizing::new(inputs), &mut stash)?;
+        }
+        sets.par_iter_mut()
+            .enumerate()
+            .try_for_each(|(set, outputs)| {
+                outputs.inputs.resize(digests.len(), Block::ZERO);
+                outputs.values.resize(digests.len(), Block::ZERO);
+                let tasks = outputs
+                    .inputs
+                    .par_chunks_mut(TASK)
+                    .zip(outputs.values.par_chunks_mut(TASK));
+                let given = digests.par_chunks(TASK).zip(bins.par_chunks(TASK));
+                tasks.zip(given).enumerate().try_for_each(
+                    |(task, ((inputs, values), (digests, bins)))| {
+                        let n = digests.len();
+                        let mut instances =
+                            [(parameters.bins + set.saturating_sub(FUNCTIONS)) as u32; TASK];
+                        for (instance, bins) in instances.iter_mut().zip(bins) {
+                            *instance = bins.get(set).copied().unwrap_or(*instance);
+                        }
+                        oprf.keys.ask(&instances[..n]);
+                        for (input_of, &digest) in inputs.iter_mut().zip(digests) {
+                            *input_of = input(digest, set);
+                        }
+                        match stash.get(task * TASK..).filter(|_| set >= FUNCTIONS) {
+                            Some(stash) => values.copy_from_slice(&stash[..n]),
+                            None => oprf.sender.shift(&oprf.code, inputs, values)?,
+                        }
+                        oprf.keys
+                            .evaluate_shifted(&oprf.code, &instances[..n], inputs, values);
+                        Ok(())
+                    },
+                )
+            })
     }
 
     /// The bins of the items at some places.
@@ -135,43 +133,5 @@ impl Offer {
         let mut bins = Zeroizing::new(vec![[0; FUNCTIONS]; places.len()]);
         hasher.bins_slice(&self.digests[places], &mut bins);
         bins
-    }
-}
-
-/// A uniformly random order of `n` numbers: the shuffle of Fisher and Yates. The order indexes this party's own memory.
-fn random_order(n: usize, rng: &mut Prg) -> Zeroizing<Vec<u32>> {
-    let mut order: Zeroizing<Vec<u32>> = Zeroizing::new((0..n as u32).collect());
-    for last in (1..n).rev() {
-        order.swap(last, rng.below(last as u64 + 1) as usize);
-    }
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_are_permutations_and_all_of_them() {
-        let mut rng = Prg::new(Block::ONE);
-        for n in [0, 1, 2, 3, 1000] {
-            let mut order = random_order(n, &mut rng);
-            order.sort_unstable();
-            assert!(order.iter().copied().eq(0..n as u32));
-        }
-        let mut counts = std::collections::BTreeMap::new();
-        for _ in 0..6000 {
-            *counts
-                .entry(random_order(3, &mut rng).to_vec())
-                .or_insert(0) += 1;
-        }
-        assert_eq!(counts.len(), 6);
-        // A thousand each, give or take seven standard deviations.
-        assert!(
-            counts
-                .values()
-                .all(|&count: &i32| (count - 1000).abs() < 200),
-            "{counts:?}"
-        );
     }
 }

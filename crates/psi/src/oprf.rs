@@ -39,9 +39,8 @@
 //! all millions, however many inputs the sender evaluates an instance on. (With one key for an instance, or for all, a
 //! question would be right if it hit any of their outputs.)
 //!
-//! *Linear in the row.* `L(q_j + C(x)*s)` is the sum of a block for the instance and a block for the input. The sender
-//! keeps 16 bytes an instance, and computes what depends on its inputs ([`Sender::shift`]) before the receiver's message
-//! is there.
+//! *Linear in the row.* `L(q_j + C(x)*s)` is the sum of a block for the instance and a block for the input
+//! ([`Sender::shift`]). The sender keeps 16 bytes an instance, and what depends on its inputs can be computed at any time.
 //!
 //! Security: semi-honest. (A malicious receiver may send any `u_j`, and learns bits of `s` from what the sender's outputs
 //! turn out to be.) The OTs are those of [`volery_ot::softspoken`], secure against malicious parties.
@@ -59,11 +58,15 @@ use volery_ot::{Error, Result, flavour};
 use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::pages::Buffer;
+use volery_primitives::prefetch::prefetch;
 use volery_primitives::prg::Prg;
-use volery_primitives::transpose::transpose_128;
 use zeroize::Zeroizing;
 
+mod rooms;
+
 use crate::code::{BLOCKS, Code, MAX_WIDTH};
+use crate::cut::{read_cut, write_cut};
+use rooms::{Room, Rooms, rows};
 
 /// Instances in one piece of the receiver's message.
 pub const MESSAGE: usize = 1 << 14;
@@ -89,6 +92,7 @@ struct LiveSender {
     /// `K_i` for each column.
     columns: Vec<Aes128>,
     next: u64,
+    rooms: Rooms,
 }
 
 impl Sender {
@@ -108,6 +112,7 @@ impl Sender {
             s,
             columns: keys.iter().map(|&key| Aes128::new(key)).collect(),
             next: 0,
+            rooms: Rooms::default(),
         })))
     }
 
@@ -175,43 +180,56 @@ impl LiveSender {
     fn fold(&mut self, code: &Code, message: &[u8], folded: &mut [Block]) {
         let row_blocks = self.next / 128;
         self.next += (folded.len() as u64).next_multiple_of(128);
-        let (s, columns) = (&self.s, &self.columns);
+        let (s, columns, rooms) = (&self.s, &self.columns, &self.rooms);
         folded
             .par_chunks_mut(TASK)
             .zip(message.par_chunks(TASK * code.width() / 8))
             .enumerate()
             .for_each(|(task, (folded, message))| {
                 let first = row_blocks + (task * TASK / 128) as u64;
-                fold_rows(columns, s, first, code, message, folded);
+                rooms.with(|room| fold_rows((columns, s), first, code, message, folded, room));
             });
     }
 }
 
 /// Steps 3 and 4: `L(q_j)` from the messages `u_j`, for rows from number `128*first` on.
 fn fold_rows(
-    columns: &[Aes128],
-    s: &[Block; BLOCKS],
+    (columns, s): (&[Aes128], &[Block; BLOCKS]),
     first: u64,
     code: &Code,
     message: &[u8],
     folded: &mut [Block],
+    room: &mut Room,
 ) {
     let n = folded.len();
-    let mut scratch = Scratch::new(n);
-    let mut q: [Zeroizing<Vec<Block>>; BLOCKS] = Default::default();
     let mut rest = message;
-    for (block, q) in q.iter_mut().enumerate() {
+    for (block, q) in room.rows.iter_mut().enumerate() {
         let bits = code.bits(block);
-        *q = scratch.rows(columns[128 * block..][..bits].iter(), first);
+        rows(
+            &columns[128 * block..][..bits],
+            first,
+            &mut room.columns,
+            n,
+            q,
+        );
         let (u, others) = rest.split_at(n * bits / 8);
         rest = others;
-        for (q, u) in q.iter_mut().zip(u.chunks_exact((bits / 8).max(1))) {
-            let mut bytes = [0; 16];
-            bytes[..u.len()].copy_from_slice(u);
-            *q ^= Block::from_bytes(bytes) & s[block];
+        let s = s[block] & code.mask(block);
+        match bits {
+            0 => {}
+            128 => {
+                for (q, u) in q.iter_mut().zip(u.as_chunks().0) {
+                    *q ^= Block::from_bytes(*u) & s;
+                }
+            }
+            _ => {
+                for (i, q) in q[..n].iter_mut().enumerate() {
+                    *q ^= read_cut(u, bits / 8, i) & s;
+                }
+            }
         }
     }
-    code.fold(q.each_ref().map(|q| &q[..n]), folded);
+    code.fold(room.rows.each_ref().map(|q| &q[..n]), folded);
 }
 
 /// `L(C(x)*s)` for each input.
@@ -256,6 +274,14 @@ impl Keys {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.instances == 0
+    }
+
+    /// Asks for the memory of the keys of some instances.
+    pub(crate) fn ask(&self, instances: &[u32]) {
+        for &instance in instances {
+            let instance = instance as usize;
+            prefetch(&self.rows[instance / CHUNK], instance % CHUNK);
+        }
     }
 
     /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these keys, `inputs[i]` is `x`, and
@@ -316,8 +342,9 @@ pub struct Receiver(Option<LiveReceiver>);
 
 struct LiveReceiver {
     /// `K_i0` and `K_i1` for each column.
-    columns: Vec<[Aes128; 2]>,
+    columns: [Vec<Aes128>; 2],
     next: u64,
+    rooms: Rooms,
 }
 
 impl Receiver {
@@ -330,8 +357,9 @@ impl Receiver {
         let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; MAX_WIDTH]);
         flavour::Sender::new(cot, session).random(&mut keys, channel)?;
         Ok(Self(Some(LiveReceiver {
-            columns: keys.iter().map(|pair| pair.map(Aes128::new)).collect(),
+            columns: [0, 1].map(|side| keys.iter().map(|pair| Aes128::new(pair[side])).collect()),
             next: 0,
+            rooms: Rooms::default(),
         })))
     }
 
@@ -398,7 +426,7 @@ impl LiveReceiver {
         let row_blocks = self.next / 128;
         let instance = self.next;
         self.next += (inputs.len() as u64).next_multiple_of(128);
-        let columns = &self.columns;
+        let (columns, rooms) = (&self.columns, &self.rooms);
         inputs
             .par_chunks(TASK)
             .zip(message.par_chunks_mut(TASK * code.width() / 8))
@@ -406,14 +434,10 @@ impl LiveReceiver {
             .enumerate()
             .for_each(|(task, ((inputs, message), outputs))| {
                 let done = (task * TASK) as u64;
-                mask_rows(
-                    columns,
-                    row_blocks + done / 128,
-                    code,
-                    inputs,
-                    message,
-                    outputs,
-                );
+                let first = row_blocks + done / 128;
+                rooms.with(|room| {
+                    mask_rows(columns, first, code, inputs, message, outputs, room);
+                });
                 hash_rows(code, instance + done, inputs, outputs);
             });
     }
@@ -421,32 +445,32 @@ impl LiveReceiver {
 
 /// Step 2: the messages `u_j`, and `L(t_0j)`, for rows from number `128*first` on.
 fn mask_rows(
-    columns: &[[Aes128; 2]],
+    [zero, one]: &[Vec<Aes128>; 2],
     first: u64,
     code: &Code,
     inputs: &[Block],
     message: &mut [u8],
     folded: &mut [Block],
+    room: &mut Room,
 ) {
     let n = inputs.len();
-    let mut scratch = Scratch::new(n);
-    let mut t: [Zeroizing<Vec<Block>>; BLOCKS] = Default::default();
-    let mut words = Zeroizing::new(vec![Block::ZERO; n]);
     let mut rest = message;
-    for (block, t) in t.iter_mut().enumerate() {
+    for (block, t) in room.rows.iter_mut().enumerate() {
         let bits = code.bits(block);
-        let keys = &columns[128 * block..][..bits];
-        *t = scratch.rows(keys.iter().map(|[key, _]| key), first);
-        let other = scratch.rows(keys.iter().map(|[_, key]| key), first);
-        code.encode(block, inputs, &mut words);
+        let keys = 128 * block..128 * block + bits;
+        rows(&zero[keys.clone()], first, &mut room.columns, n, t);
+        rows(&one[keys], first, &mut room.columns, n, &mut room.other);
+        let words = &mut room.words[..n];
+        code.encode(block, inputs, words);
         let (u, others) = rest.split_at_mut(n * bits / 8);
         rest = others;
-        let rows = words.iter().zip(t.iter().zip(other.iter()));
-        for (u, (&word, (&t, &other))) in u.chunks_exact_mut((bits / 8).max(1)).zip(rows) {
-            u.copy_from_slice(&(word ^ t ^ other).to_bytes()[..u.len()]);
+        let rows = words.iter().zip(t.iter().zip(&room.other));
+        let rows = rows.map(|(&word, (&t, &other))| word ^ t ^ other);
+        if bits > 0 {
+            write_cut(rows, bits / 8, u);
         }
     }
-    code.fold(t.each_ref().map(|t| &t[..n]), folded);
+    code.fold(room.rows.each_ref().map(|t| &t[..n]), folded);
 }
 
 /// Step 5: the outputs of instances from number `first` on, in the place of `L(t_0j)`.
@@ -459,38 +483,6 @@ fn hash_rows(code: &Code, first: u64, inputs: &[Block], folded: &mut [Block]) {
             *key = code.hash_key(instance, input);
         }
         rekeyed(keys, values);
-    }
-}
-
-/// Room for the columns of 128 OTs before they are transposed.
-struct Scratch {
-    columns: Zeroizing<Vec<Block>>,
-    row_blocks: usize,
-}
-
-impl Scratch {
-    /// For `rows` rows.
-    fn new(rows: usize) -> Self {
-        let row_blocks = rows.div_ceil(128);
-        Self {
-            columns: Zeroizing::new(vec![Block::ZERO; 128 * row_blocks]),
-            row_blocks,
-        }
-    }
-
-    /// A block of each row from number `128*first` on: `G` of the keys gives its columns, at most 128.
-    fn rows<'a>(
-        &mut self,
-        keys: impl Iterator<Item = &'a Aes128>,
-        first: u64,
-    ) -> Zeroizing<Vec<Block>> {
-        self.columns.fill(Block::ZERO);
-        for (key, column) in keys.zip(self.columns.chunks_exact_mut(self.row_blocks.max(1))) {
-            key.ctr(first.into(), column);
-        }
-        let mut rows = Zeroizing::new(vec![Block::ZERO; self.columns.len()]);
-        transpose_128(&self.columns, &mut rows);
-        rows
     }
 }
 

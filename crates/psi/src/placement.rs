@@ -1,14 +1,18 @@
 //! What the receiver computes: where its items lie, and which of the sender's outputs are its own. Nothing here talks.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::cuckoo::{FUNCTIONS, Full, Hasher, Table};
 use volery_primitives::pages::Buffer;
+use volery_primitives::prefetch::prefetch;
 use zeroize::Zeroizing;
 
 use crate::agree::Agreement;
+use crate::cut::{cut, read_cut};
 use crate::error::{Error, Result};
-use crate::index::{Index, LANES};
+use crate::index::Index;
 use crate::items::input;
 use crate::params::Parameters;
 
@@ -17,6 +21,15 @@ pub(crate) const ATTEMPTS: u8 = 8;
 
 /// Outputs that one thread looks up at a time.
 const TASK: usize = 1 << 10;
+
+/// Items whose tags are parted at a time.
+const PIECE: usize = 1 << 14;
+
+/// Instances whose outputs are taken at a time.
+const LANES: usize = 64;
+
+/// The set of an instance without an item.
+const NOTHING: usize = usize::MAX;
 
 /// Step 2: every item in a bin or in the stash.
 pub(crate) struct Placement {
@@ -67,155 +80,174 @@ impl Placement {
         Some((self.table.bin(instance)?, self.table.function(instance)?))
     }
 
-    /// The set of outputs in which to look for the item at an instance.
-    fn set(&self, instance: usize) -> Option<usize> {
-        self.item(instance).map(|(_, set)| set)
-    }
-
     /// The inputs of the OPRF for the instances from `first` on: `y | z(y)` in a bin, `y` in the stash, zero in an empty
     /// place. (The sender never asks a bin for an input whose hash index is 0.)
     pub(crate) fn inputs(&self, digests: &[Block], first: usize, out: &mut [Block]) {
         out.par_chunks_mut(TASK)
             .enumerate()
             .for_each(|(task, out)| {
-                let instances = first + task * TASK..;
-                for (instances, out) in instances.step_by(LANES).zip(out.chunks_mut(LANES)) {
-                    // Where the items lie is looked up for all before their digests are read: those reads do not wait for
-                    // each other, nor for a branch.
-                    let mut found = [None; LANES];
-                    for (found, instance) in found[..out.len()].iter_mut().zip(instances..) {
-                        *found = self.item(instance);
+                let first = first + task * TASK;
+                // Where the items lie is looked up for all before their digests are read: those reads do not wait for each
+                // other, nor for a branch.
+                let mut found = [(0, NOTHING); TASK];
+                for (found, instance) in found[..out.len()].iter_mut().zip(first..) {
+                    if let Some((item, set)) = self.item(instance) {
+                        *found = (item, set);
                     }
-                    let mut gathered = [Block::ZERO; LANES];
-                    for (gathered, found) in gathered.iter_mut().zip(&found[..out.len()]) {
-                        *gathered = digests[found.map_or(0, |(item, _)| item)];
-                    }
-                    for ((out, found), digest) in out.iter_mut().zip(found).zip(gathered) {
-                        *out = match found {
-                            Some((_, set)) => input(digest, set),
-                            None => Block::ZERO,
-                        };
-                    }
+                    prefetch(digests, found.0);
+                }
+                for (out, (item, set)) in out.iter_mut().zip(found) {
+                    let input = input(digests[item], set);
+                    *out = input & Block::select_mask(set != NOTHING);
                 }
             });
     }
 }
 
-/// The receiver's outputs of the OPRF, to be found among the sender's.
-pub(crate) struct Own {
-    /// What the sender sends of the output of each instance, if it has the same item.
-    tags: Buffer<Block>,
-    /// The instances by the first bits of their tags, for each of the sets.
-    sets: Vec<Index>,
+/// The receiver's items on their way from blocks to tags.
+pub(crate) struct Taking {
+    /// The block of each item, until the output of its instance is there. Then its [`Tag`].
+    items: Buffer<Block>,
     tag_bytes: usize,
 }
 
-impl Own {
-    pub(crate) fn new(placement: &Placement, parameters: &Parameters) -> Self {
-        let mut sizes = vec![0; parameters.sets()];
-        for (_, set) in (0..parameters.instances()).filter_map(|i| placement.item(i)) {
-            sizes[set] += 1;
-        }
+/// The receiver's items as what the sender sends if it has the same item, to be found.
+pub(crate) struct Own {
+    /// The [`Tag`] of each item.
+    items: Buffer<Block>,
+    /// The items by the first bits of their tags, parted by the lowest of those.
+    parts: Vec<Index>,
+    tag_bytes: usize,
+}
+
+/// Parts of the tags: each is one thread's.
+const PARTS: usize = 4;
+
+/// What is sent of an output, and beyond it the set it belongs to: outputs of different sets are not to be compared.
+#[derive(Clone, Copy)]
+struct Tag(Block);
+
+impl Tag {
+    /// A tag has at most 13 bytes.
+    #[inline]
+    fn new(cut: Block, set: usize) -> Self {
+        Self(cut | Block::from_words(0, (set as u64) << 56))
+    }
+
+    #[inline]
+    fn part(self) -> usize {
+        self.0.low() as usize % PARTS
+    }
+}
+
+impl Taking {
+    /// With the blocks of the items.
+    pub(crate) const fn new(digests: Buffer<Block>, parameters: &Parameters) -> Self {
         Self {
-            tags: Buffer::zeroed(parameters.instances()),
-            sets: sizes.into_iter().map(Index::for_items).collect(),
+            items: digests,
             tag_bytes: parameters.tag,
         }
     }
 
+    /// The inputs of the OPRF for instances whose outputs were not yet taken.
+    pub(crate) fn inputs(&self, placement: &Placement, first: usize, out: &mut [Block]) {
+        placement.inputs(&self.items, first, out);
+    }
+
     /// Takes the tags of the instances from `first` on, given as the blocks they begin.
     pub(crate) fn take(&mut self, placement: &Placement, first: usize, outputs: &[Block]) {
-        let tags = &mut self.tags[first..][..outputs.len()];
-        for (tag, &output) in tags.iter_mut().zip(outputs) {
-            *tag = cut(output, self.tag_bytes);
+        let mut taken = [(Block::ZERO, 0); LANES];
+        for (first, outputs) in (first..).step_by(LANES).zip(outputs.chunks(LANES)) {
+            let mut count = 0;
+            for (instance, &output) in (first..).zip(outputs) {
+                let (item, set) = placement.item(instance).unwrap_or((0, NOTHING));
+                taken[count] = (Tag::new(cut(output, self.tag_bytes), set).0, item);
+                count += usize::from(set != NOTHING);
+                prefetch(&self.items, item);
+            }
+            for &(tag, item) in &taken[..count] {
+                self.items[item] = tag;
+            }
         }
-        let tags = &*tags;
-        // Every table is one thread's, which passes over the instances of the others.
-        self.sets
-            .par_iter_mut()
-            .enumerate()
-            .for_each(|(set, index)| {
-                let mut waiting = Zeroizing::new(Vec::with_capacity(LANES));
-                for (instance, tag) in (first..).zip(tags) {
-                    if placement.set(instance) == Some(set) {
-                        waiting.push((tag.low(), instance));
-                    }
-                    if waiting.len() == LANES {
-                        insert_all(index, &mut waiting);
-                    }
-                }
-                insert_all(index, &mut waiting);
-            });
     }
 
-    /// Step 5: the places of `tags`, `tag` bytes each, that are this party's in set `set`, with the instances they
-    /// belong to.
+    /// When all instances were taken.
+    pub(crate) fn finish(self) -> Own {
+        let n = self.items.len();
+        let mut parts: Vec<_> = (0..PARTS).map(|_| Index::for_items(n / PARTS, n)).collect();
+        // Room for all, so that they never move.
+        let mut waiting: [_; PARTS] =
+            std::array::from_fn(|_| Zeroizing::new(Vec::with_capacity(PIECE.min(n))));
+        for (first, tags) in (0..).step_by(PIECE).zip(self.items.chunks(PIECE)) {
+            for (item, &tag) in (first..).zip(tags) {
+                waiting[Tag(tag).part()].push((tag.low(), item));
+            }
+            parts
+                .par_iter_mut()
+                .zip(&mut waiting)
+                .for_each(|(index, waiting)| {
+                    index.insert_all(waiting);
+                    waiting.clear();
+                });
+        }
+        Own {
+            items: self.items,
+            parts,
+            tag_bytes: self.tag_bytes,
+        }
+    }
+}
+
+impl Own {
+    /// Step 5: the places of `tags` that are this party's in set `set`, with the items they belong to.
     pub(crate) fn find(&self, set: usize, tags: &[u8]) -> Vec<(usize, usize)> {
-        tags.par_chunks(TASK * self.tag_bytes)
-            .enumerate()
-            .flat_map_iter(|(task, tags)| {
-                let mut found = Vec::new();
-                for (lane, tags) in tags.chunks(LANES * self.tag_bytes).enumerate() {
-                    self.find_some(&self.sets[set], tags, |place, instance| {
-                        found.push((task * TASK + lane * LANES + place, instance));
-                    });
-                }
-                found
-            })
-            .collect()
+        let places = tags.len() / self.tag_bytes;
+        let mut found: Vec<_> = (0..places.div_ceil(TASK))
+            .into_par_iter()
+            .map(|task| self.find_some(set, tags, task * TASK..places.min((task + 1) * TASK)))
+            .collect();
+        match &mut found[..] {
+            [one] => std::mem::take(one),
+            _ => found.concat(),
+        }
     }
 
-    /// [`Own::find`] for at most [`LANES`] tags.
-    fn find_some(&self, set: &Index, tags: &[u8], mut found: impl FnMut(usize, usize)) {
-        let (mut blocks, mut hashes) = ([Block::ZERO; LANES], [0; LANES]);
-        let n = tags.len() / self.tag_bytes;
-        let lanes = blocks.iter_mut().zip(&mut hashes);
-        for ((block, hash), tag) in lanes.zip(tags.chunks_exact(self.tag_bytes)) {
-            let mut bytes = [0; 16];
-            bytes[..tag.len()].copy_from_slice(tag);
-            *block = Block::from_bytes(bytes);
-            *hash = block.low();
+    /// [`Own::find`] for some of the places.
+    fn find_some(&self, set: usize, tags: &[u8], places: Range<usize>) -> Vec<(usize, usize)> {
+        // Each step is for all places before the next is for one: what a step asks for is there when the next wants it. What
+        // the filter lets pass is kept without a branch.
+        let mut passed = [(Tag(Block::ZERO), 0); TASK];
+        let mut count = 0;
+        for place in places {
+            let tag = Tag::new(read_cut(tags, self.tag_bytes, place), set);
+            passed[count] = (tag, place);
+            count += usize::from(self.parts[tag.part()].may_have(tag.0.low()));
         }
-        set.load(&hashes[..n]);
-        let (mut candidates, mut count) = ([(0, 0); LANES], 0);
-        for (place, &hash) in hashes[..n].iter().enumerate() {
-            if let Some(instance) = set.candidate(hash) {
-                candidates[count] = (place, instance);
+        let passed = &passed[..count];
+        for (tag, _) in passed {
+            self.parts[tag.part()].ask(tag.0.low());
+        }
+        let mut candidates = [(Tag(Block::ZERO), 0, 0); TASK];
+        let mut count = 0;
+        for &(tag, place) in passed {
+            if let Some(item) = self.parts[tag.part()].candidate(tag.0.low()) {
+                prefetch(&self.items, item);
+                candidates[count] = (tag, place, item);
                 count += 1;
             }
         }
-        let candidates = &candidates[..count];
-        let mut own = [Block::ZERO; LANES];
-        for (own, &(_, instance)) in own.iter_mut().zip(candidates) {
-            *own = self.tags[instance];
-        }
-        for (&(place, instance), own) in candidates.iter().zip(own) {
-            let block = blocks[place];
-            let instance = match own == block {
-                true => Some(instance),
-                // Another one with a similar hash may be meant.
-                false => set.find(hashes[place], |other| self.tags[other] == block),
-            };
-            if let Some(instance) = instance {
-                found(place, instance);
+        let mut found = Vec::with_capacity(count);
+        for &(tag, place, item) in &candidates[..count] {
+            if self.items[item] == tag.0 {
+                found.push((place, item));
+                continue;
+            }
+            // Another one with a similar tag may be meant.
+            let equal = |other: usize| self.items[other] == tag.0;
+            if let Some(item) = self.parts[tag.part()].find(tag.0.low(), equal) {
+                found.push((place, item));
             }
         }
+        found
     }
-}
-
-/// Inserts instances by the first bits of their tags. Two whose tags are equal are both kept.
-fn insert_all(index: &mut Index, waiting: &mut Vec<(u64, usize)>) {
-    let mut hashes = [0; LANES];
-    for (hash, (first_bits, _)) in hashes.iter_mut().zip(&*waiting) {
-        *hash = *first_bits;
-    }
-    index.load(&hashes[..waiting.len()]);
-    for (hash, instance) in waiting.drain(..) {
-        index.insert(hash, instance, |_| false);
-    }
-}
-
-/// The first bytes of a block, and zeros.
-pub(crate) fn cut(block: Block, bytes: usize) -> Block {
-    block & Block::new(u128::MAX >> (128 - 8 * bytes))
 }

@@ -9,7 +9,7 @@ pub enum Phase {
     Hash,
     /// Receiver: building the cuckoo table.
     Place,
-    /// Sender: the code words of its items.
+    /// Sender: putting its items in a random order, and looking for equal ones.
     Encode,
     /// The rows of the OPRF, from the receiver to the sender.
     Rows,
@@ -38,7 +38,7 @@ impl Phase {
             Self::Agree => "agreeing with the peer",
             Self::Hash => "hashing items",
             Self::Place => "placing items",
-            Self::Encode => "encoding items",
+            Self::Encode => "ordering items",
             Self::Rows => "oblivious evaluation",
             Self::Match => "matching",
             Self::Share => "sharing the result",

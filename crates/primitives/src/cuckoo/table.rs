@@ -8,6 +8,8 @@ use super::{FUNCTIONS, Hasher};
 use crate::Block;
 use crate::pages::Buffer;
 
+mod walk;
+
 /// Marks an empty bin, an unplaced item.
 const NONE: u32 = u32::MAX;
 
@@ -36,7 +38,7 @@ impl Table {
     /// Places the items, all different, each in one of its bins.
     ///
     /// First each item in turn takes one of its bins that is empty, then, if there was none, one whose item can move to
-    /// an empty bin. For each item that is left, the end of a shortest chain of moves to an empty bin is found by
+    /// an empty bin; in a large table some more of them push others out, for a bounded number of moves. For each item that is left, the end of a shortest chain of moves to an empty bin is found by
     /// breadth-first search: an augmenting path in the sense of Berge's theorem, so that nothing is left over that could
     /// have been placed. If the search finds no empty bin, the bins it has seen are full of items that have nowhere else
     /// to go; they are never looked at again, so all failing searches together look at each bin once.
@@ -85,12 +87,18 @@ impl Table {
         let mut builder = Builder {
             bins,
             items: filled(NONE),
-            seen: filled(NONE),
+            seen: Buffer::default(),
             functions: Buffer::zeroed(bin_count),
             queue: Vec::new(),
         };
         let mut unplaced = builder.fill();
         unplaced = builder.push(&unplaced);
+        if bins.len() >= walk::LARGE {
+            unplaced = builder.walk(&unplaced);
+        }
+        if !unplaced.is_empty() {
+            builder.seen = filled(NONE);
+        }
         unplaced.retain(|&item| !builder.place(item as u32));
         let table = Self {
             items: builder.items,
@@ -181,7 +189,7 @@ struct Builder<'a> {
     bins: &'a [[u32; FUNCTIONS]],
     /// The item in each bin, or `NONE`.
     items: Buffer<u32>,
-    /// The item whose search saw the bin last, or `CLOSED` after a failed search.
+    /// The item whose search saw the bin last, or `CLOSED` after a failed search. Empty as long as there was none.
     seen: Buffer<u32>,
     functions: Buffer<u8>,
     /// The bins a search has reached and not yet looked behind, and all it came through.

@@ -7,6 +7,7 @@ use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::clmul::gf128_combine;
 use volery_primitives::cuckoo::{Hasher, Table};
+use volery_primitives::keyed::keyed_hashes;
 use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_128;
 use volery_psi::{Parameters, Phase};
@@ -23,7 +24,7 @@ pub(crate) struct Units {
     folded: f64,
     /// An AES block with a key of its own.
     rekeyed: f64,
-    /// BLAKE3 with a key, of 16 bytes.
+    /// BLAKE3 with a key, of 16 bytes, of many at a time.
     blake3: f64,
     /// An item of a cuckoo table, the whole of which is built.
     cuckoo: f64,
@@ -43,6 +44,8 @@ impl Units {
         let weights = [Block::ONE, Block::new(3), Block::new(5), Block::new(7)];
         let four = [0, 1, 2, 3].map(|_| blocks.clone());
         let keys = blocks.clone();
+        let bytes: Vec<_> = blocks.iter().map(|block| block.to_bytes()).collect();
+        let strings: Vec<_> = bytes.iter().map(|bytes| &bytes[..]).collect();
         let digests: Vec<_> = (0..items as u128)
             .map(|i| aes.encrypt(Block::new(i)))
             .collect();
@@ -59,11 +62,7 @@ impl Units {
             }),
             rekeyed: fastest(LEN, || rekeyed(&keys, black_box(&mut out))),
             blake3: fastest(LEN, || {
-                for block in &mut blocks {
-                    let hash = blake3::keyed_hash(&[7; 32], &block.to_bytes());
-                    *block = Block::new(u128::from(hash.as_bytes()[0]));
-                }
-                black_box(&mut blocks);
+                keyed_hashes(&[7; 32], &strings, black_box(&mut out));
             }),
             cuckoo: fastest(items, || {
                 black_box(Table::build(&hasher, &digests).is_ok());
@@ -90,17 +89,14 @@ impl Units {
         let word = parameters.width.div_ceil(128) as f64;
         let uses: &[(f64, f64, &str)] = match (party, phase) {
             (_, Phase::Hash) => &[(1.0, self.blake3, "BLAKE3")],
-            (Party::Sender, Phase::Encode) => &[
-                (sets * word, self.aes, "AES"),
-                (sets, self.folded, "fold"),
-                (2.0, self.read, "read"),
-            ],
             (Party::Sender, Phase::Rows) => &[
                 (instances * row, self.aes, "AES"),
                 (instances * row, self.transposed, "transposed block"),
                 (instances, self.folded, "fold"),
             ],
             (Party::Sender, Phase::Match) => &[
+                (sets * word, self.aes, "AES"),
+                (sets, self.folded, "fold"),
                 (sets, self.rekeyed, "AES with a key of its own"),
                 (sets, self.read, "read"),
             ],
@@ -113,9 +109,12 @@ impl Units {
                 (2.0 * instances * row, self.transposed, "transposed block"),
                 (instances, self.folded, "fold"),
                 (instances, self.rekeyed, "AES with a key of its own"),
-                (instances, self.read, "read"),
+                // The item's block, and its place for the tag.
+                (2.0, self.read, "read"),
             ],
-            (Party::Receiver, Phase::Match) => &[(sets, self.read, "read")],
+            // A place in the index for each item; then the filter leaves about one search for each of the sender's items, which
+            // reads the index and an item.
+            (Party::Receiver, Phase::Match) => &[(3.0, self.read, "read")],
             _ => return None,
         };
         let sum = uses.iter().map(|(count, each, _)| count * each).sum();

@@ -42,10 +42,12 @@ fn parties(ots: &Ots) -> (Sender, Receiver) {
             .map(|(pair, &bit)| key(pair[usize::from(bit)]))
             .collect(),
         next: 0,
+        rooms: Rooms::default(),
     };
     let receiver = LiveReceiver {
-        columns: pairs.map(|pair| pair.map(key)).collect(),
+        columns: [0, 1].map(|side| pairs.clone().map(|pair| key(pair[side])).collect()),
         next: 0,
+        rooms: Rooms::default(),
     };
     (Sender(Some(sender)), Receiver(Some(receiver)))
 }
@@ -324,11 +326,13 @@ fn the_setup_makes_keys_that_fit() {
     let stream = |key: &Aes128| key.encrypt(Block::new(1 << 100));
     let mut all = std::collections::HashSet::new();
     let mut ones = 0;
-    for (i, (own, pair)) in sender.columns.iter().zip(&receiver.columns).enumerate() {
+    let [zeros, ones_of] = &receiver.columns;
+    let pairs = zeros.iter().zip(ones_of).map(|(zero, one)| [zero, one]);
+    for (i, (own, pair)) in sender.columns.iter().zip(pairs).enumerate() {
         let bit = sender.s[i / 128].bit(i % 128);
         ones += usize::from(bit);
-        assert_eq!(stream(own), stream(&pair[usize::from(bit)]), "{i}");
-        all.extend(pair.each_ref().map(|key| stream(key).to_bytes()));
+        assert_eq!(stream(own), stream(pair[usize::from(bit)]), "{i}");
+        all.extend(pair.map(|key| stream(key).to_bytes()));
     }
     assert_eq!(all.len(), 2 * MAX_WIDTH);
     assert!((180..332).contains(&ones), "{ones} ones are far from 256");

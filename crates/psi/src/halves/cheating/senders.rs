@@ -1,6 +1,7 @@
 //! Senders that cheat.
 
 use super::*;
+use crate::cut::write_cut;
 use crate::lookup::{MAX_VALUE, add_stream, split};
 
 /// The sender's part, with a change to all that it sends in step 4.
@@ -23,7 +24,7 @@ pub(super) fn send(
         for set in sets {
             let start = message.len();
             message.resize(start + set.values.len() * tag, 0);
-            write_cut(&set.values, tag, &mut message[start..]);
+            write_cut(set.values.iter().copied(), tag, &mut message[start..]);
         }
         Ok(())
     })?;
@@ -103,7 +104,7 @@ fn two_outputs_for_one_item() {
                     outputs[(common + step) % N] = outputs[common];
                 }
                 let mut message = vec![0; N * tag];
-                write_cut(&outputs, tag, &mut message);
+                write_cut(outputs.iter().copied(), tag, &mut message);
                 channel.send(&message)?;
             }
             Ok(())
@@ -154,7 +155,7 @@ fn a_suspicion_is_kept_to_the_end() {
                                 outputs[(common + 1) % N] = outputs[common];
                             }
                             let mut message = vec![0; N * tag];
-                            write_cut(&outputs, tag, &mut message);
+                            write_cut(outputs.iter().copied(), tag, &mut message);
                             channel.send(&message)?;
                         }
                         Ok(())
@@ -215,7 +216,7 @@ fn answer(sender: Sender, longest: u64, length: u16, channel: &mut Channel) -> R
             let mut masks = vec![key; blocks.len()];
             split(base, &set.inputs, &mut blocks, &mut masks);
             let mut tags = vec![0; blocks.len() * tag];
-            write_cut(&blocks, tag, &mut tags);
+            write_cut(blocks.iter().copied(), tag, &mut tags);
             channel.send(&tags)?;
             channel.send_blocks(&masks)?;
         }

@@ -1,0 +1,58 @@
+//! Sums of products in GF(2^128) with VPCLMULQDQ on AVX-512, four places at a time.
+
+use std::arch::x86_64::*;
+
+use super::clmul;
+
+/// Places in a vector.
+const WIDTH: usize = 4;
+
+/// Exclusive or of three, as VPTERNLOG has it.
+const XOR: i32 = 0x96;
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn xor3(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+    _mm512_ternarylogic_epi64::<XOR>(a, b, c)
+}
+
+/// Places of each column, one in each lane.
+#[inline]
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2,avx512f,avx512bw")]
+fn combine_lanes<const N: usize>(columns: [__m512i; N], weights: &[__m512i; N]) -> __m512i {
+    let mut low = _mm512_setzero_si512();
+    let mut middle = _mm512_setzero_si512();
+    let mut high = _mm512_setzero_si512();
+    for (x, &weight) in columns.into_iter().zip(weights) {
+        low = _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(x, weight));
+        middle = xor3(
+            middle,
+            _mm512_clmulepi64_epi128::<0x01>(x, weight),
+            _mm512_clmulepi64_epi128::<0x10>(x, weight),
+        );
+        high = _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(x, weight));
+    }
+    // The remainder, as in `clmul`: X^128 = X^7 + X^2 + X + 1.
+    low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
+    high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
+    let modulus = _mm512_set1_epi64(0x87);
+    let top = _mm512_clmulepi64_epi128::<0x01>(high, modulus);
+    low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(top));
+    high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(top));
+    _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(high, modulus))
+}
+
+/// `out[j]` is the sum of `weights[i] * columns[i][j]`.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2,avx512f,avx512bw")]
+pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N], out: &mut [u128]) {
+    let columns = columns.map(|column| column[..out.len()].as_chunks::<WIDTH>());
+    let wide = weights.map(|weight| bytemuck::cast([weight; WIDTH]));
+    let (chunks, rest) = out.as_chunks_mut::<WIDTH>();
+    for (j, out) in chunks.iter_mut().enumerate() {
+        *out = bytemuck::cast(combine_lanes(
+            columns.map(|(column, _)| bytemuck::cast(column[j])),
+            &wide,
+        ));
+    }
+    clmul::combine(columns.map(|(_, rest)| rest), weights, rest);
+}

@@ -1,0 +1,134 @@
+//! The compression function of BLAKE3 in all lanes at once: sixteen with AVX-512, twice eight with AVX2.
+
+use std::arch::x86_64::*;
+
+use crate::keyed::{
+    FLAGS, INITIAL, KEY_WORDS, LANES, Lanes, Message, OUT_WORDS, SCHEDULE, STEPS, WORDS,
+};
+
+macro_rules! kernel {
+    ($module:ident, $features:literal, $vector:ty, $set:path, $add:path, $xor:path, $rotate:ident) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            /// Vectors that hold a word of each lane.
+            const PARTS: usize = LANES * 4 / size_of::<$vector>();
+
+            /// The function G.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn mix(state: &mut [$vector; WORDS], [a, b, c, d]: [usize; 4], message: [$vector; 2]) {
+                state[a] = $add($add(state[a], message[0]), state[b]);
+                state[d] = $rotate::<16>($xor(state[d], state[a]));
+                state[c] = $add(state[c], state[d]);
+                state[b] = $rotate::<12>($xor(state[b], state[c]));
+                state[a] = $add($add(state[a], message[1]), state[b]);
+                state[d] = $rotate::<8>($xor(state[d], state[a]));
+                state[c] = $add(state[c], state[d]);
+                state[b] = $rotate::<7>($xor(state[b], state[c]));
+            }
+
+            /// Round `ROUND`: the steps are written out so that the state stays in registers.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn round<const ROUND: usize>(
+                state: &mut [$vector; WORDS],
+                words: &[[$vector; PARTS]; WORDS],
+                part: usize,
+            ) {
+                let pair = |step: usize| {
+                    let [first, second] = [2 * step, 2 * step + 1];
+                    [
+                        words[SCHEDULE[ROUND][first]][part],
+                        words[SCHEDULE[ROUND][second]][part],
+                    ]
+                };
+                mix(state, STEPS[0], pair(0));
+                mix(state, STEPS[1], pair(1));
+                mix(state, STEPS[2], pair(2));
+                mix(state, STEPS[3], pair(3));
+                mix(state, STEPS[4], pair(4));
+                mix(state, STEPS[5], pair(5));
+                mix(state, STEPS[6], pair(6));
+                mix(state, STEPS[7], pair(7));
+            }
+
+            /// The first words of the compression of each lane's message.
+            #[target_feature(enable = $features)]
+            pub(crate) fn compress(
+                key: &[u32; KEY_WORDS],
+                message: &Message,
+            ) -> [Lanes; OUT_WORDS] {
+                let mut out: [[$vector; PARTS]; OUT_WORDS] = bytemuck::Zeroable::zeroed();
+                let words: &[[$vector; PARTS]; WORDS] = bytemuck::cast_ref(&message.words);
+                let bytes: [$vector; PARTS] = bytemuck::cast(message.bytes);
+                for part in 0..PARTS {
+                    let mut state: [$vector; WORDS] = bytemuck::Zeroable::zeroed();
+                    for (state, &word) in state.iter_mut().zip(key.iter().chain(&INITIAL)) {
+                        *state = $set(word as i32);
+                    }
+                    state[14] = bytes[part];
+                    state[15] = $set(FLAGS as i32);
+                    round::<0>(&mut state, words, part);
+                    round::<1>(&mut state, words, part);
+                    round::<2>(&mut state, words, part);
+                    round::<3>(&mut state, words, part);
+                    round::<4>(&mut state, words, part);
+                    round::<5>(&mut state, words, part);
+                    round::<6>(&mut state, words, part);
+                    for (i, out) in out.iter_mut().enumerate() {
+                        out[part] = $xor(state[i], state[i + 8]);
+                    }
+                }
+                bytemuck::cast(out)
+            }
+        }
+    };
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn rotate_16_lanes<const BITS: i32>(x: __m512i) -> __m512i {
+    _mm512_ror_epi32::<BITS>(x)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn rotate_8_lanes<const BITS: i32>(x: __m256i) -> __m256i {
+    // Whole bytes move in one instruction.
+    let bytes = |order: [u8; 16]| -> __m256i { bytemuck::cast([order, order]) };
+    match BITS {
+        16 => {
+            let order = bytes([2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13]);
+            _mm256_shuffle_epi8(x, order)
+        }
+        8 => {
+            let order = bytes([1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12]);
+            _mm256_shuffle_epi8(x, order)
+        }
+        _ => {
+            let (right, left) = (_mm_cvtsi32_si128(BITS), _mm_cvtsi32_si128(32 - BITS));
+            _mm256_or_si256(_mm256_srl_epi32(x, right), _mm256_sll_epi32(x, left))
+        }
+    }
+}
+
+kernel!(
+    avx512,
+    "avx512f",
+    __m512i,
+    _mm512_set1_epi32,
+    _mm512_add_epi32,
+    _mm512_xor_si512,
+    rotate_16_lanes
+);
+
+kernel!(
+    avx2,
+    "avx2",
+    __m256i,
+    _mm256_set1_epi32,
+    _mm256_add_epi32,
+    _mm256_xor_si256,
+    rotate_8_lanes
+);

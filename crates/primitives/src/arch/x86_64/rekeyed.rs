@@ -1,0 +1,63 @@
+//! AES-128 with a key for each block, with VAES on AVX-512: the key schedules go along with the rounds.
+
+use std::arch::x86_64::*;
+
+use crate::Block;
+
+use super::aes;
+
+/// Blocks in a vector.
+const WIDTH: usize = 4;
+/// Vectors in flight: keys and blocks fit into the registers together.
+const VECTORS: usize = 8;
+
+/// The round constants of FIPS 197, section 5.2.
+const ROUND_CONSTANTS: [i32; 10] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
+
+/// The next round key in each lane, as in the kernel for AES-NI.
+#[inline]
+#[target_feature(enable = "vaes,aes,avx2,avx512f,avx512bw")]
+fn next_round_keys<const N: usize>(keys: &mut [__m512i; N], constant: i32) {
+    let constant = _mm512_set1_epi32(constant);
+    // RotWord of the last word, in all four.
+    let rotate = _mm512_set1_epi32(0x0c0f_0e0d);
+    for key in keys {
+        let assist = _mm512_aesenclast_epi128(_mm512_shuffle_epi8(*key, rotate), constant);
+        let sums = _mm512_xor_si512(*key, _mm512_bslli_epi128::<4>(*key));
+        // The exclusive or of the three.
+        let shifted = _mm512_bslli_epi128::<8>(sums);
+        *key = _mm512_ternarylogic_epi64::<0x96>(sums, shifted, assist);
+    }
+}
+
+/// `AES(x) ^ x`, each lane under its own key.
+#[inline]
+#[target_feature(enable = "vaes,aes,avx2,avx512f,avx512bw")]
+fn rekeyed_lanes<const N: usize>(mut keys: [__m512i; N], x: [__m512i; N]) -> [__m512i; N] {
+    let mut y = x;
+    for (y, key) in y.iter_mut().zip(keys) {
+        *y = _mm512_xor_si512(*y, key);
+    }
+    for constant in &ROUND_CONSTANTS[..9] {
+        next_round_keys(&mut keys, *constant);
+        for (y, key) in y.iter_mut().zip(keys) {
+            *y = _mm512_aesenc_epi128(*y, key);
+        }
+    }
+    next_round_keys(&mut keys, ROUND_CONSTANTS[9]);
+    for ((y, key), x) in y.iter_mut().zip(keys).zip(x) {
+        *y = _mm512_xor_si512(_mm512_aesenclast_epi128(*y, key), x);
+    }
+    y
+}
+
+#[target_feature(enable = "vaes,aes,avx2,avx512f,avx512bw")]
+pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
+    let (keys, keys_rest) = keys.as_chunks::<{ WIDTH * VECTORS }>();
+    let (x, x_rest) = x.as_chunks_mut::<{ WIDTH * VECTORS }>();
+    for (keys, x) in keys.iter().zip(x) {
+        let lanes = rekeyed_lanes::<VECTORS>(bytemuck::cast(*keys), bytemuck::cast(*x));
+        *x = bytemuck::cast(lanes);
+    }
+    aes::rekeyed(keys_rest, x_rest);
+}

@@ -1,0 +1,74 @@
+//! Rows from the columns of the OTs, and what they are made in.
+
+use std::sync::{Mutex, PoisonError};
+
+use volery_primitives::Block;
+use volery_primitives::aes::{Aes128, ctr_columns};
+use volery_primitives::transpose::transpose_128;
+use zeroize::Zeroize;
+
+use super::TASK;
+use crate::code::BLOCKS;
+
+/// A block of each of `n` rows from number `128*first` on: `G` of the keys gives its columns, at most 128.
+pub(super) fn rows(
+    keys: &[Aes128],
+    first: u64,
+    columns: &mut [Block],
+    n: usize,
+    out: &mut [Block],
+) {
+    let row_blocks = n.div_ceil(128);
+    let columns = &mut columns[..128 * row_blocks];
+    let (used, unused) = columns.split_at_mut(keys.len() * row_blocks);
+    ctr_columns(keys, first.into(), used);
+    unused.fill(Block::ZERO);
+    transpose_128(columns, &mut out[..128 * row_blocks]);
+}
+
+/// What the rows of one task are made in.
+pub(super) struct Room {
+    /// The columns of 128 OTs before they are transposed.
+    pub(super) columns: Vec<Block>,
+    /// The rows, a block of each after the other.
+    pub(super) rows: [Vec<Block>; BLOCKS],
+    /// One block of the rows of the other matrix.
+    pub(super) other: Vec<Block>,
+    /// One block of the code words.
+    pub(super) words: Vec<Block>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let blocks = || vec![Block::ZERO; TASK];
+        Self {
+            columns: blocks(),
+            rows: std::array::from_fn(|_| blocks()),
+            other: blocks(),
+            words: blocks(),
+        }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        for blocks in [&mut self.columns, &mut self.other, &mut self.words] {
+            blocks.zeroize();
+        }
+        self.rows.zeroize();
+    }
+}
+
+/// Rooms that are used again and again: as many as there were threads at work. Whoever left one last finds it in the cache.
+#[derive(Default)]
+pub(super) struct Rooms(Mutex<Vec<Room>>);
+
+impl Rooms {
+    pub(super) fn with(&self, work: impl FnOnce(&mut Room)) {
+        let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = free().pop();
+        let mut room = left.unwrap_or_else(Room::new);
+        work(&mut room);
+        free().push(room);
+    }
+}
