@@ -240,6 +240,16 @@ pub(crate) fn lazy<R: Ring>() {
             lazy = R::lazy_fold(lazy);
         }
         assert_eq!(R::lazy_finish(lazy), R::sum(&a), "{n}");
+        // Side by side with the same elements in another order, and negated.
+        let mut pair = R::LazyPair::default();
+        let others: Vec<R> = a.iter().rev().map(|&a| -a).collect();
+        for (a, others) in a.chunks(R::LAZY_MAX).zip(others.chunks(R::LAZY_MAX)) {
+            for (&a, &other) in a.iter().zip(others) {
+                pair = R::pair_add(pair, [a, other]);
+            }
+            pair = R::pair_fold(pair);
+        }
+        assert_eq!(R::pair_finish(pair), [R::sum(&a), -R::sum(&a)], "{n}");
     }
 }
 

@@ -119,6 +119,23 @@ impl Ring for F2 {
         Self(sum)
     }
 
+    type LazyPair = [u8; 2];
+
+    #[inline(always)]
+    fn pair_add([a, b]: [u8; 2], [x, y]: [Self; 2]) -> [u8; 2] {
+        [a ^ x.0, b ^ y.0]
+    }
+
+    #[inline(always)]
+    fn pair_fold(sums: [u8; 2]) -> [u8; 2] {
+        sums
+    }
+
+    #[inline(always)]
+    fn pair_finish(sums: [u8; 2]) -> [Self; 2] {
+        sums.map(Self)
+    }
+
     #[inline(always)]
     fn from_block(block: Block) -> Self {
         Self(block.low() as u8 & 1)

@@ -9,7 +9,7 @@ use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
-use volery_primitives::Block;
+use volery_primitives::{Block, WordSums};
 
 use crate::boilerplate::element_boilerplate;
 use crate::ring::{NotCanonical, Ring, assert_same_length};
@@ -78,7 +78,8 @@ const fn fold(value: u64) -> u64 {
 /// From `0..2p` to `0..p`.
 #[inline(always)]
 const fn subtract_modulus_once(value: u64) -> u64 {
-    add_modulus_if_negative(value.wrapping_sub(P))
+    // From p on, and only there, adding one sets bit 61; then that one is added and the bit taken away.
+    (value + ((value + 1) >> 61)) & P
 }
 
 /// From `-p..p`, in two's complement, to `0..p`.
@@ -160,6 +161,23 @@ impl Ring for Fp61 {
         Self::reduce(sum)
     }
 
+    type LazyPair = WordSums;
+
+    #[inline(always)]
+    fn pair_add(sums: WordSums, [x, y]: [Self; 2]) -> WordSums {
+        sums.plus([x.0, y.0])
+    }
+
+    #[inline(always)]
+    fn pair_fold(sums: WordSums) -> WordSums {
+        sums.folded::<{ Self::BITS as i32 }>()
+    }
+
+    #[inline(always)]
+    fn pair_finish(sums: WordSums) -> [Self; 2] {
+        sums.words().map(Self::reduce)
+    }
+
     #[inline(always)]
     fn from_block(block: Block) -> Self {
         // 2^64 = 8p + 8: eight residues have nine preimages, the others eight.
@@ -170,6 +188,13 @@ impl Ring for Fp61 {
     fn from_words(words: &[u64]) -> Self {
         assert_same_length(words.len(), 1);
         Self::reduce(words[0])
+    }
+
+    fn from_words_slice(words: &[u64], out: &mut [Self]) {
+        assert_same_length(words.len(), out.len());
+        for (out, &word) in out.iter_mut().zip(words) {
+            *out = Self::reduce(word);
+        }
     }
 
     #[inline(always)]

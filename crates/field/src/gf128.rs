@@ -116,6 +116,23 @@ impl Ring for Gf128 {
         Self(sum.block())
     }
 
+    type LazyPair = [BlockSum; 2];
+
+    #[inline(always)]
+    fn pair_add([a, b]: [BlockSum; 2], [x, y]: [Self; 2]) -> [BlockSum; 2] {
+        [a.plus(x.0), b.plus(y.0)]
+    }
+
+    #[inline(always)]
+    fn pair_fold(sums: [BlockSum; 2]) -> [BlockSum; 2] {
+        sums
+    }
+
+    #[inline(always)]
+    fn pair_finish(sums: [BlockSum; 2]) -> [Self; 2] {
+        sums.map(Self::lazy_finish)
+    }
+
     fn as_blocks(elements: &[Self]) -> Option<&[Block]> {
         Some(bytemuck::cast_slice(elements))
     }

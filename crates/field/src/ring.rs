@@ -107,6 +107,18 @@ pub trait Ring:
     /// The canonical value of the sum.
     fn lazy_finish(sum: Self::Lazy) -> Self;
 
+    /// Two sums under way side by side, each as a [`Lazy`](Self::Lazy) one.
+    type LazyPair: Copy + Default + Send + Sync + 'static;
+
+    /// Adds the two elements to the two sums; as [`lazy_add`](Self::lazy_add).
+    fn pair_add(sums: Self::LazyPair, x: [Self; 2]) -> Self::LazyPair;
+
+    /// As [`lazy_fold`](Self::lazy_fold).
+    fn pair_fold(sums: Self::LazyPair) -> Self::LazyPair;
+
+    /// The canonical values of the sums.
+    fn pair_finish(sums: Self::LazyPair) -> [Self; 2];
+
     /// The image of a block that is uniform when the block is, or nearly so.
     ///
     /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the low 64 bits modulo

@@ -5,7 +5,7 @@ use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, WordSums, prg::Prg};
 
 use crate::boilerplate::element_boilerplate;
 use crate::ring::{NotCanonical, Ring, assert_same_length};
@@ -100,6 +100,23 @@ impl Ring for Z64 {
         Self(sum)
     }
 
+    type LazyPair = WordSums;
+
+    #[inline(always)]
+    fn pair_add(sums: WordSums, [x, y]: [Self; 2]) -> WordSums {
+        sums.plus([x.0, y.0])
+    }
+
+    #[inline(always)]
+    fn pair_fold(sums: WordSums) -> WordSums {
+        sums
+    }
+
+    #[inline(always)]
+    fn pair_finish(sums: WordSums) -> [Self; 2] {
+        sums.words().map(Self)
+    }
+
     #[inline(always)]
     fn from_block(block: Block) -> Self {
         Self(block.low())
@@ -109,6 +126,11 @@ impl Ring for Z64 {
     fn from_words(words: &[u64]) -> Self {
         assert_same_length(words.len(), 1);
         Self(words[0])
+    }
+
+    fn from_words_slice(words: &[u64], out: &mut [Self]) {
+        assert_same_length(words.len(), out.len());
+        out.copy_from_slice(bytemuck::cast_slice(words));
     }
 
     fn random_noise(prg: &mut Prg) -> Self {

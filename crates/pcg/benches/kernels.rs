@@ -58,9 +58,8 @@ fn columns<R: Ring>(criterion: &mut Criterion) {
         });
         group.bench_function(format!("sender, k = 2^{log_k}"), |bencher| {
             bencher.iter(|| {
-                code.encode(&pairs, first, n, |i, (sum_u, sum_v)| {
-                    u[i] = R::lazy_finish(sum_u);
-                    v[i] = R::lazy_finish(sum_v);
+                code.encode(&pairs, first, n, |i, sums| {
+                    [u[i], v[i]] = R::pair_finish(sums);
                 });
                 first += n;
                 black_box((&u, &v));

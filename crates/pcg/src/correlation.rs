@@ -117,7 +117,7 @@ pub struct Cot;
 impl<R: Ring> Correlation for Vole<R> {
     type Base = R;
     type Ring = R;
-    type Pair = Pair<R, R>;
+    type Pair = Pair<R>;
     type KeyOt = Box<dyn CotSender + Send>;
     type ValueOt = Box<dyn CotReceiver + Send>;
 
@@ -134,19 +134,17 @@ impl<R: Ring> Correlation for Vole<R> {
         }
     }
 
-    fn pair(u: R, v: R) -> Pair<R, R> {
+    fn pair(u: R, v: R) -> Pair<R> {
         Pair { u, v }
     }
 
     #[inline(always)]
-    fn sum((u, v): (R::Lazy, R::Lazy), share: R) -> Pair<R, R> {
-        Pair {
-            u: R::lazy_finish(u),
-            v: R::lazy_finish(R::lazy_add(v, share)),
-        }
+    fn sum(code: R::LazyPair, share: R) -> Pair<R> {
+        let [u, v] = R::pair_finish(R::pair_add(code, [R::ZERO, share]));
+        Pair { u, v }
     }
 
-    fn add_noise(pair: &mut Pair<R, R>, value: R) {
+    fn add_noise(pair: &mut Pair<R>, value: R) {
         pair.u += value;
     }
 
@@ -167,7 +165,7 @@ impl<R: Ring> Correlation for Vole<R> {
 
     fn value_shares(
         values: &[R],
-        spare: &[Pair<R, R>],
+        spare: &[Pair<R>],
         channel: &mut Channel,
     ) -> Result<Zeroizing<Vec<R>>> {
         let spare = &spare[..values.len()];
@@ -180,13 +178,13 @@ impl<R: Ring> Correlation for Vole<R> {
         Ok(())
     }
 
-    fn feed_value(_ot: &mut flavour::Receiver<Self::ValueOt>, _spare: &[Pair<R, R>]) {}
+    fn feed_value(_ot: &mut flavour::Receiver<Self::ValueOt>, _spare: &[Pair<R>]) {}
 
     fn key_mask(spare: &[R]) -> Zeroizing<Vec<R>> {
         Zeroizing::new(spare[spare.len() - Self::MASK..].to_vec())
     }
 
-    fn value_mask(spare: &[Pair<R, R>]) -> Zeroizing<Vec<(R, R)>> {
+    fn value_mask(spare: &[Pair<R>]) -> Zeroizing<Vec<(R, R)>> {
         let spare = &spare[spare.len() - Self::MASK..];
         Zeroizing::new(spare.iter().map(|pair| (pair.u, pair.v)).collect())
     }
@@ -328,7 +326,7 @@ impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
     }
 
     #[inline(always)]
-    fn put(&mut self, place: usize, pair: Pair<R, R>) {
+    fn put(&mut self, place: usize, pair: Pair<R>) {
         self.u[place] = pair.u;
         self.v[place] = pair.v;
     }

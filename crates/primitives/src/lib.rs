@@ -39,4 +39,4 @@ mod sum;
 pub mod transpose;
 
 pub use block::Block;
-pub use sum::BlockSum;
+pub use sum::{BlockSum, WordSums};

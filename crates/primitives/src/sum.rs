@@ -1,4 +1,4 @@
-//! Sums of blocks in a vector register.
+//! Sums in a vector register: of blocks, and of pairs of words.
 
 use crate::Block;
 
@@ -42,6 +42,71 @@ impl Default for BlockSum {
     }
 }
 
+/// The sums, modulo 2^64, of two words each of some pairs, under way side by side; the default are those of none.
+#[derive(Clone, Copy)]
+pub struct WordSums(
+    #[cfg(target_arch = "x86_64")] Register,
+    #[cfg(not(target_arch = "x86_64"))] [u64; 2],
+);
+
+#[cfg(target_arch = "x86_64")]
+impl WordSums {
+    /// The sums with one pair more.
+    #[inline(always)]
+    #[must_use]
+    pub fn plus(self, words: [u64; 2]) -> Self {
+        // SAFETY: every x86-64 has SSE2.
+        Self(unsafe { std::arch::x86_64::_mm_add_epi64(self.0, bytemuck::cast(words)) })
+    }
+
+    /// Of each sum the `BITS` lowest bits plus all others, the lowest of which counts as one: the same number modulo
+    /// `2^BITS - 1`.
+    #[inline(always)]
+    #[must_use]
+    pub fn folded<const BITS: i32>(self) -> Self {
+        use std::arch::x86_64::{_mm_add_epi64, _mm_and_si128, _mm_set1_epi64x, _mm_srli_epi64};
+        // SAFETY: every x86-64 has SSE2.
+        unsafe {
+            let low = _mm_and_si128(self.0, _mm_set1_epi64x((1 << BITS) - 1));
+            Self(_mm_add_epi64(low, _mm_srli_epi64::<BITS>(self.0)))
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl WordSums {
+    /// The sums with one pair more.
+    #[inline(always)]
+    #[must_use]
+    pub fn plus(self, [a, b]: [u64; 2]) -> Self {
+        Self([self.0[0].wrapping_add(a), self.0[1].wrapping_add(b)])
+    }
+
+    /// Of each sum the `BITS` lowest bits plus all others, the lowest of which counts as one: the same number modulo
+    /// `2^BITS - 1`.
+    #[inline(always)]
+    #[must_use]
+    pub fn folded<const BITS: i32>(self) -> Self {
+        Self(self.0.map(|sum| (sum & ((1 << BITS) - 1)) + (sum >> BITS)))
+    }
+}
+
+impl WordSums {
+    /// The two sums.
+    #[inline(always)]
+    #[must_use]
+    pub fn words(self) -> [u64; 2] {
+        bytemuck::cast(self.0)
+    }
+}
+
+impl Default for WordSums {
+    #[inline(always)]
+    fn default() -> Self {
+        Self(bytemuck::Zeroable::zeroed())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +117,20 @@ mod tests {
         let sum = blocks.iter().fold(BlockSum::default(), |s, b| s.plus(*b));
         assert_eq!(sum.block(), blocks[0] ^ blocks[1] ^ blocks[2]);
         assert_eq!(BlockSum::default().block(), Block::ZERO);
+    }
+
+    #[test]
+    fn sums_of_words_are_apart() {
+        let pairs = [[u64::MAX, 1], [2, u64::MAX - 1], [1 << 61, (1 << 61) - 1]];
+        let sums = pairs.iter().fold(WordSums::default(), |s, p| s.plus(*p));
+        assert_eq!(sums.words(), [(1 << 61) + 1, (1 << 61) - 2]);
+        assert_eq!(sums.folded::<61>().words(), [2, (1 << 61) - 2]);
+        assert_eq!(
+            WordSums::default()
+                .plus([u64::MAX, 0])
+                .folded::<61>()
+                .words(),
+            [(1 << 61) + 6, 0]
+        );
     }
 }

@@ -177,9 +177,8 @@ pub fn send<R: VoleRing + Multiply>(
                 &base[..],
                 task * TASK,
                 u.len(),
-                |i, sum: <Pair<R, R> as Entry>::Sum| {
-                    u[i] = R::lazy_finish(sum.0);
-                    v[i] = R::lazy_finish(R::lazy_add(sum.1, m[i]));
+                |i, sums: <Pair<R> as Entry>::Sum| {
+                    [u[i], v[i]] = R::pair_finish(R::pair_add(sums, [R::ZERO, m[i]]));
                 },
             );
         });

@@ -272,7 +272,7 @@ impl<R: VoleRing> Stage for Vole<R> {
         })
     }
 
-    fn apart(Pair { u, v }: Pair<R, R>) -> (R, R) {
+    fn apart(Pair { u, v }: Pair<R>) -> (R, R) {
         (u, v)
     }
 

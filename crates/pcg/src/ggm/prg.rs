@@ -271,19 +271,18 @@ fn correlated_level(
 pub(super) fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
     // As many pairs as a lazy sum takes between two folds, in every ring.
     const PAIRS: usize = 6;
-    let (groups, rest) = leaves.as_chunks::<{ 2 * PAIRS }>();
-    let mut sides = [R::Lazy::default(); 2];
-    for group in groups {
-        for pair in group.as_chunks::<2>().0 {
-            sides[0] = R::lazy_add(sides[0], pair[0]);
-            sides[1] = R::lazy_add(sides[1], pair[1]);
+    let (pairs, last) = leaves.as_chunks::<2>();
+    let mut sides = R::LazyPair::default();
+    for group in pairs.chunks(PAIRS) {
+        for pair in group {
+            sides = R::pair_add(sides, *pair);
         }
-        sides = sides.map(R::lazy_fold);
+        sides = R::pair_fold(sides);
     }
-    for (i, leaf) in rest.iter().enumerate() {
-        sides[i % 2] = R::lazy_add(sides[i % 2], *leaf);
+    if let [left] = last {
+        sides = R::pair_add(sides, [*left, R::ZERO]);
     }
-    for (sum, side) in sums.iter_mut().zip(sides) {
-        *sum += R::lazy_finish(side);
+    for (sum, side) in sums.iter_mut().zip(R::pair_finish(sides)) {
+        *sum += side;
     }
 }

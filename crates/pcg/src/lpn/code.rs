@@ -50,22 +50,22 @@ impl<R: Ring> Entry for R {
 /// Entries of the sender's two vectors, `a` and `b` of Protocol 6, side by side: one read serves both.
 #[derive(Clone, Copy, Default, Zeroable)]
 #[repr(C, align(16))]
-pub struct Pair<B, R> {
+pub struct Pair<R> {
     /// An entry of `a`.
-    pub u: B,
+    pub u: R,
     /// The entry of `b` at the same place.
     pub v: R,
 }
 
-impl<B: Ring, R: Ring> Entry for Pair<B, R> {
-    type Sum = (B::Lazy, R::Lazy);
+impl<R: Ring> Entry for Pair<R> {
+    type Sum = R::LazyPair;
     #[inline(always)]
-    fn add_to(self, (u, v): Self::Sum) -> Self::Sum {
-        (B::lazy_add(u, self.u), R::lazy_add(v, self.v))
+    fn add_to(self, sums: Self::Sum) -> Self::Sum {
+        R::pair_add(sums, [self.u, self.v])
     }
     #[inline(always)]
-    fn fold((u, v): Self::Sum) -> Self::Sum {
-        (B::lazy_fold(u), R::lazy_fold(v))
+    fn fold(sums: Self::Sum) -> Self::Sum {
+        R::pair_fold(sums)
     }
 }
 
@@ -217,8 +217,8 @@ mod tests {
         });
         assert!(out == expected, "k = {k}, {count} columns from {first}");
         let pairs: Vec<_> = table.iter().map(|v| Pair { u: *v, v: -*v }).collect();
-        code.encode(&pairs, first, count, |i, (u, v)| {
-            assert!(R::lazy_finish(u) == expected[i] && R::lazy_finish(v) == -expected[i]);
+        code.encode(&pairs, first, count, |i, sums| {
+            assert!(R::pair_finish(sums) == [expected[i], -expected[i]]);
         });
     }
 
