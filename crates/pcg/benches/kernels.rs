@@ -10,7 +10,10 @@ use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::{
     forest::Forest,
     ggm::TreePrgs,
-    lpn::{LocalCode, Pair},
+    lpn::{
+        LocalCode, Pair,
+        dual::{Compression, Term},
+    },
     rot::Trees,
 };
 use volery_primitives::{Block, pages::Buffer, prg::Prg};
@@ -76,5 +79,40 @@ fn kernels(criterion: &mut Criterion) {
     columns::<Gf128>(criterion);
 }
 
-criterion_group!(benches, kernels);
+/// The code of dual LPN, from `2n` values to `n` outputs.
+fn compress<T: Term>(criterion: &mut Criterion, name: &str, value: impl Fn(u64) -> T) {
+    let mut group = criterion.benchmark_group(format!("dual LPN of {name}"));
+    group.sample_size(10);
+    for log_n in [14, 20] {
+        let n = 1usize << log_n;
+        let mut values = Buffer::zeroed(2 * n);
+        for (i, place) in (0..).zip(values.iter_mut()) {
+            *place = value(i);
+        }
+        group.throughput(Throughput::Elements(n as u64));
+        group.bench_function(format!("n = 2^{log_n}"), |bencher| {
+            bencher.iter(|| {
+                let mut code = Compression::new(Block::from(3), n);
+                code.absorb(&values);
+                let mut left = n;
+                while left > 0 {
+                    left -= black_box(code.draw(left)).len();
+                }
+            });
+        });
+    }
+}
+
+fn all_compress(criterion: &mut Criterion) {
+    let block = |i| Gf128::new(Block::from(u128::from(i)));
+    compress(criterion, "gf128", block);
+    compress(criterion, "fp61", Fp61::reduce);
+    compress(criterion, "z64", Z64::new);
+    compress(criterion, "pairs of fp61", |i| Pair {
+        u: Fp61::reduce(i),
+        v: Fp61::reduce(i + 1),
+    });
+}
+
+criterion_group!(benches, kernels, all_compress);
 criterion_main!(benches);

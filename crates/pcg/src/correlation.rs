@@ -17,7 +17,6 @@
 //! Correlated OTs carry their choice bit `u` in the lowest bit of the value holder's block: `x` has that bit set, the key
 //! holder's blocks have it clear. It is added up with the rest for nothing, and costs `x` one of its 128 bits.
 
-use bytemuck::Zeroable;
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
@@ -27,7 +26,7 @@ use zeroize::Zeroizing;
 use crate::{
     Trees, check, chosen,
     ggm::Growth,
-    lpn::{Entry, Pair},
+    lpn::{Entry, Pair, dual::Term},
     stock,
 };
 
@@ -38,7 +37,7 @@ pub trait Correlation: Sized + 'static {
     /// The ring of `x`, `v` and `w`.
     type Ring: ExtensionOf<Self::Base>;
     /// The value holder's `u` and `v` at one place.
-    type Pair: Entry + Zeroable;
+    type Pair: Entry + Term;
     /// The key holder's source of OTs for the trees.
     type KeyOt: CotSender + Send;
     /// The value holder's.
@@ -63,6 +62,12 @@ pub trait Correlation: Sized + 'static {
 
     /// Expansion: the sum of the code and the share of the noise vector.
     fn sum(code: <Self::Pair as Entry>::Sum, share: Self::Ring) -> Self::Pair;
+
+    /// The shares of a noise vector as pairs, where they carry its values themselves; else the shares again.
+    ///
+    /// # Errors
+    /// The shares, where they are no pairs.
+    fn pairs(shares: Buffer<Self::Ring>) -> std::result::Result<Pairs<Self>, Buffer<Self::Ring>>;
 
     /// Adds a noise value to `u`, where that is not in the share already.
     fn add_noise(pair: &mut Self::Pair, value: Self::Base);
@@ -144,6 +149,10 @@ impl<R: Ring> Correlation for Vole<R> {
         Pair { u, v }
     }
 
+    fn pairs(shares: Buffer<R>) -> std::result::Result<Pairs<Self>, Buffer<R>> {
+        Err(shares)
+    }
+
     fn add_noise(pair: &mut Pair<R>, value: R) {
         pair.u += value;
     }
@@ -218,6 +227,10 @@ impl Correlation for Cot {
     #[inline(always)]
     fn sum(code: BlockSum, share: Gf128) -> Gf128 {
         Gf128::new(code.plus(share.value()).block())
+    }
+
+    fn pairs(shares: Buffer<Gf128>) -> std::result::Result<Pairs<Self>, Buffer<Gf128>> {
+        Ok(shares)
     }
 
     /// The leaf at a noise place carries it.
@@ -337,4 +350,4 @@ impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
 }
 
 /// Memory for the value holder's correlations.
-pub(crate) type Pairs<K> = Buffer<<K as Correlation>::Pair>;
+pub type Pairs<K> = Buffer<<K as Correlation>::Pair>;

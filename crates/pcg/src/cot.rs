@@ -59,8 +59,8 @@ use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
 use crate::{
-    Base, Kind, Noise, Plan, PlanError, Security, Wishes,
-    bootstrap::{KeyHolder, ValueHolder},
+    Base, Communication, Kind, Noise, Plan, PlanError, Security, Wishes,
+    bootstrap::{KeyHolder, ValueHolder, dual},
     correlation::{Correlation, Cot},
     stock,
     stream::{Left, Source},
@@ -91,14 +91,14 @@ pub fn plan(
 pub struct Sender {
     delta: Zeroizing<Block>,
     carrier: Carrier,
-    source: Source<Box<dyn CotSender + Send>, KeyHolder<Cot>>,
+    source: Source<Box<dyn CotSender + Send>, KeyHolder<Cot>, dual::KeyHolder<Cot>>,
     left: Left,
 }
 
 /// The holder of `u` and `w`.
 pub struct Receiver {
     carrier: Carrier,
-    source: Source<Box<dyn CotReceiver + Send>, ValueHolder<Cot>>,
+    source: Source<Box<dyn CotReceiver + Send>, ValueHolder<Cot>, dual::ValueHolder<Cot>>,
     left: Left,
 }
 
@@ -157,7 +157,7 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Self> {
         assert_ne!(delta, Some(Block::ZERO), "a delta of zero hides nothing");
-        let direct = plan.ladder().is_empty();
+        let direct = plan.is_direct();
         let carrier = match delta {
             Some(delta) if !direct => Carrier::of(delta),
             _ => Carrier(0),
@@ -194,7 +194,15 @@ impl Sender {
             let ot = flavour::Sender::new(stock::Sender::new(*inner), part("ot hash"));
             let x = Gf128::new(*inner);
             let rng = rng.fork("rounds");
-            Source::Stream(KeyHolder::new(plan.clone(), part("rounds"), rng, x, ot, v))
+            let (plan, session) = (plan.clone(), part("rounds"));
+            match plan.communication() {
+                Communication::Standard => {
+                    Source::Stream(KeyHolder::new(plan, session, rng, x, ot, v))
+                }
+                Communication::Low => {
+                    Source::Dual(dual::KeyHolder::new(plan, session, rng, x, ot, v))
+                }
+            }
         };
         Ok(Self {
             delta,
@@ -215,6 +223,7 @@ impl Sender {
         let result = self.source.guarded(|source| match source {
             Source::Base(_) => Ok(0),
             Source::Stream(stream) => stream.prepare(channel),
+            Source::Dual(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
         });
         if result.is_err() {
@@ -243,6 +252,7 @@ impl CotSender for Sender {
         let result = self.source.guarded(|source| match source {
             Source::Base(base) => base.extend(v, channel),
             Source::Stream(stream) => stream.extend(bytemuck::cast_slice_mut(v), channel),
+            Source::Dual(stream) => stream.extend(bytemuck::cast_slice_mut(v), channel),
             Source::Poisoned => Err(Error::Broken),
         });
         match result {
@@ -288,7 +298,7 @@ impl Receiver {
             Base::Iknp => Box::new(iknp::Receiver::setup(base_session, seed, channel)?),
             Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
         };
-        let source = if plan.ladder().is_empty() {
+        let source = if plan.is_direct() {
             Source::Base(base)
         } else {
             let mut w = Buffer::<Gf128>::zeroed(plan.base_count());
@@ -299,7 +309,15 @@ impl Receiver {
             }
             let ot = flavour::Receiver::new(stock::Receiver::default(), part("ot hash"));
             let rng = rng.fork("rounds");
-            Source::Stream(ValueHolder::new(plan.clone(), part("rounds"), rng, ot, w))
+            let (plan, session) = (plan.clone(), part("rounds"));
+            match plan.communication() {
+                Communication::Standard => {
+                    Source::Stream(ValueHolder::new(plan, session, rng, ot, w))
+                }
+                Communication::Low => {
+                    Source::Dual(dual::ValueHolder::new(plan, session, rng, ot, w))
+                }
+            }
         };
         Ok(Self {
             carrier,
@@ -316,6 +334,7 @@ impl Receiver {
         self.source.guarded(|source| match source {
             Source::Base(_) => Ok(0),
             Source::Stream(stream) => stream.prepare(channel),
+            Source::Dual(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -338,6 +357,13 @@ impl CotReceiver for Receiver {
         let result = self.source.guarded(|source| match source {
             Source::Base(base) => base.extend(u, w, channel),
             Source::Stream(stream) => {
+                let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
+                stream.extend(pairs, channel)?;
+                bits::lowest_bits(w, u);
+                carrier.exchange_all(w);
+                Ok(())
+            }
+            Source::Dual(stream) => {
                 let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
                 stream.extend(pairs, channel)?;
                 bits::lowest_bits(w, u);

@@ -45,5 +45,5 @@ mod settings;
 mod cheating;
 
 pub use bootstrap::{Base, Kind, Link, Plan, PlanError, Wishes};
-pub use settings::{Noise, ParseSettingError, Security, Trees};
+pub use settings::{Communication, Noise, ParseSettingError, Security, Trees};
 pub use volery_channel::{Error, Result};

@@ -18,16 +18,18 @@ impl Left {
 }
 
 /// Where the outputs come from.
-pub(crate) enum Source<B, S> {
+pub(crate) enum Source<B, S, D> {
     /// A plan without LPN: from the base itself.
     Base(B),
     /// The rounds of a plan.
     Stream(S),
+    /// The instances of a plan with dual LPN.
+    Dual(D),
     /// An earlier call failed.
     Poisoned,
 }
 
-impl<B, S> Source<B, S> {
+impl<B, S, D> Source<B, S, D> {
     /// # Errors
     /// [`Error::Broken`] if an earlier call failed.
     pub(crate) fn alive(&self) -> Result<()> {

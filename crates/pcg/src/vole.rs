@@ -58,8 +58,8 @@ use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroize;
 
 use crate::{
-    Kind, Noise, Plan, PlanError, Security, Wishes,
-    bootstrap::{KeyHolder, ValueHolder},
+    Communication, Kind, Noise, Plan, PlanError, Security, Wishes,
+    bootstrap::{KeyHolder, ValueHolder, dual},
     correlation::{Apart, Correlation, Vole},
     lpn::estimate::Field,
     stream::{Left, Source},
@@ -112,8 +112,10 @@ pub fn plan<R: VoleRing>(
 /// A base that outputs are drawn from, with the randomness for that.
 type Drawn<B> = (Box<B>, Prg);
 
-type SenderSource<R> = Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>>;
-type ReceiverSource<R> = Source<Drawn<dyn KeyBase<R>>, KeyHolder<Vole<R>>>;
+type SenderSource<R> =
+    Source<Drawn<dyn ValueBase<R>>, ValueHolder<Vole<R>>, dual::ValueHolder<Vole<R>>>;
+type ReceiverSource<R> =
+    Source<Drawn<dyn KeyBase<R>>, KeyHolder<Vole<R>>, dual::KeyHolder<Vole<R>>>;
 
 /// The holder of `u` and `v`.
 pub struct Sender<R: VoleRing> {
@@ -187,7 +189,7 @@ impl<R: VoleRing> Sender<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let part = |name| sub::<R>(session, plan, name);
-        let source = if plan.ladder().is_empty() {
+        let source = if plan.is_direct() {
             Source::Base((base, rng.fork("draws")))
         } else {
             let count = plan.base_count();
@@ -200,13 +202,15 @@ impl<R: VoleRing> Sender<R> {
             let cot: Box<dyn CotReceiver + Send> = Box::new(cot);
             let ot = flavour::Receiver::new(cot, part("ot hash"));
             let seed = rng.fork("rounds");
-            Source::Stream(ValueHolder::new(
-                plan.clone(),
-                part("rounds"),
-                seed,
-                ot,
-                pairs,
-            ))
+            let (plan, session) = (plan.clone(), part("rounds"));
+            match plan.communication() {
+                Communication::Standard => {
+                    Source::Stream(ValueHolder::new(plan, session, seed, ot, pairs))
+                }
+                Communication::Low => {
+                    Source::Dual(dual::ValueHolder::new(plan, session, seed, ot, pairs))
+                }
+            }
         };
         Ok(Self {
             source,
@@ -234,6 +238,13 @@ impl<R: VoleRing> Sender<R> {
                 },
                 channel,
             ),
+            Source::Dual(stream) => stream.extend(
+                Apart {
+                    u: &mut *u,
+                    v: &mut *v,
+                },
+                channel,
+            ),
             Source::Poisoned => Err(Error::Broken),
         });
         if result.is_err() {
@@ -255,6 +266,7 @@ impl<R: VoleRing> Sender<R> {
         self.guarded(None, |source| match source {
             Source::Base(_) => Ok(0),
             Source::Stream(stream) => stream.prepare(channel),
+            Source::Dual(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -339,7 +351,7 @@ impl<R: VoleRing> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<Self> {
         let part = |name| sub::<R>(session, plan, name);
-        let source = if plan.ladder().is_empty() {
+        let source = if plan.is_direct() {
             Source::Base((base, rng.fork("draws")))
         } else {
             let mut w = Buffer::zeroed(plan.base_count());
@@ -347,7 +359,15 @@ impl<R: VoleRing> Receiver<R> {
             let cot: Box<dyn CotSender + Send> = Box::new(cot);
             let ot = flavour::Sender::new(cot, part("ot hash"));
             let seed = rng.fork("rounds");
-            Source::Stream(KeyHolder::new(plan.clone(), part("rounds"), seed, x, ot, w))
+            let (plan, session) = (plan.clone(), part("rounds"));
+            match plan.communication() {
+                Communication::Standard => {
+                    Source::Stream(KeyHolder::new(plan, session, seed, x, ot, w))
+                }
+                Communication::Low => {
+                    Source::Dual(dual::KeyHolder::new(plan, session, seed, x, ot, w))
+                }
+            }
         };
         Ok(Self {
             source,
@@ -383,6 +403,7 @@ impl<R: VoleRing> Receiver<R> {
         let result = self.guarded(Some(w.len()), |source| match source {
             Source::Base((base, rng)) => base.draw(w, rng, channel),
             Source::Stream(stream) => stream.extend(w, channel),
+            Source::Dual(stream) => stream.extend(w, channel),
             Source::Poisoned => Err(Error::Broken),
         });
         if result.is_err() {
@@ -399,6 +420,7 @@ impl<R: VoleRing> Receiver<R> {
         self.guarded(None, |source| match source {
             Source::Base(_) => Ok(0),
             Source::Stream(stream) => stream.prepare(channel),
+            Source::Dual(stream) => stream.prepare(channel),
             Source::Poisoned => Err(Error::Broken),
         })
     }
@@ -425,12 +447,12 @@ impl<R: VoleRing> Drop for Receiver<R> {
 }
 
 /// Runs a call that draws `n` from a source, where neither it nor its family has failed.
-fn guarded<B, S, T>(
+fn guarded<B, S, D, T>(
     family: &Family,
-    source: &mut Source<B, S>,
+    source: &mut Source<B, S, D>,
     left: &mut Left,
     n: Option<usize>,
-    call: impl FnOnce(&mut Source<B, S>) -> Result<T>,
+    call: impl FnOnce(&mut Source<B, S, D>) -> Result<T>,
 ) -> Result<T> {
     family.alive()?;
     source.alive()?;

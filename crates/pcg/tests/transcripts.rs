@@ -8,13 +8,13 @@ use volery_channel::{Channel, SessionId, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
-    Kind, Plan, Trees, Wishes, cot,
+    Communication, Kind, Plan, Trees, Wishes, cot,
     vole::{self, VoleRing},
 };
 use volery_primitives::{Block, bits, prg::Prg};
 
 /// The kind of correlation; security, noise and trees; the set of the last round (`-`: chosen by cost, `ferret` and
-/// `paper80`: the plan of that paper); how many are drawn, of a stream where the set is named; the first 16 bytes of the
+/// `paper80`: the plan of that paper; `dual`: low communication); how many are drawn, of a stream where the set is named; the first 16 bytes of the
 /// hash of what the sender sent, and of what the receiver sent.
 const TABLE: &str = "
 cot semi-honest regular half - 3000 3173bc309aa1301ae627f52913c2423a 328947d8a2f28641e630564dd295fdf2
@@ -28,6 +28,12 @@ cot malicious regular ggm r14 20011 2faea9aa47a32a6dfef3eab857242f7b 875252ba98c
 cot malicious uniform half u14 20011 9db8884e41b9551a48da70a8a7f892b7 07ffdea4a334cf40f37e6df3b242f2f6
 cot malicious uniform ggm u14 20011 84e98b73d88c6c9f69093f61e31990ed 0ba2171b25aa4d37613f94d10f77eeb6
 cot malicious regular half b10 1000000 19c772e358541de8f6e917afcd1d9e42 54a14732cd7d4b8f5b6bb4d11ceb0440
+cot semi-honest regular half dual 20011 56d026f879d73cbcf838fb1a687cbcb1 444a6794216a592d0706134ef5505bcc
+cot malicious regular half dual 20011 0b49d72dd48d98f614bf52de0d9c1c26 0ffd3901ed4736d120fda93a4682ea3b
+fp61 semi-honest regular half dual 20011 437d1873d08daffe04587dfb91877dac f859576c870ec3f91c7c29c62f49bed8
+fp61 malicious regular half dual 20011 0c9ecc8b0b6b706580976f37a92e093f e18487d4d660a89653d1c4accf189d9c
+z64 semi-honest regular half dual 20011 aa494e3043fdd57708414179b42f9082 828bbcb5827a9e5642e23f4b211c552c
+gf128 malicious regular half dual 20011 ae129356a9294902b7521c7a909609f8 64d9a359a12a3ac2baa19d69b39b63f5
 cot semi-honest regular ggm ferret 1000 bae64c9ce1fe21991d327d54eb16dae4 06661a1de7ca056dce9be212906248a4
 cot malicious regular ggm ferret 1000 d13b4611437449117ca47108b42aaf0d 0fd3dc6d4708e2af8ad3b38d6afaa16e
 cot malicious uniform ggm ferret 1000 b078dddfe457cbe8345d53d58a92db8e 5db7a92215089c15d49f28294752afc4
@@ -71,6 +77,16 @@ fn plan(words: &[&str]) -> (Plan, usize) {
     let plan = match set {
         "ferret" => Plan::ferret(Some(n), noise, security),
         "paper80" => Plan::paper80(kind.field(), n).unwrap(),
+        "dual" => {
+            let wishes = Wishes {
+                total: Some(n),
+                noise,
+                security,
+                communication: Communication::Low,
+                ..Wishes::default()
+            };
+            Plan::new(kind, &wishes).unwrap()
+        }
         _ => {
             let chosen = set == "-";
             let wishes = Wishes {

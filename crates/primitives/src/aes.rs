@@ -110,7 +110,8 @@ impl fmt::Debug for Aes128 {
 ///
 /// # Panics
 ///
-/// If `out` is not as long for each key as for the others, or the keys were made for different levels of the processor.
+/// If `out` is not as long for each key as for the others. If the keys were made for different levels of the processor it may
+/// panic too, with a part of `out` written.
 pub fn ctr_columns(keys: &[Aes128], counter: u128, out: &mut [Block]) {
     if keys.is_empty() {
         return assert!(out.is_empty(), "a key for each column");

@@ -69,6 +69,13 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         }
     }
 
+    /// Entries of the tables that the places are for.
+    #[inline]
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// The places that `blocks` make, where the number of rows is a power of two: of each eight words, low word of a block
     /// first, the lowest pieces of [`PLACE_BITS`] bits of all, then the middle ones, then the highest; of each the lowest
     /// bits.

@@ -4,6 +4,8 @@
 //! [`BLOCK_BYTES`] bytes is one call of the compression function. One string keeps a processor waiting for the last step of
 //! it; here each of the lanes of a vector computes that of a string of its own.
 
+use zeroize::Zeroize;
+
 use crate::Block;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
@@ -75,6 +77,13 @@ pub(crate) struct Message {
     pub(crate) words: [Lanes; WORDS],
     pub(crate) bytes: Lanes,
     used: usize,
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        self.words.as_flattened_mut().zeroize();
+        self.bytes.zeroize();
+    }
 }
 
 impl Message {

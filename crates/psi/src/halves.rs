@@ -340,12 +340,9 @@ impl Receiver {
             watch.done(steps as u64);
         });
         watch.begin(Phase::Place, 0);
-        let (distinct, placement) = rayon::join(
-            || check_distinct(&digests, |item| item),
-            || Placement::find(&agreement, &parameters, &digests),
-        );
-        distinct?;
-        let placement = placement?;
+        // First, as a table is searched for long where many items are equal.
+        check_distinct(&digests, |item| item)?;
+        let placement = Placement::find(&agreement, &parameters, &digests)?;
         let taking = RefCell::new(Taking::new(digests, &parameters));
         let mut instances = 0;
         if !parameters.trivial() {

@@ -21,7 +21,7 @@ pub(crate) struct Shuffle {
     /// The part of each item.
     parts: Zeroizing<Vec<u16>>,
     /// Where the next item of each part goes.
-    next: Vec<usize>,
+    next: Zeroizing<Vec<usize>>,
     taken: usize,
     order: Buffer<u32>,
     blocks: Buffer<Block>,
@@ -33,7 +33,7 @@ impl Shuffle {
         let log = (items / PART).next_power_of_two().ilog2().min(MOST_PARTS);
         let mut parts = Zeroizing::new(vec![0_u16; items]);
         let mut draws = Zeroizing::new([0; 1 << 12]);
-        let mut next = vec![0; 1 << log];
+        let mut next = Zeroizing::new(vec![0; 1 << log]);
         for parts in parts.chunks_mut(draws.len() / 2) {
             rng.fill_bytes(&mut draws[..2 * parts.len()]);
             for (part, draw) in parts.iter_mut().zip(draws.as_chunks::<2>().0) {
@@ -42,7 +42,7 @@ impl Shuffle {
             }
         }
         let mut sum = 0;
-        for next in &mut next {
+        for next in next.iter_mut() {
             (*next, sum) = (sum, sum + *next);
         }
         Self {

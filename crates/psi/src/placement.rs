@@ -116,7 +116,7 @@ pub(crate) struct Own {
     /// The [`Tag`] of each item.
     items: Buffer<Block>,
     /// The items by the first bits of their tags, parted by the lowest of those.
-    parts: Vec<Index>,
+    parts: [Index; PARTS],
     tag_bytes: usize,
 }
 
@@ -156,7 +156,7 @@ impl Taking {
 
     /// Takes the tags of the instances from `first` on, given as the blocks they begin.
     pub(crate) fn take(&mut self, placement: &Placement, first: usize, outputs: &[Block]) {
-        let mut taken = [(Block::ZERO, 0); LANES];
+        let mut taken = Zeroizing::new([(Block::ZERO, 0); LANES]);
         for (first, outputs) in (first..).step_by(LANES).zip(outputs.chunks(LANES)) {
             let mut count = 0;
             for (instance, &output) in (first..).zip(outputs) {
@@ -174,7 +174,12 @@ impl Taking {
     /// When all instances were taken.
     pub(crate) fn finish(self) -> Own {
         let n = self.items.len();
-        let mut parts: Vec<_> = (0..PARTS).map(|_| Index::for_items(n / PARTS, n)).collect();
+        // Where an item was not taken, its tag is no random number, and the parts are not of one size.
+        let mut sizes = [0; PARTS];
+        for &tag in self.items.iter() {
+            sizes[Tag(tag).part()] += 1;
+        }
+        let mut parts = sizes.map(|size| Index::for_items(size, n));
         // Room for all, so that they never move.
         let mut waiting: [_; PARTS] =
             std::array::from_fn(|_| Zeroizing::new(Vec::with_capacity(PIECE.min(n))));

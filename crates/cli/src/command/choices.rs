@@ -4,7 +4,7 @@ use std::fmt;
 
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::lpn::{LpnSet, set_named, sets};
-use volery_pcg::{Kind, Link, Noise, Plan, PlanError, Security, Wishes};
+use volery_pcg::{Communication, Kind, Link, Noise, Plan, PlanError, Security, Wishes};
 
 use crate::exit::Failure;
 
@@ -26,6 +26,38 @@ pub(crate) struct Choices {
     /// Where the parameters come from
     #[arg(long, default_value = "default")]
     pub(crate) parameters: Parameters,
+
+    /// How the correlations are made
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) protocol: Protocol,
+}
+
+/// How correlations are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Protocol {
+    /// Primal LPN in rounds, or OT extension, whatever is cheaper for --n and --link.
+    #[default]
+    Default,
+    /// Dual LPN: the fewest bytes. Its code is younger than primal LPN; SECURITY.md has what is known of it.
+    LowCommunication,
+}
+
+impl Protocol {
+    fn communication(self) -> Communication {
+        match self {
+            Self::Default => Communication::Standard,
+            Self::LowCommunication => Communication::Low,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Default => "default",
+            Self::LowCommunication => "low-communication",
+        })
+    }
 }
 
 /// Where the parameters of a run come from.
@@ -62,6 +94,16 @@ impl Choices {
     /// # Errors
     /// A usage error that names the option at fault.
     pub(crate) fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
+        if self.protocol != Protocol::Default {
+            let beside = match self.parameters {
+                Parameters::Default => None,
+                _ => Some("--parameters"),
+            };
+            if let Some(option) = beside.or(self.set.as_ref().map(|_| "--set")) {
+                let what = format_args!("--protocol {} has its own parameters", self.protocol);
+                return Err(Failure::usage(option, what));
+            }
+        }
         match (self.parameters, kind) {
             (Parameters::Default, _) => self.todays(kind, n, link),
             (Parameters::Paper80, Kind::Vole(field)) => self.paper80(field, n),
@@ -103,9 +145,11 @@ impl Choices {
             }),
             link,
             set: set.map(|set| set.name),
+            communication: self.protocol.communication(),
             ..Wishes::default()
         };
         Plan::new(kind, &wishes).map_err(|error| match error {
+            PlanError::NotDual => Failure::usage("--noise", error),
             PlanError::NotMalicious => Failure::usage("--security", error)
                 .hint("--security semi-honest, if the peer is trusted to follow the protocol"),
             error => Failure::usage("--set", error),
@@ -257,6 +301,24 @@ mod tests {
     }
 
     #[test]
+    fn low_communication_by_name() {
+        let choices = Choices {
+            protocol: Protocol::LowCommunication,
+            ..Choices::default()
+        };
+        for kind in [Kind::Cot, FP61, Z64] {
+            let plan = plan(kind, &choices).unwrap();
+            assert!(plan.describe().contains("+dual"), "{}", plan.describe());
+        }
+        assert!(
+            !plan(Kind::Cot, &Choices::default())
+                .unwrap()
+                .describe()
+                .contains("dual")
+        );
+    }
+
+    #[test]
     fn the_link_chooses_the_set() {
         let describe = |link: &str| {
             let link: volery_bench::Link = link.parse().unwrap();
@@ -273,6 +335,11 @@ mod tests {
             noise,
             set: Some(set.to_owned()).filter(|set| !set.is_empty()),
             parameters,
+            protocol: Protocol::Default,
+        };
+        let low = |choices| Choices {
+            protocol: Protocol::LowCommunication,
+            ..choices
         };
         let (default, paper80, ferret) =
             (Parameters::Default, Parameters::Paper80, Parameters::Ferret);
@@ -322,6 +389,26 @@ mod tests {
                 Kind::Cot,
                 choices(None, uniform, "b10", default),
                 ["--set", "regular noise, not for uniform"],
+            ),
+            (
+                Kind::Cot,
+                low(choices(None, None, "b10", default)),
+                ["--set", "its own parameters"],
+            ),
+            (
+                FP61,
+                low(choices(None, None, "", paper80)),
+                ["--parameters", "its own parameters"],
+            ),
+            (
+                FP61,
+                low(choices(None, uniform, "", default)),
+                ["--noise", "half-trees"],
+            ),
+            (
+                Z64,
+                low(choices(malicious, None, "", default)),
+                ["--security", "needs a field"],
             ),
             (
                 Kind::Cot,

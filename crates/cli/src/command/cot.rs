@@ -13,7 +13,7 @@ use crate::npy::{Form, Reader};
 /// Make this party's half of n correlated OTs w = v + u*delta with a peer, and write it as NumPy files
 ///
 /// The sender gets delta and random v (delta.npy, v.npy), the receiver random bits u, and w (u.npy, w.npy). Both sides are
-/// started with the same --n, --security, --noise, --set, --link and --parameters.
+/// started with the same --n, --security, --noise, --set, --link, --parameters and --protocol.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The sender's delta, as an earlier run wrote it: uint64 of shape (1, 2), drawn at random, never zero. The receiver

@@ -8,7 +8,7 @@ use crate::exit::Failure;
 /// Make this party's half of n correlations w = u*x + v with a peer, and write it as NumPy files
 ///
 /// The sender gets random u and v (u.npy, v.npy), the receiver a random x and w (x.npy, w.npy). Both sides are started
-/// with the same --n, --ring, --security, --noise, --set, --link and --parameters.
+/// with the same --n, --ring, --security, --noise, --set, --link, --parameters and --protocol.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The ring of the values

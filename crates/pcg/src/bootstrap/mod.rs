@@ -29,6 +29,7 @@
 //! Cost: that of [`crate::mpfss`] and of [`crate::check`] for each round.
 
 mod cost;
+pub(crate) mod dual;
 mod noise;
 mod plan;
 mod rounds;

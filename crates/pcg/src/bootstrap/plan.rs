@@ -1,6 +1,7 @@
 //! Which LPN instances lead from a few base correlations to the length that is wanted.
 
 mod error;
+mod low;
 mod search;
 
 pub use error::PlanError;
@@ -11,10 +12,10 @@ use volery_channel::SessionId;
 use volery_ot::softspoken::SmallField;
 use volery_primitives::ro::RandomOracle;
 
-use super::{cost::Link, size};
+use super::{cost::Link, dual, size};
 use crate::{
-    Noise, Security, Trees,
-    lpn::{Level, LpnSet, estimate::Field, set_named, sets},
+    Communication, Noise, Security, Trees,
+    lpn::{Level, LpnSet, dual::params::Shape, estimate::Field, set_named, sets},
 };
 use search::Way;
 
@@ -49,6 +50,8 @@ pub struct Wishes<'a> {
     pub link: Link,
     /// The set of the repeated round, by name; none: chosen by cost.
     pub set: Option<&'a str>,
+    /// Whether primal or dual LPN is used.
+    pub communication: Communication,
 }
 
 /// How the base correlations of the first round are made.
@@ -84,8 +87,9 @@ pub struct Plan {
     trees: Trees,
     total: Option<u64>,
     base: Base,
-    /// The instances in order; empty where the base correlations themselves are the output.
+    /// The instances in order; empty where the base correlations themselves are the output, and where dual LPN is used.
     ladder: Vec<&'static LpnSet>,
+    communication: Communication,
 }
 
 /// What one round does.
@@ -148,6 +152,9 @@ impl Plan {
         if z64 && wishes.security == Security::Malicious {
             return Err(PlanError::NotMalicious);
         }
+        if wishes.communication == Communication::Low {
+            return Self::low_communication(kind, wishes);
+        }
         let usable = usable(kind, wishes.noise);
         let mut plan = Self {
             trees: wishes.trees,
@@ -199,6 +206,7 @@ impl Plan {
             total: None,
             base: kind.bases()[0],
             ladder: Vec::new(),
+            communication: Communication::Standard,
         }
     }
 
@@ -225,6 +233,7 @@ impl Plan {
             total: Some(total),
             base: Base::Gilboa,
             ladder: vec![set],
+            communication: Communication::Standard,
         })
     }
 
@@ -251,6 +260,7 @@ impl Plan {
             ladder: names
                 .map(|name| set_named(name).expect("the paper's sets are there"))
                 .to_vec(),
+            communication: Communication::Standard,
         }
     }
 
@@ -308,6 +318,9 @@ impl Plan {
             let step = self.step(number, 0);
             text += &format!("+{}x{}", step.set.name, step.trees);
         }
+        if let Some(Shape { trees, depth }) = self.dual() {
+            text += &format!("+dual{depth}x{trees}");
+        }
         text
     }
 
@@ -326,10 +339,13 @@ impl Plan {
         levels.min_by(|(_, a), (_, b)| a.bits.total_cmp(&b.bits))
     }
 
-    /// Bits of security against all attacks of [`crate::lpn::estimate`]: the least over the instances; infinite
-    /// where no LPN instance is used.
+    /// Bits of security against all attacks of [`crate::lpn::estimate`], and with dual LPN against all linear tests: the least
+    /// over the instances; infinite where no LPN instance is used.
     #[must_use]
     pub fn security_bits(&self) -> f64 {
+        if self.communication == Communication::Low {
+            return dual::security_bits(self.kind.field());
+        }
         self.weakest()
             .map_or(f64::INFINITY, |(_, level)| level.bits)
     }
@@ -348,29 +364,34 @@ impl Plan {
             (Security::SemiHonest, _) => None,
             (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
             // Without rounds there is only the check of the OT extension, which is no statistical one.
-            (Security::Malicious, _) => (!self.ladder.is_empty()).then_some(63),
+            (Security::Malicious, _) => (!self.is_direct()).then_some(63),
         }
     }
 
     /// The assumptions in one line, with their level: the bits that the weakest LPN instance holds, and against what.
     #[must_use]
     pub fn assumption(&self) -> String {
-        let lpn = match (self.ladder.is_empty(), self.noise) {
+        let direct = self.is_direct();
+        let lpn = match (direct, self.noise) {
             (true, _) => "",
+            _ if self.communication == Communication::Low => {
+                ", dual LPN with a Reed-Muller-accumulate code and regular noise"
+            }
             (false, Noise::Regular) => ", primal LPN with a 10-local code and regular noise",
             (false, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
         };
         let leakage = match (self.security, self.noise) {
-            (Security::Malicious, Noise::Regular) if !self.ladder.is_empty() => {
-                ", with static leakage"
-            }
-            (Security::Malicious, Noise::Uniform) if !self.ladder.is_empty() => {
-                ", with static, functional leakage"
-            }
+            (Security::Malicious, Noise::Regular) if !direct => ", with static leakage",
+            (Security::Malicious, Noise::Uniform) if !direct => ", with static, functional leakage",
             _ => "",
         };
         let level = match self.weakest() {
-            None => "no LPN; 128 bits".to_owned(),
+            None if direct => "no LPN; 128 bits".to_owned(),
+            None => format!(
+                "{:.1} bits over {}, by linear tests",
+                self.security_bits(),
+                self.kind.field()
+            ),
             Some((set, Level { bits, attack })) => format!(
                 "{bits:.1} bits for the weakest set, {} over {}, by {attack}",
                 set.name,
@@ -400,6 +421,9 @@ impl Plan {
 
     /// Base correlations that are to be made by other means before the first round.
     pub(crate) fn base_count(&self) -> usize {
+        if let Some(shape) = self.dual() {
+            return self.dual_need(shape);
+        }
         if self.ladder.is_empty() {
             return 0;
         }

@@ -351,6 +351,7 @@ fn plan(kind: Kind, modes: (Noise, Trees, Security), set: &str, total: Option<u6
             round_trip: 1.0,
         },
         set: Some(set),
+        ..Wishes::default()
     };
     let plan = Plan::new(kind, &wishes).expect("a plan");
     assert_eq!(plan.ladder().len(), 1, "one instance");

@@ -66,6 +66,7 @@ pub(crate) fn plan(kind: Kind, trees: Trees, noise: Noise, total: usize) -> Plan
         } else {
             "u14"
         }),
+        ..Wishes::default()
     };
     let plan = Plan::new(kind, &wishes).expect("a plan");
     assert_eq!(plan.ladder().len(), 1, "one instance");

@@ -138,6 +138,7 @@ impl<E: Entry> Group<E> {
     /// If the number of rows is not that of the code.
     #[inline]
     pub fn fill(&mut self, code: &LocalCode, number: usize) {
+        assert_eq!(code.k, self.0.rows(), "columns of one code");
         let mut blocks = [Block::ZERO; GROUP * WEIGHT / 4];
         if code.k.is_power_of_two() {
             let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
@@ -152,7 +153,7 @@ impl<E: Entry> Group<E> {
     /// Calls `output(i, sum)` for each of `columns`, of which it is number `i`.
     ///
     /// # Panics
-    /// If `table` has not an entry for each row.
+    /// If `table` has not an entry for each row, or there are no such columns.
     #[inline(always)]
     pub fn sums(&self, table: &[E], columns: Range<usize>, mut output: impl FnMut(usize, E::Sum)) {
         let entries = self.0.of(table);

@@ -1,6 +1,7 @@
 //! Learning parity with noise: the code, the parameter sets, and how hard attacks on them are.
 
 mod code;
+pub mod dual;
 pub mod estimate;
 mod sets;
 

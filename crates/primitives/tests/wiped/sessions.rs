@@ -8,7 +8,7 @@ use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, Error, Result, base, flavour, iknp};
 use volery_pcg::lpn::set_named;
 use volery_pcg::vole::VoleRing;
-use volery_pcg::{Kind, Noise, Plan, Security, Trees, Wishes, cot, gilboa, vole};
+use volery_pcg::{Communication, Kind, Noise, Plan, Security, Trees, Wishes, cot, gilboa, vole};
 use volery_primitives::{Block, prg::Prg};
 use volery_psi::code::{Code, width};
 use volery_psi::{Settings, oprf};
@@ -163,12 +163,16 @@ fn drawn(plan: &Plan) -> usize {
 
 #[test]
 fn correlated_ot() {
-    for (noise, security, trees) in [
+    let modes = [
         (Noise::Regular, Security::Malicious, Trees::Half),
         (Noise::Uniform, Security::Malicious, Trees::Ggm),
         (Noise::Regular, Security::SemiHonest, Trees::Half),
-    ] {
-        let plan = Plan::new(Kind::Cot, &wishes(noise, security, trees)).unwrap();
+    ];
+    let in_rounds = modes.map(|(noise, security, trees)| {
+        Plan::new(Kind::Cot, &wishes(noise, security, trees)).unwrap()
+    });
+    let dual = [Security::Malicious, Security::SemiHonest].map(|model| low(Kind::Cot, model));
+    for plan in in_rounds.into_iter().chain(dual) {
         // A given `delta` with its lowest bit set: inside it is the same as outside.
         let delta = seed(2) | Block::ONE;
         look_for(|| {
@@ -181,22 +185,36 @@ fn correlated_ot() {
     }
 }
 
+/// Dual LPN, one instance.
+fn low(kind: Kind, security: Security) -> Plan {
+    let wishes = Wishes {
+        total: Some(5000),
+        security,
+        communication: Communication::Low,
+        ..Wishes::default()
+    };
+    Plan::new(kind, &wishes).unwrap()
+}
+
 fn voles<R: VoleRing>(noise: Noise, security: Security, trees: Trees) {
-    let plan = Plan::new(Kind::Vole(R::FIELD), &wishes(noise, security, trees)).unwrap();
-    let n = drawn(&plan);
+    voles_of::<R>(&Plan::new(Kind::Vole(R::FIELD), &wishes(noise, security, trees)).unwrap());
+}
+
+fn voles_of<R: VoleRing>(plan: &Plan) {
+    let n = drawn(plan);
     look_for(|| {
         let (sent, received) = run_two_parties(
             |channel| -> Result<_> {
                 let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
                 let rng = Prg::new(seed(0));
-                let mut sender = vole::Sender::setup(&plan, SESSION, rng, channel)?;
+                let mut sender = vole::Sender::setup(plan, SESSION, rng, channel)?;
                 sender.extend(&mut u, &mut v, channel)?;
                 Ok((Zeroizing::new(u), Zeroizing::new(v)))
             },
             |channel| -> Result<_> {
                 let mut w = Zeroizing::new(vec![R::ZERO; n]);
                 let rng = Prg::new(seed(1));
-                let mut receiver = vole::Receiver::<R>::setup(&plan, None, SESSION, rng, channel)?;
+                let mut receiver = vole::Receiver::<R>::setup(plan, None, SESSION, rng, channel)?;
                 receiver.extend(&mut w, channel)?;
                 // Not as it is: what a thread returns is moved, and its old place is not wiped.
                 Ok((encoded::<R>(&[receiver.x()]), w))
@@ -219,6 +237,8 @@ fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
     voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
+    voles_of::<Fp61>(&low(Kind::Vole(Fp61::FIELD), Security::Malicious));
+    voles_of::<Z64>(&low(Kind::Vole(Z64::FIELD), Security::SemiHonest));
 }
 
 #[test]

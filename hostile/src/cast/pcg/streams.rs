@@ -2,7 +2,7 @@
 
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Kind, Noise, Plan, Security, Trees, Wishes, cot};
+use volery_pcg::{Communication, Kind, Noise, Plan, Security, Trees, Wishes, cot};
 
 use super::super::ot::{draw_received, draw_sent, is_cot};
 use super::super::{SEEDS, SESSION, rng};
@@ -34,6 +34,11 @@ pub(super) fn all() -> Vec<Protocol> {
         vole::<Gf128>(semi_honest, uniform, Trees::Ggm),
         vole::<Z64>(semi_honest, regular, Trees::Half),
         vole::<Z64>(semi_honest, uniform, Trees::Half),
+        low_cots(malicious),
+        low_cots(semi_honest),
+        low_voles::<Fp61>(malicious),
+        low_voles::<Gf128>(malicious),
+        low_voles::<Z64>(semi_honest),
         few_voles::<Fp61>(malicious),
         few_voles::<Gf128>(malicious),
         few_voles::<Z64>(semi_honest),
@@ -61,6 +66,27 @@ fn plan(kind: Kind, wishes: Wishes<'static>, in_rounds: bool) -> Plan {
     let plan = Plan::new(kind, &wishes).expect("the set is there, and made for this");
     assert_eq!(plan.ladder().is_empty(), !in_rounds, "{plan:?}");
     plan
+}
+
+/// A plan of one instance of dual LPN.
+fn low(kind: Kind, security: Security) -> Plan {
+    let wishes = Wishes {
+        total: Some(N as u64),
+        security,
+        communication: Communication::Low,
+        ..Wishes::default()
+    };
+    Plan::new(kind, &wishes).expect("there is such a plan")
+}
+
+fn low_cots(security: Security) -> Protocol {
+    let name = format!("cot, {security}, low communication");
+    cots(name, security, low(Kind::Cot, security), N)
+}
+
+fn low_voles<R: VoleRing>(security: Security) -> Protocol {
+    let name = format!("vole {}, {security}, low communication", R::NAME);
+    voles::<R>(name, security, low(Kind::Vole(R::FIELD), security), N)
 }
 
 fn cots(name: String, security: Security, plan: Plan, n: usize) -> Protocol {

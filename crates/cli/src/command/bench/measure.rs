@@ -9,7 +9,7 @@ use volery_pcg::Plan;
 
 use super::row::Row;
 use super::setting::Setting;
-use crate::command::choices::Parameters;
+use crate::command::choices::{Parameters, Protocol};
 use crate::command::options::pool;
 use crate::command::parts::{self, Parts};
 use crate::command::verify::Findings;
@@ -130,6 +130,10 @@ fn key(setting: &Setting, plan: &Plan) -> Key {
     let parameters = setting.choices.parameters;
     if parameters != Parameters::Default {
         words.push(parameters.to_string());
+    }
+    let protocol = setting.choices.protocol;
+    if protocol != Protocol::Default {
+        words.push(protocol.to_string());
     }
     Key {
         protocol: words.join("-"),

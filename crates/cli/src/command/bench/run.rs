@@ -14,7 +14,7 @@ use super::measure::{Measured, stream};
 use super::row::{self, Row};
 use super::setting::Setting;
 use super::{section, standard_output, tell_remarks};
-use crate::command::choices::{Choices, Parameters};
+use crate::command::choices::{Choices, Parameters, Protocol};
 use crate::command::options::{Common, Voice, parse_count};
 use crate::ends::{Cot, Vole};
 use crate::exit::Failure;
@@ -52,6 +52,15 @@ pub(super) struct Arguments {
     /// Where the parameters come from
     #[arg(long, default_value = "default")]
     parameters: Parameters,
+
+    /// How the correlations are made, as in 'volery cot'; of several, each is measured
+    #[arg(
+        long,
+        value_name = "NAME,..",
+        value_delimiter = ',',
+        default_value = "default"
+    )]
+    protocol: Vec<Protocol>,
 
     /// Runs of each measurement, all once before any twice: the median by time counts; 'volery bench compare' judges from 3 on
     #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
@@ -250,12 +259,13 @@ impl Arguments {
         for set in or_default(&self.set) {
             for noise in or_default(&self.noise) {
                 for security in or_default(&self.security) {
-                    all.push(Choices {
+                    all.extend(self.protocol.iter().map(|protocol| Choices {
                         security,
                         noise,
                         set: set.clone(),
                         parameters: self.parameters,
-                    });
+                        protocol: *protocol,
+                    }));
                 }
             }
         }
@@ -280,6 +290,7 @@ mod tests {
             noise: Vec::new(),
             set: Vec::new(),
             parameters: Parameters::Default,
+            protocol: vec![Protocol::Default],
             runs: 3,
             json: Some(json.clone()),
             html: None,

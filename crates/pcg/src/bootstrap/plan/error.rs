@@ -16,6 +16,8 @@ pub enum PlanError {
     SetTooSmall(u64),
     /// There is no vector OLE over this ring, or none with this noise.
     NoSuchRing(Field),
+    /// Low communication with other noise, or on other trees, than it is made for.
+    NotDual,
 }
 
 impl fmt::Display for PlanError {
@@ -33,6 +35,7 @@ impl fmt::Display for PlanError {
             Self::NoSuchRing(Field::Z64Uniform) => f.write_str(
                 "no parameters for vector OLE over z64 with noise of any values: even ones are no noise modulo 2",
             ),
+            Self::NotDual => f.write_str("low communication has regular noise, on half-trees"),
             Self::NoSuchRing(field) => write!(f, "there is no vector OLE over {field}"),
         }
     }

@@ -1,0 +1,118 @@
+//! Plans with dual LPN: instances one after the other, without a ladder.
+
+use volery_field::{Fp61, Gf128};
+use volery_ot::softspoken::SmallField;
+
+use super::{Base, Kind, Plan, PlanError, Wishes};
+use crate::{
+    Communication, Noise, Trees,
+    bootstrap::{dual, size},
+    correlation::{Cot, Vole},
+    lpn::{dual::params::Shape, estimate::Field},
+};
+
+impl Plan {
+    /// A plan with dual LPN.
+    pub(super) fn low_communication(kind: Kind, wishes: &Wishes<'_>) -> Result<Self, PlanError> {
+        if (wishes.noise, wishes.trees) != (Noise::Regular, Trees::Half) {
+            return Err(PlanError::NotDual);
+        }
+        if let Some(name) = wishes.set {
+            return Err(PlanError::NoSuchSet(name.to_owned()));
+        }
+        Ok(Self {
+            total: wishes.total,
+            base: match kind {
+                Kind::Cot => Base::SoftSpoken(SmallField::Bits8),
+                Kind::Vole(Field::Gf128) => Base::Packed(SmallField::Bits8),
+                Kind::Vole(_) => Base::Gilboa,
+            },
+            communication: Communication::Low,
+            ..Self::empty(kind, wishes.noise, wishes.security)
+        })
+    }
+
+    /// The size of the first instance of dual LPN, which is the largest; none where it is not used.
+    #[must_use]
+    pub fn dual(&self) -> Option<Shape> {
+        (self.communication == Communication::Low).then(|| self.dual_step(0).shape)
+    }
+
+    /// Bytes that both parties send for all outputs with dual LPN, but for the setup of base OTs and extensions (less than 30 KB): the
+    /// base of the first instance, and the instances with the OTs of their trees. None where dual LPN is not used, or the stream
+    /// has no end.
+    #[must_use]
+    pub fn dual_bytes(&self) -> Option<u64> {
+        let total = self
+            .total
+            .filter(|_| self.communication == Communication::Low)?;
+        let (mut bytes, mut delivered) = (0, 0);
+        // SoftSpoken with k = 8
+        let extended = |ots: usize| 15 * ots.div_ceil(8);
+        while delivered < total {
+            let step = self.dual_step(delivered);
+            let (shape, model) = (step.shape, self.security);
+            bytes += match self.kind {
+                Kind::Cot => dual::bytes::<Cot>(shape, model),
+                Kind::Vole(Field::Gf128) => {
+                    dual::bytes::<Vole<Gf128>>(shape, model) + extended(shape.levels())
+                }
+                Kind::Vole(_) => dual::bytes::<Vole<Fp61>>(shape, model) + extended(shape.levels()),
+            };
+            delivered += step.deliver as u64;
+        }
+        let base = self.base_count();
+        bytes += match self.base {
+            Base::Packed(_) => extended(128 * base),
+            // An element for each of its bits
+            Base::Gilboa => {
+                8 * if self.kind.field() == Field::Fp61 {
+                    61
+                } else {
+                    64
+                } * base
+            }
+            _ => extended(base),
+        };
+        Some(bytes as u64)
+    }
+
+    /// The instance of dual LPN when `delivered` correlations have been handed out before it.
+    pub(crate) fn dual_step(&self, delivered: u64) -> dual::Step {
+        let field = self.kind.field();
+        let left = self.total.map(|total| total - delivered);
+        let last = left.and_then(|left| Some((Shape::for_outputs(field, left)?, left as usize)));
+        if let Some((shape, deliver)) = last {
+            return dual::Step {
+                shape,
+                keep: 0,
+                deliver,
+            };
+        }
+        let shape = Shape::largest(field);
+        let keep = self.dual_need(Shape::costliest(field));
+        dual::Step {
+            shape,
+            keep,
+            deliver: shape.outputs() - keep,
+        }
+    }
+
+    /// Base correlations that an instance of dual LPN spends.
+    pub(crate) fn dual_need(&self, shape: Shape) -> usize {
+        let spending = size::Spending::of(self.kind);
+        spending.need(self.security, 0, shape.trees, shape.levels())
+    }
+
+    /// Whether primal or dual LPN is used.
+    #[must_use]
+    pub fn communication(&self) -> Communication {
+        self.communication
+    }
+
+    /// Whether the base correlations themselves are the output.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.ladder.is_empty() && self.communication == Communication::Standard
+    }
+}

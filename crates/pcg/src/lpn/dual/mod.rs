@@ -1,0 +1,296 @@
+//! The code of dual LPN: `2n` values, few of them noise, become `n`.
+//!
+//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `2n` with the transposed generator matrix of a code of
+//! rate 1/2: `x = G*e`. There is no secret of length `k` as in primal LPN, so that nothing but the shares of `e` has to be made.
+//! The code is an outer block code and two random accumulators, in the line of *repeat-accumulate-accumulate* and *block-accumulate*
+//! codes:
+//!
+//! ```text
+//! G = blocks of the Reed-Muller code [128, 64, 16] | random permutation | running sums | random permutation | running sums
+//! x = blocks of its transposed matrix ( permute ( running sums ( permute ( running sums ( e )))))
+//! ```
+//!
+//! The transposed matrix of a running sum is one from the other end, which is the same up to the order of its values; the
+//! order is random before and after. So both sums here run forwards, and the inverse of a uniformly random permutation is one.
+//! All matrices have entries 0 and 1: the code adds, in any group. [`weights`] is why its minimum distance is near that of a
+//! random code but for a tiny probability over the seed, and what that means in each ring; [`params`] has the noise weights.
+//!
+//! A value is read and written twice ([`scatter`] has how), in order or where a cache holds it, and once more to give the
+//! outputs. Memory: `2n` values and, at most, 512 for each of 512 buckets; the outputs are made as they are drawn. The result
+//! does not depend on the number of threads.
+
+mod draws;
+mod muller;
+pub mod params;
+#[cfg(test)]
+mod plain;
+mod scatter;
+pub mod weights;
+
+use bytemuck::Zeroable;
+use rayon::prelude::*;
+use volery_field::Ring;
+use volery_primitives::{Block, aes::Aes128, pages::Buffer};
+
+use super::Pair;
+use muller::{POINTS, SUMS};
+use scatter::{Buckets, Scratch, Store};
+
+/// What the code adds up: an element of a group, all zero bytes its zero.
+pub trait Term: Copy + Zeroable + Send + Sync + 'static {
+    /// Their sum.
+    #[must_use]
+    fn plus(self, other: Self) -> Self;
+}
+
+impl<R: Ring> Term for R {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+}
+
+impl<R: Ring> Term for Pair<R> {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self {
+            u: self.u + other.u,
+            v: self.v + other.v,
+        }
+    }
+}
+
+/// The values of one instance on their way through the code: first all `2n` come in ([`absorb`](Self::absorb)), then the `n`
+/// outputs are [drawn](Self::draw).
+pub struct Compression<T: Term> {
+    aes: Aes128,
+    n: usize,
+    absorbed: usize,
+    store: Store<T>,
+    /// The buckets that are filled, or emptied.
+    buckets: Buckets<T>,
+    /// The next bucket to be emptied for the last time; none until all values are in.
+    bucket: Option<usize>,
+    scratch: Vec<Scratch<T>>,
+    /// Values of the last permutation that have no whole block yet, then whole blocks of them, some buckets long.
+    window: Buffer<T>,
+    in_window: usize,
+    /// Outputs that are ready, and which of them are drawn.
+    outputs: Buffer<T>,
+    ready: std::ops::Range<usize>,
+}
+
+/// Values in a bucket, about.
+const BUCKET: usize = 1 << 13;
+
+/// Buckets, at most: more would not fit into the nearest cache with their ends.
+const BUCKETS: usize = 512;
+
+/// Blocks that one task sums up.
+const TASK: usize = 64;
+
+/// Buckets for `len` values.
+fn buckets_for(len: usize) -> usize {
+    (len / BUCKET).clamp(1, BUCKETS).next_power_of_two()
+}
+
+impl<T: Term> Compression<T> {
+    /// The code with the public `seed`, for `n` outputs of `2n` values.
+    ///
+    /// # Panics
+    /// If `n` is no positive multiple of 64, or above 2^30.
+    #[must_use]
+    pub fn new(seed: Block, n: usize) -> Self {
+        Self::over(seed, n, Buffer::zeroed(Self::room(n)), 0)
+    }
+
+    /// Memory for [`of_first`](Self::of_first): the `2n` values, and more.
+    ///
+    /// # Panics
+    /// If `n` is no positive multiple of 64, or above 2^30.
+    #[must_use]
+    pub fn room(n: usize) -> usize {
+        assert!(
+            n > 0 && n.is_multiple_of(SUMS) && n <= 1 << 30,
+            "whole blocks, up to 2^30 outputs"
+        );
+        Store::<T>::room(2 * n, buckets_for(2 * n))
+    }
+
+    /// As [`new`](Self::new), where the values have been put at the start of the memory that the code works in. All of them have
+    /// been absorbed then.
+    ///
+    /// # Panics
+    /// If the memory is not [`room`](Self::room) for `n` outputs.
+    #[must_use]
+    pub fn of_first(seed: Block, n: usize, memory: Buffer<T>) -> Self {
+        let mut code = Self::over(seed, n, memory, 2 * n);
+        code.absorbed = 2 * n;
+        code.store.put_first(&mut code.buckets, 2 * n, &code.aes);
+        pooled(|| code.permute_again());
+        code
+    }
+
+    fn over(seed: Block, n: usize, memory: Buffer<T>, taken: usize) -> Self {
+        assert_eq!(memory.len(), Self::room(n), "room for the values");
+        Self {
+            aes: Aes128::new(seed),
+            n,
+            absorbed: 0,
+            store: Store::new(memory, taken),
+            buckets: Buckets::new(0, buckets_for(2 * n)),
+            bucket: None,
+            scratch: Vec::new(),
+            window: Buffer::default(),
+            in_window: 0,
+            outputs: Buffer::default(),
+            ready: 0..0,
+        }
+    }
+
+    /// Outputs altogether.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.n
+    }
+
+    /// The next values, a multiple of 8 of them.
+    ///
+    /// # Panics
+    /// If that is not so, or there are more than twice as many as outputs.
+    pub fn absorb(&mut self, values: &[T]) {
+        assert!(values.len().is_multiple_of(8), "values eight by eight");
+        self.absorbed += values.len();
+        assert!(self.absorbed <= 2 * self.n, "two values for each output");
+        self.store.put(&mut self.buckets, values, &self.aes);
+        if self.absorbed == 2 * self.n {
+            pooled(|| self.permute_again());
+        }
+    }
+
+    /// From the first buckets, with the second sums, to the second ones.
+    fn permute_again(&mut self) {
+        let Self {
+            aes,
+            store,
+            scratch,
+            ..
+        } = self;
+        let from = &mut self.buckets;
+        let mut to = Buckets::new(1, from.count());
+        *scratch = (0..batch(2 * self.n / from.count()))
+            .map(|_| Scratch::default())
+            .collect();
+        for first in (0..from.count()).step_by(scratch.len()) {
+            let buckets = first..from.count().min(first + scratch.len());
+            if scratch.len() == 1 {
+                store.copy(from, first, &mut scratch[0]);
+                let len = from.len(first);
+                store.free(from, first);
+                scratch[0].empty((0, first), len, aes, |run| store.put(&mut to, run, aes));
+                continue;
+            }
+            let pairs = scratch.iter_mut().zip(buckets.clone()).collect();
+            spread(pairs, |(scratch, bucket)| {
+                store.copy(from, bucket, scratch);
+                scratch.shuffle((0, bucket), from.len(bucket), aes);
+            });
+            for (scratch, bucket) in scratch.iter().zip(buckets) {
+                let len = from.len(bucket);
+                store.free(from, bucket);
+                store.put(&mut to, scratch.shuffled(len), aes);
+            }
+        }
+        self.buckets = to;
+        self.bucket = Some(0);
+    }
+
+    /// The next outputs: at most `count`, and at least one.
+    ///
+    /// # Panics
+    /// If not all values have been absorbed, `count` is zero, or all outputs have been drawn.
+    pub fn draw(&mut self, count: usize) -> &[T] {
+        assert!(count > 0, "at least one output");
+        while self.ready.is_empty() {
+            pooled(|| self.refill());
+        }
+        let first = self.ready.start;
+        self.ready.start = self.ready.end.min(first.saturating_add(count));
+        &self.outputs[first..self.ready.start]
+    }
+
+    /// The outputs of the next buckets.
+    fn refill(&mut self) {
+        let first = self.bucket.expect("all values have been absorbed");
+        let end = self.buckets.count().min(first + self.scratch.len());
+        assert!(first < end, "more than all outputs");
+        self.bucket = Some(end);
+        let sizes: Vec<_> = (first..end)
+            .map(|bucket| self.buckets.len(bucket))
+            .collect();
+        let len = self.in_window + sizes.iter().sum::<usize>();
+        if self.window.len() < len {
+            let mut window = Buffer::zeroed(len + len / 8);
+            window[..self.in_window].copy_from_slice(&self.window[..self.in_window]);
+            self.window = window;
+            self.outputs = Buffer::zeroed(self.window.len() / POINTS * SUMS);
+        }
+        let (store, buckets, aes) = (&self.store, &self.buckets, &self.aes);
+        let mut rest = &mut self.window[self.in_window..len];
+        let mut parts = Vec::with_capacity(sizes.len());
+        for (size, (bucket, scratch)) in sizes.iter().zip((first..).zip(&mut self.scratch)) {
+            let part;
+            (part, rest) = rest.split_at_mut(*size);
+            parts.push((bucket, scratch, part));
+        }
+        spread(parts, |(bucket, scratch, mut part)| {
+            store.copy(buckets, bucket, scratch);
+            scratch.empty((1, bucket), part.len(), aes, |run| {
+                let now;
+                (now, part) = std::mem::take(&mut part).split_at_mut(run.len());
+                now.copy_from_slice(run);
+            });
+        });
+        let blocks = len / POINTS;
+        let points = &mut self.window.as_chunks_mut::<POINTS>().0[..blocks];
+        let sums = &mut self.outputs.as_chunks_mut::<SUMS>().0[..blocks];
+        let tasks = points.chunks_mut(TASK).zip(sums.chunks_mut(TASK)).collect();
+        spread(tasks, |(points, sums): (&mut [_], &mut [_])| {
+            for (points, sums) in points.iter_mut().zip(sums) {
+                muller::sums(points, sums);
+            }
+        });
+        self.window.copy_within(blocks * POINTS..len, 0);
+        self.in_window = len % POINTS;
+        self.ready = 0..blocks * SUMS;
+    }
+}
+
+/// Buckets of `len` elements that are emptied at once: one for one thread, else so many that each thread has enough to do.
+fn batch(len: usize) -> usize {
+    match rayon::current_num_threads() {
+        1 => 1,
+        threads => threads * (4 * BUCKET).div_ceil(len.max(1)),
+    }
+}
+
+/// Runs what spawns tasks again and again in the thread pool, so that only the first one waits for a thread to wake.
+fn pooled(f: impl FnOnce() + Send) {
+    if rayon::current_num_threads() == 1 {
+        f();
+    } else {
+        rayon::scope(|_| f());
+    }
+}
+
+/// Runs tasks on all threads, if there are some.
+fn spread<I: Send>(tasks: Vec<I>, f: impl Fn(I) + Send + Sync) {
+    if rayon::current_num_threads() == 1 {
+        tasks.into_iter().for_each(f);
+    } else {
+        tasks.into_par_iter().for_each(f);
+    }
+}
+
+#[cfg(test)]
+mod tests;
