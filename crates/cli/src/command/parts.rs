@@ -8,7 +8,7 @@
 //!
 //! | part | done by | limit |
 //! |---|---|---|
-//! | trees | key holder: `ggm::expand`; value holder: `ggm::expand_punctured` | the AES blocks of a leaf |
+//! | trees | key holder: `ggm::expand`, in a checked round three times; value holder: `ggm::expand_punctured`, two times | the AES blocks of a leaf |
 //! | check | both, malicious: `Ring::inner_product` of the leaves of each tree | - |
 //! | indices | both: AES in counter mode, cut into indices | the AES blocks |
 //! | gather | both: ten entries at known places, their sum with a share, an output | ten random reads from a table of that size |
@@ -291,9 +291,19 @@ fn tree_parts<K: Correlation>(
     };
     let limit = Some(work.aes_blocks * scale.run.machine.nanoseconds_aes_block);
     let (grown, rebuilt) = kernels::trees::<K::Pipeline>(block);
-    [(key_holder, grown), (value_holder, rebuilt)]
-        .map(|(party, time)| scale.part("trees", party, "leaf", time, limit, leaves, work))
-        .into()
+    // A checked round grows its trees for the key holder's message, for the check, and for the outputs.
+    let (grows, rebuilds) = match scale.run.plan.security() {
+        Security::SemiHonest => (1.0, 1.0),
+        Security::Malicious => (3.0, 2.0),
+    };
+    [
+        (key_holder, grown, grows),
+        (value_holder, rebuilt, rebuilds),
+    ]
+    .map(|(party, time, times)| {
+        scale.part("trees", party, "leaf", time, limit, times * leaves, work)
+    })
+    .into()
 }
 
 fn check_part<K: Correlation>(scale: &Scale<'_>, block: usize, leaves: f64) -> Part {

@@ -383,7 +383,15 @@ impl<K: Correlation> KeyHolder<K> {
             single::send(trees, Points::Random, &beta, leaves, rng, ot, channel)?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
             let mask = K::key_mask(&base[..instance.need]);
-            check::key_holder(instance.context, forest, x, &leaves[..], &mask, rng, channel)?;
+            check::key_holder(
+                instance.context,
+                forest,
+                x,
+                &leaves[..],
+                &mask,
+                rng,
+                channel,
+            )?;
             code = Compression::of_first(seed, step.shape.outputs(), r);
         } else {
             // Setup, steps 1 and 2
