@@ -292,9 +292,10 @@ fn tree_parts<K: Correlation>(
     let limit = Some(work.aes_blocks * scale.run.machine.nanoseconds_aes_block);
     let (grown, rebuilt) = kernels::trees::<K::Pipeline>(block);
     // A checked round grows its trees for the key holder's message, for the check, and for the outputs.
-    let (grows, rebuilds) = match scale.run.plan.security() {
-        Security::SemiHonest => (1.0, 1.0),
-        Security::Malicious => (3.0, 2.0),
+    let (grows, rebuilds) = if scale.run.plan.security() == Security::Malicious {
+        (3.0, 2.0)
+    } else {
+        (1.0, 1.0)
     };
     [
         (key_holder, grown, grows),
