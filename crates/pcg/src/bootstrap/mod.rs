@@ -18,10 +18,10 @@
 //! earlier round kept back, or for the first round what [`crate::vole`] or [`crate::cot`] made by other means.
 //!
 //! With regular noise on half-trees the leaves (`m`, `r`) are made as they are drawn, some trees at a time, and the sums of
-//! `C` with them. The messages of a malicious round are exchanged before, and its trees grown once for the check; what is
-//! kept of a tree is its root, or what P1 sent of it. Memory: the base, and some trees. Otherwise both parties hold the leaves:
-//! `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n` elements and some more, and 13 bytes a
-//! point for the arrangement.
+//! `C` with them. The messages of a malicious round are exchanged before, and its trees grown once more for the check (by
+//! P1 for its message too); what is kept of a tree is its root, or what P1 sent of it. Memory: the base, and some trees.
+//! Otherwise both parties hold the leaves: `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n`
+//! elements and some more, and 13 bytes a point for the arrangement.
 //!
 //! Security: that of the plan. A malicious round hands out nothing, not even to the next round, before its check has
 //! passed; a failed call leaves nothing behind.

@@ -15,7 +15,7 @@
 //! All matrices have entries 0 and 1: the code adds, in any group. [`weights`] is why its minimum distance is near that of a
 //! random code but for a tiny probability over the seed, and what that means in each ring; [`params`] has the noise weights.
 //!
-//! A value is read and written twice ([`scatter`] has how), in order or where a cache holds it, and once more to give the
+//! A value is read and written twice (`scatter` has how), in order or where a cache holds it, and once more to give the
 //! outputs. Memory: `2n` values and, at most, 512 for each of 512 buckets; the outputs are made as they are drawn. The result
 //! does not depend on the number of threads.
 
