@@ -32,6 +32,10 @@
 //! than over the rationals only where the prime divides all minors of a matrix with as many rows as the code has
 //! dimensions, of which there is no reason that it should. That is assumed.
 //!
+//! **Blocks of bits.** Where every noise value is one, a test sees the product over the blocks of `|1 - 2f|`, `f` the part of the block
+//! where the word has ones: a heavy word that is constant on most blocks too. That there is none is not computed here;
+//! docs/low-communication.md has what was argued by hand.
+//!
 //! Not proven: anything about adversaries other than [linear tests](super::params).
 
 /// The weights of RM(3, 7) up to the middle, with the number of words; above it they are those below in reverse.
