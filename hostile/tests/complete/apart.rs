@@ -68,7 +68,9 @@ pub(crate) const WITHIN: &[(&str, &[&str])] = &[
         "pcg/bootstrap/shares.rs",
         &[
             "pcg::bootstrap::shares::single::Sender::make_next",
+            "pcg::bootstrap::shares::single::Sender::exchange",
             "pcg::bootstrap::shares::single::Receiver::make_next",
+            "pcg::bootstrap::shares::single::Receiver::exchange",
         ],
     ),
     (

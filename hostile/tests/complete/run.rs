@@ -124,10 +124,17 @@ pub(crate) const RUN: &[(&str, &[&str])] = &[
             "pcg::cot::Receiver::setup",
             "pcg::cot::Receiver::prepare",
             "pcg::cot::Receiver::extend",
-            "pcg::bootstrap::shares::single::Sender::make_next",
-            "pcg::bootstrap::shares::single::Receiver::make_next",
+            "pcg::bootstrap::shares::single::Sender::exchange",
+            "pcg::bootstrap::shares::single::Receiver::exchange",
             "pcg::correlation::Cot::key_shares",
             "pcg::correlation::Cot::value_shares",
+        ],
+    ),
+    (
+        "vole z64, semi-honest, regular, half",
+        &[
+            "pcg::bootstrap::shares::single::Sender::make_next",
+            "pcg::bootstrap::shares::single::Receiver::make_next",
         ],
     ),
     (
