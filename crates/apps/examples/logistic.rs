@@ -52,7 +52,7 @@ use volery_apps::sparse::{self, Factor, Matrix, Shape};
 use volery_channel::{Channel, Hello, SessionId, handshake, tcp};
 use volery_field::{Ring, Z64};
 use volery_ot::flavour;
-use volery_pcg::{Noise, Plan, Security, cot, wire};
+use volery_pcg::{Link, Plan, Security, cot, wire};
 use volery_primitives::prg::Prg;
 
 type Failure = Box<dyn Error>;
@@ -331,7 +331,7 @@ fn begin(
     shape: Shape,
 ) -> Result<(Plan, SessionId), Failure> {
     let total = shape.products::<Z64>(Factor::Plain) + shape.products::<Z64>(Factor::Transposed);
-    let plan = cot::plan(Some(total as u64), Noise::Regular, Security::Malicious)?;
+    let plan = cot::plan(Some(total as u64), Link::default(), Security::Malicious)?;
     let hello = Hello {
         protocol: "example logistic over z64",
         role,

@@ -21,7 +21,7 @@
 
 use volery_channel::{Channel, SessionId};
 use volery_pcg::{
-    Noise, Plan, Security,
+    Link, Plan, Security,
     vole::{self, VoleRing, kit},
 };
 use volery_primitives::{pages::Buffer, prg::Prg};
@@ -212,7 +212,7 @@ impl Plans {
         let (name, n, plan) = match last {
             Some(last) if (last.0, last.1) == (R::NAME, n) => last,
             _ => {
-                let plan = vole::plan::<R>(Some(n as u64), Noise::Regular, self.security)?;
+                let plan = vole::plan::<R>(Some(n as u64), Link::default(), self.security)?;
                 (R::NAME, n, plan)
             }
         };

@@ -124,11 +124,11 @@ impl Link {
         }
     }
 
-    /// The link as the choice of parameters sees it; loopback counts as a local network.
+    /// The link as the choice of parameters sees it.
     #[must_use]
     pub fn for_plan(&self) -> volery_pcg::Link {
         match *self {
-            Self::Loopback | Self::Tls => volery_pcg::Link::default(),
+            Self::Loopback | Self::Tls => volery_pcg::Link::LOOPBACK,
             Self::Shaped { rate, round_trip } => volery_pcg::Link {
                 bits_per_second: rate as f64,
                 round_trip: round_trip.as_secs_f64(),

@@ -33,6 +33,7 @@ pub struct Channel {
     transcript: Option<Box<Transcript>>,
     /// For challenges.
     bound: Option<Box<Transcript>>,
+    round_trip: Option<Duration>,
 }
 
 /// What went over a channel, as this party sees it.
@@ -119,6 +120,7 @@ impl Channel {
     #[must_use]
     pub fn with_timeout(transport: impl Transport + 'static, timeout: Option<Duration>) -> Self {
         Self {
+            round_trip: transport.round_trip(),
             transport: Box::new(transport),
             description: String::new(),
             timeout,
@@ -126,6 +128,7 @@ impl Channel {
             incoming: Incoming {
                 buffer: vec![0; BUFFER],
                 unread: 0..0,
+                watched: None,
             },
             stats: Stats::default(),
             direction: None,
@@ -161,6 +164,23 @@ impl Channel {
     /// The peer's computing counts as waiting: the timeout must be longer than the peer's longest step.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
+    }
+
+    /// How long a message and its answer are under way, where this side knew without asking when the channel was made: see
+    /// [`Transport::round_trip`].
+    #[must_use]
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+
+    /// From now on, notes when bytes of the peer come; [`watched`](Self::watched) gives the notes.
+    pub(crate) fn watch(&mut self) {
+        self.incoming.watched = Some(Arrivals::default());
+    }
+
+    /// Ends what [`watch`](Self::watch) started.
+    pub(crate) fn watched(&mut self) -> Arrivals {
+        self.incoming.watched.take().unwrap_or_default()
     }
 
     /// The timeout set by [`set_timeout`](Self::set_timeout).
@@ -368,9 +388,38 @@ impl Channel {
 struct Incoming {
     buffer: Vec<u8>,
     unread: Range<usize>,
+    watched: Option<Arrivals>,
+}
+
+/// When bytes came from the transport.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrivals {
+    first: Option<Instant>,
+    /// From the first to the last.
+    pub(crate) span: Duration,
+    /// Bytes that came after the first did.
+    pub(crate) bytes: usize,
+}
+
+impl Arrivals {
+    fn note(&mut self, bytes: usize) {
+        match self.first {
+            None => self.first = Some(Instant::now()),
+            Some(first) => {
+                self.span = first.elapsed();
+                self.bytes += bytes;
+            }
+        }
+    }
 }
 
 impl Incoming {
+    fn note(&mut self, count: usize) {
+        if let Some(watched) = &mut self.watched {
+            watched.note(count);
+        }
+    }
+
     /// Fills `bytes`; long ones straight from the transport.
     fn fill(
         &mut self,
@@ -383,11 +432,15 @@ impl Incoming {
         while filled < bytes.len() {
             let rest = &mut bytes[filled..];
             if self.unread.is_empty() && rest.len() >= BUFFER {
-                filled += read(transport, rest, timeout, deadline)?;
+                let count = read(transport, rest, timeout, deadline)?;
+                self.note(count);
+                filled += count;
                 continue;
             }
             if self.unread.is_empty() {
-                self.unread = 0..read(transport, &mut self.buffer, timeout, deadline)?;
+                let count = read(transport, &mut self.buffer, timeout, deadline)?;
+                self.note(count);
+                self.unread = 0..count;
             }
             let count = rest.len().min(self.unread.len());
             let start = self.unread.start;

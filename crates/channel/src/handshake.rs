@@ -82,7 +82,17 @@ impl SessionId {
 /// volery; [`Error::Io`] if `hello` does not fit into 4,096 bytes; and if the channel fails. The channel is unusable after
 /// any error.
 pub fn handshake(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Result<SessionId> {
-    let error = match exchange(channel, hello, nonce) {
+    handshake_then(channel, hello, nonce, |_| Ok(()))
+}
+
+/// As [`handshake`]; `send` sends what goes right behind the hello, before this side has heard of the peer.
+pub(crate) fn handshake_then(
+    channel: &mut Channel,
+    hello: &Hello,
+    nonce: [u8; 32],
+    send: impl FnOnce(&mut Channel) -> Result<()>,
+) -> Result<SessionId> {
+    let error = match exchange(channel, hello, nonce, send) {
         Err(Error::TimedOut(_)) => Error::TimedOut(format!(
             "the peer did not complete its hello within {:?}",
             channel.timeout().unwrap_or_default()
@@ -93,10 +103,16 @@ pub fn handshake(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Resul
     Err(channel.fail(error))
 }
 
-fn exchange(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Result<SessionId> {
+fn exchange(
+    channel: &mut Channel,
+    hello: &Hello,
+    nonce: [u8; 32],
+    send: impl FnOnce(&mut Channel) -> Result<()>,
+) -> Result<SessionId> {
     let deadline = deadline_after(channel.timeout());
     let ours = encode(hello, &nonce)?;
     channel.send(&ours)?;
+    send(channel)?;
 
     let mut theirs = [0; HEADER].to_vec();
     // Byte by byte: a peer that speaks something else may have sent less than this and be waiting for an answer.

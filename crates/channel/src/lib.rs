@@ -51,6 +51,7 @@ mod channel;
 mod error;
 pub mod handshake;
 pub mod memory;
+pub mod pace;
 mod parties;
 mod pipe;
 mod queued;
@@ -64,6 +65,7 @@ mod transport;
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};
+pub use pace::{Pace, Side};
 pub use parties::{
     run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
 };

@@ -170,6 +170,10 @@ impl Transport for Queued {
         self.queue
             .read_patiently(|| self.inner.read(bytes, timeout))
     }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
+    }
 }
 
 impl Drop for Queued {

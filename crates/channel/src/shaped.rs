@@ -44,9 +44,9 @@ impl Shaped {
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// Bytes per piece: about a millisecond's worth, so that the far end sees a stream.
+    /// Bytes per piece: about a tenth of a millisecond's worth, so that the far end sees a stream and can tell its rate.
     fn piece(&self) -> usize {
-        usize::try_from(self.rate / 8 / 1000)
+        usize::try_from(self.rate / 8 / 10_000)
             .unwrap_or(CHUNK)
             .clamp(1 << 10, CHUNK)
     }
@@ -69,5 +69,9 @@ impl Transport for Shaped {
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         self.queued.read(bytes, timeout)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        Some(2 * self.delay + self.queued.round_trip().unwrap_or_default())
     }
 }

@@ -188,6 +188,8 @@ pub struct Stream {
     patience: Duration,
     /// A call has timed out, so that dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
+    /// How long connecting took, at the side that did.
+    round_trip: Option<Duration>,
 }
 
 /// Ends a connection that somebody else has.
@@ -228,9 +230,15 @@ impl Stream {
                 let share = (addresses.len() - tried).try_into().unwrap_or(u32::MAX);
                 let left = timeout.saturating_sub(start.elapsed()) / share;
                 let left = left.max(Duration::from_millis(1));
+                let asked = Instant::now();
                 match TcpStream::connect_timeout(address, left) {
                     Ok(stream) if is_connected_to_itself(&stream) => is_hopeless = false,
-                    Ok(stream) => return Self::new(stream, timeout).map_err(Error::Io),
+                    Ok(stream) => {
+                        let round_trip = Some(asked.elapsed());
+                        let mut stream = Self::new(stream, timeout).map_err(Error::Io)?;
+                        stream.round_trip = round_trip;
+                        return Ok(stream);
+                    }
                     Err(error) if may_come_up(error.kind()) => is_hopeless = false,
                     // A name may stand for an address of a kind that this machine does not have.
                     Err(error) => refused = Some(error),
@@ -279,6 +287,7 @@ impl Stream {
             read_timeout: Mutex::new(None),
             patience,
             is_peer_slow: AtomicBool::new(false),
+            round_trip: None,
         })
     }
 
@@ -407,6 +416,10 @@ impl Transport for Stream {
             self.queue
                 .read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
         )
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
     }
 }
 

@@ -27,6 +27,11 @@ pub trait Transport: Send + Sync {
     /// # Errors
     /// If the peer is gone or nothing came within `timeout`.
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
+
+    /// How long a message and its answer are under way, where this side happens to know without asking: who connected by TCP does.
+    fn round_trip(&self) -> Option<Duration> {
+        None
+    }
 }
 
 impl Transport for Box<dyn Transport> {
@@ -36,5 +41,9 @@ impl Transport for Box<dyn Transport> {
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         (**self).read(bytes, timeout)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        (**self).round_trip()
     }
 }

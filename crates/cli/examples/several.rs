@@ -15,7 +15,7 @@ use volery::channel::tls::{self, Fingerprint, Identity, Listener};
 use volery::channel::{Channel, Hello, SessionId, handshake};
 use volery::field::{Fp61, Ring};
 use volery::ot::{CotReceiver, CotSender};
-use volery::pcg::{Noise, Plan, Security, cot, vole};
+use volery::pcg::{Link, Plan, Security, cot, vole};
 use volery::primitives::{Block, bits, prg::Prg};
 use volery::psi::{self, Settings};
 
@@ -44,13 +44,13 @@ fn sender(listener: &Listener, identity: &Identity, peer: Fingerprint) -> Outcom
     let mut channel = listener.accept(identity, peer, TIMEOUT, |_| ())?;
     let channel = &mut channel;
 
-    let plan = cot::plan(Some(N as u64), Noise::Regular, Security::Malicious)?;
+    let plan = cot::plan(Some(N as u64), Link::default(), Security::Malicious)?;
     let session = begin("cot", "sender", Some(&plan), channel)?;
     let mut sender = cot::Sender::setup(&plan, None, session, Prg::from_os()?, channel)?;
     let mut v = vec![Block::ZERO; N];
     sender.extend(&mut v, channel)?;
 
-    let plan = vole::plan::<Fp61>(Some(N as u64), Noise::Regular, Security::Malicious)?;
+    let plan = vole::plan::<Fp61>(Some(N as u64), Link::default(), Security::Malicious)?;
     let session = begin("vole", "sender", Some(&plan), channel)?;
     let mut sender = vole::Sender::setup(&plan, session, Prg::from_os()?, channel)?;
     let (mut u, mut v) = (vec![Fp61::ZERO; N], vec![Fp61::ZERO; N]);
@@ -68,13 +68,13 @@ fn receiver(address: &str, identity: &Identity, peer: Fingerprint) -> Outcome<Ve
     let mut channel = tls::connect(address, identity, peer, TIMEOUT)?;
     let channel = &mut channel;
 
-    let plan = cot::plan(Some(N as u64), Noise::Regular, Security::Malicious)?;
+    let plan = cot::plan(Some(N as u64), Link::default(), Security::Malicious)?;
     let session = begin("cot", "receiver", Some(&plan), channel)?;
     let mut receiver = cot::Receiver::setup(&plan, session, Prg::from_os()?, channel)?;
     let (mut u, mut w) = (vec![0; bits::bytes_for(N)], vec![Block::ZERO; N]);
     receiver.extend(&mut u, &mut w, channel)?;
 
-    let plan = vole::plan::<Fp61>(Some(N as u64), Noise::Regular, Security::Malicious)?;
+    let plan = vole::plan::<Fp61>(Some(N as u64), Link::default(), Security::Malicious)?;
     let session = begin("vole", "receiver", Some(&plan), channel)?;
     let mut receiver = vole::Receiver::setup(&plan, None, session, Prg::from_os()?, channel)?;
     let mut w = vec![Fp61::ZERO; N];

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use volery::channel::{Hello, SessionId, handshake, tcp};
 use volery::field::{Fp61, Ring};
-use volery::pcg::{Noise, Security, vole};
+use volery::pcg::{Link, Security, vole};
 use volery::primitives::prg::Prg;
 
 /// Nothing from the peer for this long ends the run.
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn sender(address: &str, n: usize) -> Result<(), Box<dyn Error>> {
     let mut channel = tcp::listen(address, TIMEOUT)?;
     // Both sides must make the same plan; the handshake checks that they did.
-    let plan = vole::plan::<Fp61>(Some(n as u64), Noise::Regular, Security::Malicious)?;
+    let plan = vole::plan::<Fp61>(Some(n as u64), Link::default(), Security::Malicious)?;
     let session = begin(&mut channel, "sender", n, plan.describe())?;
 
     let mut sender = vole::Sender::<Fp61>::setup(&plan, session, Prg::from_os()?, &mut channel)?;
@@ -52,7 +52,7 @@ fn sender(address: &str, n: usize) -> Result<(), Box<dyn Error>> {
 
 fn receiver(address: &str, n: usize) -> Result<(), Box<dyn Error>> {
     let mut channel = tcp::connect(address, TIMEOUT)?;
-    let plan = vole::plan::<Fp61>(Some(n as u64), Noise::Regular, Security::Malicious)?;
+    let plan = vole::plan::<Fp61>(Some(n as u64), Link::default(), Security::Malicious)?;
     let session = begin(&mut channel, "receiver", n, plan.describe())?;
 
     let mut receiver =

@@ -23,6 +23,8 @@ mod table;
 mod verify;
 mod vole;
 
+pub(crate) use choices::Choices;
+
 use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -11,10 +11,10 @@
 //! ```
 //! use volery::channel::{SessionId, run_two_parties};
 //! use volery::field::{Fp61, Ring};
-//! use volery::pcg::{Error, Noise, Security, vole};
+//! use volery::pcg::{Error, Link, Security, vole};
 //! use volery::primitives::prg::Prg;
 //!
-//! let plan = vole::plan::<Fp61>(Some(1000), Noise::Regular, Security::Malicious)?;
+//! let plan = vole::plan::<Fp61>(Some(1000), Link::default(), Security::Malicious)?;
 //! let session = SessionId::from_bytes([7; 32]); // between two processes, from `channel::handshake`
 //! let (sender, receiver) = run_two_parties(
 //!     |channel| {
@@ -42,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 pub mod command;
+mod deal;
 mod ends;
 mod exit;
 pub mod npy;

@@ -6,12 +6,12 @@
 use std::time::{Duration, Instant};
 
 use volery_bench::{Link, parties};
-use volery_channel::{Channel, Hello, SessionId, Stats, handshake};
+use volery_channel::{Channel, SessionId, Stats};
 use volery_field::Ring as _;
-use volery_pcg::Plan;
 use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::deal::{Deal, Order};
 use crate::ends::{Correlation, End};
 use crate::exit::{Failure, Status};
 
@@ -23,33 +23,6 @@ pub(crate) type Buffer<T> = Zeroizing<Vec<T>>;
 
 /// What each side sends when all its correlations are in its files.
 const OVER: u8 = 0x56;
-
-/// What both parties agreed to make.
-#[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
-    /// How many correlations.
-    pub(crate) n: u64,
-    /// The parameters, the same on both sides.
-    pub(crate) plan: &'a Plan,
-}
-
-impl Job<'_> {
-    /// The first message of this side; the peer's must say the same.
-    pub(crate) fn hello<E: End>(&self) -> Hello {
-        Hello {
-            protocol: E::PROTOCOL,
-            role: E::ROLE.name(),
-            fields: vec![
-                ("ring", E::Base::NAME.to_owned()),
-                ("n", self.n.to_string()),
-                ("security", self.plan.security().to_string()),
-                ("noise", self.plan.noise().to_string()),
-                ("parameters", self.plan.describe()),
-                ("step", CHUNK.to_string()),
-            ],
-        }
-    }
-}
 
 /// Correlations of one step: what one party gets of them.
 pub(crate) struct Step<E: End> {
@@ -136,20 +109,24 @@ impl Listener for indicatif::ProgressBar {
 /// # Errors
 /// Those of the channel, and what `put` returns.
 pub(crate) fn run<E: End>(
-    job: Job<'_>,
+    order: &Order,
     key: Option<E::Ring>,
     channel: &mut Channel,
     listener: &mut impl Listener,
     mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Deal), Failure> {
     let start = Instant::now();
-    let session = shake::<E>(job, channel, listener)?;
-    let mut end = E::setup(job.plan, key, session, fresh_prg()?, channel)?;
+    let (session, deal) = order.settle::<E>(channel)?;
+    listener.phase(&format!("the peer agrees, session {}", hex(session)));
+    if let Some(choice) = &deal.choice {
+        listener.phase(&choice.why());
+    }
+    let mut end = E::setup(&deal.plan, key, session, fresh_prg()?, channel)?;
     let key = Zeroizing::new(end.key());
     let after = Phase::new(start, channel, listener);
 
-    let mut step = put(*key, Step::with_room(job.n))?;
-    let mut left = job.n;
+    let mut step = put(*key, Step::with_room(order.n))?;
+    let mut left = order.n;
     while left > 0 {
         let now = next_step(left);
         step.resize(now);
@@ -158,47 +135,49 @@ pub(crate) fn run<E: End>(
         left -= now as u64;
         listener.done(now);
     }
-    Ok(after.over(session, channel, listener))
+    Ok((after.over(session, channel, listener), deal))
 }
 
 /// Runs both parties in this process, each in its pool of threads, with the link between them, and hands their steps to
-/// the two closures. Gives what the sender's and the receiver's run took.
+/// the two closures. Gives what the sender's and the receiver's run took, and what they made.
 ///
 /// # Errors
 /// The first party's failure that is not the mere consequence of the other's.
 pub(crate) fn run_both<K: Correlation>(
-    job: Job<'_>,
+    order: &Order,
     between: &Link,
     timeout: Duration,
     pools: &[rayon::ThreadPool; 2],
     progress: &indicatif::ProgressBar,
     mut sent: impl FnMut(Option<<K::Sender as End>::Ring>, &Step<K::Sender>) + Send,
     mut received: impl FnMut(Option<<K::Receiver as End>::Ring>, &Step<K::Receiver>) + Send,
-) -> Result<[Outcome; 2], Failure> {
-    let (sender, receiver) = parties::run_both(
+) -> Result<([Outcome; 2], Deal), Failure> {
+    let ((sender, deal), (receiver, _)) = parties::run_both(
         between,
         timeout,
         |channel| {
             pools[0].install(|| {
                 let mut progress = progress.clone();
-                let outcome = run::<K::Sender>(job, None, channel, &mut progress, |key, step| {
-                    sent(key, &step);
-                    Ok(step)
-                })?;
-                conclude(outcome, channel)
+                let (outcome, deal) =
+                    run::<K::Sender>(order, None, channel, &mut progress, |key, step| {
+                        sent(key, &step);
+                        Ok(step)
+                    })?;
+                Ok::<_, Failure>((conclude(outcome, channel)?, deal))
             })
         },
         |channel| {
             pools[1].install(|| {
-                let outcome = run::<K::Receiver>(job, None, channel, &mut (), |key, step| {
-                    received(key, &step);
-                    Ok(step)
-                })?;
-                conclude(outcome, channel)
+                let (outcome, deal) =
+                    run::<K::Receiver>(order, None, channel, &mut (), |key, step| {
+                        received(key, &step);
+                        Ok(step)
+                    })?;
+                Ok::<_, Failure>((conclude(outcome, channel)?, deal))
             })
         },
     )?;
-    Ok([sender, receiver])
+    Ok(([sender, receiver], deal))
 }
 
 /// The moment between setup and stream.
@@ -262,18 +241,6 @@ pub(crate) fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcom
         Status::Peer,
         "the peer does not follow the protocol: it did not end where the protocol ends",
     ))
-}
-
-fn shake<E: End>(
-    job: Job<'_>,
-    channel: &mut Channel,
-    listener: &mut impl Listener,
-) -> Result<SessionId, Failure> {
-    let mut nonce = [0; 32];
-    fresh_prg()?.fill_bytes(&mut nonce);
-    let session = handshake(channel, &job.hello::<E>(), nonce)?;
-    listener.phase(&format!("the peer agrees, session {}", hex(session)));
-    Ok(session)
 }
 
 /// The session as text.

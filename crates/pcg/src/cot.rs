@@ -14,12 +14,12 @@
 //! ```
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_ot::{CotReceiver, CotSender};
-//! use volery_pcg::{Noise, Security, cot};
+//! use volery_pcg::{Link, Security, cot};
 //! use volery_primitives::{Block, bits, prg::Prg};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let n = 10_000;
-//! let plan = cot::plan(Some(n as u64), Noise::Regular, Security::Malicious)?;
+//! let plan = cot::plan(Some(n as u64), Link::default(), Security::Malicious)?;
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
 //! let (rng_s, rng_r) = (Prg::from_os()?, Prg::from_os()?);
 //! let (sender, receiver) = run_two_parties(
@@ -59,29 +59,29 @@ use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
 use crate::{
-    Base, Communication, Kind, Noise, Plan, PlanError, Security, Wishes,
+    Base, Kind, Link, Plan, PlanError, Security, Wishes,
     bootstrap::{KeyHolder, ValueHolder, dual},
     correlation::{Correlation, Cot},
     stock,
     stream::{Left, Source},
 };
 
-/// The plan for `total` correlated OTs, or for a stream without end, on a local network: see [`Plan::new`] for all that can
-/// be wished.
+/// The cheapest plan for `total` correlated OTs, or for a stream without end, on that link: see [`Plan::new`] for all that can
+/// be wished, and [`volery_channel::pace`] for how two parties find out what their link is like.
 ///
 /// # Errors
 /// None today.
 pub fn plan(
     total: Option<u64>,
-    noise: Noise,
+    link: Link,
     security: Security,
 ) -> std::result::Result<Plan, PlanError> {
     Plan::new(
         Kind::Cot,
         &Wishes {
             total,
-            noise,
             security,
+            link,
             ..Wishes::default()
         },
     )
@@ -195,13 +195,10 @@ impl Sender {
             let x = Gf128::new(*inner);
             let rng = rng.fork("rounds");
             let (plan, session) = (plan.clone(), part("rounds"));
-            match plan.communication() {
-                Communication::Standard => {
-                    Source::Stream(KeyHolder::new(plan, session, rng, x, ot, v))
-                }
-                Communication::Low => {
-                    Source::Dual(dual::KeyHolder::new(plan, session, rng, x, ot, v))
-                }
+            if plan.dual().is_some() {
+                Source::Dual(dual::KeyHolder::new(plan, session, rng, x, ot, v))
+            } else {
+                Source::Stream(KeyHolder::new(plan, session, rng, x, ot, v))
             }
         };
         Ok(Self {
@@ -310,13 +307,10 @@ impl Receiver {
             let ot = flavour::Receiver::new(stock::Receiver::default(), part("ot hash"));
             let rng = rng.fork("rounds");
             let (plan, session) = (plan.clone(), part("rounds"));
-            match plan.communication() {
-                Communication::Standard => {
-                    Source::Stream(ValueHolder::new(plan, session, rng, ot, w))
-                }
-                Communication::Low => {
-                    Source::Dual(dual::ValueHolder::new(plan, session, rng, ot, w))
-                }
+            if plan.dual().is_some() {
+                Source::Dual(dual::ValueHolder::new(plan, session, rng, ot, w))
+            } else {
+                Source::Stream(ValueHolder::new(plan, session, rng, ot, w))
             }
         };
         Ok(Self {

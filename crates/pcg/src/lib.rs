@@ -44,6 +44,8 @@ mod settings;
 #[cfg(test)]
 mod cheating;
 
-pub use bootstrap::{Base, Kind, Link, Plan, PlanError, Wishes};
-pub use settings::{Communication, Noise, ParseSettingError, Security, Trees};
+pub use bootstrap::{
+    Base, Candidate, Kind, Link, ParseProtocolError, Plan, PlanError, Protocol, Wishes,
+};
+pub use settings::{Noise, ParseSettingError, Security, Trees};
 pub use volery_channel::{Error, Result};

@@ -35,17 +35,6 @@ pub enum Trees {
     Half,
 }
 
-/// What is saved: time, or bytes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Communication {
-    /// Primal LPN in rounds, or OT extension.
-    #[default]
-    Standard,
-    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. Only with regular noise on half-trees.
-    Low,
-}
-
 /// A setting that is none of the known names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseSettingError {
@@ -123,15 +112,6 @@ impl fmt::Display for Trees {
         f.pad(match self {
             Self::Ggm => "ggm",
             Self::Half => "half",
-        })
-    }
-}
-
-impl fmt::Display for Communication {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Standard => "standard",
-            Self::Low => "low",
         })
     }
 }

@@ -19,12 +19,12 @@
 //! ```
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_field::{Fp61, Ring};
-//! use volery_pcg::{Noise, Security, vole};
+//! use volery_pcg::{Link, Security, vole};
 //! use volery_primitives::prg::Prg;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let n = 10_000;
-//! let plan = vole::plan::<Fp61>(Some(n as u64), Noise::Regular, Security::Malicious)?;
+//! let plan = vole::plan::<Fp61>(Some(n as u64), Link::default(), Security::Malicious)?;
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
 //! let (rng_s, rng_r) = (Prg::from_os()?, Prg::from_os()?);
 //! let (sender, receiver) = run_two_parties(
@@ -58,7 +58,7 @@ use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroize;
 
 use crate::{
-    Communication, Kind, Noise, Plan, PlanError, Security, Wishes,
+    Kind, Link, Plan, PlanError, Security, Wishes,
     bootstrap::{KeyHolder, ValueHolder, dual},
     correlation::{Apart, Correlation, Vole},
     lpn::estimate::Field,
@@ -89,21 +89,21 @@ impl VoleRing for Gf128 {
     const FIELD: Field = Field::Gf128;
 }
 
-/// The plan for `total` correlations over `R`, or for a stream without end: see [`Plan::new`].
+/// The cheapest plan for `total` correlations over `R`, or for a stream without end, on that link: see [`Plan::new`].
 ///
 /// # Errors
 /// If the security is not to be had.
 pub fn plan<R: VoleRing>(
     total: Option<u64>,
-    noise: Noise,
+    link: Link,
     security: Security,
 ) -> std::result::Result<Plan, PlanError> {
     Plan::new(
         Kind::Vole(R::FIELD),
         &Wishes {
             total,
-            noise,
             security,
+            link,
             ..Wishes::default()
         },
     )
@@ -203,13 +203,10 @@ impl<R: VoleRing> Sender<R> {
             let ot = flavour::Receiver::new(cot, part("ot hash"));
             let seed = rng.fork("rounds");
             let (plan, session) = (plan.clone(), part("rounds"));
-            match plan.communication() {
-                Communication::Standard => {
-                    Source::Stream(ValueHolder::new(plan, session, seed, ot, pairs))
-                }
-                Communication::Low => {
-                    Source::Dual(dual::ValueHolder::new(plan, session, seed, ot, pairs))
-                }
+            if plan.dual().is_some() {
+                Source::Dual(dual::ValueHolder::new(plan, session, seed, ot, pairs))
+            } else {
+                Source::Stream(ValueHolder::new(plan, session, seed, ot, pairs))
             }
         };
         Ok(Self {
@@ -360,13 +357,10 @@ impl<R: VoleRing> Receiver<R> {
             let ot = flavour::Sender::new(cot, part("ot hash"));
             let seed = rng.fork("rounds");
             let (plan, session) = (plan.clone(), part("rounds"));
-            match plan.communication() {
-                Communication::Standard => {
-                    Source::Stream(KeyHolder::new(plan, session, seed, x, ot, w))
-                }
-                Communication::Low => {
-                    Source::Dual(dual::KeyHolder::new(plan, session, seed, x, ot, w))
-                }
+            if plan.dual().is_some() {
+                Source::Dual(dual::KeyHolder::new(plan, session, seed, x, ot, w))
+            } else {
+                Source::Stream(KeyHolder::new(plan, session, seed, x, ot, w))
             }
         };
         Ok(Self {

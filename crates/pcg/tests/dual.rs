@@ -5,7 +5,7 @@ use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
-    Communication, Kind, Noise, Plan, PlanError, Security, Trees, Wishes, cot,
+    Kind, Noise, Plan, PlanError, Protocol, Security, Trees, Wishes, cot,
     vole::{self, VoleRing},
 };
 use volery_primitives::{Block, bits, prg::Prg};
@@ -16,7 +16,7 @@ fn plan(kind: Kind, security: Security, total: Option<u64>) -> Plan {
     let wishes = Wishes {
         total,
         security,
-        communication: Communication::Low,
+        protocol: Protocol::LowCommunication,
         ..Wishes::default()
     };
     Plan::new(kind, &wishes).unwrap()
@@ -148,7 +148,7 @@ fn vector_oles() {
 #[test]
 fn refused_plans() {
     let low = Wishes {
-        communication: Communication::Low,
+        protocol: Protocol::LowCommunication,
         ..Wishes::default()
     };
     let refused = |wishes: Wishes<'_>| Plan::new(Kind::Cot, &wishes).unwrap_err();

@@ -8,7 +8,7 @@ use volery_channel::{Channel, SessionId, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
-    Communication, Kind, Plan, Trees, Wishes, cot,
+    Kind, Plan, Protocol, Trees, Wishes, cot,
     vole::{self, VoleRing},
 };
 use volery_primitives::{Block, bits, prg::Prg};
@@ -82,7 +82,7 @@ fn plan(words: &[&str]) -> (Plan, usize) {
                 total: Some(n),
                 noise,
                 security,
-                communication: Communication::Low,
+                protocol: Protocol::LowCommunication,
                 ..Wishes::default()
             };
             Plan::new(kind, &wishes).unwrap()

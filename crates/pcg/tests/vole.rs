@@ -7,14 +7,25 @@ use volery_channel::{
 };
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::{
-    Error, Kind, Noise, Plan, Security, Trees, Wishes,
+    Error, Kind, Link, Noise, Plan, Protocol, Security, Trees, Wishes,
     lpn::set_named,
     vole::{self, Receiver, Sender, VoleRing},
 };
 use volery_primitives::{Block, prg::Prg};
 
 fn plan<R: VoleRing>(n: usize, noise: Noise, security: Security) -> Plan {
-    vole::plan::<R>(Some(n as u64), noise, security).unwrap()
+    let wishes = Wishes {
+        total: Some(n as u64),
+        noise,
+        security,
+        protocol: if n < 4500 {
+            Protocol::Auto
+        } else {
+            Protocol::Primal
+        },
+        ..Wishes::default()
+    };
+    Plan::new(Kind::Vole(R::FIELD), &wishes).unwrap()
 }
 
 /// What there is over the ring.
@@ -281,7 +292,7 @@ fn a_long_stream() {
 }
 
 fn long_stream(security: Security) {
-    let plan = vole::plan::<Fp61>(None, Noise::Regular, security).unwrap();
+    let plan = vole::plan::<Fp61>(None, Link::default(), security).unwrap();
     let (pieces, piece) = (5, 1_000_003);
     run_two_parties(
         |channel| {

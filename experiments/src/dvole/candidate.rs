@@ -9,7 +9,7 @@ use volery_bench::runner::{Cell, Forecast};
 use volery_field::{Fp61, Z64};
 use volery_pcg::lpn::LpnSet;
 use volery_pcg::vole::VoleRing;
-use volery_pcg::{Kind, Plan, Security, Wishes};
+use volery_pcg::{Kind, Plan, Protocol, Security, Wishes};
 
 use super::measure::{self, Run};
 use crate::baselines::dvole::{self, Batching};
@@ -99,6 +99,7 @@ impl Candidate {
                     total: Some(n),
                     security,
                     link: link.for_plan(),
+                    protocol: Protocol::Primal,
                     ..Wishes::default()
                 };
                 Plan::new(Kind::Vole(R::FIELD), &wishes).map(Some)

@@ -88,6 +88,7 @@ impl Candidate {
                     noise,
                     security,
                     link: link.for_plan(),
+                    protocol: volery_pcg::Protocol::Primal,
                     ..Wishes::default()
                 };
                 Plan::new(Kind::Cot, &wishes).map(Some)

@@ -350,6 +350,10 @@ impl<T: Transport> Transport for Tls<T> {
             }
         }
     }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.inner.round_trip()
+    }
 }
 
 /// The time until `deadline`, if there is one.

@@ -4,6 +4,7 @@
 
 mod channel;
 mod handshake;
+mod pace;
 mod parties;
 mod shaped;
 mod tcp;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::lpn::{LpnSet, set_named, sets};
-use volery_pcg::{Communication, Kind, Link, Noise, Plan, PlanError, Security, Wishes};
+use volery_pcg::{Candidate, Kind, Link, Noise, Plan, PlanError, Protocol, Security, Wishes};
 
 use crate::exit::Failure;
 
@@ -27,37 +27,11 @@ pub(crate) struct Choices {
     #[arg(long, default_value = "default")]
     pub(crate) parameters: Parameters,
 
-    /// How the correlations are made
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    /// How the correlations are made: auto, the fastest for --n and the link, which is measured unless --link says what it is like;
+    /// OT extension, softspoken1, softspoken2, softspoken4 or softspoken8; primal, LPN in rounds; low-communication, dual LPN; and what
+    /// a vector OLE begins with, gilboa, or over gf128 packed1 to packed8
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) protocol: Protocol,
-}
-
-/// How correlations are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Protocol {
-    /// Primal LPN in rounds, or OT extension, whatever is cheaper for --n and --link.
-    #[default]
-    Default,
-    /// Dual LPN: the fewest bytes. Its code is younger than primal LPN; SECURITY.md has what is known of it.
-    LowCommunication,
-}
-
-impl Protocol {
-    fn communication(self) -> Communication {
-        match self {
-            Self::Default => Communication::Standard,
-            Self::LowCommunication => Communication::Low,
-        }
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Default => "default",
-            Self::LowCommunication => "low-communication",
-        })
-    }
 }
 
 /// Where the parameters of a run come from.
@@ -94,18 +68,25 @@ impl Choices {
     /// # Errors
     /// A usage error that names the option at fault.
     pub(crate) fn plan(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
-        if self.protocol != Protocol::Default {
+        if self.protocol != Protocol::Auto {
             let beside = match self.parameters {
                 Parameters::Default => None,
                 _ => Some("--parameters"),
             };
-            if let Some(option) = beside.or(self.set.as_ref().map(|_| "--set")) {
+            let set = match self.protocol {
+                Protocol::Primal => None,
+                _ => self.set.as_ref().map(|_| "--set"),
+            };
+            if let Some(option) = beside.or(set) {
                 let what = format_args!("--protocol {} has its own parameters", self.protocol);
                 return Err(Failure::usage(option, what));
             }
         }
         match (self.parameters, kind) {
-            (Parameters::Default, _) => self.todays(kind, n, link),
+            (Parameters::Default, _) => {
+                let best = self.candidates(kind, n, link)?.into_iter().next();
+                Ok(best.expect("one, or an error").plan)
+            }
             (Parameters::Paper80, Kind::Vole(field)) => self.paper80(field, n),
             (Parameters::Ferret, Kind::Cot) => {
                 self.no_set()?;
@@ -128,7 +109,22 @@ impl Choices {
         }
     }
 
-    fn todays(&self, kind: Kind, n: u64, link: Link) -> Result<Plan, Failure> {
+    /// Whether the link says which plan it is.
+    pub(crate) fn depend_on_the_link(&self) -> bool {
+        let open = matches!(self.protocol, Protocol::Auto | Protocol::Primal);
+        open && self.set.is_none() && self.parameters == Parameters::Default
+    }
+
+    /// What there is with today's parameters, the cheapest first.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub(crate) fn candidates(
+        &self,
+        kind: Kind,
+        n: u64,
+        link: Link,
+    ) -> Result<Vec<Candidate>, Failure> {
         let set = self
             .set
             .as_deref()
@@ -145,10 +141,12 @@ impl Choices {
             }),
             link,
             set: set.map(|set| set.name),
-            communication: self.protocol.communication(),
+            protocol: self.protocol,
             ..Wishes::default()
         };
-        Plan::new(kind, &wishes).map_err(|error| match error {
+        Plan::candidates(kind, &wishes).map_err(|error| match error {
+            PlanError::NoSuchBase(_) => Failure::usage("--protocol", error)
+                .hint("auto, primal and low-communication make every kind"),
             PlanError::NotDual => Failure::usage("--noise", error),
             PlanError::NotMalicious => Failure::usage("--security", error)
                 .hint("--security semi-honest, if the peer is trusted to follow the protocol"),
@@ -335,7 +333,7 @@ mod tests {
             noise,
             set: Some(set.to_owned()).filter(|set| !set.is_empty()),
             parameters,
-            protocol: Protocol::Default,
+            protocol: Protocol::Auto,
         };
         let low = |choices| Choices {
             protocol: Protocol::LowCommunication,

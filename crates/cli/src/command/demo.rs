@@ -7,14 +7,16 @@ use std::time::Instant;
 
 use volery_bench::{Link, parties};
 use volery_field::{Fp61, Ring as _, Z64};
+use volery_pcg::Plan;
 
 use super::choices::Choices;
 use super::options::{Common, parse_count, pool};
 use super::table::table;
 use super::verify::Findings;
+use crate::deal::Order;
 use crate::ends::{Correlation, Cot, End, Vole};
 use crate::exit::{Failure, Status};
-use crate::party::{self, Job, Outcome};
+use crate::party::{self, Outcome};
 use crate::report::{Report, peak_memory};
 
 /// Run both parties in this process, over TCP on the loopback interface, and check every result
@@ -94,8 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Makes the correlations and checks all of them.
 fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
-    let plan = Choices::default().plan(K::KIND, n, Link::Loopback.for_plan())?;
-    let job = Job { n, plan: &plan };
+    let order = Order::new(&Choices::default(), K::KIND, n, None)?;
     // Both parties share this machine.
     let threads = common
         .threads
@@ -104,8 +105,8 @@ fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
     let progress = common.voice().progress(n);
 
     let (mut sent, mut received) = (Half::<K::Sender>::new(), Half::<K::Receiver>::new());
-    let outcomes = party::run_both::<K>(
-        job,
+    let (outcomes, deal) = party::run_both::<K>(
+        &order,
         &Link::Loopback,
         common.timeout(),
         &pools,
@@ -124,7 +125,7 @@ fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
         }
     }
     findings.verdict(K::RELATION)?;
-    Ok(row::<K>(job, outcomes, &findings))
+    Ok(row::<K>(n, &deal.plan, outcomes, &findings))
 }
 
 /// All that one party got.
@@ -150,26 +151,22 @@ impl<E: End> Half<E> {
     }
 }
 
-fn row<K: Correlation>(job: Job<'_>, parties: [Outcome; 2], findings: &Findings) -> Row {
+fn row<K: Correlation>(n: u64, plan: &Plan, parties: [Outcome; 2], findings: &Findings) -> Row {
     // The run is over when the slower party is.
     let slower = |of: fn(&Outcome) -> f64| of(&parties[0]).max(of(&parties[1]));
     let each = |value: f64| {
-        if job.n == 0 {
-            0.0
-        } else {
-            value / job.n as f64
-        }
+        if n == 0 { 0.0 } else { value / n as f64 }
     };
     let seconds_total = slower(|outcome| outcome.total().as_secs_f64());
     let [sender_bytes, receiver_bytes] = parties.map(|outcome| outcome.traffic.bytes_sent);
     Row {
         protocol: K::Sender::PROTOCOL,
         ring: K::Base::NAME,
-        n: job.n,
-        security: job.plan.security().to_string(),
-        security_bits: job.plan.claimed_bits(),
-        parameters: job.plan.describe(),
-        assumption: job.plan.assumption(),
+        n,
+        security: plan.security().to_string(),
+        security_bits: plan.claimed_bits(),
+        parameters: plan.describe(),
+        assumption: plan.assumption(),
         seconds_setup: slower(|outcome| outcome.setup.as_secs_f64()),
         seconds_extend: slower(|outcome| outcome.extend.as_secs_f64()),
         seconds_total,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use volery_apps::Error;
 use volery_channel::{Channel, Hello, SessionId, Stats, handshake};
 use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Noise, Security};
+use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;
 
 use super::endpoint::{Endpoint, EndpointArguments};
@@ -186,7 +186,7 @@ impl Run {
         mut result: serde_json::Map<String, serde_json::Value>,
     ) -> Result<Report, Failure> {
         let plan =
-            vole::plan::<R>(Some(length), Noise::Regular, self.security).map_err(Error::from)?;
+            vole::plan::<R>(Some(length), Link::default(), self.security).map_err(Error::from)?;
         let stats = self.channel.stats();
         let total = self.start.elapsed();
         result.insert("session".to_owned(), hex(self.session).into());

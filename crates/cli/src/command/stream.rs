@@ -13,11 +13,12 @@ use super::choices::{Choices, Parameters, security_words};
 use super::endpoint::EndpointArguments;
 use super::files::{Array, Columns, file_name, write_beside};
 use super::options::{Common, Voice, parse_count};
+use crate::deal::{Deal, Order};
 use crate::ends::{Correlation, End, Role};
 use crate::exit::Failure;
 use crate::npy::Form;
 use crate::output::Folder;
-use crate::party::{self, Job, Outcome};
+use crate::party::{self, Outcome};
 use crate::report::{Report, Seconds, peak_memory};
 
 /// The options of both verbs.
@@ -37,8 +38,8 @@ pub(crate) struct StreamArguments {
     #[command(flatten)]
     choices: Choices,
 
-    /// The link that the parameters are chosen for, RATE,RTT such as 100Mbit,20ms: on a slow one more is computed to send
-    /// less [default: a local network]
+    /// The link that the protocol and its parameters are chosen for, RATE,RTT such as 100Mbit,20ms: on a slow one more is
+    /// computed to send less [default: what the parties find it to be]
     #[arg(long, value_name = "RATE,RTT")]
     link: Option<Link>,
 
@@ -55,7 +56,7 @@ pub(crate) struct StreamArguments {
 }
 
 impl StreamArguments {
-    fn plan<K: Correlation>(&self) -> Result<Plan, Failure> {
+    fn order<K: Correlation>(&self) -> Result<Order, Failure> {
         if self.link.is_some() && self.choices.parameters != Parameters::Default {
             return Err(Failure::usage(
                 "--link",
@@ -65,8 +66,8 @@ impl StreamArguments {
                 ),
             ));
         }
-        let link = self.link.as_ref().map(Link::for_plan).unwrap_or_default();
-        self.choices.plan(K::KIND, self.n, link)
+        let link = self.link.as_ref().map(Link::for_plan);
+        Order::new(&self.choices, K::KIND, self.n, link)
     }
 }
 
@@ -79,25 +80,22 @@ pub(crate) fn run<K: Correlation>(
     key: Option<K::Ring>,
 ) -> Result<(), Failure> {
     match arguments.role {
-        Role::Sender => run_end::<K::Sender>(arguments, &arguments.plan::<K>()?, key),
-        Role::Receiver => run_end::<K::Receiver>(arguments, &arguments.plan::<K>()?, key),
+        Role::Sender => run_end::<K::Sender>(arguments, &arguments.order::<K>()?, key),
+        Role::Receiver => run_end::<K::Receiver>(arguments, &arguments.order::<K>()?, key),
     }
 }
 
 fn run_end<E: End>(
     arguments: &StreamArguments,
-    plan: &Plan,
+    order: &Order,
     key: Option<E::Ring>,
 ) -> Result<(), Failure> {
     let common = &arguments.common;
     let voice = common.voice();
-    let job = Job {
-        n: arguments.n,
-        plan,
-    };
+    let n = order.n;
     let endpoint = arguments.endpoint.endpoint()?;
     let folder = Folder::prepare("--out", &arguments.out, arguments.force)?;
-    folder.check_space("--n", Columns::<E>::bytes(job.n))?;
+    folder.check_space("--n", Columns::<E>::bytes(n))?;
     let place = common.prepare_report()?;
     let pool = common.pool()?;
 
@@ -105,12 +103,13 @@ fn run_end<E: End>(
     let start = Instant::now();
     let mut listener = Spoken {
         voice,
-        progress: voice.progress(job.n),
+        progress: voice.progress(n),
     };
-    let outcome = pool.install(|| make::<E>(job, key, &folder, &mut channel, &mut listener))?;
+    let (outcome, deal) =
+        pool.install(|| make::<E>(order, key, &folder, &mut channel, &mut listener))?;
     listener.progress.finish_and_clear();
 
-    let mut report = report::<E>(job, &outcome);
+    let mut report = report::<E>(n, &deal, &outcome);
     let connection = endpoint.describe(&channel);
     report.result.insert("connection".to_owned(), connection);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
@@ -120,24 +119,24 @@ fn run_end<E: End>(
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
     place.write(&report)?;
-    voice.say(summary(&report, plan, &outcome, &target.display()));
+    voice.say(summary(&report, &deal.plan, &outcome, &target.display()));
     Ok(())
 }
 
 /// The run itself, and its arrays.
 fn make<E: End>(
-    job: Job<'_>,
+    order: &Order,
     key: Option<E::Ring>,
     folder: &Folder,
     channel: &mut Channel,
     listener: &mut Spoken,
-) -> Result<Outcome, Failure> {
+) -> Result<(Outcome, Deal), Failure> {
     let mut key_array = E::KEY
         .map(|letter| Array::<E::Ring>::create(folder, letter, 1))
         .transpose()?;
-    let columns = Columns::<E>::create(folder, job.n)?;
-    let (outcome, columns) = write_beside(job.n, columns, |put| {
-        party::run::<E>(job, key, channel, listener, |key, step| {
+    let columns = Columns::<E>::create(folder, order.n)?;
+    let ((outcome, deal), columns) = write_beside(order.n, columns, |put| {
+        party::run::<E>(order, key, channel, listener, |key, step| {
             if let (Some(key), Some(mut array)) = (key, key_array.take()) {
                 array.write(&[key])?;
                 array.finish()?;
@@ -147,7 +146,7 @@ fn make<E: End>(
     })?;
     let outcome = party::conclude(outcome, channel)?;
     columns.finish()?;
-    Ok(outcome)
+    Ok((outcome, deal))
 }
 
 /// Speaks of the phases and moves the progress bar.
@@ -166,8 +165,8 @@ impl party::Listener for Spoken {
     }
 }
 
-fn report<E: End>(job: Job<'_>, outcome: &Outcome) -> Report {
-    let Job { n, plan } = job;
+fn report<E: End>(n: u64, deal: &Deal, outcome: &Outcome) -> Report {
+    let plan = &deal.plan;
     let traffic = outcome.traffic;
     let form = Form::of::<E::Ring>();
     let arrays = [
@@ -199,6 +198,10 @@ fn report<E: End>(job: Job<'_>, outcome: &Outcome) -> Report {
             serde_json::Value::Object(arrays.collect()),
         ),
     ]);
+    result.insert("protocol".to_owned(), plan.name().into());
+    if let Some(choice) = &deal.choice {
+        result.insert("choice".to_owned(), choice.to_json());
+    }
     if E::Base::BITS == 1 {
         result.insert("delta_bits".to_owned(), DELTA_BITS.into());
         result.insert("note".to_owned(), CARRIER_NOTE.into());
@@ -257,8 +260,9 @@ fn summary(
         Some(ring) => format!("correlations over {ring}"),
     };
     format!(
-        "{}: {n} {what}, {}, in {:.3} s ({:.1} ns each), {} bytes sent, {} received ({:.2} bits each), in {target}",
+        "{}: {n} {what} by {}, {}, in {:.3} s ({:.1} ns each), {} bytes sent, {} received ({:.2} bits each), in {target}",
         report.role.as_deref().unwrap_or_default(),
+        plan.name(),
         security_words(plan),
         report.seconds.total.unwrap_or_default(),
         each(outcome.total().as_secs_f64() * 1e9),

@@ -1,13 +1,14 @@
-//! What base correlations and rounds cost, roughly: enough to choose between them.
+//! What base correlations, rounds and instances of dual LPN cost, roughly: enough to choose between them.
 //!
-//! The nanoseconds are those of one processor with AES instructions, measured once by the benchmarks and rounded; a machine
-//! twice as fast would choose the same but near a crossing. Both parties must use the same numbers and the same [`Link`],
-//! as the plan follows from them.
+//! The nanoseconds are those of one processor with wide AES instructions (AMD Zen 5, measured by `volery bench run` on
+//! 2026-11-22), one thread a party, both at work; a
+//! machine twice as fast would choose the same but near a crossing. Both parties must use the same numbers and the same
+//! [`Link`], as the plan follows from them; and only sums, products and quotients, which every machine rounds alike.
 
 use volery_ot::softspoken::SmallField;
 
 use super::plan::Base;
-use crate::{Noise, Security};
+use crate::{Kind, Noise, Security, lpn::dual::params::Shape, lpn::estimate::Field};
 
 /// The link between the parties.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,50 +20,130 @@ pub struct Link {
 }
 
 impl Default for Link {
-    /// A local network: 10 Gbit/s, 0.2 ms.
+    /// A local network: 1 Gbit/s, 0.5 ms.
     fn default() -> Self {
         Self {
-            bits_per_second: 10e9,
-            round_trip: 2e-4,
+            bits_per_second: 1e9,
+            round_trip: 5e-4,
+        }
+    }
+}
+
+impl From<volery_channel::Pace> for Link {
+    fn from(pace: volery_channel::Pace) -> Self {
+        Self {
+            bits_per_second: pace.bits_per_second as f64,
+            round_trip: pace.round_trip.as_micros() as f64 / 1e6,
         }
     }
 }
 
 impl Link {
-    /// Nanoseconds for the given bits and round trips.
-    fn nanoseconds(self, bits: f64, trips: f64) -> f64 {
-        1e9 * (bits / self.bits_per_second + trips * self.round_trip)
+    /// The two ends of one machine.
+    pub const LOOPBACK: Self = Self {
+        bits_per_second: 2e10,
+        round_trip: 1e-4,
+    };
+
+    /// Nanoseconds for the given bits.
+    fn transfer(self, bits: f64) -> f64 {
+        1e9 * bits / self.bits_per_second
+    }
+
+    /// Nanoseconds for the given round trips.
+    fn trips(self, trips: f64) -> f64 {
+        1e9 * trips * self.round_trip
     }
 }
 
-/// Nanoseconds for `count` base correlations, apart from the setup of the base.
-pub(super) fn base(base: Base, count: u64, link: Link) -> f64 {
-    let (each, bits, batch) = match base {
-        Base::Gilboa => (700.0, 61.0 * 64.0, 256.0),
-        Base::Iknp => (25.0, 128.0, 128.0),
-        Base::SoftSpoken(field) => softspoken(field),
-        Base::Packed(field) => {
-            let (each, bits, batch) = softspoken(field);
-            (128.0 * each + 300.0, 128.0 * bits, batch)
-        }
-    };
-    let count = count as f64 + batch;
-    count * each + link.nanoseconds(count * bits, 1.0)
+/// What something costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cost {
+    /// Nanoseconds of the slower party, waiting included.
+    pub(super) time: f64,
+    /// Bits, both ways.
+    pub(super) bits: f64,
 }
 
-fn softspoken(field: SmallField) -> (f64, f64, f64) {
+impl std::ops::Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            time: self.time + other.time,
+            bits: self.bits + other.bits,
+        }
+    }
+}
+
+impl std::ops::Mul<f64> for Cost {
+    type Output = Self;
+
+    fn mul(self, times: f64) -> Self {
+        Self {
+            time: self.time * times,
+            bits: self.bits * times,
+        }
+    }
+}
+
+/// Work that goes on while its bits are under way, in `pieces`: the longer of the two counts, and a piece of the other.
+fn streamed(work: f64, bits: f64, pieces: f64, link: Link) -> Cost {
+    let transfer = link.transfer(bits);
+    Cost {
+        time: work.max(transfer) + work.min(transfer) / pieces.max(1.0),
+        bits,
+    }
+}
+
+/// 128 base OTs and the trees above them: what every way begins with. Two messages that cross, then one, then the first of what
+/// follows.
+pub(super) fn setup(link: Link) -> Cost {
+    const WORK: f64 = 8e6;
+    let bits = 8.0 * (8192.0 + 32.0 + 4096.0);
+    Cost {
+        time: WORK + link.transfer(bits) + link.trips(1.0),
+        bits,
+    }
+}
+
+/// `count` base correlations, apart from the setup.
+pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Cost {
+    /// Correlations between two messages.
+    const BATCH: f64 = 32_768.0;
+    let (each, bits, padding) = match base {
+        Base::Gilboa => (700.0, 61.0 * 64.0, 256.0),
+        Base::Iknp => (8.0, 128.0, 128.0),
+        Base::SoftSpoken(field) => softspoken(field, security),
+        Base::Packed(field) => {
+            let (each, bits, padding) = softspoken(field, security);
+            (128.0 * each + 300.0, 128.0 * bits, padding)
+        }
+    };
+    let made = count as f64 + padding;
+    let pieces = made / BATCH;
+    streamed(made * each, made * bits, pieces, link)
+        + Cost {
+            time: link.trips(0.5),
+            bits: 0.0,
+        }
+}
+
+/// Nanoseconds and bits for each OT, and OTs that are thrown away.
+fn softspoken(field: SmallField, _security: Security) -> (f64, f64, f64) {
     let bits = (field.trees() - 1) as f64;
     let each = match field {
-        SmallField::Bits1 => 40.0,
-        SmallField::Bits2 => 30.0,
-        SmallField::Bits4 => 32.0,
-        SmallField::Bits8 => 170.0,
+        SmallField::Bits1 => 14.0,
+        SmallField::Bits2 => 8.0,
+        SmallField::Bits4 => 7.0,
+        SmallField::Bits8 => 22.0,
     };
     (each, bits, 256.0)
 }
 
 /// What a round does, as far as it costs.
 pub(super) struct Round {
+    pub(super) kind: Kind,
     pub(super) security: Security,
     pub(super) noise: Noise,
     pub(super) k: usize,
@@ -77,25 +158,52 @@ pub(super) fn sent(levels: usize) -> f64 {
     128.0 * levels as f64
 }
 
-/// Nanoseconds for one round.
-pub(super) fn round(round: &Round, link: Link) -> f64 {
-    const TREE: f64 = 800.0;
-    // Ten reads from a table of 16 `k` bytes, dearer where it leaves the nearest cache, much dearer where it leaves
-    // its part of the next.
-    let log = (round.k as f64).log2();
-    let output = 28.0 + 4.0 * (log - 16.0).max(0.0) + 22.0 * (log - 18.0).max(0.0);
+/// One round.
+pub(super) fn round(round: &Round, link: Link) -> Cost {
+    const TREE: f64 = 300.0;
+    // Ten reads from a table of 16 `k` bytes, dearer where it leaves the nearest cache.
+    let output = match round.k {
+        0..100_000 => 4.7,
+        100_000..200_000 => 5.7,
+        200_000..400_000 => 6.5,
+        _ => 7.4,
+    };
     // Growing a leaf, and adding up the leaves of a point.
     let leaf = match round.noise {
-        Noise::Regular => 8.0,
-        Noise::Uniform => 14.0,
+        Noise::Regular => 1.6,
+        Noise::Uniform => 5.0,
     };
     let (check, trips) = match round.security {
         Security::SemiHonest => (0.0, 0.5),
-        Security::Malicious => (3.0, 3.0),
+        Security::Malicious => (2.6, 3.0),
     };
+    let more = match round.kind {
+        Kind::Cot => 0.0,
+        Kind::Vole(_) => 3.0,
+    };
+    let work = round.outputs as f64 * output
+        + round.leaves as f64 * (leaf + check + more)
+        + round.trees as f64 * TREE;
     let bits = sent(round.levels);
-    round.outputs as f64 * output
-        + round.leaves as f64 * (leaf + check)
-        + round.trees as f64 * TREE
-        + link.nanoseconds(bits, trips)
+    Cost {
+        time: work + link.transfer(bits) + link.trips(trips),
+        bits,
+    }
+}
+
+/// An instance of dual LPN, without its base correlations; `bytes` are sent.
+pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, link: Link) -> Cost {
+    let leaves = (2 * shape.outputs()) as f64;
+    let (leaf, trips) = match security {
+        Security::SemiHonest => (15.0, 0.5),
+        Security::Malicious => (15.5, 3.0),
+    };
+    let more = match kind {
+        Kind::Cot | Kind::Vole(Field::Fp61 | Field::Z64Odd) => 1.0,
+        Kind::Vole(_) => 1.6,
+    };
+    Cost {
+        time: leaves * leaf * more + link.transfer(8.0 * bytes) + link.trips(trips),
+        bits: 8.0 * bytes,
+    }
 }

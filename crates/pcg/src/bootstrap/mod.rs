@@ -37,7 +37,7 @@ mod shares;
 mod size;
 
 pub use cost::Link;
-pub use plan::{Base, ETA, Kind, Plan, PlanError, Wishes};
+pub use plan::{Base, Candidate, ETA, Kind, ParseProtocolError, Plan, PlanError, Protocol, Wishes};
 pub use size::{LeastTraffic, RoundSize, least_traffic};
 
 use std::mem::take;

@@ -1,9 +1,11 @@
 //! Which LPN instances lead from a few base correlations to the length that is wanted.
 
+mod choice;
 mod error;
 mod low;
 mod search;
 
+pub use choice::{Candidate, ParseProtocolError, Protocol};
 pub use error::PlanError;
 
 use std::fmt;
@@ -14,17 +16,12 @@ use volery_primitives::ro::RandomOracle;
 
 use super::{cost::Link, dual, size};
 use crate::{
-    Communication, Noise, Security, Trees,
+    Noise, Security, Trees,
     lpn::{Level, LpnSet, dual::params::Shape, estimate::Field, set_named, sets},
 };
-use search::Way;
 
 /// Cuckoo hashing fails with probability at most `2^-ETA` (`eta` of section 8.2 of the 2019 paper).
 pub const ETA: u32 = 40;
-
-/// The most outputs that may come from the base itself, where that is cheaper than any round. (For correlated OT on a
-/// fast link it would be for more; but then their number of bytes is what a user of this module wants to avoid.)
-const DIRECT: u64 = 1 << 17;
 
 /// What a plan is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +45,14 @@ pub struct Wishes<'a> {
     pub trees: Trees,
     /// The link between the parties: on a slow one, more is computed to send less.
     pub link: Link,
-    /// The set of the repeated round, by name; none: chosen by cost.
+    /// How the correlations are made.
+    pub protocol: Protocol,
+    /// The set of the repeated round of primal LPN, by name, which leaves no other protocol; none: chosen by cost.
     pub set: Option<&'a str>,
-    /// Whether primal or dual LPN is used.
-    pub communication: Communication,
 }
 
 /// How the base correlations of the first round are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// By correlated OT in the ring: [`crate::gilboa`].
     Gilboa,
@@ -74,8 +71,9 @@ pub enum Base {
 /// [`security`](Self::security) and [`describe`](Self::describe) to the session, so that unequal ones fail there; a
 /// handshake that holds them says so first.
 ///
-/// The ladder is the cheapest by a rough model of time and bytes on the given [`Link`]: few correlations do not
-/// pay for a round that makes millions.
+/// Protocol and ladder are the cheapest by a rough model of time and bytes on the given [`Link`]
+/// ([`candidates`](Self::candidates)): few correlations do not pay for a round that makes millions, a fast link carries
+/// more bits in the time that it takes to compute them away.
 ///
 /// An instance with regular noise may be used for its first blocks only: an adversary against the shorter instance is
 /// one against the longer that ignores the other samples.
@@ -89,7 +87,7 @@ pub struct Plan {
     base: Base,
     /// The instances in order; empty where the base correlations themselves are the output, and where dual LPN is used.
     ladder: Vec<&'static LpnSet>,
-    communication: Communication,
+    is_dual: bool,
 }
 
 /// What one round does.
@@ -147,53 +145,8 @@ impl Plan {
     /// # Errors
     /// If the security is not to be had, there is no set of that name for this kind and noise, or no such kind.
     pub fn new(kind: Kind, wishes: &Wishes<'_>) -> Result<Self, PlanError> {
-        kind.exists()?;
-        let z64 = matches!(kind, Kind::Vole(Field::Z64Odd | Field::Z64Uniform));
-        if z64 && wishes.security == Security::Malicious {
-            return Err(PlanError::NotMalicious);
-        }
-        if wishes.communication == Communication::Low {
-            return Self::low_communication(kind, wishes);
-        }
-        let usable = usable(kind, wishes.noise);
-        let mut plan = Self {
-            trees: wishes.trees,
-            total: wishes.total,
-            ..Self::empty(kind, wishes.noise, wishes.security)
-        };
-        let last: Vec<_> = match wishes.set {
-            Some(name) => {
-                let set = set_named(name).filter(usable);
-                vec![set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?]
-            }
-            None => own_sets(kind, wishes.noise),
-        };
-        let steps = own_sets(kind, wishes.noise);
-        let mut best = match wishes.total {
-            Some(total) if total <= DIRECT && wishes.set.is_none() => {
-                Some(plan.way_from_base(total, wishes.link))
-            }
-            _ => None,
-        };
-        for set in last {
-            plan.ladder = vec![set];
-            let first = plan.step(0, 0);
-            let way = plan.way_to(first.need as u64, &steps, wishes.link);
-            let cost = way.cost + plan.rounds_cost(wishes.link);
-            if best.as_ref().is_none_or(|best| cost < best.cost) {
-                let mut ladder = way.ladder;
-                ladder.push(set);
-                best = Some(Way {
-                    ladder,
-                    cost,
-                    ..way
-                });
-            }
-        }
-        let best = best.expect("there are sets for each noise");
-        plan.ladder = best.ladder;
-        plan.base = best.base;
-        Ok(plan)
+        let best = Self::candidates(kind, wishes)?.into_iter().next();
+        Ok(best.expect("there are candidates, or an error").plan)
     }
 
     /// A plan without rounds yet.
@@ -206,7 +159,7 @@ impl Plan {
             total: None,
             base: kind.bases()[0],
             ladder: Vec::new(),
-            communication: Communication::Standard,
+            is_dual: false,
         }
     }
 
@@ -233,7 +186,7 @@ impl Plan {
             total: Some(total),
             base: Base::Gilboa,
             ladder: vec![set],
-            communication: Communication::Standard,
+            is_dual: false,
         })
     }
 
@@ -260,7 +213,7 @@ impl Plan {
             ladder: names
                 .map(|name| set_named(name).expect("the paper's sets are there"))
                 .to_vec(),
-            communication: Communication::Standard,
+            is_dual: false,
         }
     }
 
@@ -343,7 +296,7 @@ impl Plan {
     /// over the instances; infinite where no LPN instance is used.
     #[must_use]
     pub fn security_bits(&self) -> f64 {
-        if self.communication == Communication::Low {
+        if self.is_dual {
             return dual::security_bits(self.kind.field());
         }
         self.weakest()
@@ -374,9 +327,7 @@ impl Plan {
         let direct = self.is_direct();
         let lpn = match (direct, self.noise) {
             (true, _) => "",
-            _ if self.communication == Communication::Low => {
-                ", dual LPN with a Reed-Muller-accumulate code and regular noise"
-            }
+            _ if self.is_dual => ", dual LPN with a Reed-Muller-accumulate code and regular noise",
             (false, Noise::Regular) => ", primal LPN with a 10-local code and regular noise",
             (false, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
         };

@@ -12,7 +12,7 @@ use volery_primitives::prg::Prg;
 
 use super::{SESSION, Setup, Stage, channel, honest, rng};
 use crate::{
-    Noise, Plan, Security, check,
+    Link, Plan, Security, check,
     correlation::Vole,
     gilboa,
     vole::{self, VoleRing},
@@ -175,7 +175,7 @@ fn a_wrong_answer_to_the_challenge() {
 
 /// Plans without a round, whose base is the output: the user's object gives nothing and is dead.
 fn direct<R: VoleRing>() -> Plan {
-    let plan = vole::plan::<R>(Some(100), Noise::Regular, Security::Malicious).expect("a plan");
+    let plan = vole::plan::<R>(Some(100), Link::default(), Security::Malicious).expect("a plan");
     assert!(plan.ladder().is_empty());
     plan
 }

@@ -4,6 +4,27 @@ use volery_channel::{run_two_channels, run_two_parties};
 use volery_primitives::Block;
 
 use super::*;
+use crate::{Noise, Protocol};
+
+/// Rounds, also where something else would take less time.
+fn plan<R: VoleRing>(
+    total: Option<u64>,
+    noise: Noise,
+    security: Security,
+) -> std::result::Result<Plan, PlanError> {
+    let wishes = Wishes {
+        total,
+        noise,
+        security,
+        protocol: if total.is_some_and(|total| total < 4500) {
+            Protocol::Auto
+        } else {
+            Protocol::Primal
+        },
+        ..Wishes::default()
+    };
+    Plan::new(Kind::Vole(R::FIELD), &wishes)
+}
 
 /// `w = u*x + v` for a stream drawn in the given pieces.
 fn check<R: VoleRing>(plan: &Plan, pieces: &[usize]) {

@@ -8,7 +8,7 @@ use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, Error, Result, base, flavour, iknp};
 use volery_pcg::lpn::set_named;
 use volery_pcg::vole::VoleRing;
-use volery_pcg::{Communication, Kind, Noise, Plan, Security, Trees, Wishes, cot, gilboa, vole};
+use volery_pcg::{Kind, Noise, Plan, Protocol, Security, Trees, Wishes, cot, gilboa, vole};
 use volery_primitives::{Block, prg::Prg};
 use volery_psi::code::{Code, width};
 use volery_psi::{Settings, oprf};
@@ -190,7 +190,7 @@ fn low(kind: Kind, security: Security) -> Plan {
     let wishes = Wishes {
         total: Some(5000),
         security,
-        communication: Communication::Low,
+        protocol: Protocol::LowCommunication,
         ..Wishes::default()
     };
     Plan::new(kind, &wishes).unwrap()

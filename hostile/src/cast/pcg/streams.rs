@@ -2,7 +2,7 @@
 
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Communication, Kind, Noise, Plan, Security, Trees, Wishes, cot};
+use volery_pcg::{Kind, Noise, Plan, Security, Trees, Wishes, cot};
 
 use super::super::ot::{draw_received, draw_sent, is_cot};
 use super::super::{SEEDS, SESSION, rng};
@@ -73,7 +73,7 @@ fn low(kind: Kind, security: Security) -> Plan {
     let wishes = Wishes {
         total: Some(N as u64),
         security,
-        communication: Communication::Low,
+        protocol: volery_pcg::Protocol::LowCommunication,
         ..Wishes::default()
     };
     Plan::new(kind, &wishes).expect("there is such a plan")

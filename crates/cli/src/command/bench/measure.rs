@@ -5,17 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use volery_bench::measurement::{Key, Phase, Sample};
 use volery_bench::runner::{Cell, Forecast};
 use volery_bench::{Error, Machine};
-use volery_pcg::Plan;
+use volery_pcg::{Plan, Protocol};
 
 use super::row::Row;
 use super::setting::Setting;
-use crate::command::choices::{Parameters, Protocol};
+use crate::command::choices::Parameters;
 use crate::command::options::pool;
 use crate::command::parts::{self, Parts};
 use crate::command::verify::Findings;
+use crate::deal::{Deal, Order};
 use crate::ends::{Correlation, End};
 use crate::exit::{Failure, Status};
-use crate::party::{self, Job, Outcome, Step};
+use crate::party::{self, Outcome, Step};
 
 /// What is measured, and what comes after.
 pub(super) struct Measured {
@@ -26,7 +27,6 @@ pub(super) struct Measured {
 /// What the runs of a cell were, to be looked at when they are over.
 pub(super) struct After {
     setting: Setting,
-    plan: Plan,
     runs: Arc<Runs>,
     parts: fn(&parts::Run<'_>) -> Result<Option<Parts>, Failure>,
 }
@@ -34,8 +34,8 @@ pub(super) struct After {
 /// What the runs of a cell leave behind.
 #[derive(Default)]
 struct Runs {
-    /// Of the sender and the receiver, a pair a run.
-    outcomes: Mutex<Vec<[Outcome; 2]>>,
+    /// Of the sender and the receiver, a pair a run, with what was made.
+    outcomes: Mutex<Vec<([Outcome; 2], Deal)>>,
     /// Of the run that failed.
     failure: Mutex<Option<Failure>>,
 }
@@ -58,37 +58,37 @@ impl After {
             n, link, common, ..
         } = &self.setting;
         let mut runs = lock(&self.runs.outcomes).clone();
-        runs.sort_by_key(|outcomes| outcomes[0].total().max(outcomes[1].total()));
-        let outcomes = runs[(runs.len() - 1) / 2];
+        runs.sort_by_key(|(outcomes, _)| outcomes[0].total().max(outcomes[1].total()));
+        let (outcomes, deal) = runs.swap_remove((runs.len() - 1) / 2);
         let parts = (self.parts)(&parts::Run {
-            plan: &self.plan,
+            plan: &deal.plan,
             n: *n,
             link,
             timeout: common.timeout(),
             machine,
             outcomes,
         })?;
-        let job = Job {
-            n: *n,
-            plan: &self.plan,
-        };
-        Ok(Row::new(&self.setting, machine, job, outcomes, parts))
+        Ok(Row::new(&self.setting, machine, &deal, outcomes, parts))
     }
 }
 
 /// A stream from nothing, then its parts alone. The correlations are thrown away as they come, but the last step's are
 /// checked.
 pub(super) fn stream<K: Correlation + 'static>(setting: &Setting) -> Result<Measured, Failure> {
-    let plan = setting
-        .choices
-        .plan(K::KIND, setting.n, setting.link.for_plan())?;
+    // Whoever asks for a protocol by its name knows the link.
+    let link = match setting.choices.protocol {
+        Protocol::Auto => None,
+        _ => Some(setting.link.for_plan()),
+    };
+    let order = Order::new(&setting.choices, K::KIND, setting.n, link)?;
     let runs = Arc::new(Runs::default());
     let run = {
-        let (setting, plan, runs) = (setting.clone(), plan.clone(), Arc::clone(&runs));
-        move || match once::<K>(&setting, &plan) {
-            Ok(outcomes) => {
-                lock(&runs.outcomes).push(outcomes);
-                Ok(sample(setting.n, outcomes))
+        let (setting, order, runs) = (setting.clone(), order.clone(), Arc::clone(&runs));
+        move || match once::<K>(&setting, &order) {
+            Ok(run) => {
+                let sample = sample(setting.n, run.0);
+                lock(&runs.outcomes).push(run);
+                Ok(sample)
             }
             Err(failure) => {
                 let told = Error::protocol(&failure);
@@ -98,9 +98,9 @@ pub(super) fn stream<K: Correlation + 'static>(setting: &Setting) -> Result<Meas
         }
     };
     let cell = Cell {
-        key: key(setting, &plan),
-        plan: Some(plan.describe()),
-        security_bits: Some(plan.claimed_bits()),
+        key: key(setting, order.sample()),
+        plan: order.plan().map(Plan::describe),
+        security_bits: Some(order.sample().claimed_bits()),
         // Nothing is too long, and nothing is foretold.
         forecast: Forecast {
             seconds: 0.0,
@@ -112,7 +112,6 @@ pub(super) fn stream<K: Correlation + 'static>(setting: &Setting) -> Result<Meas
     };
     let after = After {
         setting: setting.clone(),
-        plan,
         runs,
         parts: parts::measure::<K>,
     };
@@ -132,7 +131,7 @@ fn key(setting: &Setting, plan: &Plan) -> Key {
         words.push(parameters.to_string());
     }
     let protocol = setting.choices.protocol;
-    if protocol != Protocol::Default {
+    if protocol != Protocol::Auto {
         words.push(protocol.to_string());
     }
     Key {
@@ -144,13 +143,13 @@ fn key(setting: &Setting, plan: &Plan) -> Key {
 }
 
 /// Runs both parties once.
-fn once<K: Correlation>(setting: &Setting, plan: &Plan) -> Result<[Outcome; 2], Failure> {
+fn once<K: Correlation>(setting: &Setting, order: &Order) -> Result<([Outcome; 2], Deal), Failure> {
     let n = setting.n;
     let pools = [pool(setting.threads)?, pool(setting.threads)?];
     let progress = setting.common.voice().progress(n);
     let (mut sent, mut received) = (Last::<K::Sender>::new(n), Last::<K::Receiver>::new(n));
-    let outcomes = party::run_both::<K>(
-        Job { n, plan },
+    let run = party::run_both::<K>(
+        order,
         &setting.link,
         setting.common.timeout(),
         &pools,
@@ -159,9 +158,9 @@ fn once<K: Correlation>(setting: &Setting, plan: &Plan) -> Result<[Outcome; 2], 
         |key, step| received.look(key, step),
     );
     progress.finish_and_clear();
-    let outcomes = outcomes?;
+    let run = run?;
     check_last::<K>(sent, received)?;
-    Ok(outcomes)
+    Ok(run)
 }
 
 /// The setup lasts until the slower party has it, the stream from there until the slower party, perhaps the other, has it.

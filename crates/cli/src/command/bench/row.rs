@@ -7,7 +7,8 @@ use volery_bench::Machine;
 use super::setting::Setting;
 use crate::command::parts::{self, Parts};
 use crate::command::table::table;
-use crate::party::{Job, Outcome};
+use crate::deal::{Choice, Deal};
+use crate::party::Outcome;
 
 /// What was measured.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -20,6 +21,9 @@ pub(super) struct Row {
     security_bits: u32,
     statistical_bits: Option<u32>,
     pub(super) noise: String,
+    /// Which, and where it follows from the link, why.
+    protocol: String,
+    choice: Option<serde_json::Value>,
     pub(super) parameters: String,
     sender: Party,
     receiver: Party,
@@ -59,17 +63,13 @@ impl Row {
     pub(super) fn new(
         setting: &Setting,
         machine: &Machine,
-        job: Job<'_>,
+        deal: &Deal,
         parties: [Outcome; 2],
         parts: Option<Parts>,
     ) -> Self {
-        let each = |value: f64| {
-            if job.n == 0 {
-                0.0
-            } else {
-                value / job.n as f64
-            }
-        };
+        let n = setting.n;
+        let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
+        let plan = &deal.plan;
         let [sender, receiver] = parties.map(|outcome| Party {
             seconds_setup: outcome.setup.as_secs_f64(),
             seconds_extend: outcome.extend.as_secs_f64(),
@@ -84,11 +84,13 @@ impl Row {
             n: setting.n,
             link: setting.link.to_string(),
             threads: setting.threads,
-            security: job.plan.security().to_string(),
-            security_bits: job.plan.claimed_bits(),
-            statistical_bits: job.plan.statistical_bits(),
-            noise: job.plan.noise().to_string(),
-            parameters: job.plan.describe(),
+            security: plan.security().to_string(),
+            security_bits: plan.claimed_bits(),
+            statistical_bits: plan.statistical_bits(),
+            noise: plan.noise().to_string(),
+            protocol: plan.name(),
+            choice: deal.choice.as_ref().map(Choice::to_json),
+            parameters: plan.describe(),
             sender,
             receiver,
             nanoseconds_each,

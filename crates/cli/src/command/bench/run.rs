@@ -8,13 +8,13 @@ use volery_bench::results::{Results, Sitting};
 use volery_bench::runner::{self, Cell, Observer, Settings};
 use volery_bench::{Link, page};
 use volery_field::{Fp61, Gf128, Z64};
-use volery_pcg::{Noise, Security};
+use volery_pcg::{Noise, Protocol, Security};
 
 use super::measure::{Measured, stream};
 use super::row::{self, Row};
 use super::setting::Setting;
 use super::{section, standard_output, tell_remarks};
-use crate::command::choices::{Choices, Parameters, Protocol};
+use crate::command::choices::{Choices, Parameters};
 use crate::command::options::{Common, Voice, parse_count};
 use crate::ends::{Cot, Vole};
 use crate::exit::Failure;
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
         long,
         value_name = "NAME,..",
         value_delimiter = ',',
-        default_value = "default"
+        default_value = "auto"
     )]
     protocol: Vec<Protocol>,
 
@@ -290,7 +290,7 @@ mod tests {
             noise: Vec::new(),
             set: Vec::new(),
             parameters: Parameters::Default,
-            protocol: vec![Protocol::Default],
+            protocol: vec![Protocol::Auto],
             runs: 3,
             json: Some(json.clone()),
             html: None,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Base;
 use crate::lpn::estimate::Field;
 
 /// Why there is no plan.
@@ -16,6 +17,8 @@ pub enum PlanError {
     SetTooSmall(u64),
     /// There is no vector OLE over this ring, or none with this noise.
     NoSuchRing(Field),
+    /// Correlations of this kind are not made in this way, or not with this security.
+    NoSuchBase(Base),
     /// Low communication with other noise, or on other trees, than it is made for.
     NotDual,
 }
@@ -31,6 +34,9 @@ impl fmt::Display for PlanError {
                 f,
                 "no parameters named '{name}' for this kind of correlation and this noise"
             ),
+            Self::NoSuchBase(base) => {
+                write!(f, "{base} does not make this kind of correlation with this security")
+            }
             Self::SetTooSmall(n) => write!(f, "these parameters make at most {n} correlations"),
             Self::NoSuchRing(Field::Z64Uniform) => f.write_str(
                 "no parameters for vector OLE over z64 with noise of any values: even ones are no noise modulo 2",

@@ -5,7 +5,7 @@ use volery_ot::softspoken::SmallField;
 
 use super::{Base, Kind, Plan, PlanError, Wishes};
 use crate::{
-    Communication, Noise, Trees,
+    Noise, Trees,
     bootstrap::{dual, size},
     correlation::{Cot, Vole},
     lpn::{dual::params::Shape, estimate::Field},
@@ -27,7 +27,7 @@ impl Plan {
                 Kind::Vole(Field::Gf128) => Base::Packed(SmallField::Bits8),
                 Kind::Vole(_) => Base::Gilboa,
             },
-            communication: Communication::Low,
+            is_dual: true,
             ..Self::empty(kind, wishes.noise, wishes.security)
         })
     }
@@ -35,7 +35,7 @@ impl Plan {
     /// The size of the first instance of dual LPN, which is the largest; none where it is not used.
     #[must_use]
     pub fn dual(&self) -> Option<Shape> {
-        (self.communication == Communication::Low).then(|| self.dual_step(0).shape)
+        self.is_dual.then(|| self.dual_step(0).shape)
     }
 
     /// Bytes that both parties send for all outputs with dual LPN, but for the setup of base OTs and extensions (less than 30 KB): the
@@ -43,22 +43,11 @@ impl Plan {
     /// has no end.
     #[must_use]
     pub fn dual_bytes(&self) -> Option<u64> {
-        let total = self
-            .total
-            .filter(|_| self.communication == Communication::Low)?;
+        let total = self.total.filter(|_| self.is_dual)?;
         let (mut bytes, mut delivered) = (0, 0);
-        // SoftSpoken with k = 8
-        let extended = |ots: usize| 15 * ots.div_ceil(8);
         while delivered < total {
             let step = self.dual_step(delivered);
-            let (shape, model) = (step.shape, self.security);
-            bytes += match self.kind {
-                Kind::Cot => dual::bytes::<Cot>(shape, model),
-                Kind::Vole(Field::Gf128) => {
-                    dual::bytes::<Vole<Gf128>>(shape, model) + extended(shape.levels())
-                }
-                Kind::Vole(_) => dual::bytes::<Vole<Fp61>>(shape, model) + extended(shape.levels()),
-            };
+            bytes += self.instance_bytes(step.shape);
             delivered += step.deliver as u64;
         }
         let base = self.base_count();
@@ -75,6 +64,18 @@ impl Plan {
             _ => extended(base),
         };
         Some(bytes as u64)
+    }
+
+    /// Bytes that both parties send for an instance of dual LPN, with the OTs of its trees.
+    pub(super) fn instance_bytes(&self, shape: Shape) -> usize {
+        let model = self.security;
+        match self.kind {
+            Kind::Cot => dual::bytes::<Cot>(shape, model),
+            Kind::Vole(Field::Gf128) => {
+                dual::bytes::<Vole<Gf128>>(shape, model) + extended(shape.levels())
+            }
+            Kind::Vole(_) => dual::bytes::<Vole<Fp61>>(shape, model) + extended(shape.levels()),
+        }
     }
 
     /// The instance of dual LPN when `delivered` correlations have been handed out before it.
@@ -104,15 +105,14 @@ impl Plan {
         spending.need(self.security, 0, shape.trees, shape.levels())
     }
 
-    /// Whether primal or dual LPN is used.
-    #[must_use]
-    pub fn communication(&self) -> Communication {
-        self.communication
-    }
-
     /// Whether the base correlations themselves are the output.
     #[must_use]
     pub fn is_direct(&self) -> bool {
-        self.ladder.is_empty() && self.communication == Communication::Standard
+        self.ladder.is_empty() && !self.is_dual
     }
+}
+
+/// Bytes of so many OTs by `SoftSpokenOT` with `k = 8`.
+fn extended(ots: usize) -> usize {
+    15 * ots.div_ceil(8)
 }

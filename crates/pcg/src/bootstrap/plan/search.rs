@@ -1,29 +1,48 @@
 //! The search for the cheapest ladder, by the model of [`cost`].
 
 use super::{Base, Kind, Plan, Step, own_sets};
-use crate::{Link, Noise, Security, bootstrap::cost, lpn::LpnSet};
+use crate::{
+    Link, Noise, Security,
+    bootstrap::cost::{self, Cost},
+    lpn::LpnSet,
+};
+
+/// A stream without end is rated at this length.
+const LONG: u64 = 1 << 28;
 
 /// A way to some number of correlations.
-pub(super) struct Way {
-    pub(super) base: Base,
-    pub(super) ladder: Vec<&'static LpnSet>,
-    pub(super) cost: f64,
+struct Way {
+    base: Base,
+    ladder: Vec<&'static LpnSet>,
+    cost: Cost,
 }
 
 impl Plan {
+    /// The plan with rounds of `set`, which has the cheapest way to the base of the first, and what it costs.
+    pub(super) fn primal(mut self, set: &'static LpnSet, link: Link) -> (Self, Cost) {
+        self.ladder = vec![set];
+        let need = self.step(0, 0).need as u64;
+        let way = self.way_to(need, &own_sets(self.kind, self.noise), link);
+        let cost = way.cost + self.rounds_cost(link);
+        self.base = way.base;
+        self.ladder = way.ladder;
+        self.ladder.push(set);
+        (self, cost)
+    }
+
     /// The cheapest way to make `need` correlations without a round.
-    pub(super) fn way_from_base(&self, need: u64, link: Link) -> Way {
+    fn way_from_base(&self, need: u64, link: Link) -> Way {
         let ways = self.kind.bases().into_iter().map(|base| Way {
             base,
             ladder: Vec::new(),
-            cost: cost::base(base, need, link),
+            cost: cost::base(base, self.security, need, link),
         });
-        ways.min_by(|a, b| a.cost.total_cmp(&b.cost))
+        ways.min_by(|a, b| a.cost.time.total_cmp(&b.cost.time))
             .expect("there is a base for every kind")
     }
 
     /// The cheapest way to make `need` correlations, with rounds of `sets` or without.
-    pub(super) fn way_to(&self, need: u64, sets: &[&'static LpnSet], link: Link) -> Way {
+    fn way_to(&self, need: u64, sets: &[&'static LpnSet], link: Link) -> Way {
         let mut best = self.way_from_base(need, link);
         for set in sets.iter().filter(|set| set.n as u64 >= need) {
             let step = self.shaped(set, need as usize, need as usize, 0);
@@ -31,8 +50,8 @@ impl Plan {
                 continue;
             }
             let mut way = self.way_to(step.need as u64, sets, link);
-            way.cost += self.round_cost(step, need, link);
-            if way.cost < best.cost {
+            way.cost = way.cost + self.round_cost(step, need, link);
+            if way.cost.time < best.cost.time {
                 way.ladder.push(set);
                 best = way;
             }
@@ -54,16 +73,17 @@ impl Plan {
         };
         let plan = Self::empty(kind, noise, security);
         let way = plan.way_to(need, &own_sets(kind, noise), link);
-        way.cost / 1e9 * link.bits_per_second
+        way.cost.bits
     }
 
-    fn round_cost(&self, step: Step, outputs: u64, link: Link) -> f64 {
+    fn round_cost(&self, step: Step, outputs: u64, link: Link) -> Cost {
         let leaves = match self.noise {
             Noise::Regular => step.n,
             // One level fewer than the bound that the OTs are counted with.
             Noise::Uniform => step.trees << (step.levels / step.trees - 1),
         };
         let round = cost::Round {
+            kind: self.kind,
             security: self.security,
             noise: self.noise,
             k: step.set.k,
@@ -76,15 +96,41 @@ impl Plan {
     }
 
     /// All rounds of the last instance, which is the only one in the ladder.
-    pub(super) fn rounds_cost(&self, link: Link) -> f64 {
-        // A stream without end is rated at this length.
-        const LONG: u64 = 1 << 28;
+    fn rounds_cost(&self, link: Link) -> Cost {
         let total = self.total.unwrap_or(LONG);
         let first = self.step(0, 0);
         if first.keep == 0 {
             return self.round_cost(first, total, link);
         }
         let rounds = total as f64 / first.deliver as f64;
-        rounds * self.round_cost(first, first.n as u64, link)
+        self.round_cost(first, first.n as u64, link) * rounds
+    }
+
+    /// All outputs from the base itself.
+    pub(super) fn direct_cost(&self, link: Link) -> Cost {
+        cost::base(self.base, self.security, self.total.unwrap_or(LONG), link)
+    }
+
+    /// All outputs by dual LPN, with their base.
+    pub(super) fn dual_cost(&self, link: Link) -> Cost {
+        let total = self.total.unwrap_or(LONG);
+        let need = self.base_count() as u64;
+        let mut cost = cost::base(self.base, self.security, need, link);
+        let mut delivered = 0;
+        while delivered < total {
+            let step = self.dual_step(delivered);
+            let bytes = self.instance_bytes(step.shape) as f64;
+            let one = cost::dual(self.kind, self.security, step.shape, bytes, link);
+            // All but the last two are alike.
+            let alike = match step.keep {
+                0 => 1,
+                _ => ((total - delivered) / step.deliver as u64)
+                    .saturating_sub(1)
+                    .max(1),
+            };
+            cost = cost + one * alike as f64;
+            delivered += alike * step.deliver as u64;
+        }
+        cost
     }
 }

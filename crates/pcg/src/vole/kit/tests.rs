@@ -8,7 +8,7 @@ use volery_primitives::Block;
 
 use super::*;
 use crate::{
-    Noise, Security,
+    Noise, Protocol, Security,
     vole::{self, VoleRing},
 };
 
@@ -24,7 +24,22 @@ fn plan<R: VoleRing>(n: usize) -> crate::Plan {
     } else {
         Security::Malicious
     };
-    vole::plan::<R>(Some(n as u64), Noise::Regular, security).unwrap()
+    rounds::<R>(n, Noise::Regular, security)
+}
+
+fn rounds<R: VoleRing>(n: usize, noise: Noise, security: Security) -> crate::Plan {
+    let wishes = crate::Wishes {
+        total: Some(n as u64),
+        noise,
+        security,
+        protocol: if n < 4500 {
+            Protocol::Auto
+        } else {
+            Protocol::Primal
+        },
+        ..crate::Wishes::default()
+    };
+    crate::Plan::new(crate::Kind::Vole(R::FIELD), &wishes).unwrap()
 }
 
 fn values<R: VoleRing>(
@@ -254,6 +269,6 @@ fn another_plan_is_noticed() {
     refused::<Fp61>([20_011, 20_012].map(plan::<Fp61>));
     refused::<Fp61>(
         [Noise::Regular, Noise::Uniform]
-            .map(|noise| vole::plan::<Fp61>(Some(20_011), noise, Security::SemiHonest).unwrap()),
+            .map(|noise| rounds::<Fp61>(20_011, noise, Security::SemiHonest)),
     );
 }
