@@ -40,8 +40,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Bytes that are sent at once: a segment of most networks.
 const SEGMENT: usize = 1 << 10;
 
-/// Bytes that have to come after the first ones for their times to say anything, and the least time.
-const TELLING: (usize, Duration) = (SEGMENT, Duration::from_micros(20));
+/// Bytes that have to come after the first ones for their times to say anything, and the least time: a busy machine may wake
+/// somebody so much later.
+const TELLING: (usize, Duration) = (SEGMENT / 4, Duration::from_micros(100));
 
 /// The logarithms of the lengths of trains, in bytes.
 const TRAINS: std::ops::RangeInclusive<u32> = 14..=20;
@@ -151,7 +152,6 @@ fn probe_for(work: Duration) -> usize {
     match work.as_micros() {
         0..50 => SEGMENT / 2,
         50..500 => SEGMENT,
-        500..5000 => 2 * SEGMENT,
         _ => 4 * SEGMENT,
     }
 }

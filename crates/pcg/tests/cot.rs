@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::{Kind, Link, Noise, Plan, Security, Trees, Wishes, cot, lpn::set_named};
+use volery_ot::{CotReceiver, CotSender, flavour, softspoken::SmallField};
+use volery_pcg::{
+    Base, Kind, Link, Noise, Plan, Protocol, Security, Trees, Wishes, cot, lpn::set_named,
+};
 use volery_primitives::{Block, bits, prg::Prg};
 
 fn session() -> SessionId {
@@ -269,9 +271,10 @@ fn direct_in_pieces() {
         let plan = plan(&Wishes {
             total: Some(110_000),
             security,
+            protocol: Protocol::Direct(Base::SoftSpoken(SmallField::Bits4)),
             ..Wishes::default()
         });
-        assert!(plan.ladder().is_empty());
+        assert!(plan.is_direct());
         let sizes = [0, 1, 127, 128, 129, 32_767, 32_768, 32_769];
         check(&plan, &sizes.map(Step::Draw));
     }

@@ -8,7 +8,7 @@ use volery_channel::{Channel, SessionId, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender};
 use volery_pcg::{
-    Kind, Plan, Protocol, Trees, Wishes, cot,
+    Kind, Plan, Trees, Wishes, cot,
     vole::{self, VoleRing},
 };
 use volery_primitives::{Block, bits, prg::Prg};
@@ -17,8 +17,8 @@ use volery_primitives::{Block, bits, prg::Prg};
 /// `paper80`: the plan of that paper; `dual`: low communication); how many are drawn, of a stream where the set is named; the first 16 bytes of the
 /// hash of what the sender sent, and of what the receiver sent.
 const TABLE: &str = "
-cot semi-honest regular half - 3000 3173bc309aa1301ae627f52913c2423a 328947d8a2f28641e630564dd295fdf2
-cot malicious regular half - 3000 7b559f8f1931072a945a48fa785affc3 cd748921380d4eacb35d260db9c7b819
+cot semi-honest regular half softspoken4 3000 3173bc309aa1301ae627f52913c2423a 328947d8a2f28641e630564dd295fdf2
+cot malicious regular half softspoken4 3000 7b559f8f1931072a945a48fa785affc3 cd748921380d4eacb35d260db9c7b819
 cot semi-honest regular half r14 20011 55e8fafa9f4bc80ac93492b7a4f11167 7bcc9e2f6b89cfa8718485c0b4504160
 cot semi-honest regular ggm r14 20011 c4f7b77af985d4739d993cb3e073ae7b a16e3dfd64d3dfee9a49a73f9195cf36
 cot semi-honest uniform half u14 20011 2208813a2ec67265619743f83ffc3222 7713beda219ede6f2dd270f3b4fe5ceb
@@ -28,17 +28,17 @@ cot malicious regular ggm r14 20011 2faea9aa47a32a6dfef3eab857242f7b 875252ba98c
 cot malicious uniform half u14 20011 9db8884e41b9551a48da70a8a7f892b7 07ffdea4a334cf40f37e6df3b242f2f6
 cot malicious uniform ggm u14 20011 84e98b73d88c6c9f69093f61e31990ed 0ba2171b25aa4d37613f94d10f77eeb6
 cot malicious regular half b10 1000000 19c772e358541de8f6e917afcd1d9e42 54a14732cd7d4b8f5b6bb4d11ceb0440
-cot semi-honest regular half dual 20011 56d026f879d73cbcf838fb1a687cbcb1 444a6794216a592d0706134ef5505bcc
-cot malicious regular half dual 20011 0b49d72dd48d98f614bf52de0d9c1c26 0ffd3901ed4736d120fda93a4682ea3b
-fp61 semi-honest regular half dual 20011 437d1873d08daffe04587dfb91877dac f859576c870ec3f91c7c29c62f49bed8
-fp61 malicious regular half dual 20011 0c9ecc8b0b6b706580976f37a92e093f e18487d4d660a89653d1c4accf189d9c
-z64 semi-honest regular half dual 20011 aa494e3043fdd57708414179b42f9082 828bbcb5827a9e5642e23f4b211c552c
-gf128 malicious regular half dual 20011 ae129356a9294902b7521c7a909609f8 64d9a359a12a3ac2baa19d69b39b63f5
+cot semi-honest regular half low-communication 20011 56d026f879d73cbcf838fb1a687cbcb1 444a6794216a592d0706134ef5505bcc
+cot malicious regular half low-communication 20011 0b49d72dd48d98f614bf52de0d9c1c26 0ffd3901ed4736d120fda93a4682ea3b
+fp61 semi-honest regular half low-communication 20011 437d1873d08daffe04587dfb91877dac f859576c870ec3f91c7c29c62f49bed8
+fp61 malicious regular half low-communication 20011 0c9ecc8b0b6b706580976f37a92e093f e18487d4d660a89653d1c4accf189d9c
+z64 semi-honest regular half low-communication 20011 aa494e3043fdd57708414179b42f9082 828bbcb5827a9e5642e23f4b211c552c
+gf128 malicious regular half low-communication 20011 ae129356a9294902b7521c7a909609f8 64d9a359a12a3ac2baa19d69b39b63f5
 cot semi-honest regular ggm ferret 1000 bae64c9ce1fe21991d327d54eb16dae4 06661a1de7ca056dce9be212906248a4
 cot malicious regular ggm ferret 1000 d13b4611437449117ca47108b42aaf0d 0fd3dc6d4708e2af8ad3b38d6afaa16e
 cot malicious uniform ggm ferret 1000 b078dddfe457cbe8345d53d58a92db8e 5db7a92215089c15d49f28294752afc4
-fp61 semi-honest regular half - 3000 8292901c59c18ef4138ffbe0d6268d32 936765666e13ed59e4f7bf1a3e0126fd
-fp61 malicious regular half - 3000 896e9e82c67411e1bfc646f27112162e f2e20d0e8e55af5d94e33bd2442a8980
+fp61 semi-honest regular half gilboa 3000 8292901c59c18ef4138ffbe0d6268d32 936765666e13ed59e4f7bf1a3e0126fd
+fp61 malicious regular half gilboa 3000 896e9e82c67411e1bfc646f27112162e f2e20d0e8e55af5d94e33bd2442a8980
 fp61 semi-honest regular half r14 20011 ff97ec9a8cba2f90d1975e0f8960e35f b16a194ae2be1db1d6317df894c260f3
 fp61 semi-honest regular ggm r14 20011 4ad3fe33028578da5d9a7aebc279d08f 8be882bb5a7005fb1acb8bed04697b61
 fp61 semi-honest uniform half u14 20011 a5226f791d2ca4cf53f228436986821a ef4a1c33c3147da661a1b36d52607770
@@ -47,13 +47,13 @@ fp61 malicious regular half r14 20011 a49d8b011903fa31273b0988c53654b0 d0e4b9f8b
 fp61 malicious regular ggm r14 20011 b51f97d8df6c1e843eb258137856aaf0 047b39f3ff7bab49ff70b32b813b0e13
 fp61 malicious uniform half u14 20011 70e2b31b78ff013ca38d1bb478b5959a f48ef6a64a94783f5e589ccb4b626b36
 fp61 malicious uniform ggm u14 20011 13241e6b9d39addd1f8cb704835c6a60 db66e1d47110200867fad0155bbb08bf
-fp61 malicious regular half - 200000 fcd2b0d1e2bf7379dac405914433ec76 5e47402a0b61c17852ff9485cd200e4d
+fp61 malicious regular half primal 200000 fcd2b0d1e2bf7379dac405914433ec76 5e47402a0b61c17852ff9485cd200e4d
 fp61 semi-honest uniform ggm paper80 16384 87812faef97171c96e0aa45a686b8abd c57575b0517d1cb200100bb61d0b2215
 z64 semi-honest regular half r14 20011 a2849d64b7ab2748e911c7d87070d6f4 93a0e798df2ec6efb7aefeaa06aea355
 z64 semi-honest regular ggm r14 20011 034330e8554f6bc9254fe8e7b60c509d 0c2dc27554af906b6b533bb400bcaf1d
 z64 semi-honest uniform half u14 20011 c57e180e510d2bb3cf4d1c2edea0bd01 07478a6d9c21cb900acdfe26e5c85d62
 gf128 semi-honest regular half r14 20011 de5eadc8a0e67c72eb07ea848f85ad7a 55f906107460934c76cace98fa2a54da
-gf128 malicious regular half - 3000 089e5eadcf32b2a3a9153ecc2a7f681f 97b4a6d544495ec24815a822511a9cc6
+gf128 malicious regular half packed4 3000 089e5eadcf32b2a3a9153ecc2a7f681f 97b4a6d544495ec24815a822511a9cc6
 gf128 malicious regular half r14 20011 6480bad898d97e16036eb0de4d4f647c 9432ce7981df9f3cf1915d318c74a266
 gf128 malicious regular ggm r14 20011 7c02f20330c6fcff2bf81f429a357412 356ca060d69b54bc3c2e438ca27a6f0e
 gf128 malicious uniform half u14 20011 14c24acc905355bf548b501bd0f31909 116f841cbb03b833718deafeae0d62a9
@@ -77,20 +77,10 @@ fn plan(words: &[&str]) -> (Plan, usize) {
     let plan = match set {
         "ferret" => Plan::ferret(Some(n), noise, security),
         "paper80" => Plan::paper80(kind.field(), n).unwrap(),
-        "dual" => {
-            let wishes = Wishes {
-                total: Some(n),
-                noise,
-                security,
-                protocol: Protocol::LowCommunication,
-                ..Wishes::default()
-            };
-            Plan::new(kind, &wishes).unwrap()
-        }
         _ => {
-            let chosen = set == "-";
+            let protocol = set.parse().ok();
             let wishes = Wishes {
-                total: chosen.then_some(n),
+                total: protocol.and(Some(n)),
                 noise,
                 security,
                 trees: if trees == "half" {
@@ -98,7 +88,8 @@ fn plan(words: &[&str]) -> (Plan, usize) {
                 } else {
                     Trees::Ggm
                 },
-                set: (!chosen).then_some(set),
+                protocol: protocol.unwrap_or_default(),
+                set: protocol.is_none().then_some(set),
                 ..Wishes::default()
             };
             Plan::new(kind, &wishes).unwrap()

@@ -1,6 +1,7 @@
 //! `volery bench`: what things cost on this machine, the papers' evaluation, and what changed between two measurements.
 
 mod compare;
+mod grid;
 mod measure;
 mod paper;
 mod row;
@@ -28,6 +29,7 @@ enum Action {
     /// List what can be measured
     List,
     Run(run::Arguments),
+    Grid(grid::Arguments),
     Paper(paper::Arguments),
     Compare(compare::Arguments),
 }
@@ -37,6 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.action {
         Action::List => print_list().map_err(standard_output),
         Action::Run(arguments) => run::run(arguments),
+        Action::Grid(arguments) => grid::run(arguments),
         Action::Paper(arguments) => paper::run(arguments),
         Action::Compare(arguments) => compare::run(arguments),
     }

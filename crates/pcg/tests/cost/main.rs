@@ -5,9 +5,9 @@ mod wire;
 
 use volery_channel::{Channel, SessionId, Stats, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
-use volery_ot::{CotReceiver, CotSender};
+use volery_ot::{CotReceiver, CotSender, softspoken::SmallField};
 use volery_pcg::{
-    Kind, Link, Noise, Plan, Security, Trees, Wishes, cot,
+    Base, Kind, Link, Noise, Plan, Protocol, Security, Trees, Wishes, cot,
     lpn::{estimate::Field, set_named},
     vole::{self, VoleRing},
 };
@@ -200,6 +200,7 @@ fn rounds_cost_what_the_docs_say() {
                 total: Some(900_000),
                 security,
                 link: slow(),
+                protocol: Protocol::Primal,
                 ..Wishes::default()
             };
             let plan = Plan::new(kind, &wishes).unwrap();
@@ -230,6 +231,7 @@ fn other_bases_cost_what_the_docs_say() {
     }
     let many = Wishes {
         total: Some(100_000),
+        protocol: Protocol::Direct(Base::SoftSpoken(SmallField::Bits4)),
         ..Wishes::default()
     };
     let plan = Plan::new(Kind::Cot, &many).unwrap();
@@ -306,6 +308,7 @@ fn vector_ole_stays_in_its_bounds() {
         let wishes = Wishes {
             total,
             set,
+            protocol: Protocol::Primal,
             ..Wishes::default()
         };
         Plan::new(Kind::Vole(Fp61::FIELD), &wishes).unwrap()

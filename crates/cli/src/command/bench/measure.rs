@@ -51,6 +51,12 @@ impl After {
         lock(&self.runs.failure).take().map_or(Ok(()), Err)
     }
 
+    /// The protocol of the last run, by its name; none if there was no run.
+    pub(super) fn chosen(&self) -> Option<String> {
+        let runs = lock(&self.runs.outcomes);
+        Some(runs.last()?.1.plan.name())
+    }
+
     /// The run of the median time, and the parts of it measured alone. Of an even number of runs, the two in the middle are
     /// equally near to the median: it is the faster.
     pub(super) fn row(self, machine: &Machine) -> Result<Row, Failure> {

@@ -203,7 +203,7 @@ fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Results), Failure> {
 }
 
 /// Says what is measured.
-struct Spoken(Voice);
+pub(super) struct Spoken(pub(super) Voice);
 
 impl Observer for Spoken {
     fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {

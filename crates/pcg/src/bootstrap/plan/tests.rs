@@ -1,5 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use volery_ot::softspoken::SmallField;
+
 use super::*;
 
 const KINDS: [Kind; 4] = [
@@ -185,21 +187,126 @@ fn more_than_2_to_the_32() {
     assert_eq!(delivered, (1 << 40) + 1);
 }
 
-/// Few correlations take no LPN, many do, and the slower the link, the more is computed to send less.
+/// Few correlations take no LPN, nor do any on a fast link; the slower the link, the more is computed to send less.
 #[test]
 fn the_plan_follows_from_number_and_link() {
-    let describe = |total, link| plan(Kind::Cot, Some(total), Noise::Regular, link).describe();
+    let name = |total, link| plan(Kind::Cot, Some(total), Noise::Regular, link).name();
     let [lan, wan, slow] = links();
-    assert_eq!(describe(1000, lan), "softspoken4");
-    assert_eq!(describe(1000, slow), "softspoken8");
-    let many = describe(10_000_000, lan);
-    assert!(many.contains('+'), "{many}");
-    let bytes = |link| {
-        let plan = plan(Kind::Cot, None, Noise::Regular, link);
-        let round = plan.step(plan.ladder.len(), 0);
-        round.levels as f64 * 128.0 / round.deliver as f64
+    for link in [Link::LOOPBACK, lan, wan, slow] {
+        let few = name(1000, link);
+        assert!(few.starts_with("softspoken"), "{few}");
+    }
+    assert_eq!(name(1000, slow), "softspoken8");
+    let many = |link| name(100_000_000, link);
+    assert!(many(Link::LOOPBACK).starts_with("softspoken"));
+    assert!(many(lan).starts_with("primal"), "{}", many(lan));
+    assert_eq!(many(slow), "low-communication");
+}
+
+/// What is foretold grows with the number, and with how bad the link is; the plan is the first of the candidates.
+#[test]
+fn what_is_foretold() {
+    for (kind, security) in KINDS.into_iter().flat_map(|kind| {
+        [Security::SemiHonest, Security::Malicious].map(|security| (kind, security))
+    }) {
+        let foretold = |total, link: Link| {
+            let wishes = Wishes {
+                total: Some(total),
+                security,
+                link,
+                ..Wishes::default()
+            };
+            let all = Plan::candidates(kind, &wishes)?;
+            assert!(all.is_sorted_by(|a, b| a.seconds <= b.seconds));
+            assert_eq!(all[0].plan.describe(), Plan::new(kind, &wishes)?.describe());
+            let mut names: Vec<_> = all.iter().map(|one| one.plan.name()).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all.len(), "each has its own name");
+            for one in &all {
+                let wishes = Wishes {
+                    protocol: one.plan.protocol(),
+                    set: one.plan.ladder().last().map(|set| set.name),
+                    ..wishes
+                };
+                let alone = Plan::candidates(kind, &wishes)?;
+                assert_eq!(alone.len(), 1);
+                assert_eq!(alone[0].plan.describe(), one.plan.describe());
+            }
+            Ok::<_, PlanError>(all[0].seconds)
+        };
+        if foretold(1, Link::default()) == Err(PlanError::NotMalicious) {
+            continue;
+        }
+        let slower = Link {
+            bits_per_second: 1e6,
+            ..Link::default()
+        };
+        let farther = Link {
+            round_trip: 0.3,
+            ..Link::default()
+        };
+        let mut before = 0.0;
+        for total in [0, 1, 1000, 100_000, 10_000_000, 1_000_000_000, 1 << 40] {
+            let now = foretold(total, Link::default()).unwrap();
+            assert!(now >= before, "{kind:?} {total}");
+            before = now;
+            for worse in [slower, farther] {
+                assert!(foretold(total, worse).unwrap() > now);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_protocol_has_its_name() {
+    for name in [
+        "auto",
+        "primal",
+        "low-communication",
+        "iknp",
+        "gilboa",
+        "packed2",
+    ] {
+        assert_eq!(name.parse::<Protocol>().unwrap().to_string(), name);
+    }
+    let error = "ferret".parse::<Protocol>().unwrap_err().to_string();
+    assert!(
+        error.starts_with("'ferret' is none of: auto, primal, "),
+        "{error}"
+    );
+    let direct = |kind, base, security| {
+        let wishes = Wishes {
+            total: Some(1),
+            protocol: Protocol::Direct(base),
+            security,
+            ..Wishes::default()
+        };
+        Plan::new(kind, &wishes).map(|plan| plan.name())
     };
-    assert!(bytes(wan) <= bytes(lan) && bytes(slow) <= 0.30, "bits each");
+    let (malicious, not) = (Security::Malicious, Security::SemiHonest);
+    assert_eq!(direct(Kind::Cot, Base::Iknp, not).unwrap(), "iknp");
+    for (kind, base) in [
+        (Kind::Cot, Base::Iknp),
+        (Kind::Cot, Base::Gilboa),
+        (Kind::Vole(Field::Fp61), Base::SoftSpoken(SmallField::Bits8)),
+        (Kind::Vole(Field::Gf128), Base::Gilboa),
+    ] {
+        let refused = direct(kind, base, malicious).unwrap_err();
+        assert_eq!(refused, PlanError::NoSuchBase(base));
+    }
+    for protocol in [
+        Protocol::LowCommunication,
+        Protocol::Direct(Base::SoftSpoken(SmallField::Bits8)),
+    ] {
+        let wishes = Wishes {
+            set: Some("b10"),
+            protocol,
+            ..Wishes::default()
+        };
+        let refused = Plan::new(Kind::Cot, &wishes).unwrap_err();
+        assert_eq!(refused, PlanError::NoSuchSet("b10".to_owned()));
+    }
 }
 
 #[test]
