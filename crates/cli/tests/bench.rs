@@ -105,7 +105,7 @@ fn parts_of_a_vector_ole() {
         ("OT", "both"),
         ("transport", "both"),
     ];
-    check_parts("vole-fp61", &[], &expected);
+    check_parts("vole-fp61", &["--protocol", "primal"], &expected);
 }
 
 #[test]
@@ -165,7 +165,11 @@ fn a_page_for_a_browser_has_the_tables() {
     let place = tempfile::tempdir().unwrap();
     let page = place.path().join("page.html");
     let call = ["bench", "run", "vole-fp61", "--n", "100000"];
-    let finished = run(&[&call[..], &["-q", "--html", text(&page)]].concat());
+    let finished = run(&[
+        &call[..],
+        &["--protocol", "primal", "-q", "--html", text(&page)],
+    ]
+    .concat());
     assert_eq!(finished.status, Some(0), "{finished:?}");
     assert!(finished.stdout.is_empty() && finished.stderr.is_empty());
     let page = std::fs::read_to_string(page).unwrap();

@@ -227,6 +227,52 @@ fn verify_finds_every_corruption() {
     run(&["verify", text(&s), text(&r)]).assert_refused(1, &["of 100 correlations"]);
 }
 
+/// Both sides measure, choose alike, and say why; who names the link or the protocol has no choice to explain.
+#[test]
+fn the_link_chooses_and_the_report_says_why() {
+    let run = |more: &[&str]| {
+        let place = tempfile::tempdir().unwrap();
+        assert_done(&both(place.path(), more, &[], &[]), "malicious");
+        assert_eq!(verify(place.path()).status, Some(0));
+        ["s", "r"].map(|side| {
+            let bytes = std::fs::read(place.path().join(side).join("report.json")).unwrap();
+            let report: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            report["result"].clone()
+        })
+    };
+    for (n, more) in [
+        ("0", &[][..]),
+        ("1000", &[]),
+        ("1_000_000", &[]),
+        ("100_000", &["--protocol", "primal"]),
+    ] {
+        let [s, r] = run(&[&["--n", n], more].concat());
+        assert_eq!(s["protocol"], r["protocol"]);
+        assert_eq!(s["choice"], r["choice"]);
+        let choice = &s["choice"];
+        let foretold = choice["foretold"].as_array().unwrap();
+        assert_eq!(foretold[0]["protocol"], s["protocol"]);
+        assert!(foretold.len() > 4, "{choice}");
+        let seconds = |one: &serde_json::Value| one["seconds"].as_f64().unwrap();
+        assert!(foretold.is_sorted_by(|a, b| seconds(a) <= seconds(b)));
+        assert!(choice["bits_per_second"].as_u64().unwrap() >= 1000);
+        let why = choice["why"].as_str().unwrap();
+        assert!(why.starts_with("fastest at "), "{why}");
+        assert!(why.contains(s["protocol"].as_str().unwrap()), "{why}");
+    }
+    for (more, protocol) in [
+        (&["--protocol", "softspoken2"][..], "softspoken2"),
+        (&["--set", "r14"], "primal-r14"),
+        (&["--link", "1kbit,1s"], "low-communication"),
+        (&["--protocol", "low-communication"], "low-communication"),
+    ] {
+        let [s, r] = run(&[&["--n", "20_000"], more].concat());
+        assert_eq!(s["protocol"], protocol);
+        assert_eq!(r["protocol"], protocol);
+        assert!(s["choice"].is_null() && r["choice"].is_null());
+    }
+}
+
 #[test]
 fn settings_that_differ_end_both_sides_and_are_named() {
     for (left, right, field) in [
@@ -249,6 +295,11 @@ fn settings_that_differ_end_both_sides_and_are_named() {
         (
             &["--n", "100_000"],
             &["--n", "100_000", "--link", "1Mbit,100ms"],
+            "parameters:",
+        ),
+        (
+            &["--n", "10", "--protocol", "softspoken4"],
+            &["--n", "10", "--protocol", "softspoken8"],
             "parameters:",
         ),
     ] {

@@ -166,9 +166,15 @@ fn well_begun(
 
 /// Runs our side of both verbs in both roles against a peer that is good until after the handshake.
 fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
-    let verbs = [["vole", "fp61", "gilboa"], ["cot", "f2", "softspoken4"]];
+    // Named protocols, and such that the peer says what the link is like.
+    let verbs = [
+        (["vole", "fp61", "gilboa"], "gilboa"),
+        (["cot", "f2", "softspoken4"], "softspoken4"),
+        (["vole", "fp61", "auto, by the link"], "auto"),
+        (["cot", "f2", "auto, by the link"], "auto"),
+    ];
     let roles = [("sender", "receiver"), ("receiver", "sender")];
-    let run = |verb: [&'static str; 3], (ours, theirs)| {
+    let run = |(verb, protocol): ([&'static str; 3], &str), (ours, theirs)| {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("out");
         let us = Running::start(&[
@@ -177,6 +183,8 @@ fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
             ours,
             "--n",
             "1000",
+            "--protocol",
+            protocol,
             "--timeout",
             "2",
             "--out",

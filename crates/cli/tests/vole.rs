@@ -144,7 +144,12 @@ fn the_report_says_what_was_run() {
     let path = place.path().join("report.json");
     let report = ["--report", text(&path)];
     assert_done(
-        &both(place.path(), &["--n", "20_000"], &[], &report),
+        &both(
+            place.path(),
+            &["--n", "20_000", "--protocol", "primal"],
+            &[],
+            &report,
+        ),
         "malicious",
     );
     let read = |path: &Path| -> serde_json::Value {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use volery_bench::results::{Results, Sitting};
 use volery_bench::runner::{self, Forecast, Settings};
 use volery_bench::{Link, page};
-use volery_pcg::{Candidate, Kind, Security};
+use volery_pcg::{Candidate, Kind, Protocol, Security};
 
 use super::measure::{After, Measured, stream};
 use super::run::Spoken;
@@ -180,6 +180,15 @@ impl Arguments {
         };
         let candidates = choices.candidates(Kind::Cot, n, link.for_plan())?;
         let first = candidates.first().expect("one, or an error").clone();
+        // On a fast link it is none of the candidates, which has to be seen to be right.
+        let low = Choices {
+            protocol: Protocol::LowCommunication,
+            ..choices.clone()
+        };
+        let low = low.candidates(Kind::Cot, n, link.for_plan())?;
+        let mut candidates = candidates;
+        candidates.retain(|one| one.plan.protocol() != Protocol::LowCommunication);
+        candidates.extend(low);
         let auto = ("auto".to_owned(), choices.clone(), first);
         let named = candidates.into_iter().map(|one| {
             let set = one.plan.ladder().last().map(|set| set.name.to_owned());

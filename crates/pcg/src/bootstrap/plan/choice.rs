@@ -11,6 +11,10 @@ use crate::{
     lpn::{estimate::Field, set_named},
 };
 
+/// Bits per second from which on [`Protocol::Auto`] leaves dual LPN alone: its assumption is the youngest, and bytes are not what takes the
+/// time there.
+const LOW_COMMUNICATION_BELOW: f64 = 2e8;
+
 /// How correlations are made.
 ///
 /// ```
@@ -23,7 +27,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Whichever of the others takes the least time on the link, by the model of [`Plan::candidates`].
+    /// Whichever of the others takes the least time on the link, by the model of [`Plan::candidates`]; dual LPN on links of less than 200
+    /// Mbit/s only.
     #[default]
     Auto,
     /// What is elsewhere the base of the first round is the output: OT extension, or Gilboa's multiplication.
@@ -107,7 +112,9 @@ impl Plan {
             }
         }
         let is_dual = (wishes.noise, wishes.trees) == (Noise::Regular, Trees::Half);
-        if protocol == Protocol::LowCommunication || is_dual && protocol == Protocol::Auto {
+        let is_slow = wishes.link.bits_per_second < LOW_COMMUNICATION_BELOW;
+        let is_candidate = protocol == Protocol::Auto && is_dual && is_slow;
+        if protocol == Protocol::LowCommunication || is_candidate {
             let plan = Self::low_communication(kind, wishes)?;
             let cost = plan.dual_cost(wishes.link);
             all.push(rated(plan, cost));
