@@ -42,31 +42,28 @@
 //! Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice bits take part in
 //! masked selections only.
 //!
-//! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the receiver.
+//! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the receiver. Work: the
+//! receiver hashes `2*n` times to the group and multiplies `G` by `n` scalars, then `A` by the same; the sender decodes and hashes
+//! to the group `2*n` times and multiplies `2*n` elements by `s`.
 
-use curve25519_dalek::constants::RISTRETTO_BASEPOINT_TABLE;
-use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable};
-use curve25519_dalek::traits::{Identity, IsIdentity};
-use curve25519_dalek::{RistrettoPoint, Scalar};
+use curve25519_dalek::Scalar;
 use rayon::prelude::*;
 use subtle::{Choice, ConditionallySelectable};
 use volery_channel::Channel;
 use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
+use volery_primitives::ristretto::{ENCODED, Points};
 use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
 use crate::{Error, Result};
 
-/// Bytes of one encoded group element.
-const POINT: usize = 32;
-
-/// The number of multiplications of one element from which on a table of its multiples pays.
-const TABLE_FROM: usize = 64;
+/// OTs that one thread works on at a time.
+const CHUNK: usize = 32;
 
 /// The two encodings `R_0`, `R_1` that the receiver sends for one OT.
-type Pair = [[u8; POINT]; 2];
+type Pair = [[u8; ENCODED]; 2];
 
 /// The keys of all OTs.
 type Keys<T> = Zeroizing<Vec<T>>;
@@ -110,7 +107,7 @@ pub(crate) fn send_bound(
     channel: &mut Channel,
 ) -> Result<(Keys<[Block; 2]>, [u8; 32])> {
     let secret = random_scalar(rng); // step 1
-    let public = (&*secret * RISTRETTO_BASEPOINT_TABLE).compress().to_bytes();
+    let public = generator_times(&secret);
     channel.send(&public)?; // step 2
     let mut pairs = vec![Pair::default(); n];
     channel.recv(bytemuck::cast_slice_mut(&mut pairs))?;
@@ -130,16 +127,24 @@ pub(crate) fn receive_bound(
     assert_eq!(choices.len(), n.div_ceil(8), "one packed bit per OT");
     let (halves, pairs) = blind(choices, n, session, rng); // step 1
     channel.send(bytemuck::cast_slice(&pairs))?; // step 2
-    let mut public = [0; POINT];
+    let mut public = [0; ENCODED];
     channel.recv(&mut public)?;
     let tau = transcript(session, &public, &pairs);
     let keys = receiver_keys(choices, &halves, &tau, &public)?; // step 3
     Ok((keys, tau))
 }
 
+/// `scalar*G`.
+fn generator_times(scalar: &Scalar) -> [u8; ENCODED] {
+    let half = Zeroizing::new(scalar.div_by_2());
+    let mut encoded = [[0; ENCODED]];
+    Points::of_generator(&[*half]).encode_doubles(&mut encoded);
+    encoded[0]
+}
+
 /// Step 1 of the receiver: `a/2` and the message of each OT.
 ///
-/// Halves, because the encoder that shares one inversion among many points encodes the doubles of its arguments.
+/// Halves, because lists are encoded doubled.
 ///
 /// Whoever sees which of the two messages was made without a logarithm knows the choice: both lists are wiped.
 fn blind(
@@ -153,37 +158,54 @@ fn blind(
     let halves: Zeroizing<Vec<Scalar>> =
         Zeroizing::new((0..n).map(|_| *random_scalar(rng)).collect());
 
-    // R_{1-c} = 2*X with X uniform is uniform too, as the order of the group is odd.
-    let free: Zeroizing<Vec<RistrettoPoint>> = Zeroizing::new(
-        random
-            .par_iter()
-            .map(RistrettoPoint::from_uniform_bytes)
-            .collect(),
-    );
-    let free = Zeroizing::new(RistrettoPoint::double_and_compress_batch(free.iter()));
-
-    let bound = (0..n).into_par_iter().map(|i| {
-        let side = choice(choices, i).unwrap_u8();
-        &halves[i] * RISTRETTO_BASEPOINT_TABLE - half_hash(session, i, side, free[i].as_bytes())
-    });
-    let bound: Zeroizing<Vec<RistrettoPoint>> = Zeroizing::new(bound.collect());
-    let bound = Zeroizing::new(RistrettoPoint::double_and_compress_batch(bound.iter()));
-
-    let pairs = free
-        .iter()
-        .zip(bound.iter())
+    let mut pairs = vec![Pair::default(); n];
+    pairs
+        .par_chunks_mut(CHUNK)
+        .zip(random.par_chunks(CHUNK))
+        .zip(halves.par_chunks(CHUNK))
         .enumerate()
-        .map(|(i, (free, bound))| {
-            let mut pair = [bound.to_bytes(), free.to_bytes()];
-            let [left, right] = &mut pair;
-            let choice = choice(choices, i);
-            for (x, y) in left.iter_mut().zip(right) {
-                u8::conditional_swap(x, y, choice);
-            }
-            pair
-        })
-        .collect();
+        .for_each(|(chunk, ((pairs, random), halves))| {
+            blind_chunk(choices, chunk * CHUNK, session, random, halves, pairs);
+        });
     (halves, pairs)
+}
+
+/// [`blind`] for the OTs from number `first` on: the pairs of messages from the randomness of each OT.
+fn blind_chunk(
+    choices: &[u8],
+    first: usize,
+    session: SessionId,
+    random: &[[u8; 64]],
+    halves: &[Scalar],
+    pairs: &mut [Pair],
+) {
+    let mut free = Zeroizing::new(vec![[0; ENCODED]; pairs.len()]);
+    // R_{1-c} = 2*X with X uniform is uniform too, as the order of the group is odd.
+    Points::from_uniform(random).encode_doubles(&mut free);
+
+    let inputs = free.iter().enumerate();
+    let hashes = inputs.map(|(i, free)| {
+        let side = choice(choices, first + i).unwrap_u8();
+        half_hash(session, first + i, side, free)
+    });
+    let hashes: Zeroizing<Vec<[u8; 64]>> = Zeroizing::new(hashes.collect());
+    let mut bound = Points::of_generator(halves);
+    bound.sub(&Points::from_uniform(&hashes));
+    let mut encoded = Zeroizing::new(vec![[0; ENCODED]; pairs.len()]);
+    bound.encode_doubles(&mut encoded);
+
+    for (i, (pair, (free, bound))) in pairs
+        .iter_mut()
+        .zip(free.iter().zip(encoded.iter()))
+        .enumerate()
+    {
+        *pair = [*bound, *free];
+        let [left, right] = pair;
+        let choice = choice(choices, first + i);
+        for (x, y) in left.iter_mut().zip(right) {
+            u8::conditional_swap(x, y, choice);
+        }
+    }
 }
 
 /// Step 3 of the sender.
@@ -195,31 +217,41 @@ fn sender_keys(
 ) -> Result<Zeroizing<Vec<[Block; 2]>>> {
     let half = Zeroizing::new(secret.div_by_2());
     // Filled in place: a list that is collected until the first error leaves copies behind.
-    let mut shared = Zeroizing::new(vec![[RistrettoPoint::identity(); 2]; pairs.len()]);
+    let mut shared = Zeroizing::new(vec![Pair::default(); pairs.len()]);
     shared
-        .par_iter_mut()
-        .zip(pairs)
+        .par_chunks_mut(CHUNK)
+        .zip(pairs.par_chunks(CHUNK))
         .enumerate()
-        .try_for_each(|(i, (shared, pair))| {
-            for (side, shared) in shared.iter_mut().enumerate() {
-                let own = decode(&pair[side])?;
-                let other = half_hash(session, i, side as u8, &pair[1 - side]);
-                let point = own + other + other;
-                if point.is_identity() {
-                    return Err(Error::PeerMisbehaved("a base OT element cancels its hash"));
-                }
-                *shared = point * *half;
-            }
-            Ok(())
+        .try_for_each(|(chunk, (shared, pairs))| {
+            let mut points = unblind(session, chunk * CHUNK, pairs)?;
+            points.multiply(&half);
+            points.encode_doubles(shared.as_flattened_mut());
+            Ok::<_, Error>(())
         })?;
-    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(
-        shared.as_flattened(),
-    ));
-    let keys = encoded
-        .chunks_exact(2)
+    let keys = shared
+        .iter()
         .enumerate()
         .map(|(i, shared)| [0, 1].map(|side| key(tau, i, side, &shared[usize::from(side)])));
     Ok(Zeroizing::new(keys.collect()))
+}
+
+/// `P_0` and `P_1` of the OTs from number `first` on, in turn.
+fn unblind(session: SessionId, first: usize, pairs: &[Pair]) -> Result<Points> {
+    let hashes: Vec<[u8; 64]> = pairs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, [left, right])| {
+            [(0, right), (1, left)].map(|(side, other)| half_hash(session, first + i, side, other))
+        })
+        .collect();
+    let hashes = Points::from_uniform(&hashes);
+    let mut points = decode(pairs.as_flattened())?;
+    points.add(&hashes);
+    points.add(&hashes);
+    if points.any_identity() {
+        return Err(Error::PeerMisbehaved("a base OT element cancels its hash"));
+    }
+    Ok(points)
 }
 
 /// Step 3 of the receiver, for the sender's message `public`.
@@ -227,26 +259,20 @@ fn receiver_keys(
     choices: &[u8],
     halves: &[Scalar],
     tau: &[u8; 32],
-    public: &[u8; POINT],
+    public: &[u8; ENCODED],
 ) -> Result<Zeroizing<Vec<Block>>> {
-    let public = decode(public)?;
-    // A table costs as much as some thirty multiplications, and halves the cost of each.
-    let shared: Zeroizing<Vec<RistrettoPoint>> = Zeroizing::new(if halves.len() >= TABLE_FROM {
-        let table = RistrettoBasepointTable::create(&public);
-        halves.par_iter().map(|half| half * &table).collect()
-    } else {
-        halves.iter().map(|half| half * public).collect()
-    });
-    let encoded = Zeroizing::new(RistrettoPoint::double_and_compress_batch(shared.iter()));
-    let keys = encoded
+    let public = decode(&[*public])?;
+    let mut shared = Zeroizing::new(vec![[0; ENCODED]; halves.len()]);
+    public.multiples(halves).encode_doubles(&mut shared);
+    let keys = shared
         .iter()
         .enumerate()
         .map(|(i, shared)| key(tau, i, choice(choices, i).unwrap_u8(), shared));
     Ok(Zeroizing::new(keys.collect()))
 }
 
-/// Half of `H(sid, i, side, other)`: a uniform element whose double is the hash of the figure.
-fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; POINT]) -> RistrettoPoint {
+/// The uniform bytes whose image is half of `H(sid, i, side, other)`: its double is the hash of the figure.
+fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; ENCODED]) -> [u8; 64] {
     let mut oracle = RandomOracle::new("volery base OT: hash to the group");
     oracle.absorb(session.as_bytes());
     oracle.absorb(&(i as u64).to_le_bytes());
@@ -254,11 +280,11 @@ fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; POINT]) -> Ris
     oracle.absorb(other);
     let mut uniform = [0; 64];
     oracle.finish_into(&mut uniform);
-    RistrettoPoint::from_uniform_bytes(&uniform)
+    uniform
 }
 
 /// `tau`, the hash of the session and of both messages.
-fn transcript(session: SessionId, public: &[u8; POINT], pairs: &[Pair]) -> [u8; 32] {
+fn transcript(session: SessionId, public: &[u8; ENCODED], pairs: &[Pair]) -> [u8; 32] {
     let mut oracle = RandomOracle::new("volery base OT: transcript");
     oracle.absorb(session.as_bytes());
     oracle.absorb(public);
@@ -267,21 +293,21 @@ fn transcript(session: SessionId, public: &[u8; POINT], pairs: &[Pair]) -> [u8; 
 }
 
 /// `RO(tau, i, side, shared)`.
-fn key(tau: &[u8; 32], i: usize, side: u8, shared: &CompressedRistretto) -> Block {
+fn key(tau: &[u8; 32], i: usize, side: u8, shared: &[u8; ENCODED]) -> Block {
     let mut oracle = RandomOracle::new("volery base OT: key");
     oracle.absorb(tau);
     oracle.absorb(&(i as u64).to_le_bytes());
     oracle.absorb(&[side]);
-    oracle.absorb(shared.as_bytes());
+    oracle.absorb(shared);
     oracle.finish_block()
 }
 
-/// The element with this encoding; the identity and every encoding but the canonical one are refused.
-fn decode(bytes: &[u8; POINT]) -> Result<RistrettoPoint> {
-    match CompressedRistretto(*bytes).decompress() {
-        Some(point) if !point.is_identity() => Ok(point),
+/// The elements with these encodings; the identity and every encoding but the canonical one are refused.
+fn decode(encodings: &[[u8; ENCODED]]) -> Result<Points> {
+    match Points::decode(encodings) {
+        Some(points) if !points.any_identity() => Ok(points),
         Some(_) => Err(Error::PeerMisbehaved("a base OT element is the identity")),
-        None if is_canonical(bytes) => Err(Error::PeerMisbehaved(
+        None if encodings.iter().all(is_canonical) => Err(Error::PeerMisbehaved(
             "a base OT element is not in the group",
         )),
         None => Err(Error::PeerMisbehaved(
@@ -291,7 +317,7 @@ fn decode(bytes: &[u8; POINT]) -> Result<RistrettoPoint> {
 }
 
 /// Whether these bytes are an even number below `2^255 - 19`, as all encodings are; about public bytes.
-fn is_canonical(bytes: &[u8; POINT]) -> bool {
+fn is_canonical(bytes: &[u8; ENCODED]) -> bool {
     let [low, middle @ .., high] = bytes;
     let below =
         *high < 0x7f || (*high == 0x7f && (middle.iter().any(|b| *b < 0xff) || *low < 0xed));
@@ -342,7 +368,34 @@ mod tests {
             for side in 0..2 {
                 let mut pairs = honest.clone();
                 let half = half_hash(SESSION, i, side as u8, &pairs[i][1 - side]);
-                pairs[i][side] = (-(half + half)).compress().to_bytes();
+                let mut hash = Points::from_uniform(&[half]);
+                hash.multiply(&-Scalar::ONE);
+                hash.encode_doubles(std::slice::from_mut(&mut pairs[i][side]));
+                assert!(matches!(answer_to(&pairs), Err(Error::PeerMisbehaved(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_element_anywhere_in_a_long_batch_is_refused() {
+        let n = 2 * CHUNK + 3;
+        let honest = blind(
+            &vec![0x3c; n.div_ceil(8)],
+            n,
+            SESSION,
+            &mut Prg::new(Block::ONE),
+        )
+        .1;
+        assert!(answer_to(&honest).is_ok());
+        // The identity, an odd number, and an even one above the modulus.
+        let mut above = [0xff; ENCODED];
+        (above[0], above[31]) = (0xf0, 0x7f);
+        let mut odd = [0; ENCODED];
+        odd[0] = 1;
+        for i in [0, CHUNK - 1, CHUNK, n - 1] {
+            for (side, bad) in [(0, [0; ENCODED]), (1, odd), (i % 2, above)] {
+                let mut pairs = honest.clone();
+                pairs[i][side] = bad;
                 assert!(matches!(answer_to(&pairs), Err(Error::PeerMisbehaved(_))));
             }
         }
@@ -356,22 +409,9 @@ mod tests {
             let seed = Prg::new(Block::from(u128::from(choices[0])));
             let (_, pairs) = blind(&choices, 8, SESSION, &mut { seed });
             for encoding in pairs.as_flattened() {
-                assert!(decode(encoding).is_ok());
+                assert!(decode(&[*encoding]).is_ok());
                 assert!(seen.insert(*encoding));
             }
         }
-    }
-
-    #[test]
-    fn both_branches_of_the_receiver_agree() {
-        let mut rng = Prg::new(Block::from(11));
-        let choices = [0xa5; TABLE_FROM / 8];
-        let (halves, _) = blind(&choices, TABLE_FROM, SESSION, &mut rng);
-        let public = RistrettoPoint::mul_base(&random_scalar(&mut rng))
-            .compress()
-            .to_bytes();
-        let table = receiver_keys(&choices, &halves, &[1; 32], &public).unwrap();
-        let single = receiver_keys(&choices[..1], &halves[..8], &[1; 32], &public).unwrap();
-        assert!(table[..8] == single[..]);
     }
 }

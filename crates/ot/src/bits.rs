@@ -1,4 +1,4 @@
-//! Masks from packed bits (low bit first), and other small things that the modules of this crate share.
+//! Masks from packed bits (low bit first), matrices of rows, and other small things that the modules of this crate share.
 
 use subtle::ConstantTimeEq;
 use volery_primitives::Block;
@@ -46,4 +46,18 @@ pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Zeroizing<
             return delta;
         }
     }
+}
+
+/// How far apart the rows of a matrix begin, for rows of `row_blocks` blocks: an odd number of cache lines, so that the
+/// transposition, which reads all rows at one column, finds them in different places of the cache.
+pub(crate) fn stride(row_blocks: usize) -> usize {
+    (row_blocks.div_ceil(4) | 1) * 4
+}
+
+/// Make a matrix `blocks` long, with arbitrary content. Where it must move, the old place is wiped.
+pub(crate) fn resize(matrix: &mut Zeroizing<Vec<Block>>, blocks: usize) {
+    if blocks > matrix.capacity() {
+        *matrix = Zeroizing::new(Vec::with_capacity(blocks));
+    }
+    matrix.resize(blocks, Block::ZERO);
 }

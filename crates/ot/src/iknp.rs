@@ -25,11 +25,12 @@ use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
 use volery_primitives::bits::clear_from;
+use volery_primitives::fold::fold;
 use volery_primitives::prg::Prg;
-use volery_primitives::transpose::transpose_128;
+use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
-use crate::bits::{bytes_for, delta_or_random, mask, xor_blocks};
+use crate::bits::{bytes_for, delta_or_random, mask, resize, stride, xor_blocks};
 use crate::until_failure::UntilFailure;
 use crate::{CotReceiver, CotSender, Result, base};
 
@@ -44,8 +45,12 @@ pub struct Sender(UntilFailure<LiveSender>);
 /// What the sender holds.
 struct LiveSender {
     delta: Zeroizing<Block>,
-    rows: Vec<Aes128>,
+    keys: Vec<Aes128>,
     progress: Progress,
+    /// The rows `q_i`, which begin at multiples of [`stride`].
+    rows: Zeroizing<Vec<Block>>,
+    /// The rows `d_i`, one after the other; public.
+    differences: Vec<Block>,
 }
 
 impl Sender {
@@ -69,8 +74,10 @@ impl Sender {
         let keys = base::receive(&choices[..], 128, session, &mut rng, channel)?;
         Ok(Self(UntilFailure::new(LiveSender {
             delta,
-            rows: keys.iter().map(|&key| Aes128::new(key)).collect(),
+            keys: keys.iter().map(|&key| Aes128::new(key)).collect(),
             progress: Progress::default(),
+            rows: Zeroizing::default(),
+            differences: Vec::new(),
         })))
     }
 }
@@ -79,10 +86,17 @@ impl LiveSender {
     fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         let row_blocks = v.len().div_ceil(128);
         let first = self.progress.take(row_blocks);
-        let mut d = vec![Block::ZERO; 128 * row_blocks];
-        channel.recv_blocks(&mut d)?; // step 2
-        let q = rows_of_sender(&self.rows, first, *self.delta, &d); // step 3
-        write_columns(&q, v); // step 4
+        self.differences.resize(128 * row_blocks, Block::ZERO);
+        channel.recv_blocks(&mut self.differences)?; // step 2
+        resize(&mut self.rows, 128 * stride(row_blocks));
+        rows_of_sender(
+            &self.keys,
+            first,
+            *self.delta,
+            &self.differences,
+            &mut self.rows,
+        ); // step 3
+        transpose_first(&self.rows, stride(row_blocks), v); // step 4
         Ok(())
     }
 }
@@ -105,9 +119,14 @@ pub struct Receiver(UntilFailure<LiveReceiver>);
 
 /// What the receiver holds.
 struct LiveReceiver {
-    rows: Vec<[Aes128; 2]>,
+    /// The keys of each row, `K_i1` first.
+    keys: Vec<[Aes128; 2]>,
     choices: Prg,
     progress: Progress,
+    /// The rows `t_i`, which begin at multiples of [`stride`].
+    rows: Zeroizing<Vec<Block>>,
+    /// The rows `d_i`, one after the other; public once `u` is in them.
+    differences: Zeroizing<Vec<Block>>,
 }
 
 impl Receiver {
@@ -118,9 +137,14 @@ impl Receiver {
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let keys = base::send(128, session, &mut rng, channel)?;
         Ok(Self(UntilFailure::new(LiveReceiver {
-            rows: keys.iter().map(|pair| pair.map(Aes128::new)).collect(),
+            keys: keys
+                .iter()
+                .map(|&[zero, one]| [one, zero].map(Aes128::new))
+                .collect(),
             choices: rng,
             progress: Progress::default(),
+            rows: Zeroizing::default(),
+            differences: Zeroizing::default(),
         })))
     }
 }
@@ -131,12 +155,20 @@ impl LiveReceiver {
         let first = self.progress.take(row_blocks);
         let mut choices = Zeroizing::new(vec![Block::ZERO; row_blocks]);
         self.choices.fill_blocks(&mut choices);
-        let (t, d) = rows_of_receiver(&self.rows, first, &choices); // step 1
-        channel.send_blocks(&d)?; // step 2
+        resize(&mut self.rows, 128 * stride(row_blocks));
+        resize(&mut self.differences, 128 * row_blocks);
+        rows_of_receiver(
+            &self.keys,
+            first,
+            &choices,
+            &mut self.rows,
+            &mut self.differences,
+        ); // step 1
+        channel.send_blocks(&self.differences)?; // step 2
         channel.flush()?;
         u.copy_from_slice(&cast_slice(&choices)[..u.len()]);
         clear_from(u, w.len());
-        write_columns(&t, w); // step 4
+        transpose_first(&self.rows, stride(row_blocks), w); // step 4
         Ok(())
     }
 }
@@ -170,50 +202,42 @@ impl Progress {
     }
 }
 
-/// Step 1: the rows `t_i` and `d_i`.
+/// Step 1: the rows `t_i` in `rows` and `d_i` in `differences`.
 fn rows_of_receiver(
     keys: &[[Aes128; 2]],
     first: u128,
     u: &[Block],
-) -> (Zeroizing<Vec<Block>>, Vec<Block>) {
-    let mut t = Zeroizing::new(vec![Block::ZERO; 128 * u.len()]);
-    let mut d = vec![Block::ZERO; 128 * u.len()];
-    let rows = t.chunks_exact_mut(u.len()).zip(d.chunks_exact_mut(u.len()));
-    for (keys, (t, d)) in keys.iter().zip(rows) {
-        keys[0].ctr(first, t);
-        keys[1].ctr(first, d);
-        xor_blocks(d, t);
+    rows: &mut [Block],
+    differences: &mut [Block],
+) {
+    let stride = rows.len() / 128;
+    let rows = rows.chunks_exact_mut(stride);
+    let differences = differences.chunks_exact_mut(u.len());
+    for (keys, (t, d)) in keys.iter().zip(rows.zip(differences)) {
+        // A tree of two leaves: the right one is `G(K_i0)`, the sum of both the rest of `d_i`.
+        fold(keys, first, t, stride, d);
         xor_blocks(d, u);
     }
-    (t, d)
 }
 
-/// Step 3: the rows `q_i`.
+/// Step 3: the rows `q_i` in `rows`.
 fn rows_of_sender(
     keys: &[Aes128],
     first: u128,
     delta: Block,
-    d: &[Block],
-) -> Zeroizing<Vec<Block>> {
+    differences: &[Block],
+    rows: &mut [Block],
+) {
     let bits = Zeroizing::new(delta.to_bytes());
-    let row_blocks = d.len() / 128;
-    let mut q = Zeroizing::new(vec![Block::ZERO; d.len()]);
-    let rows = q
-        .chunks_exact_mut(row_blocks)
-        .zip(d.chunks_exact(row_blocks));
-    for (i, (key, (q, d))) in keys.iter().zip(rows).enumerate() {
+    let row_blocks = differences.len() / 128;
+    let rows = rows.chunks_exact_mut(rows.len() / 128);
+    let differences = differences.chunks_exact(row_blocks);
+    for (i, (key, (q, d))) in keys.iter().zip(rows.zip(differences)).enumerate() {
+        let q = &mut q[..row_blocks];
         key.ctr(first, q);
         let mask = mask(&bits[..], i);
         for (q, d) in q.iter_mut().zip(d) {
             *q ^= mask & *d;
         }
     }
-    q
-}
-
-/// Step 4: the first columns of the matrix of 128 rows.
-fn write_columns(rows: &[Block], out: &mut [Block]) {
-    let mut columns = Zeroizing::new(vec![Block::ZERO; rows.len()]);
-    transpose_128(rows, &mut columns);
-    out.copy_from_slice(&columns[..out.len()]);
 }

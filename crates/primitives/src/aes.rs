@@ -97,6 +97,22 @@ impl Aes128 {
     }
 }
 
+/// The schedules of keys that were all made for [`Cpu::Vaes`]; `None` if the first was not.
+///
+/// # Panics
+///
+/// While they are gone through, if the keys were made for different levels.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn vaes_schedules(
+    keys: &[Aes128],
+) -> Option<impl Iterator<Item = &x86_64::aes::Schedule> + Clone> {
+    let schedules = keys.iter().map(|key| match &key.0 {
+        Schedule::Vaes(schedule) => schedule,
+        _ => panic!("the keys are for different levels of the processor"),
+    });
+    matches!(keys.first()?.0, Schedule::Vaes(_)).then_some(schedules)
+}
+
 // The schedules of all levels wipe themselves.
 impl ZeroizeOnDrop for Aes128 {}
 

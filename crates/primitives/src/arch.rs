@@ -1,6 +1,7 @@
 //! The kernels: one folder per instruction set, the same file names and signatures in each.
 //!
-//! `portable` has every kernel. A missing one elsewhere falls back to it; on aarch64 that is all of them, and the `aes`
+//! `portable` has every kernel but two, whose portable forms are calls of other things and stand in the modules that offer them,
+//! [`fold`](crate::fold) and [`ristretto`](crate::ristretto). A missing one elsewhere falls back to it; on aarch64 that is all of them, and the `aes`
 //! crate finds ARM's AES instructions by itself.
 
 pub(crate) mod portable {
@@ -15,7 +16,7 @@ pub(crate) mod portable {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64 {
-    //! AES-NI, PCLMULQDQ and AVX2; VAES and VPCLMULQDQ on AVX-512.
+    //! AES-NI, PCLMULQDQ and AVX2; VAES, VPCLMULQDQ, GFNI and IFMA on AVX-512.
     //!
     //! Each kernel names its instruction sets in `#[target_feature]`; whoever calls one has asked
     //! [`Cpu`](crate::cpu::Cpu) for them.
@@ -24,9 +25,12 @@ pub(crate) mod x86_64 {
     pub(crate) mod clmul;
     pub(crate) mod columns;
     pub(crate) mod combine;
+    pub(crate) mod fold;
     pub(crate) mod gather;
     pub(crate) mod keyed;
     pub(crate) mod rekeyed;
+    pub(crate) mod ristretto;
     pub(crate) mod transpose;
+    pub(crate) mod transpose_wide;
     pub(crate) mod vaes;
 }

@@ -14,7 +14,8 @@ pub enum Cpu {
     Portable,
     /// x86-64 with AES-NI, PCLMULQDQ and AVX2.
     AesNi,
-    /// x86-64 with VAES, VPCLMULQDQ and AVX-512 (F, BW, VL) on top of [`Cpu::AesNi`].
+    /// x86-64 with VAES, VPCLMULQDQ, GFNI and AVX-512 (F, BW, DQ, VL, IFMA, VBMI) on top of [`Cpu::AesNi`]. All processors with
+    /// the first and AVX-512 have the others.
     Vaes,
 }
 
@@ -78,8 +79,12 @@ fn best() -> Cpu {
         && is_x86_feature_detected!("avx2");
     let vaes = is_x86_feature_detected!("vaes")
         && is_x86_feature_detected!("vpclmulqdq")
+        && is_x86_feature_detected!("gfni")
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512ifma")
+        && is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vl");
     match (aes_ni, vaes) {
         (true, true) => Cpu::Vaes,

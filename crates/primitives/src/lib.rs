@@ -1,5 +1,5 @@
-//! The lowest room of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator, bit-matrix
-//! transposition, carry-less multiplication, gathering and cuckoo hashing.
+//! The lowest room of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator, sums of key streams, bit-matrix
+//! transposition, carry-less multiplication, lists of group elements, gathering and cuckoo hashing.
 //!
 //! Nothing here talks to a peer. It is the only crate of the workspace with `unsafe` code, all of it in the calls to
 //! and the loads and stores of the kernels in `arch`. A kernel is a function on whole slices that exists once in
@@ -7,7 +7,8 @@
 //! [`Cpu`](cpu::Cpu), never once per block.
 //!
 //! Everything that takes secrets runs in time and memory accesses that do not depend on them, except where the
-//! documentation of a function says otherwise ([`cuckoo`] tables, [`PartialEq`] of [`Block`]).
+//! documentation of a function says otherwise ([`cuckoo`] tables, [`PartialEq`] of [`Block`], the validity of group
+//! elements that a peer sent).
 
 #![allow(
     unsafe_code,
@@ -28,12 +29,14 @@ pub mod bits;
 pub mod clmul;
 pub mod cpu;
 pub mod cuckoo;
+pub mod fold;
 pub mod gather;
 pub mod hash;
 pub mod keyed;
 pub mod pages;
 pub mod prefetch;
 pub mod prg;
+pub mod ristretto;
 pub mod ro;
 mod sum;
 pub mod transpose;

@@ -1,5 +1,7 @@
 //! Transposition of a bit matrix with 128 rows: the step from columns to rows in every OT extension.
 
+use zeroize::Zeroizing;
+
 use crate::Block;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
@@ -24,15 +26,58 @@ pub fn transpose_128(rows: &[Block], out: &mut [Block]) {
 ///
 /// As [`transpose_128`], or if the processor cannot run the kernels.
 pub fn transpose_128_on(cpu: Cpu, rows: &[Block], out: &mut [Block]) {
-    cpu.assert_available();
     assert_eq!(rows.len(), out.len(), "rows and columns differ in size");
     assert_eq!(out.len() % 128, 0, "columns come in groups of 128");
+    transpose_first_on(cpu, rows, rows.len() / 128, out);
+}
+
+/// As [`transpose_128`], of the first columns of a matrix whose row `r` begins at `rows[r * stride]`. There may be any number
+/// of them. Rows that begin at multiples of some thousand bytes share few places of the caches; a `stride` of an odd number of
+/// cache lines spreads them.
+///
+/// # Panics
+///
+/// If `rows` ends before the last column of the last row, or the rows overlap.
+pub fn transpose_first(rows: &[Block], stride: usize, out: &mut [Block]) {
+    transpose_first_on(Cpu::detect(), rows, stride, out);
+}
+
+/// [`transpose_first`] with the kernels of one level.
+///
+/// # Panics
+///
+/// As [`transpose_first`], or if the processor cannot run the kernels.
+pub fn transpose_first_on(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
+    cpu.assert_available();
+    let width = out.len().div_ceil(128);
+    assert!(width <= stride, "rows do not overlap");
+    if width == 0 {
+        return;
+    }
+    assert!(
+        rows.len() >= 127 * stride + width,
+        "the matrix ends before its last column"
+    );
+    let (whole, rest) = out.split_at_mut(out.len() / 128 * 128);
+    kernel(cpu, rows, stride, whole);
+    if !rest.is_empty() {
+        let mut last = Zeroizing::new([Block::ZERO; 128]);
+        kernel(cpu, &rows[width - 1..], stride, &mut *last);
+        rest.copy_from_slice(&last[..rest.len()]);
+    }
+}
+
+/// Whole groups of 128 columns; the lengths are checked.
+fn kernel(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
     let rows = bytemuck::cast_slice(rows);
     let out = bytemuck::cast_slice_mut(out);
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::transpose::transpose_128(rows, out) },
-        _ => portable::transpose::transpose_128(rows, out),
+        Cpu::AesNi => unsafe { x86_64::transpose::transpose_128(rows, stride, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it GFNI and AVX-512 F, BW and VBMI; the caller has checked the lengths.
+        Cpu::Vaes => unsafe { x86_64::transpose_wide::transpose_128(rows, stride, out) },
+        _ => portable::transpose::transpose_128(rows, stride, out),
     }
 }

@@ -3,7 +3,7 @@
 use volery_primitives::Block;
 use volery_primitives::cpu::Cpu;
 use volery_primitives::prg::Prg;
-use volery_primitives::transpose::transpose_128_on;
+use volery_primitives::transpose::{transpose_128_on, transpose_first_on};
 
 fn slow_transpose(rows: &[Block]) -> Vec<Block> {
     let width = rows.len() / 128;
@@ -35,6 +35,45 @@ fn levels_agree_with_the_definition() {
             assert!(out[1..] == expected, "{groups} groups, shifted, {cpu}");
         }
     }
+}
+
+#[test]
+fn the_first_columns_of_longer_rows() {
+    let mut prg = Prg::new(Block::ONE);
+    for (stride, columns) in [
+        (1, 1),
+        (1, 127),
+        (2, 128),
+        (3, 129),
+        (5, 300),
+        (9, 1024),
+        (9, 1151),
+    ] {
+        let width = usize::div_ceil(columns, 128);
+        // The last row ends with its last column.
+        let mut rows = vec![Block::ZERO; 127 * stride + width];
+        prg.fill_blocks(&mut rows);
+        let dense: Vec<Block> = (0..128)
+            .flat_map(|r| rows[r * stride..][..width].to_vec())
+            .collect();
+        let expected = slow_transpose(&dense);
+        for cpu in Cpu::available() {
+            let mut out = vec![Block::ALL_ONES; columns];
+            transpose_first_on(cpu, &rows, stride, &mut out);
+            assert!(out == expected[..columns], "{columns} of {stride}, {cpu}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "ends before")]
+fn a_matrix_that_is_too_short_is_refused() {
+    transpose_first_on(
+        Cpu::detect(),
+        &[Block::ZERO; 255],
+        2,
+        &mut [Block::ZERO; 256],
+    );
 }
 
 #[test]

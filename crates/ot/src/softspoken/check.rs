@@ -151,7 +151,7 @@ pub(super) struct Challenge {
 impl Challenge {
     /// Receiver: `x` and `z`.
     pub(super) fn respond(&self, u: &[Block], rows: &[Block]) -> Response {
-        let hashed = rows.chunks_exact(u.len()).map(|row| self.hash(row));
+        let hashed = self.hashes(rows);
         Response::new(self.hash(u), &self.digest(hashed))
     }
 
@@ -160,12 +160,16 @@ impl Challenge {
     pub(super) fn accepts(&self, response: &Response, rows: &[Block], delta: Block) -> bool {
         let x = response.x();
         let bits = Zeroizing::new(delta.to_bytes());
-        let hashed = rows
-            .chunks_exact(self.chi.len() + 1)
-            .enumerate()
-            .map(|(r, row)| self.hash(row) ^ (crate::bits::mask(&bits[..], r) & x));
+        let hashed = self.hashes(rows).enumerate();
+        let hashed = hashed.map(|(r, hash)| hash ^ (crate::bits::mask(&bits[..], r) & x));
         let expected = Response::new(x, &self.digest(hashed));
         response.as_bytes().ct_eq(expected.as_bytes()).into()
+    }
+
+    /// `h` of each of 128 rows; there may be blocks between them.
+    fn hashes(&self, rows: &[Block]) -> impl Iterator<Item = Block> {
+        let rows = rows.chunks_exact(rows.len() / 128);
+        rows.map(|row| self.hash(&row[..=self.chi.len()]))
     }
 
     /// `h(row)`.

@@ -63,10 +63,10 @@ use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
 use volery_primitives::bits::clear_from;
 use volery_primitives::prg::Prg;
-use volery_primitives::transpose::transpose_128;
+use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
-use crate::bits::{bytes_for, delta_or_random, xor_blocks};
+use crate::bits::{bytes_for, delta_or_random, resize, stride, xor_blocks};
 use crate::until_failure::UntilFailure;
 use crate::{CotReceiver, CotSender, Error, Result, base};
 use check::{Challenge, Response, Transcript};
@@ -197,15 +197,11 @@ impl Live {
     /// Steps 1 to 5 of one batch.
     fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         let state = &mut self.state;
-        state.expand(v.len()); // step 1
-        channel.recv_blocks(&mut state.corrections)?; // step 2
-        correct_rows(
-            state.field,
-            *self.delta,
-            &mut state.rows,
-            &mut state.sums,
-            &state.corrections,
-        ); // step 3
+        let first = state.start(v.len());
+        channel.recv_blocks(state.sent_corrections())?; // step 2
+        state
+            .leaves
+            .expand_corrected(first, &mut state.rows, *self.delta, &state.corrections); // steps 1 and 3
         let challenge = state.challenge();
         let mut response = Response::default();
         response.recv(channel)?; // step 4
@@ -276,15 +272,13 @@ fn receiver_batch(
     channel: &mut Channel,
 ) -> Result<()> {
     state.expand(w.len()); // step 1
-    differences(&state.sums, &mut state.corrections);
-    channel.send_blocks(&state.corrections)?; // step 2
+    channel.send_blocks(state.sent_corrections())?; // step 2
     let challenge = state.challenge();
-    let row_blocks = state.sums.len() / state.field.trees();
-    let response = challenge.respond(&state.sums[..row_blocks], &state.rows);
+    let response = challenge.respond(state.first_sum(), &state.rows);
     channel.send(response.as_bytes())?; // step 4
     channel.flush()?; // the peer works on this batch while we make the next
     state.transcript.absorb(response.as_bytes());
-    u.copy_from_slice(&cast_slice(&state.sums[..])[..u.len()]); // step 5
+    u.copy_from_slice(&cast_slice(state.first_sum())[..u.len()]); // step 5
     clear_from(u, w.len());
     state.write_columns(w);
     Ok(())
@@ -312,14 +306,14 @@ struct State {
     /// The number of the next 128 columns; a column is never made twice.
     next: u128,
     transcript: Transcript,
-    /// 128 rows: `v_ij`, or `b_ij` and then `q_ij`, in row `i*k + j`.
+    /// Blocks of a row, of which the last is the mask block.
+    row_blocks: usize,
+    /// 128 rows, which begin at multiples of [`stride`]: `v_ij` or `q_ij` in row `i*k + j`.
     rows: Zeroizing<Vec<Block>>,
-    /// One row for each tree: `u_i`, or `a_i`.
+    /// The receiver's: one row for each tree, `u_i`.
     sums: Zeroizing<Vec<Block>>,
-    /// One row for each tree but the first: `d_i`; public.
+    /// One row for each tree, `d_i`; that of the first is zero and not sent. Public.
     corrections: Vec<Block>,
-    /// The transpose of `rows`.
-    columns: Zeroizing<Vec<Block>>,
 }
 
 impl State {
@@ -329,73 +323,57 @@ impl State {
             leaves: Leaves::new(field, seeds, transcript.starts(field)),
             next: 0,
             transcript,
+            row_blocks: 0,
             rows: Zeroizing::default(),
             sums: Zeroizing::default(),
             corrections: Vec::new(),
-            columns: Zeroizing::default(),
         }
     }
 
-    /// Step 1, for `n` correlations and 128 more for the check.
-    fn expand(&mut self, n: usize) {
-        let row_blocks = n.div_ceil(128) + 1;
-        resize(&mut self.rows, 128 * row_blocks);
-        resize(&mut self.sums, self.field.trees() * row_blocks);
+    /// Room for `n` correlations and 128 more for the check; the number of their first block.
+    fn start(&mut self, n: usize) -> u128 {
+        self.row_blocks = n.div_ceil(128) + 1;
+        resize(&mut self.rows, 128 * stride(self.row_blocks));
         self.corrections
-            .resize((self.field.trees() - 1) * row_blocks, Block::ZERO);
-        self.leaves
-            .expand(self.next, &mut self.rows, &mut self.sums);
-        self.next += row_blocks as u128;
+            .resize(self.field.trees() * self.row_blocks, Block::ZERO);
+        self.corrections[..self.row_blocks].fill(Block::ZERO);
+        let first = self.next;
+        self.next += self.row_blocks as u128;
+        first
     }
 
-    /// Step 4, once `corrections` have been sent: the hash that nobody could foresee.
+    /// Receiver, step 1 and what is sent in step 2.
+    fn expand(&mut self, n: usize) {
+        let first = self.start(n);
+        resize(&mut self.sums, self.corrections.len());
+        self.leaves.expand(first, &mut self.rows, &mut self.sums);
+        let (u, others) = self.sums.split_at(self.row_blocks);
+        let corrections = self.corrections.chunks_exact_mut(self.row_blocks).skip(1);
+        for (d, sum) in corrections.zip(others.chunks_exact(self.row_blocks)) {
+            d.copy_from_slice(sum);
+            xor_blocks(d, u);
+        }
+    }
+
+    /// The `d_i` of all trees but the first.
+    fn sent_corrections(&mut self) -> &mut [Block] {
+        &mut self.corrections[self.row_blocks..]
+    }
+
+    /// Receiver: `u_0`.
+    fn first_sum(&self) -> &[Block] {
+        &self.sums[..self.row_blocks]
+    }
+
+    /// Step 4, once the corrections have been sent: the hash that nobody could foresee.
     fn challenge(&mut self) -> Challenge {
-        self.transcript.absorb(cast_slice(&self.corrections));
-        self.transcript.challenge(self.rows.len() / 128)
+        let sent = &self.corrections[self.row_blocks..];
+        self.transcript.absorb(cast_slice(sent));
+        self.transcript.challenge(self.row_blocks)
     }
 
     /// Step 5: the first columns of the matrix of `rows`.
-    fn write_columns(&mut self, out: &mut [Block]) {
-        resize(&mut self.columns, self.rows.len());
-        transpose_128(&self.rows, &mut self.columns);
-        out.copy_from_slice(&self.columns[..out.len()]);
-    }
-}
-
-/// Make a matrix `blocks` long, with arbitrary content. Where it must move, the old place is wiped.
-fn resize(matrix: &mut Zeroizing<Vec<Block>>, blocks: usize) {
-    if blocks > matrix.capacity() {
-        *matrix = Zeroizing::new(Vec::with_capacity(blocks));
-    }
-    matrix.resize(blocks, Block::ZERO);
-}
-
-/// Step 2: `d_i = u_0 + u_i` for all trees but the first.
-fn differences(sums: &[Block], corrections: &mut [Block]) {
-    let row_blocks = sums.len() - corrections.len();
-    let (first, others) = sums.split_at(row_blocks);
-    corrections.copy_from_slice(others);
-    for d in corrections.chunks_exact_mut(row_blocks) {
-        xor_blocks(d, first);
-    }
-}
-
-/// Step 3: `q_ij = b_ij + alpha_ij*(a_i + d_i)`, in place of `rows`; `sums` becomes `a_i + d_i`.
-fn correct_rows(
-    field: SmallField,
-    delta: Block,
-    rows: &mut [Block],
-    sums: &mut [Block],
-    corrections: &[Block],
-) {
-    let row_blocks = rows.len() / 128;
-    xor_blocks(&mut sums[row_blocks..], corrections);
-    let bits = Zeroizing::new(delta.to_bytes());
-    for (r, row) in rows.chunks_exact_mut(row_blocks).enumerate() {
-        let mask = crate::bits::mask(&bits[..], r);
-        let tree = r / field.bits();
-        for (q, sum) in row.iter_mut().zip(&sums[tree * row_blocks..]) {
-            *q ^= mask & *sum;
-        }
+    fn write_columns(&self, out: &mut [Block]) {
+        transpose_first(&self.rows, stride(self.row_blocks), out);
     }
 }

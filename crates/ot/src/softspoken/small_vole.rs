@@ -3,12 +3,10 @@
 use rayon::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
+use volery_primitives::fold::{fold, fold_corrected};
 use zeroize::Zeroizing;
 
 use super::SmallField;
-
-/// Blocks of a row that are made at a time, so that the partial sums of one tree stay in the first-level cache.
-const CHUNK: usize = 64;
 
 /// Blocks of AES output below which a second thread is not worth waking.
 const PARALLEL: usize = 1 << 14;
@@ -50,103 +48,75 @@ impl Leaves {
         blocks
     }
 
-    /// Fill `rows` (128 of them, `rows.len()/128` blocks each) with `v_ij` and `sums` with `u_i`, for the columns that
-    /// start with block number `first`.
+    /// Receiver: fill `rows` (128 of them, each beginning at a multiple of `rows.len()/128`) with `v_ij` and `sums` with `u_i`, for
+    /// the columns that start with block number `first`.
     pub(super) fn expand(&self, first: u128, rows: &mut [Block], sums: &mut [Block]) {
-        let bits = self.field.bits();
-        let row_blocks = rows.len() / 128;
-        let counter = |start: &Block| u128::from(*start).wrapping_add(first);
-        if row_blocks * self.ciphers.len() < PARALLEL {
-            let rows = rows.chunks_exact_mut(bits * row_blocks);
-            let sums = sums.chunks_exact_mut(row_blocks);
-            let trees = self.ciphers.chunks_exact(self.field.leaves());
-            for (((tree, start), rows), sum) in trees.zip(&self.starts).zip(rows).zip(sums) {
-                expand_tree(tree, counter(start), rows, sum);
-            }
-        } else {
-            self.ciphers
-                .par_chunks_exact(self.field.leaves())
-                .zip(&self.starts)
-                .zip(rows.par_chunks_exact_mut(bits * row_blocks))
-                .zip(sums.par_chunks_exact_mut(row_blocks))
-                .for_each(|(((tree, start), rows), sum)| {
-                    expand_tree(tree, counter(start), rows, sum);
-                });
-        }
-    }
-}
-
-/// The rows of one tree: `rows` becomes `sum of x_j*r_x`, row by row for `j = 0, 1, ..`, and `sum` the sum of `r_x`.
-fn expand_tree(leaves: &[Aes128], first: u128, rows: &mut [Block], sum: &mut [Block]) {
-    let row_blocks = sum.len();
-    let heights = rows.len() / row_blocks;
-    let chunk = CHUNK.min(row_blocks);
-    let mut scratch = Zeroizing::new(vec![Block::ZERO; (heights + 1) * chunk]);
-    rows.fill(Block::ZERO);
-    for (i, sum) in sum.chunks_mut(chunk).enumerate() {
-        let start = i * chunk;
-        let rows = Rows {
-            rows,
+        let stride = rows.len() / 128;
+        let row_blocks = sums.len() / self.field.trees();
+        let sums = sums.par_chunks_exact_mut(row_blocks);
+        self.for_each_tree(
+            first,
             row_blocks,
-            start,
-        };
-        add_up(
-            leaves,
-            first.wrapping_add(start as u128),
             rows,
-            sum,
-            &mut scratch,
-            chunk,
+            sums,
+            |leaves, counter, rows, sum| {
+                fold(leaves, counter, rows, stride, sum);
+            },
         );
     }
-}
 
-/// The blocks of some rows from `start` on.
-struct Rows<'a> {
-    rows: &'a mut [Block],
-    row_blocks: usize,
-    start: usize,
-}
+    /// Sender: fill `rows`, as in [`expand`](Self::expand), with `q_ij`: `v_ij` for the leaves that it has, and the sum of `u_i` and
+    /// the row of `corrections` in those whose bit of `delta` is set.
+    pub(super) fn expand_corrected(
+        &self,
+        first: u128,
+        rows: &mut [Block],
+        delta: Block,
+        corrections: &[Block],
+    ) {
+        let stride = rows.len() / 128;
+        let row_blocks = corrections.len() / self.field.trees();
+        let bits = Zeroizing::new(delta.to_bytes());
+        let masks: Vec<Block> = (0..128).map(|r| crate::bits::mask(&bits[..], r)).collect();
+        let masks = Zeroizing::new(masks);
+        let corrections = corrections
+            .par_chunks_exact(row_blocks)
+            .zip(masks.par_chunks_exact(self.field.bits()));
+        self.for_each_tree(
+            first,
+            row_blocks,
+            rows,
+            corrections,
+            |leaves, counter, rows, (correction, masks)| {
+                fold_corrected(leaves, counter, rows, stride, masks, correction);
+            },
+        );
+    }
 
-/// [`expand_tree`] for some blocks of each row, as many as `sum` has.
-///
-/// The leaves are added up as in a binary counter: whenever two neighbours of one height are complete, the right one
-/// (all its leaves have the bit of that height set) goes into the row of that bit, and both become one.
-fn add_up(
-    leaves: &[Aes128],
-    counter: u128,
-    Rows {
-        rows,
-        row_blocks,
-        start,
-    }: Rows<'_>,
-    sum: &mut [Block],
-    scratch: &mut [Block],
-    chunk: usize,
-) {
-    let blocks = sum.len();
-    // The left neighbours that wait, by height.
-    let (current, waiting) = scratch.split_at_mut(chunk);
-    let current = &mut current[..blocks];
-    for (x, leaf) in leaves.iter().enumerate() {
-        if x % 2 == 0 {
-            leaf.ctr(counter, &mut waiting[..blocks]);
-            continue;
-        }
-        leaf.ctr(counter, current);
-        let height = x.trailing_ones() as usize;
-        for (j, left) in waiting.chunks_exact(chunk).take(height).enumerate() {
-            let row = &mut rows[j * row_blocks + start..][..blocks];
-            for ((v, right), left) in row.iter_mut().zip(&mut *current).zip(left) {
-                *v ^= *right;
-                *right ^= *left;
-            }
-        }
-        if x + 1 == leaves.len() {
-            sum.copy_from_slice(current);
-        } else {
-            waiting[height * chunk..][..blocks].copy_from_slice(current);
-        }
+    /// Does `expand` for each tree, with its leaves, its counter at block `first`, its rows and its one of `others`.
+    fn for_each_tree<T: Send>(
+        &self,
+        first: u128,
+        row_blocks: usize,
+        rows: &mut [Block],
+        others: impl IndexedParallelIterator<Item = T>,
+        expand: impl Fn(&[Aes128], u128, &mut [Block], T) + Sync,
+    ) {
+        let at_least = match row_blocks * self.ciphers.len() < PARALLEL {
+            true => self.field.trees(),
+            false => 1,
+        };
+        let tree_blocks = self.field.bits() * (rows.len() / 128);
+        self.ciphers
+            .par_chunks_exact(self.field.leaves())
+            .zip(&self.starts)
+            .zip(rows.par_chunks_exact_mut(tree_blocks))
+            .zip(others)
+            .with_min_len(at_least)
+            .for_each(|(((leaves, start), rows), other)| {
+                let counter = u128::from(*start).wrapping_add(first);
+                expand(leaves, counter, rows, other);
+            });
     }
 }
 
@@ -157,11 +127,11 @@ mod tests {
     #[test]
     fn sums_are_the_defined_ones() {
         for field in SmallField::ALL {
-            for row_blocks in [1, 2, 63, 64, 65, 130] {
+            for (row_blocks, stride) in [(1, 1), (2, 4), (63, 63), (64, 68), (130, 132)] {
                 let seeds: Vec<Block> = (0..field.trees() * field.leaves())
                     .map(|i| Block::from(i as u128 + 1))
                     .collect();
-                let mut rows = vec![Block::ALL_ONES; 128 * row_blocks];
+                let mut rows = vec![Block::ALL_ONES; 128 * stride];
                 let mut sums = vec![Block::ALL_ONES; field.trees() * row_blocks];
                 // The counters of the second half of the trees wrap.
                 let starts: Vec<Block> = (0..field.trees())
@@ -188,16 +158,42 @@ mod tests {
                         }
                     }
                     let (v, u) = expected.split_at(field.bits() * row_blocks);
-                    assert_eq!(
-                        &rows[tree * v.len()..][..v.len()],
-                        v,
-                        "{field:?} {row_blocks}"
-                    );
+                    let rows = rows.chunks_exact(stride).skip(tree * field.bits());
+                    for (row, v) in rows.zip(v.chunks_exact(row_blocks)) {
+                        assert_eq!(&row[..row_blocks], v, "{field:?} {row_blocks}");
+                    }
                     assert_eq!(
                         &sums[tree * row_blocks..][..row_blocks],
                         u,
                         "{field:?} {row_blocks}"
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn corrections_go_where_delta_has_a_one() {
+        for field in SmallField::ALL {
+            let (row_blocks, stride) = (5, 8);
+            let seeds: Vec<Block> = (0..field.trees() * field.leaves())
+                .map(|i| Block::from(i as u128 + 1))
+                .collect();
+            let starts = vec![Block::from(3); field.trees()];
+            let leaves = Leaves::new(field, &seeds, starts);
+            let mut v = vec![Block::ALL_ONES; 128 * stride];
+            let mut sums = vec![Block::ALL_ONES; field.trees() * row_blocks];
+            leaves.expand(2, &mut v, &mut sums);
+            let corrections: Vec<Block> = (0..sums.len() as u128).map(Block::from).collect();
+            let delta = 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978;
+            let mut q = vec![Block::ALL_ONES; 128 * stride];
+            leaves.expand_corrected(2, &mut q, Block::from(delta), &corrections);
+            for r in 0..128 {
+                for i in 0..row_blocks {
+                    let place = r / field.bits() * row_blocks + i;
+                    let set = Block::select_mask(delta >> r & 1 == 1);
+                    let change = set & (sums[place] ^ corrections[place]);
+                    assert_eq!(q[r * stride + i], v[r * stride + i] ^ change, "{field:?}");
                 }
             }
         }

@@ -17,12 +17,11 @@ fn cheating_batch(
     lie: impl FnOnce(&mut [Block], &mut [Block]),
 ) -> (Vec<u8>, Vec<Block>) {
     state.expand(N);
-    differences(&state.sums, &mut state.corrections);
-    let row_blocks = state.rows.len() / 128;
-    cheat(&mut state.corrections, row_blocks);
-    channel.send_blocks(&state.corrections).unwrap();
+    let row_blocks = state.row_blocks;
+    cheat(state.sent_corrections(), row_blocks);
+    channel.send_blocks(state.sent_corrections()).unwrap();
     let challenge = state.challenge();
-    let mut u = state.sums[..row_blocks].to_vec();
+    let mut u = state.first_sum().to_vec();
     let mut rows = state.rows.to_vec();
     lie(&mut u, &mut rows);
     let response = challenge.respond(&u, &rows);
@@ -140,9 +139,9 @@ fn a_guess_passes_exactly_if_it_is_right() {
                 let delta = Block::from(!(all << bits) | (truth << bits));
                 let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
                 let lie = move |_: &mut [Block], rows: &mut [Block]| {
-                    let row_blocks = rows.len() / 128;
+                    let stride = rows.len() / 128;
                     for j in (0..bits).filter(|j| (guess >> j) & 1 == 1) {
-                        rows[(bits + j) * row_blocks] ^= Block::from(2);
+                        rows[(bits + j) * stride] ^= Block::from(2);
                     }
                 };
                 let outcome = against(field, delta, cheat, lie);

@@ -26,10 +26,9 @@ fn square(rows: &mut [u128; 128]) {
     }
 }
 
-pub(crate) fn transpose_128(rows: &[u128], out: &mut [u128]) {
-    let width = rows.len() / 128;
+pub(crate) fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128]) {
     for (column, out) in out.as_chunks_mut::<128>().0.iter_mut().enumerate() {
-        *out = std::array::from_fn(|row| rows[row * width + column]);
+        *out = std::array::from_fn(|row| rows[row * stride + column]);
         square(out);
     }
 }

@@ -1,5 +1,4 @@
-//! Bit-matrix transposition, two groups of 128 columns at a time, one in each 128-bit lane. (Four in vectors of 512 bits took
-//! twice as long where it was measured.)
+//! Bit-matrix transposition with AVX2, two groups of 128 columns at a time, one in each 128-bit lane.
 //!
 //! Write a row number in binary as `hhhh lll`, a column number as `bbbb kkk`: bit `k` of byte `b`. First, for
 //! each `l`, the sixteen rows `h` are a square of bytes, which is transposed: `h` and `b` change places. Then, for each `b`, the eight vectors `l` hold squares of eight by eight bits, which are transposed: `l` and `k` change places.
@@ -14,8 +13,7 @@ const LANES: usize = size_of::<Vector>() / 16;
 
 /// Transposes `out.len()` columns. Lengths are as in the portable kernel.
 #[target_feature(enable = "avx2")]
-pub(crate) fn transpose_128(rows: &[u128], out: &mut [u128]) {
-    let width = rows.len() / 128;
+pub(crate) fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128]) {
     // Place 8b + l: the vector l of square b.
     let mut half_done: [Vector; 128] = [bytemuck::Zeroable::zeroed(); 128];
     for (group, out) in out.chunks_mut(128 * LANES).enumerate() {
@@ -23,7 +21,7 @@ pub(crate) fn transpose_128(rows: &[u128], out: &mut [u128]) {
         for l in 0..8 {
             let mut square = [bytemuck::Zeroable::zeroed(); 16];
             for (h, row) in square.iter_mut().enumerate() {
-                let start = (8 * h + l) * width + group * LANES;
+                let start = (8 * h + l) * stride + group * LANES;
                 *row = load(&rows[start..start + lanes]);
             }
             let square = transpose_bytes(square);

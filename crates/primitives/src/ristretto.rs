@@ -1,0 +1,259 @@
+//! Lists of elements of the group Ristretto255 (RFC 9496), and the operations on them that base OT needs.
+//!
+//! A list is computed with as a whole: the kernels for AVX-512 work on eight elements at once. Below that level everything is
+//! `curve25519-dalek`. All of it is constant time but for [`Points::decode`], which tells valid encodings from others, and
+//! [`Points::any_identity`].
+
+use curve25519_dalek::Scalar;
+use curve25519_dalek::constants::{RISTRETTO_BASEPOINT_COMPRESSED, RISTRETTO_BASEPOINT_TABLE};
+use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoBasepointTable, RistrettoPoint};
+use curve25519_dalek::traits::IsIdentity;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+#[cfg(target_arch = "x86_64")]
+use crate::arch::x86_64;
+use crate::cpu::Cpu;
+
+/// Bytes of one encoded element.
+pub const ENCODED: usize = 32;
+
+/// The number of multiplications of one element from which on a table of its multiples pays, without the kernels.
+const TABLE_FROM: usize = 64;
+
+/// Elements of the group, wiped on drop.
+///
+/// Two lists that are used together have the same length and were made at the same level of the processor.
+pub struct Points {
+    form: Form,
+    len: usize,
+}
+
+/// A variant other than `Portable` exists only on a processor that can run its kernels.
+enum Form {
+    Portable(Zeroizing<Vec<RistrettoPoint>>),
+    #[cfg(target_arch = "x86_64")]
+    Wide(Zeroizing<Vec<x86_64::ristretto::Points>>),
+}
+
+impl Points {
+    /// The images of uniform bytes: section 4.3.4 of RFC 9496.
+    #[must_use]
+    pub fn from_uniform(strings: &[[u8; 64]]) -> Self {
+        Self::from_uniform_on(Cpu::detect(), strings)
+    }
+
+    /// [`Points::from_uniform`] with the kernels of one level.
+    ///
+    /// # Panics
+    ///
+    /// If the processor cannot run them.
+    #[must_use]
+    pub fn from_uniform_on(cpu: Cpu, strings: &[[u8; 64]]) -> Self {
+        cpu.assert_available();
+        let form = match cpu {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Vaes => Form::Wide(Zeroizing::new(
+                // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::from_uniform(strings) },
+            )),
+            _ => Form::Portable(Zeroizing::new(
+                strings
+                    .iter()
+                    .map(RistrettoPoint::from_uniform_bytes)
+                    .collect(),
+            )),
+        };
+        let len = strings.len();
+        Self { form, len }
+    }
+
+    /// The elements with these canonical encodings; `None` if one of them encodes nothing.
+    #[must_use]
+    pub fn decode(encodings: &[[u8; ENCODED]]) -> Option<Self> {
+        Self::decode_on(Cpu::detect(), encodings)
+    }
+
+    /// [`Points::decode`] with the kernels of one level.
+    ///
+    /// # Panics
+    ///
+    /// If the processor cannot run them.
+    #[must_use]
+    pub fn decode_on(cpu: Cpu, encodings: &[[u8; ENCODED]]) -> Option<Self> {
+        cpu.assert_available();
+        let form = match cpu {
+            #[cfg(target_arch = "x86_64")]
+            Cpu::Vaes => Form::Wide(Zeroizing::new(
+                // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::decode(encodings) }?,
+            )),
+            _ => {
+                let points = encodings
+                    .iter()
+                    .map(|&encoding| CompressedRistretto(encoding).decompress());
+                Form::Portable(Zeroizing::new(points.collect::<Option<_>>()?))
+            }
+        };
+        let len = encodings.len();
+        Some(Self { form, len })
+    }
+
+    /// The generator of RFC 9496 times each of the scalars.
+    #[must_use]
+    pub fn of_generator(scalars: &[Scalar]) -> Self {
+        Self::of_generator_on(Cpu::detect(), scalars)
+    }
+
+    /// [`Points::of_generator`] with the kernels of one level.
+    ///
+    /// # Panics
+    ///
+    /// If the processor cannot run them.
+    #[must_use]
+    pub fn of_generator_on(cpu: Cpu, scalars: &[Scalar]) -> Self {
+        if cpu == Cpu::Vaes {
+            let generator = Self::decode_on(cpu, &[RISTRETTO_BASEPOINT_COMPRESSED.to_bytes()]);
+            return generator.expect("it is in the group").multiples(scalars);
+        }
+        let points = scalars
+            .iter()
+            .map(|scalar| scalar * RISTRETTO_BASEPOINT_TABLE);
+        Self {
+            form: Form::Portable(Zeroizing::new(points.collect())),
+            len: scalars.len(),
+        }
+    }
+
+    /// The one element of this list times each of the scalars.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one element.
+    #[must_use]
+    pub fn multiples(&self, scalars: &[Scalar]) -> Self {
+        assert_eq!(self.len, 1, "multiples of one element");
+        let form = match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Wide(points) => {
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                Form::Wide(Zeroizing::new(unsafe {
+                    x86_64::ristretto::multiples(&points[0], &bytes(scalars))
+                }))
+            }
+            Form::Portable(points) if scalars.len() >= TABLE_FROM => {
+                let table = RistrettoBasepointTable::create(&points[0]);
+                Form::Portable(Zeroizing::new(
+                    scalars.iter().map(|scalar| scalar * &table).collect(),
+                ))
+            }
+            Form::Portable(points) => Form::Portable(Zeroizing::new(
+                scalars.iter().map(|scalar| scalar * points[0]).collect(),
+            )),
+        };
+        let len = scalars.len();
+        Self { form, len }
+    }
+
+    /// Each element times the scalar.
+    pub fn multiply(&mut self, scalar: &Scalar) {
+        match &mut self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Wide(points) => {
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::multiply(points, &bytes(&[*scalar])[0]) }
+            }
+            Form::Portable(points) => points.iter_mut().for_each(|point| *point *= scalar),
+        }
+    }
+
+    /// Adds each element of `other` to the one at the same place.
+    ///
+    /// # Panics
+    ///
+    /// If the lists differ in length or level.
+    pub fn add(&mut self, other: &Self) {
+        assert_eq!(self.len, other.len, "lists of different lengths");
+        match (&mut self.form, &other.form) {
+            #[cfg(target_arch = "x86_64")]
+            (Form::Wide(points), Form::Wide(other)) => {
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::add(points, other) }
+            }
+            (Form::Portable(points), Form::Portable(other)) => {
+                for (point, other) in points.iter_mut().zip(other.iter()) {
+                    *point += other;
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            _ => panic!("the two lists are for different levels of the processor"),
+        }
+    }
+
+    /// Subtracts each element of `other` from the one at the same place.
+    ///
+    /// # Panics
+    ///
+    /// If the lists differ in length or level.
+    pub fn sub(&mut self, other: &Self) {
+        assert_eq!(self.len, other.len, "lists of different lengths");
+        match (&mut self.form, &other.form) {
+            #[cfg(target_arch = "x86_64")]
+            (Form::Wide(points), Form::Wide(other)) => {
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::sub(points, other) }
+            }
+            (Form::Portable(points), Form::Portable(other)) => {
+                for (point, other) in points.iter_mut().zip(other.iter()) {
+                    *point -= other;
+                }
+            }
+            #[cfg(target_arch = "x86_64")]
+            _ => panic!("the two lists are for different levels of the processor"),
+        }
+    }
+
+    /// Whether one of them is the identity.
+    #[must_use]
+    pub fn any_identity(&self) -> bool {
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Wide(points) => {
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::any_identity(points, self.len) }
+            }
+            Form::Portable(points) => points.iter().any(IsIdentity::is_identity),
+        }
+    }
+
+    /// Writes the encodings of the doubles of the elements. (Many doubles share one inversion where there are no kernels.)
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many encodings as elements.
+    pub fn encode_doubles(&self, encodings: &mut [[u8; ENCODED]]) {
+        assert_eq!(self.len, encodings.len(), "one encoding for each element");
+        match &self.form {
+            #[cfg(target_arch = "x86_64")]
+            Form::Wide(points) => {
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                unsafe { x86_64::ristretto::encode_doubles(points, encodings) }
+            }
+            Form::Portable(points) => {
+                let doubles = RistrettoPoint::double_and_compress_batch(points.iter());
+                let doubles = Zeroizing::new(doubles);
+                for (encoding, double) in encodings.iter_mut().zip(doubles.iter()) {
+                    *encoding = double.to_bytes();
+                }
+            }
+        }
+    }
+}
+
+// The lists of all levels wipe themselves.
+impl ZeroizeOnDrop for Points {}
+
+/// The scalars in little-endian bytes.
+#[cfg(target_arch = "x86_64")]
+fn bytes(scalars: &[Scalar]) -> Zeroizing<Vec<[u8; 32]>> {
+    Zeroizing::new(scalars.iter().map(Scalar::to_bytes).collect())
+}
