@@ -99,7 +99,7 @@ fn streamed(work: f64, bits: f64, pieces: f64, link: Link) -> Cost {
 /// 128 base OTs and the trees above them: what every way begins with. Two messages that cross, then one, then the first of what
 /// follows.
 pub(super) fn setup(link: Link) -> Cost {
-    const WORK: f64 = 8e6;
+    const WORK: f64 = 3e6;
     let bits = 8.0 * (8192.0 + 32.0 + 4096.0);
     Cost {
         time: WORK + link.transfer(bits) + link.trips(1.0),
@@ -113,7 +113,7 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
     const BATCH: f64 = 32_768.0;
     let (each, bits, padding) = match base {
         Base::Gilboa => (700.0, 61.0 * 64.0, 256.0),
-        Base::Iknp => (8.0, 128.0, 128.0),
+        Base::Iknp => (5.0, 128.0, 128.0),
         Base::SoftSpoken(field) => softspoken(field, security),
         Base::Packed(field) => {
             let (each, bits, padding) = softspoken(field, security);
@@ -133,10 +133,10 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
 fn softspoken(field: SmallField, _security: Security) -> (f64, f64, f64) {
     let bits = (field.trees() - 1) as f64;
     let each = match field {
-        SmallField::Bits1 => 14.0,
-        SmallField::Bits2 => 8.0,
-        SmallField::Bits4 => 7.0,
-        SmallField::Bits8 => 22.0,
+        SmallField::Bits1 => 11.0,
+        SmallField::Bits2 => 7.5,
+        SmallField::Bits4 => 6.5,
+        SmallField::Bits8 => 17.0,
     };
     (each, bits, 256.0)
 }
