@@ -347,6 +347,12 @@ impl Channel {
         transcript.hashes()
     }
 
+    /// The transport, and what came over it and was not handed out.
+    pub(crate) fn into_transport(self) -> (Box<dyn Transport>, Vec<u8>) {
+        let Incoming { buffer, unread, .. } = self.incoming;
+        (self.transport, buffer[unread].to_vec())
+    }
+
     /// Makes the channel unusable because of `error`, which is handed back.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         self.broken = true;

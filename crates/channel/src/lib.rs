@@ -12,6 +12,8 @@
 //! * **A failed channel stays failed**: after any error, every later call returns [`Error::Broken`].
 //! * **Traffic is counted**, [`Channel::stats`], so that a protocol's cost can be a test.
 //!
+//! * **One connection, several protocols at a time**: [`lanes::split`] makes independent channels of it.
+//!
 //! The first bytes of a session are a [`handshake`](mod@handshake), which checks that both parties are about to run the
 //! same thing and gives the [`SessionId`] that keys the hashes of the session.
 //!
@@ -50,6 +52,7 @@
 mod channel;
 mod error;
 pub mod handshake;
+pub mod lanes;
 pub mod memory;
 pub mod pace;
 mod parties;
@@ -65,6 +68,7 @@ mod transport;
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};
+pub use lanes::Lane;
 pub use pace::{Pace, Side};
 pub use parties::{
     run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,

@@ -6,12 +6,16 @@ use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
+use crate::parting::{owners_of, part, several};
 
 /// Items that are compared with each other at a time: what that needs fits into a level-1 cache.
 const PART: usize = 1 << 12;
 
 /// The binary logarithm of the most parts: each is written to at a place of its own, and a cache holds no more of those.
 const MOST_PARTS: u32 = 11;
+
+/// Items of which the parts are counted by one thread.
+const COUNTED: usize = 1 << 16;
 
 /// Bits of the table that tells hashes apart, for each of them.
 const SPARSE: usize = 64;
@@ -71,19 +75,35 @@ impl Parts {
 
     /// For each part the hashes that more than one block has, ascending.
     fn alike(&self, digests: &[Block]) -> Vec<Zeroizing<Vec<u32>>> {
-        let mut ends = vec![0; 1 << self.log];
-        for &digest in digests {
-            ends[self.split(digest).0] += 1;
-        }
+        let counts = digests.par_chunks(COUNTED).map(|digests| {
+            let mut counts = vec![0; 1 << self.log];
+            for &digest in digests {
+                counts[self.split(digest).0] += 1;
+            }
+            counts
+        });
+        let mut ends = counts.reduce(
+            || vec![0; 1 << self.log],
+            |mut sums, counts| {
+                for (sum, count) in sums.iter_mut().zip(counts) {
+                    *sum += count;
+                }
+                sums
+            },
+        );
         let mut sum = 0;
         for end in &mut ends {
             (*end, sum) = (sum, sum + *end);
         }
         let mut hashes = Buffer::zeroed(digests.len());
-        for &digest in digests {
-            let (part, hash) = self.split(digest);
-            hashes[ends[part]] = hash;
-            ends[part] += 1;
+        if several() {
+            self.part_shared(digests, &mut ends, &mut hashes);
+        } else {
+            for &digest in digests {
+                let (part, hash) = self.split(digest);
+                hashes[ends[part]] = hash;
+                ends[part] += 1;
+            }
         }
         let mut rest = &hashes[..];
         let mut start = 0;
@@ -96,6 +116,34 @@ impl Parts {
             })
             .collect();
         parts.into_par_iter().map(repeated).collect()
+    }
+
+    /// The hashes part by part, by several threads: each owns some parts, which begin at `ends`, and end there at last.
+    fn part_shared(&self, digests: &[Block], mut ends: &mut [usize], mut hashes: &mut [u32]) {
+        let table = owners_of(ends.len());
+        let starts = ends.to_vec();
+        let mut owners = Vec::new();
+        let mut first_part = 0;
+        for parts in table.chunk_by(|one, other| one == other) {
+            let end_part = first_part + parts.len();
+            let end = starts.get(end_part).copied().unwrap_or(digests.len());
+            let mine = hashes.split_off_mut(..end - starts[first_part]);
+            let mine = mine.unwrap_or_default();
+            let ends = ends.split_off_mut(..parts.len()).unwrap_or_default();
+            owners.push((first_part, starts[first_part], ends, mine));
+            first_part = end_part;
+        }
+        let owner_of = |i: usize| table[self.split(digests[i]).0];
+        let take = |(first_part, first, ends, hashes): &mut (_, _, &mut [usize], &mut [u32]),
+                    numbers: &[usize]| {
+            for &i in numbers {
+                let (part, hash) = self.split(digests[i]);
+                let end = &mut ends[part - *first_part];
+                hashes[*end - *first] = hash;
+                *end += 1;
+            }
+        };
+        part(digests.len(), owner_of, &mut owners, take);
     }
 }
 

@@ -23,8 +23,11 @@
 //! A receiver that finds something no honest sender sends, in a way that depends on its own items, says so only when it has
 //! ended as ever: if it broke off, the sender would learn of an item that it has.
 
+mod listen;
+
 use std::cell::RefCell;
 
+use rayon::prelude::*;
 use volery_channel::{Channel, SessionId};
 use volery_primitives::cuckoo::Hasher;
 use volery_primitives::pages::Buffer;
@@ -42,6 +45,7 @@ use crate::offer::{Offer, Oprf, Outputs, PIECE};
 use crate::oprf;
 use crate::order::Shuffle;
 use crate::params::{Parameters, Variant};
+use crate::parting::{at_a_time, several};
 use crate::placement::{ATTEMPTS, Own, Placement, Taking};
 use crate::watch::{Phase, Watch};
 
@@ -185,9 +189,10 @@ fn offer(
 ) -> Result<Offer> {
     watch.begin(Phase::Hash, items.len() as u64);
     let mut shuffle = Shuffle::new(items.len(), rng);
-    let mut blocks = Zeroizing::new(vec![Block::ZERO; items::PIECE.min(items.len())]);
-    for first in (0..items.len()).step_by(items::PIECE) {
-        let blocks = &mut blocks[..items::PIECE.min(items.len() - first)];
+    let piece = items::piece(items.len());
+    let mut blocks = Zeroizing::new(vec![Block::ZERO; piece.min(items.len())]);
+    for first in (0..items.len()).step_by(piece) {
+        let blocks = &mut blocks[..piece.min(items.len() - first)];
         items::hash(salt, items, first, blocks);
         shuffle.take(blocks);
         watch.done((first + blocks.len()) as u64);
@@ -197,6 +202,18 @@ fn offer(
     check_distinct(offer.digests(), |place| offer.item(place))?;
     watch.done(items.len() as u64);
     Ok(offer)
+}
+
+/// Does `work` for the pieces that begin at `firsts`; where there is one, its own threads are all.
+fn each<T: Send>(
+    pieces: &mut [T],
+    firsts: impl Iterator<Item = usize>,
+    work: impl Fn(usize, &mut T) -> volery_ot::Result<()> + Sync,
+) -> Result<()> {
+    let mut pieces: Vec<_> = firsts.zip(pieces).collect();
+    Ok(pieces
+        .par_iter_mut()
+        .try_for_each(|(first, piece)| work(*first, piece))?)
 }
 
 impl SenderHalf {
@@ -210,6 +227,16 @@ impl SenderHalf {
     pub(crate) fn answer(
         &mut self,
         watch: &mut dyn Watch,
+        send: impl FnMut(&Offer, usize, &[Outputs], &mut Prg) -> Result<()>,
+    ) -> Result<()> {
+        self.answer_with(watch, |_| (), send)
+    }
+
+    /// [`SenderHalf::answer`], where `finish` first does with the outputs of each set what several threads can do.
+    pub(crate) fn answer_with(
+        &mut self,
+        watch: &mut dyn Watch,
+        finish: impl Fn(&mut Outputs) + Sync,
         mut send: impl FnMut(&Offer, usize, &[Outputs], &mut Prg) -> Result<()>,
     ) -> Result<()> {
         let items = self.parameters.sender_items as usize;
@@ -217,21 +244,22 @@ impl SenderHalf {
         if self.parameters.trivial() {
             return Ok(());
         }
-        let mut sets: Vec<_> = (0..self.parameters.sets())
-            .map(|_| Outputs::default())
-            .collect();
-        for first in (0..items).step_by(PIECE) {
-            let places = first..items.min(first + PIECE);
-            let bins = self.offer.bins(&self.hasher, places.clone());
-            self.offer.outputs(
-                places.clone(),
-                &bins,
-                &self.oprf,
-                &self.parameters,
-                &mut sets,
-            )?;
-            send(&self.offer, first, &sets, &mut self.rng)?;
-            watch.done(places.end as u64);
+        let (offer, parameters) = (&self.offer, &self.parameters);
+        let sets = || (0..parameters.sets()).map(|_| Outputs::default());
+        let mut pieces: Vec<Vec<_>> = Vec::new();
+        pieces.resize_with(at_a_time(items / PIECE), || sets().collect());
+        let places = |first: usize| first..items.min(first + PIECE);
+        for start in (0..items).step_by(PIECE * pieces.len()) {
+            let firsts = (start..items).step_by(PIECE);
+            let (oprf, hasher) = (&self.oprf, &self.hasher);
+            each(&mut pieces, firsts.clone(), |first, sets| {
+                let bins = offer.bins(hasher, places(first));
+                offer.outputs(places(first), &bins, oprf, parameters, &finish, sets)
+            })?;
+            for (first, sets) in firsts.zip(&pieces) {
+                send(offer, first, sets, &mut self.rng)?;
+                watch.done(places(first).end as u64);
+            }
         }
         Ok(())
     }
@@ -340,9 +368,18 @@ impl Receiver {
             watch.done(steps as u64);
         });
         watch.begin(Phase::Place, 0);
-        // First, as a table is searched for long where many items are equal.
-        check_distinct(&digests, |item| item)?;
-        let placement = Placement::find(&agreement, &parameters, &digests)?;
+        let distinct = || check_distinct(&digests, |item| item);
+        let find = || Placement::find(&agreement, &parameters, &digests);
+        let placement = if several() {
+            // One thread makes the table, whatever their number.
+            let (placement, distinct) = rayon::join(find, distinct);
+            distinct?;
+            placement?
+        } else {
+            // First, as a table is searched for long where many items are equal.
+            distinct()?;
+            find()?
+        };
         let taking = RefCell::new(Taking::new(digests, &parameters));
         let mut instances = 0;
         if !parameters.trivial() {
@@ -355,7 +392,7 @@ impl Receiver {
         let ask = |first: usize, inputs: &mut [Block]| {
             taking.borrow().inputs(&placement, first, inputs);
         };
-        let room = || Zeroizing::new(vec![Block::ZERO; oprf::MESSAGE.min(instances)]);
+        let room = || Zeroizing::new(vec![Block::ZERO; oprf::size(instances).min(instances)]);
         let (mut tags, mut masks) = (room(), room());
         let take = |first: usize, inputs: &[Block], outputs: &[Block]| {
             let mut taking = taking.borrow_mut();
@@ -395,51 +432,6 @@ impl ReceiverHalf {
     /// Keeps the tags and masks of one keyword search apart from those of all others.
     pub(crate) fn search(&self) -> Block {
         self.agreement.search()
-    }
-
-    /// Step 5: lets `receive` get the sender's pieces, given the first place and the number of places of each. It calls
-    /// [`ReceiverHalf::look_up`] with what it got.
-    pub(crate) fn listen(
-        &mut self,
-        watch: &mut dyn Watch,
-        mut receive: impl FnMut(&mut Self, usize, usize) -> Result<()>,
-    ) -> Result<()> {
-        let items = self.parameters.sender_items as usize;
-        watch.begin(Phase::Match, items as u64);
-        if self.parameters.trivial() {
-            return Ok(());
-        }
-        for first in (0..items).step_by(PIECE) {
-            let places = PIECE.min(items - first);
-            if let Some(bits) = &mut self.places {
-                bits.resize((first + places).div_ceil(8), 0);
-            }
-            receive(self, first, places)?;
-            watch.done((first + places) as u64);
-        }
-        Ok(())
-    }
-
-    /// Finds this party's outputs among the tags of set `set` for the places from `first` on. Returns the place within the
-    /// piece, and the item, of each.
-    pub(crate) fn look_up(&mut self, set: usize, first: usize, tags: &[u8]) -> Vec<(usize, usize)> {
-        let found = self.own.find(set, tags);
-        for &(place, item) in &found {
-            if bits::bit(&self.common, item) {
-                // An honest sender's outputs are all different, as its items are.
-                self.suspect("two of its outputs are for the same item");
-            }
-            bits::set(&mut self.common, item, true);
-            if let Some(places) = &mut self.places {
-                bits::set(places, first + place, true);
-            }
-        }
-        found
-    }
-
-    /// Remembers that the sender did what no honest one does: the result will be an error.
-    pub(crate) fn suspect(&mut self, what: &'static str) {
-        self.suspect.get_or_insert(what);
     }
 
     /// The end: the numbers of this party's common items, ascending.

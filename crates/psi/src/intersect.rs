@@ -33,7 +33,9 @@ use crate::cut::write_cut;
 use crate::error::Result;
 use crate::halves::{Protocol, Receiver, Sender, Settings};
 use crate::items::Items;
+use crate::offer::{Outputs, PIECE};
 use crate::params::Parameters;
+use crate::parting::at_a_time;
 use crate::watch::Watch;
 
 /// What the sender has at the end.
@@ -70,12 +72,14 @@ impl Sender {
         let terms = (Protocol::Intersection, settings);
         let mut half = self.begin(items, 0, terms, watch, channel)?;
         let parameters = half.parameters.clone();
-        let mut message = Vec::new();
-        half.answer(watch, |_, _, sets, _| {
+        let cut = |set: &mut Outputs| {
+            set.message.resize(set.values.len() * parameters.tag, 0);
+            let values = set.values.iter().copied();
+            write_cut(values, parameters.tag, &mut set.message);
+        };
+        half.answer_with(watch, cut, |_, _, sets, _| {
             for set in sets {
-                message.resize(set.values.len() * parameters.tag, 0);
-                write_cut(set.values.iter().copied(), parameters.tag, &mut message);
-                channel.send(&message)?; // step 4
+                channel.send(&set.message)?; // step 4
             }
             channel.flush()?;
             Ok(())
@@ -101,12 +105,11 @@ impl Receiver {
         let mut half = self.begin(items, terms, None, watch, channel)?;
         let parameters = half.parameters.clone();
         let mut tags = Vec::new();
-        half.listen(watch, |half, first, places| {
-            tags.resize(places * parameters.tag, 0);
-            for set in 0..parameters.sets() {
-                channel.recv(&mut tags)?; // step 4
-                half.look_up(set, first, &tags); // step 5
-            }
+        let pieces = at_a_time(parameters.sender_items as usize / PIECE);
+        half.listen_to(pieces, watch, |half, first, places| {
+            tags.resize(places * parameters.sets() * parameters.tag, 0);
+            channel.recv(&mut tags)?; // step 4
+            half.look_up_all(first, places, &tags); // step 5
             Ok(())
         })?;
         let common = half.end(watch, channel)?;

@@ -11,6 +11,8 @@ use volery_primitives::cuckoo::FUNCTIONS;
 use volery_primitives::keyed::keyed_hashes;
 use volery_primitives::pages::Buffer;
 
+use crate::parting::at_a_time;
+
 /// Items hashed by one thread at a time.
 const TASK: usize = 1 << 10;
 
@@ -18,7 +20,12 @@ const TASK: usize = 1 << 10;
 const LANES: usize = 64;
 
 /// Items that are hashed before something else is done with them: their blocks stay in the level-2 cache.
-pub(crate) const PIECE: usize = 1 << 14;
+const PIECE: usize = 1 << 14;
+
+/// Of `items` items, how many are hashed before something else is done with them, by all threads together.
+pub(crate) fn piece(items: usize) -> usize {
+    PIECE * at_a_time(items / PIECE)
+}
 
 /// The bits of a block that carry the hash index.
 const INDEX_BITS: u128 = 3;
@@ -108,9 +115,10 @@ pub(crate) fn digests(
     done: &mut dyn FnMut(usize),
 ) -> Buffer<Block> {
     let mut out = Buffer::zeroed(items.len());
-    for (piece, out) in out.chunks_mut(PIECE).enumerate() {
-        hash(salt, items, piece * PIECE, out);
-        done(piece * PIECE + out.len());
+    let piece = piece(items.len());
+    for (number, out) in out.chunks_mut(piece).enumerate() {
+        hash(salt, items, number * piece, out);
+        done(number * piece + out.len());
     }
     out
 }

@@ -60,6 +60,7 @@ mod offer;
 pub mod oprf;
 mod order;
 pub mod params;
+mod parting;
 mod placement;
 mod watch;
 

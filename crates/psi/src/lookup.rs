@@ -228,7 +228,8 @@ fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
 /// one is added to the mask.
 pub(crate) fn split(base: Block, inputs: &[Block], outputs: &mut [Block], masks: &mut [Block]) {
     const LANES: usize = 256;
-    let (mut first, mut second) = ([Block::ZERO; LANES], [Block::ZERO; LANES]);
+    let mut rooms = Zeroizing::new([[Block::ZERO; LANES]; 2]);
+    let [first, second] = &mut *rooms;
     let chunks = inputs.chunks(LANES).zip(outputs.chunks_mut(LANES));
     for ((inputs, outputs), masks) in chunks.zip(masks.chunks_mut(LANES)) {
         let (first, second) = (&mut first[..inputs.len()], &mut second[..inputs.len()]);

@@ -40,6 +40,8 @@ pub(crate) struct Offer {
 pub(crate) struct Outputs {
     pub(crate) inputs: Zeroizing<Vec<Block>>,
     pub(crate) values: Zeroizing<Vec<Block>>,
+    /// What is sent of the outputs, where a protocol makes that of each set alone.
+    pub(crate) message: Vec<u8>,
 }
 
 /// What evaluates the OPRF.
@@ -66,7 +68,7 @@ impl Offer {
     }
 
     /// Step 4: the outputs of each set for the items at some places, all in one [`PIECE`]; `bins` are from [`Offer::bins`] for
-    /// the same places.
+    /// the same places. `finish` then has each set.
     ///
     /// # Errors
     /// If a call of the OPRF's sender failed.
@@ -76,19 +78,17 @@ impl Offer {
         bins: &[[u32; FUNCTIONS]],
         oprf: &Oprf,
         parameters: &Parameters,
+        finish: &(impl Fn(&mut Outputs) + Sync),
         sets: &mut [Outputs],
     ) -> Result<()> {
         let digests = &self.digests[places];
         // What an output owes to the item alone depends on the hash index, which all places of the stash have in common.
         let mut stash = Zeroizing::new(Vec::new());
         if let [_, _, _, _, ..] = sets {
-            let inputs: Vec<_> = digests
-                .iter()
-                .map(|&digest| input(digest, FUNCTIONS))
-                .collect();
+            let inputs = digests.iter().map(|&digest| input(digest, FUNCTIONS));
+            let inputs: Zeroizing<Vec<_>> = Zeroizing::new(inputs.collect());
             stash.resize(digests.len(), Block::ZERO);
-            oprf.sender
-                .shift(&oprf.code, &Zeroizing::new(inputs), &mut stash)?;
+            oprf.sender.shift(&oprf.code, &inputs, &mut stash)?;
         }
         sets.par_iter_mut()
             .enumerate()
@@ -103,8 +103,8 @@ impl Offer {
                 tasks.zip(given).enumerate().try_for_each(
                     |(task, ((inputs, values), (digests, bins)))| {
                         let n = digests.len();
-                        let mut instances =
-                            [(parameters.bins + set.saturating_sub(FUNCTIONS)) as u32; TASK];
+                        let place = (parameters.bins + set.saturating_sub(FUNCTIONS)) as u32;
+                        let mut instances = Zeroizing::new([place; TASK]);
                         for (instance, bins) in instances.iter_mut().zip(bins) {
                             *instance = bins.get(set).copied().unwrap_or(*instance);
                         }
@@ -118,9 +118,11 @@ impl Offer {
                         }
                         oprf.keys
                             .evaluate_shifted(&oprf.code, &instances[..n], inputs, values);
-                        Ok(())
+                        Result::Ok(())
                     },
-                )
+                )?;
+                finish(outputs);
+                Ok(())
             })
     }
 

@@ -66,6 +66,7 @@ mod rooms;
 
 use crate::code::{BLOCKS, Code, MAX_WIDTH};
 use crate::cut::{read_cut, write_cut};
+use crate::parting::at_a_time;
 use rooms::{Room, Rooms, rows};
 
 /// Instances in one piece of the receiver's message.
@@ -155,13 +156,14 @@ impl Sender {
         // The instances come from the peer's set size: memory for them is taken as the peer sends them.
         let mut rows = Vec::new();
         let mut message = Vec::new();
+        let size = size(instances).min(CHUNK);
         for start in (0..instances).step_by(CHUNK) {
             let mut chunk = Buffer::zeroed(CHUNK.min(instances - start));
-            for (piece, folded) in chunk.chunks_mut(MESSAGE).enumerate() {
+            for (piece, folded) in chunk.chunks_mut(size).enumerate() {
                 message.resize(folded.len() * code.width() / 8, 0);
                 channel.recv(&mut message)?; // step 3
                 live.fold(code, &message, folded); // step 4
-                done(start + piece * MESSAGE + folded.len());
+                done(start + piece * size + folded.len());
             }
             rows.push(chunk);
         }
@@ -252,6 +254,11 @@ fn shift(s: &[Block; BLOCKS], code: &Code, inputs: &[Block], out: &mut [Block]) 
         .for_each(|(inputs, out)| step(inputs, out));
 }
 
+/// Instances, of so many, that all threads work on at a time: whole pieces of the message.
+pub(crate) fn size(instances: usize) -> usize {
+    MESSAGE * at_a_time(instances / MESSAGE).next_power_of_two()
+}
+
 /// Inputs whose code words are computed at a time: they stay in the level-1 cache.
 const LANES: usize = 128;
 
@@ -298,7 +305,7 @@ impl Keys {
     ) {
         assert_eq!(instances.len(), shifted.len(), "an instance for each value");
         assert_eq!(inputs.len(), shifted.len(), "an input for each value");
-        let mut keys = [Block::ZERO; LANES];
+        let mut keys = Zeroizing::new([Block::ZERO; LANES]);
         let pairs = instances.chunks(LANES).zip(inputs.chunks(LANES));
         for ((instances, inputs), values) in pairs.zip(shifted.chunks_mut(LANES)) {
             let keys = &mut keys[..instances.len()];
@@ -402,12 +409,13 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<()> {
         let mut live = self.0.take().ok_or(Error::Broken)?;
-        let largest = MESSAGE.min(instances);
+        let size = size(instances);
+        let largest = size.min(instances);
         let mut inputs = Zeroizing::new(vec![Block::ZERO; largest]);
         let mut outputs = Zeroizing::new(vec![Block::ZERO; largest]);
         let mut message = vec![0; largest * code.width() / 8];
-        for start in (0..instances).step_by(MESSAGE) {
-            let n = MESSAGE.min(instances - start);
+        for start in (0..instances).step_by(size) {
+            let n = size.min(instances - start);
             ask(start, &mut inputs[..n]);
             let message = &mut message[..n * code.width() / 8];
             live.rows(code, &inputs[..n], message, &mut outputs[..n]); // steps 2 and 5
@@ -475,7 +483,7 @@ fn mask_rows(
 
 /// Step 5: the outputs of instances from number `first` on, in the place of `L(t_0j)`.
 fn hash_rows(code: &Code, first: u64, inputs: &[Block], folded: &mut [Block]) {
-    let mut keys = [Block::ZERO; LANES];
+    let mut keys = Zeroizing::new([Block::ZERO; LANES]);
     let chunks = inputs.chunks(LANES).zip(folded.chunks_mut(LANES));
     for ((inputs, values), first) in chunks.zip((first..).step_by(LANES)) {
         let keys = &mut keys[..values.len()];

@@ -6,6 +6,8 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
+use crate::parting::{owners_of, part, several};
+
 /// Items in a part, about: a part is put in order in the cache.
 const PART: usize = 1 << 12;
 
@@ -25,7 +27,21 @@ pub(crate) struct Shuffle {
     taken: usize,
     order: Buffer<u32>,
     blocks: Buffer<Block>,
+    /// Where the places of each part begin.
+    starts: Zeroizing<Vec<usize>>,
 }
+
+/// Some parts, as one thread has them.
+struct Owner<'a> {
+    first_part: usize,
+    next: &'a mut [usize],
+    first_place: usize,
+    order: &'a mut [u32],
+    blocks: &'a mut [Block],
+}
+
+/// Items of which the parts are counted by one thread.
+const COUNTED: usize = 1 << 16;
 
 impl Shuffle {
     /// For `items` items.
@@ -33,19 +49,34 @@ impl Shuffle {
         let log = (items / PART).next_power_of_two().ilog2().min(MOST_PARTS);
         let mut parts = Zeroizing::new(vec![0_u16; items]);
         let mut draws = Zeroizing::new([0; 1 << 12]);
-        let mut next = Zeroizing::new(vec![0; 1 << log]);
         for parts in parts.chunks_mut(draws.len() / 2) {
             rng.fill_bytes(&mut draws[..2 * parts.len()]);
             for (part, draw) in parts.iter_mut().zip(draws.as_chunks::<2>().0) {
                 *part = u16::from_le_bytes(*draw) & ((1 << log) - 1);
-                next[usize::from(*part)] += 1;
             }
         }
+        let counts = parts.par_chunks(COUNTED).map(|parts| {
+            let mut counts = Zeroizing::new(vec![0; 1 << log]);
+            for &part in parts {
+                counts[usize::from(part)] += 1;
+            }
+            counts
+        });
+        let mut next = counts.reduce(
+            || Zeroizing::new(vec![0; 1 << log]),
+            |mut sums, counts| {
+                for (sum, count) in sums.iter_mut().zip(counts.iter()) {
+                    *sum += count;
+                }
+                sums
+            },
+        );
         let mut sum = 0;
         for next in next.iter_mut() {
             (*next, sum) = (sum, sum + *next);
         }
         Self {
+            starts: next.clone(),
             parts,
             next,
             taken: 0,
@@ -59,6 +90,9 @@ impl Shuffle {
     /// # Panics
     /// If there are more than was said.
     pub(crate) fn take(&mut self, blocks: &[Block]) {
+        if several() {
+            return self.take_shared(blocks);
+        }
         let parts = &self.parts[self.taken..][..blocks.len()];
         for ((item, &block), &part) in (self.taken..).zip(blocks).zip(parts) {
             let next = &mut self.next[usize::from(part)];
@@ -66,6 +100,39 @@ impl Shuffle {
             self.blocks[*next] = block;
             *next += 1;
         }
+        self.taken += blocks.len();
+    }
+
+    /// As [`Shuffle::take`], by several threads: each owns some parts.
+    fn take_shared(&mut self, blocks: &[Block]) {
+        let table = owners_of(self.next.len());
+        let (mut next, mut order) = (&mut self.next[..], &mut self.order[..]);
+        let mut places = &mut self.blocks[..];
+        let mut owners = Vec::new();
+        let (mut first_part, mut first_place) = (0, 0);
+        for parts in table.chunk_by(|one, other| one == other) {
+            let end_part = first_part + parts.len();
+            let end = self.starts.get(end_part).copied();
+            let count = end.unwrap_or(self.parts.len()) - first_place;
+            owners.push(Owner {
+                first_part,
+                next: next.split_off_mut(..parts.len()).unwrap_or_default(),
+                first_place,
+                order: order.split_off_mut(..count).unwrap_or_default(),
+                blocks: places.split_off_mut(..count).unwrap_or_default(),
+            });
+            (first_part, first_place) = (end_part, first_place + count);
+        }
+        let (taken, parts) = (self.taken, &self.parts[self.taken..]);
+        let owner_of = |i: usize| table[usize::from(parts[i])];
+        part(blocks.len(), owner_of, &mut owners, |owner, numbers| {
+            for &i in numbers {
+                let next = &mut owner.next[usize::from(parts[i]) - owner.first_part];
+                owner.order[*next - owner.first_place] = (taken + i) as u32;
+                owner.blocks[*next - owner.first_place] = blocks[i];
+                *next += 1;
+            }
+        });
         self.taken += blocks.len();
     }
 

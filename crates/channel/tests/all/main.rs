@@ -4,6 +4,7 @@
 
 mod channel;
 mod handshake;
+mod lanes;
 mod pace;
 mod parties;
 mod shaped;
