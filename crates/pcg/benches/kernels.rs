@@ -79,20 +79,21 @@ fn kernels(criterion: &mut Criterion) {
     columns::<Gf128>(criterion);
 }
 
-/// The code of dual LPN, from `2n` values to `n` outputs.
+/// The code of dual LPN, from `256/93 n` values to `n` outputs.
 fn compress<T: Term>(criterion: &mut Criterion, name: &str, value: impl Fn(u64) -> T) {
     let mut group = criterion.benchmark_group(format!("dual LPN of {name}"));
     group.sample_size(10);
     for log_n in [14, 20] {
-        let n = 1usize << log_n;
-        let mut values = Buffer::zeroed(2 * n);
+        let len = (1usize << log_n).div_ceil(93) * 256;
+        let n = len / 256 * 93;
+        let mut values = Buffer::zeroed(len);
         for (i, place) in (0..).zip(values.iter_mut()) {
             *place = value(i);
         }
         group.throughput(Throughput::Elements(n as u64));
         group.bench_function(format!("n = 2^{log_n}"), |bencher| {
             bencher.iter(|| {
-                let mut code = Compression::new(Block::from(3), n);
+                let mut code = Compression::new(Block::from(3), len);
                 code.absorb(&values);
                 let mut left = n;
                 while left > 0 {

@@ -165,7 +165,7 @@ fn check_cot(security: Security, noise: Noise, protocol: Protocol) {
         move |channel: &mut Channel| cot_stream(plan, SESSION, channel, sends)
     };
     check(
-        &format!("{security} cot, {noise}, {communication:?}"),
+        &format!("{security} cot, {noise}, {protocol}"),
         [&party(true), &party(false)],
     );
 }
@@ -182,7 +182,7 @@ fn check_vole<R: VoleRing>(security: Security, protocol: Protocol) {
         move |channel: &mut Channel| vole_stream::<R>(plan, SESSION, channel, sends)
     };
     check(
-        &format!("{security} {}, {communication:?}", R::NAME),
+        &format!("{security} {}, {protocol}", R::NAME),
         [&party(true), &party(false)],
     );
 }
@@ -245,7 +245,7 @@ fn ot_extension() {
 /// the check.
 #[test]
 fn a_cheat_is_caught_by_any_number_of_threads() {
-    let wishes = |communication| {
+    let wishes = |protocol| {
         plan(
             Kind::Cot,
             Security::Malicious,

@@ -193,10 +193,10 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
 
 /// An instance of dual LPN, without its base correlations; `bytes` are sent.
 pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, link: Link) -> Cost {
-    let leaves = (2 * shape.outputs()) as f64;
+    let leaves = shape.leaves() as f64;
     let (leaf, trips) = match security {
-        Security::SemiHonest => (15.0, 0.5),
-        Security::Malicious => (15.5, 3.0),
+        Security::SemiHonest => (14.0, 0.5),
+        Security::Malicious => (14.5, 3.0),
     };
     let more = match kind {
         Kind::Cot | Kind::Vole(Field::Fp61 | Field::Z64Odd) => 1.0,

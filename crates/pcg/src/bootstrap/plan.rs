@@ -271,8 +271,12 @@ impl Plan {
             let step = self.step(number, 0);
             text += &format!("+{}x{}", step.set.name, step.trees);
         }
-        if let Some(Shape { trees, depth }) = self.dual() {
-            text += &format!("+dual{depth}x{trees}");
+        if let Some(shape) = self.dual() {
+            let Shape { trees, deep, depth } = shape;
+            text += &format!("+dual{depth}x{}", trees - deep);
+            if deep > 0 {
+                text += &format!("+{}x{deep}", depth + 1);
+            }
         }
         text
     }

@@ -1,16 +1,13 @@
 //! Lies in the messages of the check, of both parties.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::Ordering;
 
 use volery_channel::{Transport, memory, tamper::Tampered};
 use volery_field::{Fp61, Gf128, Ring};
 use volery_primitives::Block;
 
 use super::{
-    Cheat, FEW, MANY, Setup, Stage, cheat, honest, plan, round_by_round, villain::Grown,
+    Cheat, FEW, MANY, Setup, Stage, cheat, counted, honest, plan, round_by_round, villain::Grown,
     villain::Lie,
 };
 use crate::{
@@ -98,16 +95,6 @@ fn a_key_holder_who_replays_a_round() {
     check::<Cot>();
     check::<Vole<Fp61>>();
     check::<Vole<Gf128>>();
-}
-
-/// Passes on what it gets, and keeps count.
-fn counted(inner: impl Transport) -> (impl Transport, Arc<AtomicU64>) {
-    let sent = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&sent);
-    let transport = Tampered::new(inner, move |_, bytes| {
-        count.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-    });
-    (transport, sent)
 }
 
 /// All bytes of an honest value holder.

@@ -6,6 +6,7 @@
 //! | [`guesses`] | key holder | all places of a small tree against all guesses |
 //! | [`equality`] | both | in the messages of the check |
 //! | [`choices`] | value holder | its places, its OTs |
+//! | [`low`] | both | in the coin for the code of dual LPN, and around it |
 //! | [`leak`] | value holder | reads `delta` off a tree, where the tree is of the wrong kind |
 //! | [`products`] | value holder | in the base of a vector OLE |
 //!
@@ -20,15 +21,22 @@ mod choices;
 mod equality;
 mod guesses;
 mod leak;
+mod low;
 mod products;
 mod soak;
 mod stage;
 mod trees;
 mod villain;
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 use std::time::Duration;
 
-use volery_channel::{Channel, Error, Result, SessionId, Transport, memory, run_two_channels};
+use volery_channel::{
+    Channel, Error, Result, SessionId, Transport, memory, run_two_channels, tamper::Tampered,
+};
 use volery_field::{ExtensionOf, Ring};
 use volery_primitives::{Block, prg::Prg};
 
@@ -227,4 +235,14 @@ pub(crate) fn honest<K: Stage>(
         line,
         value,
     }
+}
+
+/// Passes on what it gets, and keeps count.
+pub(crate) fn counted(inner: impl Transport) -> (impl Transport, Arc<AtomicU64>) {
+    let sent = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&sent);
+    let transport = Tampered::new(inner, move |_, bytes| {
+        count.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+    });
+    (transport, sent)
 }

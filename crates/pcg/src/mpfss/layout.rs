@@ -26,8 +26,8 @@ pub struct Layout {
 }
 
 enum Kind {
-    /// Tree `j` covers the block `j * size .. (j + 1) * size`.
-    Regular { size: usize },
+    /// Tree `j` covers block `j`, where its leaves lie.
+    Regular,
     /// Tree `l` covers bin `l`: all points that one of the three hash functions sends there.
     Cuckoo {
         hasher: Box<cuckoo::Hasher>,
@@ -80,7 +80,21 @@ impl Layout {
                 .checked_mul(size)
                 .expect("the domain fits into the address space"),
             forest: Forest::regular(blocks, size),
-            kind: Kind::Regular { size },
+            kind: Kind::Regular,
+        }
+    }
+
+    /// Regular noise in blocks of these sizes, one point in each.
+    ///
+    /// # Panics
+    /// If a size is 0 or above 2^40.
+    #[must_use]
+    pub fn blocks(sizes: impl IntoIterator<Item = usize>) -> Self {
+        let forest = Forest::new(sizes);
+        Self {
+            n: forest.leaves(),
+            forest,
+            kind: Kind::Regular,
         }
     }
 
@@ -148,7 +162,7 @@ impl Layout {
     #[must_use]
     pub fn noise(&self) -> Noise {
         match self.kind {
-            Kind::Regular { .. } => Noise::Regular,
+            Kind::Regular => Noise::Regular,
             Kind::Cuckoo { .. } => Noise::Uniform,
         }
     }
@@ -157,7 +171,7 @@ impl Layout {
     #[must_use]
     pub fn tile(&self) -> usize {
         match self.kind {
-            Kind::Regular { .. } => TILE,
+            Kind::Regular => TILE,
             Kind::Cuckoo { tile, .. } => tile,
         }
     }
@@ -185,15 +199,16 @@ impl Layout {
     pub fn assign(&self, points: &[usize]) -> Assignment {
         assert!(points.iter().all(|x| *x < self.n), "points of the domain");
         match &self.kind {
-            Kind::Regular { size } => {
+            Kind::Regular => {
                 assert_eq!(points.len(), self.forest.trees(), "one point in each block");
                 Assignment {
                     alphas: (0..)
                         .zip(points)
                         .map(|(block, x)| {
                             // No division: it would take longer for some points than for others.
-                            let place = x.wrapping_sub(block * size);
-                            assert!(place < *size, "point number j lies in block j");
+                            let places = self.forest.leaves_of(block);
+                            let place = x.wrapping_sub(places.start);
+                            assert!(place < places.len(), "point number j lies in block j");
                             place
                         })
                         .collect(),
@@ -240,7 +255,7 @@ impl Layout {
     pub(crate) fn point_of(&self, tree: usize, leaf: usize) -> Option<usize> {
         let place = self.forest.leaves_of(tree).start + leaf;
         match &self.kind {
-            Kind::Regular { .. } => Some(place),
+            Kind::Regular => Some(place),
             Kind::Cuckoo { points, .. } => {
                 (points[place] != SPARE).then_some(points[place] as usize)
             }
@@ -365,6 +380,9 @@ mod tests {
         let assignment = layout.assign(&[7, 8, 20]);
         assert_eq!(assignment.alphas, [7, 0, 4]);
         assert_eq!(layout.forest().leaves_of(2), 16..24);
+        let layout = Layout::blocks([16, 8]);
+        assert_eq!(layout.n(), 24);
+        assert_eq!(layout.assign(&[9, 18]).alphas, [9, 2]);
     }
 
     #[test]

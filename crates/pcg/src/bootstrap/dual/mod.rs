@@ -11,7 +11,7 @@
 //! i. u = G*mu,  v = G*m                   w = G*r
 //! ```
 //!
-//! with the code `G` of [`crate::lpn::dual`], which makes one of two, so that `w - v = G*(r - m) = u*x`. Silent OT as in
+//! with the code `G` of [`crate::lpn::dual`], which makes 93 of 256, so that `w - v = G*(r - m) = u*x`. Silent OT as in
 //! *Efficient Pseudorandom Correlation Generators* (Boyle, Couteau, Gilboa, Ishai, Kohl, Scholl, CRYPTO 2019), with the trees and the check
 //! of this crate. Where an instance has too few outputs, the first ones of each are kept back as the base of the next.
 //!
@@ -19,7 +19,7 @@
 //! comes after it: its coefficients depend on all messages, so that it also fails where the two have different seeds. A semi-honest instance tosses it before its trees are sent, as each tree's leaves go into the code at once; the places are the choice bits
 //! of the trees' OTs, which are there.
 //!
-//! Memory: two elements for each output, or in a vector-OLE pairs of them for the holder of `u` and `v`, and 512 for each bucket
+//! Memory: an element for each leaf, or in a vector-OLE pairs of them for the holder of `u` and `v`, and 512 for each bucket
 //! ([`crate::lpn::dual`]); while a malicious instance of a vector-OLE is checked and compressed, that holder has its leaves too. An instance has at most 2^26
 //! leaves.
 //!
@@ -48,7 +48,7 @@ use crate::{
     lpn::{
         dual::{
             Compression,
-            params::{Shape, linear_test_bits, weight},
+            params::{Shape, linear_test_bits},
         },
         estimate::Field,
     },
@@ -70,7 +70,7 @@ pub(crate) struct Step {
 
 /// Bits against all linear tests, of the lightest noise over the ring.
 pub(super) fn security_bits(field: Field) -> f64 {
-    linear_test_bits(field, weight(field))
+    linear_test_bits(field, Shape::equal(field))
 }
 
 /// Bytes that both parties send for an instance, but for OTs of the trees that are no outputs: what the docs of the parts say.
@@ -128,7 +128,7 @@ impl Instances {
         let growth = K::growth(self.plan.trees());
         let prgs = TreePrgs::growing(growth, self.session, self.number);
         let instance = Instance {
-            layout: Layout::regular(step.shape.trees, 1 << step.shape.depth),
+            layout: Layout::blocks(step.shape.blocks()),
             prgs: if K::CARRIES {
                 prgs.with_cleared_leaves()
             } else {
@@ -256,7 +256,7 @@ impl<K: Correlation> ValueHolder<K> {
             channel.bind();
             // Setup, steps 1 to 3
             let n = step.shape.leaves();
-            let mut m = Buffer::zeroed(Compression::<K::Ring>::room(step.shape.outputs()));
+            let mut m = Buffer::zeroed(Compression::<K::Ring>::room(step.shape.leaves()));
             let beta = K::value_shares(&values, &base, channel)?;
             let forest = instance.forest();
             let trees = (forest, &instance.prgs);
@@ -268,9 +268,9 @@ impl<K: Correlation> ValueHolder<K> {
                 context, forest, &alphas, &values, leaves, &mask, rng, channel,
             )?;
             code = match K::pairs(m) {
-                Ok(pairs) => Compression::of_first(seed, step.shape.outputs(), pairs),
+                Ok(pairs) => Compression::of_first(seed, step.shape.leaves(), pairs),
                 Err(m) => {
-                    let mut code = Compression::new(seed, step.shape.outputs());
+                    let mut code = Compression::new(seed, step.shape.leaves());
                     Noise::<K>::new(instance.forest(), &alphas, &values).absorb(&m[..n], &mut code);
                     code
                 }
@@ -281,7 +281,7 @@ impl<K: Correlation> ValueHolder<K> {
             let mut trees =
                 mpfss::begin_receive::<K>(instance.public(), random, &values, &base, ot, channel)?;
             let seed = coin::value_holder(instance.context, rng, channel)?;
-            code = Compression::new(seed, step.shape.outputs());
+            code = Compression::new(seed, step.shape.leaves());
             let mut noise = Noise::<K>::new(instance.forest(), &trees.alphas, &values);
             let forest = instance.forest();
             let mut window = Buffer::default();
@@ -376,7 +376,7 @@ impl<K: Correlation> KeyHolder<K> {
         if self.instances.checked() {
             channel.bind();
             // Setup, steps 1 to 3
-            let mut r = Buffer::zeroed(Compression::<K::Ring>::room(step.shape.outputs()));
+            let mut r = Buffer::zeroed(Compression::<K::Ring>::room(step.shape.leaves()));
             let beta = K::key_shares(x, &base, step.shape.trees, channel)?;
             let (forest, leaves) = (instance.forest(), &mut r[..step.shape.leaves()]);
             let trees = (forest, &instance.prgs);
@@ -392,7 +392,7 @@ impl<K: Correlation> KeyHolder<K> {
                 rng,
                 channel,
             )?;
-            code = Compression::of_first(seed, step.shape.outputs(), r);
+            code = Compression::of_first(seed, step.shape.leaves(), r);
         } else {
             // Setup, steps 1 and 2
             let mut trees = mpfss::begin_send::<K>(
@@ -405,7 +405,7 @@ impl<K: Correlation> KeyHolder<K> {
                 channel,
             )?;
             let seed = coin::key_holder(instance.context, rng, channel)?;
-            code = Compression::new(seed, step.shape.outputs());
+            code = Compression::new(seed, step.shape.leaves());
             let forest = instance.forest();
             let mut window = Buffer::default();
             while let Some(run) = trees.next_run(forest) {

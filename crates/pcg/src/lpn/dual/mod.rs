@@ -1,12 +1,12 @@
-//! The code of dual LPN: `2n` values, few of them noise, become `n`.
+//! The code of dual LPN: `N` values, few of them noise, become `n = 93/256 N`.
 //!
-//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `2n` with the transposed generator matrix of a code of
-//! rate 1/2: `x = G*e`. There is no secret of length `k` as in primal LPN, so that nothing but the shares of `e` has to be made.
+//! Dual LPN (syndrome decoding) multiplies a sparse vector `e` of length `N` with the transposed generator matrix of a code of
+//! dimension `n`: `x = G*e`. There is no secret of length `k` as in primal LPN, so that nothing but the shares of `e` has to be made.
 //! The code is an outer block code and two random accumulators, in the line of *repeat-accumulate-accumulate* and *block-accumulate*
 //! codes:
 //!
 //! ```text
-//! G = blocks of the Reed-Muller code [128, 64, 16] | random permutation | running sums | random permutation | running sums
+//! G = blocks of the Reed-Muller code [256, 93, 32] | random permutation | running sums | random permutation | running sums
 //! x = blocks of its transposed matrix ( permute ( running sums ( permute ( running sums ( e )))))
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! random code but for a tiny probability over the seed, and what that means in each ring; [`params`] has the noise weights.
 //!
 //! A value is read and written twice (`scatter` has how), in order or where a cache holds it, and once more to give the
-//! outputs. Memory: `2n` values and, at most, 512 for each of 512 buckets; the outputs are made as they are drawn. The result
+//! outputs. Memory: `N` values and, at most, 512 for each of 512 buckets; the outputs are made as they are drawn. The result
 //! does not depend on the number of threads.
 
 mod draws;
@@ -60,11 +60,12 @@ impl<R: Ring> Term for Pair<R> {
     }
 }
 
-/// The values of one instance on their way through the code: first all `2n` come in ([`absorb`](Self::absorb)), then the `n`
+/// The values of one instance on their way through the code: first all come in ([`absorb`](Self::absorb)), then the
 /// outputs are [drawn](Self::draw).
 pub struct Compression<T: Term> {
     aes: Aes128,
-    n: usize,
+    /// Values that come in: whole blocks.
+    len: usize,
     absorbed: usize,
     store: Store<T>,
     /// The buckets that are filled, or emptied.
@@ -87,7 +88,7 @@ const BUCKET: usize = 1 << 13;
 const BUCKETS: usize = 512;
 
 /// Blocks that one task sums up.
-const TASK: usize = 64;
+const TASK: usize = 32;
 
 /// Buckets for `len` values.
 fn buckets_for(len: usize) -> usize {
@@ -95,50 +96,50 @@ fn buckets_for(len: usize) -> usize {
 }
 
 impl<T: Term> Compression<T> {
-    /// The code with the public `seed`, for `n` outputs of `2n` values.
+    /// The code with the public `seed`, for `len` values.
     ///
     /// # Panics
-    /// If `n` is no positive multiple of 64, or above 2^30.
+    /// If `len` is no positive multiple of 256, or above 2^31.
     #[must_use]
-    pub fn new(seed: Block, n: usize) -> Self {
-        Self::over(seed, n, Buffer::zeroed(Self::room(n)), 0)
+    pub fn new(seed: Block, len: usize) -> Self {
+        Self::over(seed, len, Buffer::zeroed(Self::room(len)), 0)
     }
 
-    /// Memory for [`of_first`](Self::of_first): the `2n` values, and more.
+    /// Memory for [`of_first`](Self::of_first): the `len` values, and more.
     ///
     /// # Panics
-    /// If `n` is no positive multiple of 64, or above 2^30.
+    /// If `len` is no positive multiple of 256, or above 2^31.
     #[must_use]
-    pub fn room(n: usize) -> usize {
+    pub fn room(len: usize) -> usize {
         assert!(
-            n > 0 && n.is_multiple_of(SUMS) && n <= 1 << 30,
-            "whole blocks, up to 2^30 outputs"
+            len > 0 && len.is_multiple_of(POINTS) && len <= 1 << 31,
+            "whole blocks, up to 2^31 values"
         );
-        Store::<T>::room(2 * n, buckets_for(2 * n))
+        Store::<T>::room(len, buckets_for(len))
     }
 
     /// As [`new`](Self::new), where the values have been put at the start of the memory that the code works in. All of them have
     /// been absorbed then.
     ///
     /// # Panics
-    /// If the memory is not [`room`](Self::room) for `n` outputs.
+    /// If the memory is not [`room`](Self::room) for them.
     #[must_use]
-    pub fn of_first(seed: Block, n: usize, memory: Buffer<T>) -> Self {
-        let mut code = Self::over(seed, n, memory, 2 * n);
-        code.absorbed = 2 * n;
-        code.store.put_first(&mut code.buckets, 2 * n, &code.aes);
+    pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
+        let mut code = Self::over(seed, len, memory, len);
+        code.absorbed = len;
+        code.store.put_first(&mut code.buckets, len, &code.aes);
         pooled(|| code.permute_again());
         code
     }
 
-    fn over(seed: Block, n: usize, memory: Buffer<T>, taken: usize) -> Self {
-        assert_eq!(memory.len(), Self::room(n), "room for the values");
+    fn over(seed: Block, len: usize, memory: Buffer<T>, taken: usize) -> Self {
+        assert_eq!(memory.len(), Self::room(len), "room for the values");
         Self {
             aes: Aes128::new(seed),
-            n,
+            len,
             absorbed: 0,
             store: Store::new(memory, taken),
-            buckets: Buckets::new(0, buckets_for(2 * n)),
+            buckets: Buckets::new(0, buckets_for(len)),
             bucket: None,
             scratch: Vec::new(),
             window: Buffer::default(),
@@ -151,19 +152,19 @@ impl<T: Term> Compression<T> {
     /// Outputs altogether.
     #[must_use]
     pub fn outputs(&self) -> usize {
-        self.n
+        self.len / POINTS * SUMS
     }
 
     /// The next values, a multiple of 8 of them.
     ///
     /// # Panics
-    /// If that is not so, or there are more than twice as many as outputs.
+    /// If that is not so, or there are more than the code was made for.
     pub fn absorb(&mut self, values: &[T]) {
         assert!(values.len().is_multiple_of(8), "values eight by eight");
         self.absorbed += values.len();
-        assert!(self.absorbed <= 2 * self.n, "two values for each output");
+        assert!(self.absorbed <= self.len, "more than all values");
         self.store.put(&mut self.buckets, values, &self.aes);
-        if self.absorbed == 2 * self.n {
+        if self.absorbed == self.len {
             pooled(|| self.permute_again());
         }
     }
@@ -178,7 +179,7 @@ impl<T: Term> Compression<T> {
         } = self;
         let from = &mut self.buckets;
         let mut to = Buckets::new(1, from.count());
-        *scratch = (0..batch(2 * self.n / from.count()))
+        *scratch = (0..batch(self.len / from.count()))
             .map(|_| Scratch::default())
             .collect();
         for first in (0..from.count()).step_by(scratch.len()) {

@@ -1,27 +1,27 @@
-//! The block code: the Reed-Muller code of order 3 in 7 variables, `[128, 64, 16]`.
+//! The block code: the Reed-Muller code of order 3 in 8 variables, `[256, 93, 32]`.
 //!
-//! A code word is the table of a polynomial in seven variables of which no monomial has more than three: row `S` of the
+//! A code word is the table of a polynomial in eight variables of which no monomial has more than three: row `S` of the
 //! generator matrix has a one at point `x` where all variables of `S` are one in `x`. The transposed matrix takes a value at each
-//! point and gives, for each set `S` of at most three variables, the sum over the points that contain `S`. Seven rounds of
+//! point and gives, for each set `S` of at most three variables, the sum over the points that contain `S`. Eight rounds of
 //! additions make these sums for all sets (Yates's method); those that lead only to larger sets are left out.
 
 use super::Term;
 
 /// Values that come in: the points.
-pub(super) const POINTS: usize = 128;
+pub(super) const POINTS: usize = 256;
 
 /// Sums that go out: the monomials.
-pub(super) const SUMS: usize = 64;
+pub(super) const SUMS: usize = 93;
 
 /// Variables of a monomial, at most.
 const ORDER: u32 = 3;
 
 /// The sets of at most three variables, in ascending order.
 const SETS: [u8; SUMS] = {
-    let (mut sets, mut set, mut count) = ([0; SUMS], 0u8, 0);
-    while set < POINTS as u8 {
+    let (mut sets, mut set, mut count) = ([0; SUMS], 0, 0);
+    while set < POINTS {
         if set.count_ones() <= ORDER {
-            sets[count] = set;
+            sets[count] = set as u8;
             count += 1;
         }
         set += 1;
@@ -42,6 +42,7 @@ const SMALL: [bool; POINTS / 2] = {
 /// The sums of `points`, which is overwritten.
 #[inline(always)]
 pub(super) fn sums<T: Term>(points: &mut [T; POINTS], out: &mut [T; SUMS]) {
+    round::<T, 128>(points);
     round::<T, 64>(points);
     round::<T, 32>(points);
     round::<T, 16>(points);
@@ -50,7 +51,7 @@ pub(super) fn sums<T: Term>(points: &mut [T; POINTS], out: &mut [T; SUMS]) {
     round::<T, 2>(points);
     round::<T, 1>(points);
     for (out, set) in out.iter_mut().zip(SETS) {
-        *out = points[set as usize & (POINTS - 1)];
+        *out = points[usize::from(set)];
     }
 }
 

@@ -78,6 +78,11 @@ pub(super) fn sizes(seed: Block, stage: u8, runs: &[usize], len: usize) -> Vec<u
     sizes
 }
 
+/// The sets of at most three of eight variables.
+fn sets() -> Vec<usize> {
+    (0..256usize).filter(|set| set.count_ones() <= 3).collect()
+}
+
 /// `x = B(P2(S(P1(S(e)))))`, with `S` the running sums, `P1` and `P2` the permutations, and `B` blocks of the transposed matrix
 /// of the Reed-Muller code.
 pub(super) fn compress<T: Term>(seed: Block, e: &[T]) -> Vec<T> {
@@ -93,10 +98,10 @@ pub(super) fn compress<T: Term>(seed: Block, e: &[T]) -> Vec<T> {
         }
         values = order.iter().map(|place| values[*place]).collect();
     }
-    let sets: Vec<_> = (0..128usize).filter(|set| set.count_ones() <= 3).collect();
-    let blocks = values.chunks(128).flat_map(|block| {
+    let sets = sets();
+    let blocks = values.chunks(256).flat_map(|block| {
         sets.iter().map(|set| {
-            let covered = (0..128).filter(|point| point & set == *set);
+            let covered = (0..256).filter(|point| point & set == *set);
             covered.fold(T::zeroed(), |sum, point| sum.plus(block[point]))
         })
     });
@@ -105,15 +110,15 @@ pub(super) fn compress<T: Term>(seed: Block, e: &[T]) -> Vec<T> {
 
 /// Row `i` of the generator matrix `G`, for each message bit: the transposed of what [`compress`] multiplies with, over F2.
 pub(super) fn encode(seed: Block, message: &[bool]) -> Vec<bool> {
-    let len = 2 * message.len();
+    let sets = sets();
+    let len = message.len() / sets.len() * 256;
     let first = permutation(seed, 0, &[len], len);
     let second = permutation(seed, 1, &sizes(seed, 0, &[len], len), len);
-    let sets: Vec<_> = (0..128usize).filter(|set| set.count_ones() <= 3).collect();
     let mut word: Vec<bool> = message
-        .chunks(64)
+        .chunks(sets.len())
         .flat_map(|message| {
             let sets = &sets;
-            (0..128).map(move |point| {
+            (0..256).map(move |point| {
                 let bits = message.iter().zip(sets);
                 bits.fold(false, |sum, (bit, set)| sum ^ (*bit && point & set == *set))
             })

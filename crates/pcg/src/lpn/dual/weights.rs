@@ -1,8 +1,8 @@
 //! How light the code words of the code are: an expectation over its permutations.
 //!
-//! The weight distribution of the block code is known: RM(3, 7) is self-dual and doubly even, and has 94488 words of weight 16,
-//! none below and none of weight 20, which by Gleason's theorem determines the others. After a uniformly random permutation all
-//! words of one weight are equally likely, and of the `C(N, w)` words of weight `w`
+//! The weight distribution of the block code RM(3, 8) is known (Sugita, Kasami and Fujiwara, *The weight distribution of the third-order
+//! Reed-Muller code of length 512*, 1996, and what that goes back to). After a uniformly random permutation all words of one weight
+//! are equally likely, and of the `C(N, w)` words of weight `w`
 //!
 //! ```text
 //! C(N - h, floor(w/2)) * C(h - 1, ceil(w/2) - 1)
@@ -13,18 +13,21 @@
 //! weight `h` is a sum of products over the weights in between, and with Markov's inequality the expected number of words of
 //! weight `d` or less bounds the probability, over the seed, that there is one.
 //!
-//! | `N` | log2 of the probability that a word has weight `0.105 N` or less |
+//! | `N` | log2 of the probability that a word has weight `0.158 N` or less |
 //! |---|---|
-//! | 2^14 | -55 |
-//! | 2^15 | -62 |
-//! | 2^17 | -76 |
-//! | 2^19 | -90 |
-//! | 2^21 | -104 |
-//! | 2^25 | -132 |
+//! | 2^16 | -132 |
+//! | 2^18 | -163 |
+//! | 2^20 | -193 |
+//! | 2^22 | -224 |
+//! | 2^26 | -284 |
 //!
-//! (A random code of rate 1/2 has words of weight `0.110 N`, by the Gilbert-Varshamov bound, and no code of this rate is known that
+//! (A random code of this rate has words of weight `0.162 N`, by the Gilbert-Varshamov bound, and no code of this rate is known that
 //! has none.) The exponents come from the lightest words of one block, whose number grows with `N` while the probability that
-//! one stays light falls with `N^8`.
+//! one stays light falls with `N^16`.
+//!
+//! **Blocks of bits.** Where every noise value is one, a test sees the product over the blocks of `|1 - 2f|`, `f` the part of the block
+//! where the word has ones: a heavy word that is constant on most blocks too. [`block_failure_bits`] bounds that product instead of the
+//! weight.
 //!
 //! **Other rings.** A word over gf128 is a combination of binary words with coefficients that are independent over F2: its weight
 //! is at least that of one of them. A word over z64, divided by the largest power of two in all of its places, is a binary word
@@ -32,34 +35,42 @@
 //! than over the rationals only where the prime divides all minors of a matrix with as many rows as the code has
 //! dimensions, of which there is no reason that it should. That is assumed.
 //!
-//! **Blocks of bits.** Where every noise value is one, a test sees the product over the blocks of `|1 - 2f|`, `f` the part of the block
-//! where the word has ones: a heavy word that is constant on most blocks too. That there is none is not computed here;
-//! docs/low-communication.md has what was argued by hand.
-//!
 //! Not proven: anything about adversaries other than [linear tests](super::params).
 
-/// The weights of RM(3, 7) up to the middle, with the number of words; above it they are those below in reverse.
-const OUTER: [(u32, u64); 13] = [
+mod blocks;
+
+pub use blocks::block_failure_bits;
+
+/// The weights of RM(3, 8) up to the middle, with the number of words; above it they are those below in reverse.
+const OUTER: [(u32, u128); 21] = [
     (0, 1),
-    (16, 94_488),
-    (24, 74_078_592),
-    (28, 3_128_434_688),
-    (32, 312_335_197_020),
-    (36, 18_125_860_315_136),
-    (40, 552_366_841_342_848),
-    (44, 9_491_208_609_103_872),
-    (48, 94_117_043_084_875_944),
-    (52, 549_823_502_398_291_968),
-    (56, 1_920_604_779_257_215_744),
-    (60, 4_051_966_906_789_380_096),
-    (64, 5_193_595_576_952_890_822),
+    (32, 777_240),
+    (48, 2_698_577_280),
+    (56, 304_296_714_240),
+    (64, 74_984_804_718_940),
+    (68, 707_415_842_488_320),
+    (72, 28_055_013_884_190_720),
+    (76, 764_244_915_168_215_040),
+    (80, 20_661_827_603_503_720_320),
+    (84, 414_411_510_493_363_568_640),
+    (88, 6_266_131_517_201_901_649_920),
+    (92, 71_773_299_826_457_585_909_760),
+    (96, 627_671_543_662_325_464_743_336),
+    (100, 4_208_997_665_316_969_256_058_880),
+    (104, 21_729_945_674_277_436_342_763_520),
+    (108, 86_666_254_361_102_444_207_800_320),
+    (112, 267_788_217_345_284_850_768_843_520),
+    (116, 642_477_460_725_187_489_919_139_840),
+    (120, 1_198_959_833_392_658_891_791_089_664),
+    (124, 1_742_452_898_879_489_085_360_046_080),
+    (128, 1_973_540_804_513_554_426_870_962_630),
 ];
 
 /// Length of the block code.
-const BLOCK: f64 = 128.0;
+const BLOCK: f64 = 256.0;
 
 /// The least weight of a word that is not zero.
-const LEAST: f64 = 16.0;
+const LEAST: f64 = 32.0;
 
 /// All weights divide by this.
 const STEP: usize = 4;
@@ -75,34 +86,42 @@ const RATIO: f64 = 0.015;
 /// on.
 ///
 /// # Panics
-/// If `len` is no positive multiple of 128.
+/// If `len` is no positive multiple of 256.
 #[must_use]
 pub fn failure_bits(len: usize, distance: f64) -> f64 {
-    assert!(len > 0 && len.is_multiple_of(128), "whole blocks");
     let n = len as f64;
     let light = (distance * n).floor();
-    let outer = Outer::new();
-    let words: Vec<_> = steps(LEAST as usize, len, STEP)
-        .into_iter()
-        .map(|step| (step, outer.ln_words(n / BLOCK, step.weight)))
-        .collect();
     let mut sum = f64::NEG_INFINITY;
     let mut before = f64::NEG_INFINITY;
-    for step in steps(1, len, 1) {
-        // The words of this weight after the first sums that become light words by the second ones
-        let mut here = f64::NEG_INFINITY;
-        for (word, ln_words) in &words {
-            if (word.weight / 2.0).ceil() > step.weight {
-                break;
-            }
-            let term = ln_words + ln_becomes(n, word.weight, step.weight);
-            here = ln_add(here, term + word.count.ln());
-        }
-        here += ln_becomes_light(n, step.weight, light);
+    for (step, ln_words) in before_last(len, RATIO) {
+        let here = ln_words + ln_becomes_light(n, step.weight, light);
         sum = ln_add(sum, before.max(here) + step.count.ln());
         before = here;
     }
     sum / std::f64::consts::LN_2
+}
+
+/// The expected number of words of each weight before the last running sums, as a logarithm; large weights in steps of a part
+/// `ratio` of them.
+fn before_last(len: usize, ratio: f64) -> Vec<(Weights, f64)> {
+    assert!(len > 0 && len.is_multiple_of(256), "whole blocks");
+    let n = len as f64;
+    let outer = Outer::new();
+    let words: Vec<_> = steps(LEAST as usize, len, STEP, ratio)
+        .into_iter()
+        .map(|step| (step, outer.ln_words(n / BLOCK, step.weight)))
+        .collect();
+    let expected = |weight: f64| {
+        let some = words
+            .iter()
+            .take_while(|(word, _)| (word.weight / 2.0).ceil() <= weight);
+        let terms = some.map(|(word, ln_words)| {
+            ln_words + ln_becomes(n, word.weight, weight) + word.count.ln()
+        });
+        terms.fold(f64::NEG_INFINITY, ln_add)
+    };
+    let all = steps(1, len, 1, ratio).into_iter();
+    all.map(|step| (step, expected(step.weight))).collect()
 }
 
 /// Some weights, represented by the first of them.
@@ -112,14 +131,14 @@ struct Weights {
     count: f64,
 }
 
-fn steps(first: usize, last: usize, unit: usize) -> Vec<Weights> {
+fn steps(first: usize, last: usize, unit: usize, ratio: f64) -> Vec<Weights> {
     let mut all = Vec::new();
     let mut weight = first;
     while weight <= last {
         let count = if weight < SINGLE {
             1
         } else {
-            ((weight as f64 * RATIO) as usize / unit).max(1)
+            ((weight as f64 * ratio) as usize / unit).max(1)
         };
         all.push(Weights {
             weight: weight as f64,
@@ -137,7 +156,7 @@ impl Outer {
     fn new() -> Self {
         let all = OUTER.iter().flat_map(|(weight, words)| {
             let ln = (*words as f64).ln();
-            let above = (*weight < 64).then_some((BLOCK - f64::from(*weight), ln));
+            let above = (*weight < 128).then_some((BLOCK - f64::from(*weight), ln));
             [Some((f64::from(*weight), ln)), above]
         });
         Self(all.flatten().collect())
