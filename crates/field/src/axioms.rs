@@ -250,6 +250,26 @@ pub(crate) fn lazy<R: Ring>() {
             pair = R::pair_fold(pair);
         }
         assert_eq!(R::pair_finish(pair), [R::sum(&a), -R::sum(&a)], "{n}");
+        // All of them as sums of their own.
+        let lazy: Vec<_> = a
+            .iter()
+            .map(|&x| R::lazy_add(R::Lazy::default(), x))
+            .collect();
+        let mut out = vec![R::ZERO; n];
+        R::finish_slice(&lazy, &others, &mut out);
+        assert!(
+            (0..n).all(|i| out[i] == a[i] + others[i]),
+            "finish_slice at {n}"
+        );
+        let pairs: Vec<_> = (0..n)
+            .map(|i| R::pair_add(R::LazyPair::default(), [a[i], others[i]]))
+            .collect();
+        let mut second = vec![R::ZERO; n];
+        R::pair_finish_slice(&pairs, &a, &mut out, &mut second);
+        assert!(
+            out == a && (0..n).all(|i| second[i] == a[i] + others[i]),
+            "pair_finish_slice at {n}"
+        );
     }
 }
 
@@ -273,6 +293,13 @@ pub(crate) fn blocks_and_words<R: Ring>() {
         out.fill(R::ZERO);
         R::from_words_slice(&words, &mut out);
         assert!(out == expected, "from_words_slice at {n}");
+        out.fill(R::ZERO);
+        let sides = R::from_words_sides(&words, &mut out);
+        assert!(out == expected, "from_words_sides at {n}");
+        let side = |side| expected.iter().skip(side).step_by(2);
+        let sums = [side(0), side(1)].map(|side| side.fold(R::ZERO, |sum, x| sum + *x));
+        assert_eq!(sides, sums, "from_words_sides at {n}");
+        assert_eq!(R::sum_sides(&expected), sums, "sum_sides at {n}");
     }
     assert!(panics(|| _ = R::from_words(&[0; 3])));
     assert!(panics(|| _ = R::from_words(&[])));

@@ -1,15 +1,18 @@
 //! The integers modulo the Mersenne prime `2^61 - 1`.
 //!
 //! Since `2^61 = 1`, the bits from the 61st up of any number may be added to the lower ones. An element is kept in
-//! `0..p`. Sums and inner products put the reduction off: a 64-bit word holds the sum of eight elements, a 128-bit word
-//! that of 64 products.
+//! `0..p`. Sums and inner products put the reduction off: a 64-bit word holds the sum of eight elements. Whole
+//! slices are the work of [`volery_primitives::mersenne`].
 
 use core::fmt;
 use core::ops::{Add, Mul, Neg, Sub};
 
 use bytemuck::{Pod, Zeroable};
 use subtle::Choice;
-use volery_primitives::{Block, WordSums};
+use volery_primitives::{
+    Block, WordSums,
+    mersenne::{self, fold},
+};
 
 use crate::boilerplate::element_boilerplate;
 use crate::ring::{NotCanonical, Ring, assert_same_length};
@@ -27,7 +30,7 @@ const P: u64 = Fp61::MODULUS;
 
 impl Fp61 {
     /// The modulus, `2^61 - 1`.
-    pub const MODULUS: u64 = (1 << 61) - 1;
+    pub const MODULUS: u64 = mersenne::MODULUS;
 
     /// The element of canonical value `value`, or nothing if `value` is not below the modulus.
     ///
@@ -39,23 +42,13 @@ impl Fp61 {
     /// `value` modulo `2^61 - 1`, for any `value`.
     #[inline(always)]
     pub const fn reduce(value: u64) -> Self {
-        Self(subtract_modulus_once(fold(value)))
+        Self(mersenne::reduce(value))
     }
 
     /// The canonical value, below the modulus.
     #[inline(always)]
     pub const fn value(self) -> u64 {
         self.0
-    }
-
-    /// `value` modulo `2^61 - 1`, for any `value`.
-    #[inline(always)]
-    const fn reduce_wide(value: u128) -> Self {
-        // Three parts of at most 61, 61 and 6 bits: the sum stays below 2^63.
-        let low = (value as u64) & P;
-        let middle = ((value >> 61) as u64) & P;
-        let high = (value >> 122) as u64;
-        Self::reduce(low + middle + high)
     }
 
     /// `self * x + y`, with one reduction.
@@ -67,12 +60,6 @@ impl Fp61 {
         let high = (wide >> 61) as u64;
         Self(subtract_modulus_once(low + high))
     }
-}
-
-/// A number congruent to `value` and at most `p + 7`.
-#[inline(always)]
-const fn fold(value: u64) -> u64 {
-    (value & P) + (value >> 61)
 }
 
 /// From `0..2p` to `0..p`.
@@ -178,6 +165,24 @@ impl Ring for Fp61 {
         sums.words().map(Self::reduce)
     }
 
+    fn finish_slice(sums: &[u64], x: &[Self], out: &mut [Self]) {
+        assert_same_length(sums.len(), x.len());
+        assert_same_length(sums.len(), out.len());
+        mersenne::add_reduce(sums, bytemuck::cast_slice(x), bytemuck::cast_slice_mut(out));
+    }
+
+    fn pair_finish_slice(sums: &[WordSums], y: &[Self], u: &mut [Self], v: &mut [Self]) {
+        for len in [y.len(), u.len(), v.len()] {
+            assert_same_length(sums.len(), len);
+        }
+        mersenne::add_reduce_pairs(
+            bytemuck::cast_slice(sums),
+            bytemuck::cast_slice(y),
+            bytemuck::cast_slice_mut(u),
+            bytemuck::cast_slice_mut(v),
+        );
+    }
+
     #[inline(always)]
     fn from_block(block: Block) -> Self {
         // 2^64 = 8p + 8: eight residues have nine preimages, the others eight.
@@ -195,6 +200,11 @@ impl Ring for Fp61 {
         for (out, &word) in out.iter_mut().zip(words) {
             *out = Self::reduce(word);
         }
+    }
+
+    fn from_words_sides(words: &[u64], out: &mut [Self]) -> [Self; 2] {
+        assert_same_length(words.len(), out.len());
+        mersenne::reduce_sides(words, bytemuck::cast_slice_mut(out)).map(Self)
     }
 
     #[inline(always)]
@@ -260,16 +270,8 @@ impl Ring for Fp61 {
 
     fn inner_product(a: &[Self], b: &[Self]) -> Self {
         assert_same_length(a.len(), b.len());
-        // (p-1)^2 < 2^122, so that 64 products fit in 128 bits.
-        a.chunks(64)
-            .zip(b.chunks(64))
-            .fold(Self::ZERO, |sum, (a, b)| {
-                let products = a
-                    .iter()
-                    .zip(b)
-                    .fold(0, |sum, (a, b)| sum + u128::from(a.0) * u128::from(b.0));
-                sum + Self::reduce_wide(products)
-            })
+        let (a, b) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b));
+        Self(mersenne::inner_product(a, b))
     }
 }
 
@@ -290,24 +292,6 @@ mod tests {
         }
         for value in [0, 1, P - 1, P, P + 1, 2 * P, 8 * P - 1, 8 * P, u64::MAX] {
             assert_eq!(Fp61::reduce(value).value(), value % P, "{value}");
-        }
-    }
-
-    #[test]
-    fn wide_values_are_reduced() {
-        let p = u128::from(P);
-        for value in [
-            0,
-            1,
-            p - 1,
-            p,
-            p * p - 1,
-            p * p,
-            (1 << 122) - 1,
-            1 << 122,
-            u128::MAX,
-        ] {
-            assert_eq!(u128::from(Fp61::reduce_wide(value).value()), value % p);
         }
     }
 

@@ -119,6 +119,32 @@ pub trait Ring:
     /// The canonical values of the sums.
     fn pair_finish(sums: Self::LazyPair) -> [Self; 2];
 
+    /// `out[i]` is the canonical value of `sums[i]` with `x[i]` added, for which there must be room.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn finish_slice(sums: &[Self::Lazy], x: &[Self], out: &mut [Self]) {
+        assert_same_length(sums.len(), x.len());
+        assert_same_length(sums.len(), out.len());
+        for ((out, &sum), &x) in out.iter_mut().zip(sums).zip(x) {
+            *out = Self::lazy_finish(Self::lazy_add(sum, x));
+        }
+    }
+
+    /// The canonical values of pairs of sums: the first ones in `u`; the second ones, with `y[i]` added, for which there must be
+    /// room, in `v`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn pair_finish_slice(sums: &[Self::LazyPair], y: &[Self], u: &mut [Self], v: &mut [Self]) {
+        for len in [y.len(), u.len(), v.len()] {
+            assert_same_length(sums.len(), len);
+        }
+        for (((u, v), &sums), &y) in u.iter_mut().zip(v).zip(sums).zip(y) {
+            [*u, *v] = Self::pair_finish(Self::pair_add(sums, [Self::ZERO, y]));
+        }
+    }
+
     /// The image of a block that is uniform when the block is, or nearly so.
     ///
     /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the low 64 bits modulo
@@ -163,6 +189,15 @@ pub trait Ring:
         for (out, words) in out.iter_mut().zip(words.chunks_exact(Self::WORDS)) {
             *out = Self::from_words(words);
         }
+    }
+
+    /// As [`from_words_slice`](Self::from_words_slice); returns the sums of the images at even and of those at odd places.
+    ///
+    /// # Panics
+    /// As [`from_words_slice`](Self::from_words_slice).
+    fn from_words_sides(words: &[u64], out: &mut [Self]) -> [Self; 2] {
+        Self::from_words_slice(words, out);
+        Self::sum_sides(out)
     }
 
     /// A random element, with the distribution of [`from_block`](Self::from_block).
@@ -262,6 +297,24 @@ pub trait Ring:
     /// The sum of all elements.
     fn sum(x: &[Self]) -> Self {
         x.iter().fold(Self::ZERO, |sum, &x| sum + x)
+    }
+
+    /// The sum of the elements at even places, and that of those at odd places.
+    fn sum_sides(x: &[Self]) -> [Self; 2] {
+        // As many pairs as a lazy sum takes between two folds, in every ring.
+        const PAIRS: usize = 6;
+        let (pairs, last) = x.as_chunks::<2>();
+        let mut sides = Self::LazyPair::default();
+        for group in pairs.chunks(PAIRS) {
+            for pair in group {
+                sides = Self::pair_add(sides, *pair);
+            }
+            sides = Self::pair_fold(sides);
+        }
+        if let [left] = last {
+            sides = Self::pair_add(sides, [*left, Self::ZERO]);
+        }
+        Self::pair_finish(sides)
     }
 
     /// `acc[i] += s * x[i]`.

@@ -133,6 +133,26 @@ impl Ring for Z64 {
         out.copy_from_slice(bytemuck::cast_slice(words));
     }
 
+    fn sum_sides(x: &[Self]) -> [Self; 2] {
+        let (rows, tail) = x.as_chunks::<8>();
+        let mut lanes = [0u64; 8];
+        for row in rows {
+            for (lane, x) in lanes.iter_mut().zip(row) {
+                *lane = lane.wrapping_add(x.0);
+            }
+        }
+        let mut sides = [Self::ZERO; 2];
+        for (i, x) in lanes
+            .into_iter()
+            .map(Self)
+            .chain(tail.iter().copied())
+            .enumerate()
+        {
+            sides[i % 2] += x;
+        }
+        sides
+    }
+
     fn random_noise(prg: &mut Prg) -> Self {
         Self(Self::random(prg).0 | 1)
     }

@@ -20,13 +20,13 @@
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_primitives::{Block, BlockSum, bits, pages::Buffer};
+use volery_primitives::{Aligned, Block, BlockSum, bits, pages::Buffer};
 use zeroize::Zeroizing;
 
 use crate::{
     Trees, check, chosen,
     ggm::Growth,
-    lpn::{Entry, Pair, dual::Term},
+    lpn::{Entry, GROUP, LocalCode, Pair, dual::Term},
     stock,
 };
 
@@ -62,6 +62,34 @@ pub trait Correlation: Sized + 'static {
 
     /// Expansion: the sum of the code and the share of the noise vector.
     fn sum(code: <Self::Pair as Entry>::Sum, share: Self::Ring) -> Self::Pair;
+
+    /// Expansion of some outputs: those of the code from `first` on, with their shares of the noise vector.
+    #[inline(always)]
+    fn encode<P: Places<Self>>(
+        code: &LocalCode,
+        table: &[Self::Pair],
+        first: usize,
+        shares: &[Self::Ring],
+        out: &mut P,
+    ) {
+        code.encode(table, first, shares.len(), |i, sum| {
+            out.put(i, Self::sum(sum, shares[i]));
+        });
+    }
+
+    /// Likewise for the key holder.
+    #[inline(always)]
+    fn encode_key(
+        code: &LocalCode,
+        table: &[Self::Ring],
+        first: usize,
+        shares: &[Self::Ring],
+        out: &mut [Self::Ring],
+    ) {
+        code.encode(table, first, out.len(), |i, sum| {
+            out[i] = Self::Ring::lazy_finish(Self::Ring::lazy_add(sum, shares[i]));
+        });
+    }
 
     /// The shares of a noise vector as pairs, where they carry its values themselves; else the shares again.
     ///
@@ -147,6 +175,30 @@ impl<R: Ring> Correlation for Vole<R> {
     fn sum(code: R::LazyPair, share: R) -> Pair<R> {
         let [u, v] = R::pair_finish(R::pair_add(code, [R::ZERO, share]));
         Pair { u, v }
+    }
+
+    #[inline(always)]
+    fn encode<P: Places<Self>>(
+        code: &LocalCode,
+        table: &[Pair<R>],
+        first: usize,
+        shares: &[R],
+        out: &mut P,
+    ) {
+        let Aligned([u, v]) = &mut Aligned([[R::ZERO; GROUP]; 2]);
+        code.encode_slices(table, first, shares.len(), |i, sums| {
+            let (u, v) = (&mut u[..sums.len()], &mut v[..sums.len()]);
+            R::pair_finish_slice(sums, &shares[i..i + sums.len()], u, v);
+            out.put_slices(i, u, v);
+        });
+    }
+
+    #[inline(always)]
+    fn encode_key(code: &LocalCode, table: &[R], first: usize, shares: &[R], out: &mut [R]) {
+        code.encode_slices(table, first, out.len(), |i, sums| {
+            let to = i + sums.len();
+            R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
+        });
     }
 
     fn pairs(shares: Buffer<R>) -> std::result::Result<Pairs<Self>, Buffer<R>> {
@@ -295,10 +347,21 @@ pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
 }
 
 /// Places where the value holder's outputs go.
-pub(crate) trait Places<K: Correlation>: Sized + Send {
+pub trait Places<K: Correlation>: Sized + Send {
+    /// How many there are.
     fn count(&self) -> usize;
+    /// The first `at`, and the others.
     fn split_at(self, at: usize) -> (Self, Self);
+    /// Puts a pair at `place`.
     fn put(&mut self, place: usize, pair: K::Pair);
+    /// Pairs from `place` on.
+    #[inline(always)]
+    fn put_slices(&mut self, place: usize, u: &[K::Base], v: &[K::Ring]) {
+        for (i, (u, v)) in u.iter().zip(v).enumerate() {
+            self.put(place + i, K::pair(*u, *v));
+        }
+    }
+    /// Adds a noise value to `u` at `place`, where that is not in the share already.
     fn add_noise(&mut self, place: usize, value: K::Base);
 }
 
@@ -342,6 +405,12 @@ impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
     fn put(&mut self, place: usize, pair: Pair<R>) {
         self.u[place] = pair.u;
         self.v[place] = pair.v;
+    }
+
+    #[inline(always)]
+    fn put_slices(&mut self, place: usize, u: &[R], v: &[R]) {
+        self.u[place..place + u.len()].copy_from_slice(u);
+        self.v[place..place + v.len()].copy_from_slice(v);
     }
 
     fn add_noise(&mut self, place: usize, value: R) {

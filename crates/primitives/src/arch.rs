@@ -11,6 +11,7 @@ pub(crate) mod portable {
     pub(crate) mod clmul;
     pub(crate) mod gather;
     pub(crate) mod keyed;
+    pub(crate) mod mersenne;
     pub(crate) mod transpose;
 }
 
@@ -28,6 +29,7 @@ pub(crate) mod x86_64 {
     pub(crate) mod fold;
     pub(crate) mod gather;
     pub(crate) mod keyed;
+    pub(crate) mod mersenne;
     pub(crate) mod rekeyed;
     pub(crate) mod ristretto;
     pub(crate) mod transpose;

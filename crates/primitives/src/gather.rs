@@ -24,6 +24,7 @@ pub(crate) const CUT_BLOCKS: usize = 4;
 pub(crate) const CUT_PLACES: usize = 24;
 
 /// Places in a table of entries `E`: `WEIGHT` of them for each of `COLUMNS` columns.
+#[repr(C, align(64))]
 pub struct Columns<E, const WEIGHT: usize, const COLUMNS: usize> {
     /// From the start of the table, in bytes: whole entries, and fewer than `rows` of them.
     distances: [[u32; WEIGHT]; COLUMNS],

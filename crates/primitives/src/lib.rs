@@ -21,6 +21,7 @@ compile_error!(
      compute different protocols"
 );
 
+mod align;
 mod arch;
 mod block;
 
@@ -33,6 +34,7 @@ pub mod fold;
 pub mod gather;
 pub mod hash;
 pub mod keyed;
+pub mod mersenne;
 pub mod pages;
 pub mod prefetch;
 pub mod prg;
@@ -41,5 +43,6 @@ pub mod ro;
 mod sum;
 pub mod transpose;
 
+pub use align::Aligned;
 pub use block::Block;
 pub use sum::{BlockSum, WordSums};

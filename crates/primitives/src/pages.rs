@@ -1,7 +1,8 @@
 //! Memory for large tables that are read in random order.
 //!
 //! A read from a random place of a table of some megabytes waits for the page tables as long as for the cache line, unless
-//! the table lies in huge pages. [`Buffer`] asks the operating system for them, and works without.
+//! the table lies in huge pages. [`Buffer`] asks the operating system for them, and works without. It starts on a cache line, as
+//! [`Aligned`](crate::Aligned) says.
 
 use std::alloc::{self, Layout};
 use std::ops::{Deref, DerefMut};
@@ -9,6 +10,8 @@ use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
 use zeroize::ZeroizeOnDrop;
+
+use crate::align::LINE;
 
 /// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
@@ -65,11 +68,9 @@ impl<T: Copy + Zeroable> Buffer<T> {
 
     fn layout(len: usize) -> Layout {
         let layout = Layout::array::<T>(len).expect("a buffer fits into the address space");
-        if layout.size() < HUGE {
-            return layout;
-        }
+        let align = if layout.size() < HUGE { LINE } else { HUGE };
         layout
-            .align_to(HUGE)
+            .align_to(align)
             .expect("a buffer fits into the address space")
     }
 }
@@ -162,6 +163,7 @@ mod tests {
                     .zip(0u128..)
                     .all(|(block, i)| *block == Block::from(i))
             );
+            assert!(len == 0 || buffer.as_ptr().addr().is_multiple_of(LINE));
             if len * 16 >= HUGE {
                 assert_eq!(buffer.as_ptr().addr() % HUGE, 0);
             }

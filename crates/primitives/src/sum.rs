@@ -1,5 +1,7 @@
 //! Sums in a vector register: of blocks, and of pairs of words.
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::Block;
 
 #[cfg(target_arch = "x86_64")]
@@ -38,12 +40,13 @@ impl BlockSum {
 impl Default for BlockSum {
     #[inline(always)]
     fn default() -> Self {
-        Self(bytemuck::Zeroable::zeroed())
+        Self(Zeroable::zeroed())
     }
 }
 
 /// The sums, modulo 2^64, of two words each of some pairs, under way side by side; the default are those of none.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Zeroable, Pod)]
+#[repr(transparent)]
 pub struct WordSums(
     #[cfg(target_arch = "x86_64")] Register,
     #[cfg(not(target_arch = "x86_64"))] [u64; 2],
@@ -103,7 +106,7 @@ impl WordSums {
 impl Default for WordSums {
     #[inline(always)]
     fn default() -> Self {
-        Self(bytemuck::Zeroable::zeroed())
+        Self(Zeroable::zeroed())
     }
 }
 

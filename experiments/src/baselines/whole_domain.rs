@@ -74,21 +74,21 @@ pub fn key_holder<R: Ring, C: CotSender>(
     channel: &mut Channel,
 ) -> Result<()> {
     sums.fill(R::ZERO);
-    let mut leaves = Buffer::zeroed(0);
+    let mut memory = Buffer::zeroed(0);
     for run in runs(sums.len(), betas.len(), session) {
-        room(&mut leaves, run.forest.leaves());
+        let leaves = room(&mut memory, run.forest.leaves());
         let trees = (&run.forest, &run.prgs);
         let betas = &betas[run.points.clone()];
         single::send(
             trees,
             Points::Chosen(&[]),
             betas,
-            &mut leaves,
+            leaves,
             rng,
             ot,
             channel,
         )?;
-        add_up(&run.forest, &leaves, sums);
+        add_up(&run.forest, leaves, sums);
     }
     Ok(())
 }
@@ -114,22 +114,24 @@ pub fn value_holder<R: Ring, C: CotReceiver>(
         "points of the domain"
     );
     sums.fill(R::ZERO);
-    let mut leaves = Buffer::zeroed(0);
+    let mut memory = Buffer::zeroed(0);
     for run in runs(sums.len(), betas.len(), session) {
-        room(&mut leaves, run.forest.leaves());
+        let leaves = room(&mut memory, run.forest.leaves());
         let trees = (&run.forest, &run.prgs);
         let alphas = Points::Chosen(&points[run.points.clone()]);
         let betas = &betas[run.points.clone()];
-        single::receive(trees, alphas, betas, &mut leaves, ot, channel)?;
-        add_up(&run.forest, &leaves, sums);
+        single::receive(trees, alphas, betas, leaves, ot, channel)?;
+        add_up(&run.forest, leaves, sums);
     }
     Ok(())
 }
 
-fn room<R: Ring>(leaves: &mut Buffer<R>, count: usize) {
-    if leaves.len() != count {
-        *leaves = Buffer::zeroed(count);
+/// The first `count` places; the last run, which has fewer trees, takes no memory of its own.
+fn room<R: Ring>(memory: &mut Buffer<R>, count: usize) -> &mut [R] {
+    if memory.len() < count {
+        *memory = Buffer::zeroed(count);
     }
+    &mut memory[..count]
 }
 
 #[cfg(test)]

@@ -45,7 +45,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
-use volery_field::Ring;
 use volery_ot::flavour;
 use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
@@ -438,9 +437,7 @@ impl<K: Correlation> ValueExpansion<K> {
                 tasks.push((first + task * TASK, now, shares));
             }
             let expand = |(first, mut out, shares): (usize, P, &[K::Ring])| {
-                self.code.encode(table, first, shares.len(), |i, sum| {
-                    out.put(i, K::sum(sum, shares[i]));
-                });
+                K::encode(&self.code, table, first, shares, &mut out);
                 let noise = &self.noise.0;
                 let from = noise.partition_point(|(place, _)| *place < first);
                 for (place, value) in &noise[from..] {
@@ -471,9 +468,7 @@ impl<K: Correlation> KeyExpansion<K> {
                 .enumerate()
                 .for_each(|(task, (w, shares))| {
                     let first = first + task * TASK;
-                    self.code.encode(table, first, w.len(), |i, sum| {
-                        w[i] = K::Ring::lazy_finish(K::Ring::lazy_add(sum, shares[i]));
-                    });
+                    K::encode_key(&self.code, table, first, shares, w);
                 });
         }
         Ok(())

@@ -3,7 +3,7 @@
 use volery_channel::SessionId;
 use volery_field::Ring;
 use volery_primitives::{
-    Block,
+    Aligned, Block,
     aes::{self, Aes128},
     ro::RandomOracle,
 };
@@ -221,7 +221,7 @@ impl TreePrg {
         }
         assert_eq!(R::WORDS, 1, "a leaf is a block or a word");
         let mut sums = [R::ZERO; 2];
-        let mut words = [0u64; 2 * PARENTS];
+        let Aligned(words) = &mut Aligned([0u64; 2 * PARENTS]);
         for (parents, leaves) in parents.chunks(PARENTS).zip(leaves.chunks_mut(2 * PARENTS)) {
             let words = &mut words[..leaves.len()];
             match &self.keys {
@@ -235,8 +235,9 @@ impl TreePrg {
                     aes::hash_words(key, parents, words);
                 }
             }
-            R::from_words_slice(words, leaves);
-            add_sides(&mut sums, leaves);
+            for (sum, side) in sums.iter_mut().zip(R::from_words_sides(words, leaves)) {
+                *sum += side;
+            }
         }
         sums
     }
@@ -265,24 +266,4 @@ fn correlated_level(
     let pair = [parents[0], parents[0] ^ delta];
     children.copy_from_slice(&pair.map(|node| node & mask));
     pair
-}
-
-/// Adds the leaves on even places to `sums[0]`, those on odd places to `sums[1]`.
-pub(super) fn add_sides<R: Ring>(sums: &mut [R; 2], leaves: &[R]) {
-    // As many pairs as a lazy sum takes between two folds, in every ring.
-    const PAIRS: usize = 6;
-    let (pairs, last) = leaves.as_chunks::<2>();
-    let mut sides = R::LazyPair::default();
-    for group in pairs.chunks(PAIRS) {
-        for pair in group {
-            sides = R::pair_add(sides, *pair);
-        }
-        sides = R::pair_fold(sides);
-    }
-    if let [left] = last {
-        sides = R::pair_add(sides, [*left, R::ZERO]);
-    }
-    for (sum, side) in sums.iter_mut().zip(R::pair_finish(sides)) {
-        *sum += side;
-    }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use bytemuck::Zeroable;
 use volery_field::Ring;
 use volery_primitives::{
-    Block,
+    Aligned, Block,
     aes::Aes128,
     gather::{Columns, PLACE_BITS},
 };
@@ -106,6 +106,41 @@ impl LocalCode {
         count: usize,
         mut output: impl FnMut(usize, E::Sum),
     ) {
+        self.for_each_group(table, first, count, |done, columns, take| {
+            columns.sums(table, take, |i, sum| output(done + i, sum));
+        });
+    }
+
+    /// As [`encode`](Self::encode), some columns at a time: calls `output(i, sums)` with the sums of the columns from `first + i`
+    /// on.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_slices<E: Entry>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut output: impl FnMut(usize, &[E::Sum]),
+    ) {
+        let Aligned(sums) = &mut Aligned([E::Sum::default(); GROUP]);
+        self.for_each_group(table, first, count, |done, columns, take| {
+            let sums = &mut sums[..take.len()];
+            columns.sums(table, take, |i, sum| sums[i] = sum);
+            output(done, sums);
+        });
+    }
+
+    /// Calls `look(i, columns, of)` with groups and their columns, which together are the range; the first is `first + i`.
+    #[inline(always)]
+    fn for_each_group<E: Entry>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut look: impl FnMut(usize, &Group<E>, Range<usize>),
+    ) {
         assert_eq!(table.len(), self.k, "one entry for each row");
         let mut columns = Group::new(self.k);
         let mut done = 0;
@@ -113,7 +148,7 @@ impl LocalCode {
             let (group, skip) = ((first + done) / GROUP, (first + done) % GROUP);
             columns.fill(self, group);
             let take = (GROUP - skip).min(count - done);
-            columns.sums(table, skip..skip + take, |i, sum| output(done + i, sum));
+            look(done, &columns, skip..skip + take);
             done += take;
         }
     }
@@ -139,14 +174,14 @@ impl<E: Entry> Group<E> {
     #[inline]
     pub fn fill(&mut self, code: &LocalCode, number: usize) {
         assert_eq!(code.k, self.0.rows(), "columns of one code");
-        let mut blocks = [Block::ZERO; GROUP * WEIGHT / 4];
+        let Aligned(blocks) = &mut Aligned([Block::ZERO; GROUP * WEIGHT / 4]);
         if code.k.is_power_of_two() {
             let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
             code.aes.ctr((number * blocks.len()) as u128, blocks);
             self.0.cut(blocks);
         } else {
-            code.aes.ctr((number * blocks.len()) as u128, &mut blocks);
-            self.0.scale(&blocks);
+            code.aes.ctr((number * blocks.len()) as u128, blocks);
+            self.0.scale(blocks);
         }
     }
 
@@ -217,6 +252,12 @@ mod tests {
             out[i] = R::lazy_finish(R::lazy_add(sum, R::ONE)) - R::ONE;
         });
         assert!(out == expected, "k = {k}, {count} columns from {first}");
+        let shares = vec![R::ONE; count];
+        code.encode_slices(&table, first, count, |i, sums| {
+            let to = i + sums.len();
+            R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
+        });
+        assert!((0..count).all(|i| out[i] == expected[i] + R::ONE));
         let pairs: Vec<_> = table.iter().map(|v| Pair { u: *v, v: -*v }).collect();
         code.encode(&pairs, first, count, |i, sums| {
             assert!(R::pair_finish(sums) == [expected[i], -expected[i]]);

@@ -13,7 +13,7 @@ use volery_primitives::{
 use zeroize::Zeroizing;
 
 use super::Arity;
-use crate::ggm::{self, prg::add_sides};
+use crate::ggm;
 
 /// Parents that are worked on at once: their children stay in the nearest cache until all pairs are in place.
 const PARENTS: usize = 128;
@@ -209,10 +209,14 @@ fn words<const K: usize, R: Ring>(
                 }
             }
         }
-        R::from_words_slice(words.as_flattened(), families.as_flattened_mut());
+        let leaves = families.as_flattened_mut();
         if K == 2 {
-            add_sides(&mut sums.as_chunks_mut::<2>().0[0], families.as_flattened());
+            let sides = R::from_words_sides(words.as_flattened(), leaves);
+            sums.iter_mut()
+                .zip(sides)
+                .for_each(|(sum, side)| *sum += side);
         } else {
+            R::from_words_slice(words.as_flattened(), leaves);
             add_digits(sums, families);
         }
     }

@@ -49,10 +49,12 @@ pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N],
     let wide = weights.map(|weight| bytemuck::cast([weight; WIDTH]));
     let (chunks, rest) = out.as_chunks_mut::<WIDTH>();
     for (j, out) in chunks.iter_mut().enumerate() {
-        *out = bytemuck::cast(combine_lanes(
-            columns.map(|(column, _)| bytemuck::cast(column[j])),
-            &wide,
-        ));
+        // A loop, for the compiler leaves a closure with instruction sets of its own as a call.
+        let mut lanes = [_mm512_setzero_si512(); N];
+        for (lane, (column, _)) in lanes.iter_mut().zip(&columns) {
+            *lane = bytemuck::cast(column[j]);
+        }
+        *out = bytemuck::cast(combine_lanes(lanes, &wide));
     }
     clmul::combine(columns.map(|(_, rest)| rest), weights, rest);
 }

@@ -236,10 +236,10 @@ macro_rules! kernels {
                             _mm512_xor_si512(sum[1], right),
                         ];
                         // Inner levels keep all bits.
-                        let [left, right] = if masked {
-                            [left, right].map(|child| _mm512_and_si512(child, mask))
+                        let (left, right) = if masked {
+                            (_mm512_and_si512(left, mask), _mm512_and_si512(right, mask))
                         } else {
-                            [left, right]
+                            (left, right)
                         };
                         *pair = [
                             _mm512_permutex2var_epi64(left, low_halves, right),
