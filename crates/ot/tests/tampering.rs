@@ -270,7 +270,7 @@ fn bad_encodings_are_refused_by_name() {
     };
     let send = |channel: &mut Channel| base::send(3, SESSION, &mut rng(1), channel).map(|_| ());
     for (bad, name) in bad_encodings() {
-        // With and without a table of multiples.
+        // Fewer and more than what a table of multiples pays for, where there is one.
         for n in [3, 64] {
             let choices = random_bits(n, 5);
             let receive = |channel: &mut Channel| {

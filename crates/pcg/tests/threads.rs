@@ -171,12 +171,7 @@ fn check_cot(security: Security, noise: Noise, protocol: Protocol) {
 }
 
 fn check_vole<R: VoleRing>(security: Security, protocol: Protocol) {
-    let plan = plan(
-        Kind::Vole(R::FIELD),
-        security,
-        Noise::Regular,
-        protocol,
-    );
+    let plan = plan(Kind::Vole(R::FIELD), security, Noise::Regular, protocol);
     let party = |sends| {
         let plan = &plan;
         move |channel: &mut Channel| vole_stream::<R>(plan, SESSION, channel, sends)
@@ -245,14 +240,7 @@ fn ot_extension() {
 /// the check.
 #[test]
 fn a_cheat_is_caught_by_any_number_of_threads() {
-    let wishes = |protocol| {
-        plan(
-            Kind::Cot,
-            Security::Malicious,
-            Noise::Regular,
-            protocol,
-        )
-    };
+    let wishes = |protocol| plan(Kind::Cot, Security::Malicious, Noise::Regular, protocol);
     for plan in [wishes(Protocol::Primal), wishes(Protocol::LowCommunication)] {
         let party = |sends| {
             let plan = &plan;

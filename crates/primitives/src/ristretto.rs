@@ -67,7 +67,7 @@ impl Points {
         Self { form, len }
     }
 
-    /// The elements with these canonical encodings; `None` if one of them encodes nothing.
+    /// The elements with these canonical encodings, which are public; `None` if one of them encodes nothing.
     #[must_use]
     pub fn decode(encodings: &[[u8; ENCODED]]) -> Option<Self> {
         Self::decode_on(Cpu::detect(), encodings)
@@ -111,6 +111,7 @@ impl Points {
     /// If the processor cannot run them.
     #[must_use]
     pub fn of_generator_on(cpu: Cpu, scalars: &[Scalar]) -> Self {
+        cpu.assert_available();
         if cpu == Cpu::Vaes {
             let generator = Self::decode_on(cpu, &[RISTRETTO_BASEPOINT_COMPRESSED.to_bytes()]);
             return generator.expect("it is in the group").multiples(scalars);

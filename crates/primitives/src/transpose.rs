@@ -54,8 +54,9 @@ pub fn transpose_first_on(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Bl
     if width == 0 {
         return;
     }
+    let needed = stride.checked_mul(127).and_then(|n| n.checked_add(width));
     assert!(
-        rows.len() >= 127 * stride + width,
+        needed.is_some_and(|needed| needed <= rows.len()),
         "the matrix ends before its last column"
     );
     let (whole, rest) = out.split_at_mut(out.len() / 128 * 128);

@@ -79,15 +79,7 @@ pub fn key_holder<R: Ring, C: CotSender>(
         let leaves = room(&mut memory, run.forest.leaves());
         let trees = (&run.forest, &run.prgs);
         let betas = &betas[run.points.clone()];
-        single::send(
-            trees,
-            Points::Chosen(&[]),
-            betas,
-            leaves,
-            rng,
-            ot,
-            channel,
-        )?;
+        single::send(trees, Points::Chosen(&[]), betas, leaves, rng, ot, channel)?;
         add_up(&run.forest, leaves, sums);
     }
     Ok(())

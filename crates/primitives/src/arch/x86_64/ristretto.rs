@@ -83,7 +83,8 @@ pub(crate) fn sub(a: &mut [Points], b: &[Points]) {
 /// Each times the scalar, which is below 2^253, in little-endian bytes.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(crate) fn multiply(points: &mut [Points], scalar: &[u8; 32]) {
-    let digits = Zeroizing::new(signed_digits([scalar; LANES]));
+    let mut digits = Zeroizing::new([[0; LANES]; DIGITS]);
+    signed_digits([scalar; LANES], &mut digits);
     for points in points {
         *points = multiply_eight(points, &digits);
     }
@@ -96,7 +97,8 @@ pub(crate) fn multiples(points: &Points, scalars: &[[u8; 32]]) -> Vec<Points> {
     let scalars = scalars.chunks(LANES);
     scalars
         .map(|scalars| {
-            let digits = Zeroizing::new(signed_digits(eight(scalars)));
+            let mut digits = Zeroizing::new([[0; LANES]; DIGITS]);
+            signed_digits(eight(scalars), &mut digits);
             multiply_eight(&point, &digits)
         })
         .collect()
@@ -144,8 +146,7 @@ fn multiple(multiples: &[Addend; LARGEST], digits: __m512i) -> Addend {
 }
 
 /// The scalars to the base 16 with digits from -8 to 7, the least significant first.
-fn signed_digits(scalars: [&[u8; 32]; LANES]) -> [[i64; LANES]; DIGITS] {
-    let mut digits = [[0; LANES]; DIGITS];
+fn signed_digits(scalars: [&[u8; 32]; LANES], digits: &mut [[i64; LANES]; DIGITS]) {
     let mut carries = [0; LANES];
     for (i, digits) in digits.iter_mut().enumerate() {
         for (lane, digit) in digits.iter_mut().enumerate() {
@@ -155,5 +156,4 @@ fn signed_digits(scalars: [&[u8; 32]; LANES]) -> [[i64; LANES]; DIGITS] {
             *digit = sum - 16 * carries[lane];
         }
     }
-    digits
 }

@@ -97,7 +97,7 @@ pub(super) fn first(x: &Field) -> Field {
     Field(x.0.map(|limb| _mm512_permutexvar_epi64(zero, limb)))
 }
 
-/// One round of carries, for limbs of any 64-bit content whose carries leave no more than the module promises: below 2^61.
+/// One round of carries. Limbs may have any 64 bits, but for the top one, below 2^61: its carry comes back 19 times.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn carry(x: [__m512i; 5]) -> Field {
@@ -275,7 +275,7 @@ pub(super) fn select(mask: __mmask8, otherwise: &Field, if_set: &Field) -> Field
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn canonical(x: &Field) -> Field {
     let mask = _mm512_set1_epi64(LIMB_MASK as i64);
-    // A second round leaves limbs of at most 2^51, and so a value below twice the modulus.
+    // A second round leaves limbs of at most 2^51 + 18, and so a value below twice the modulus.
     let mut x = carry(x.0).0;
     // Whether it is no less than the modulus: then adding 19 carries out of the top.
     let mut quotient = _mm512_set1_epi64(19);
@@ -361,4 +361,131 @@ pub(super) fn to_bytes(x: &Field) -> [[u8; 32]; LANES] {
         ];
         bytemuck::cast(words.map(u64::to_le_bytes))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Block;
+    use crate::cpu::Cpu;
+    use crate::prg::Prg;
+
+    type Lanes = [[u64; 8]; 5];
+
+    /// The least limb that the module does not promise to take.
+    const BOUND: u64 = (1 << LIMB_BITS) + (1 << 15);
+
+    /// The representative below the modulus, one limb after the other.
+    fn plain(mut x: [u128; 5]) -> [u64; 5] {
+        let mask = u128::from(LIMB_MASK);
+        for _ in 0..4 {
+            for i in 0..5 {
+                let carry = x[i] >> LIMB_BITS;
+                x[i] &= mask;
+                x[(i + 1) % 5] += if i == 4 { 19 * carry } else { carry };
+            }
+        }
+        if x[0] >= mask - 18 && x[1..] == [mask; 4] {
+            x = [x[0] - (mask - 18), 0, 0, 0, 0];
+        }
+        x.map(|limb| limb as u64)
+    }
+
+    fn product(a: [u64; 5], b: [u64; 5]) -> [u64; 5] {
+        let mut sums = [0u128; 5];
+        for (i, &a) in a.iter().enumerate() {
+            for (j, &b) in b.iter().enumerate() {
+                let wraps = if i + j < 5 { 1 } else { 19 };
+                sums[(i + j) % 5] += u128::from(a) * u128::from(b) * wraps;
+            }
+        }
+        plain(sums)
+    }
+
+    fn difference(a: [u64; 5], b: [u64; 5]) -> [u64; 5] {
+        // Four times the modulus keeps every limb above zero.
+        plain(std::array::from_fn(|i| {
+            let modulus = LIMB_MASK - if i == 0 { 18 } else { 0 };
+            u128::from(a[i]) + 4 * u128::from(modulus) - u128::from(b[i])
+        }))
+    }
+
+    fn bytes(x: [u64; 5]) -> [u8; 32] {
+        let bit = |i: usize| (x.get(i / 51).map_or(0, |limb| limb >> (i % 51)) & 1) as u8;
+        std::array::from_fn(|byte| (0..8).map(|i| bit(8 * byte + i) << i).sum())
+    }
+
+    #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+    fn compare(a: Lanes, b: Lanes) {
+        let (x, y): (Field, Field) = (bytemuck::cast(a), bytemuck::cast(b));
+        let results = [
+            mul(&x, &y),
+            square(&x),
+            add(&x, &y),
+            sub(&x, &y),
+            negate(&x),
+        ];
+        let results: [Lanes; 5] = results.map(|field| bytemuck::cast(field));
+        let (encoded, zero, same) = (to_bytes(&x), is_zero(&x), equal(&x, &y));
+        for lane in 0..8 {
+            let of = |lanes: &Lanes| lanes.map(|limb| limb[lane]);
+            let (a, b) = (of(&a), of(&b));
+            let sum = plain(std::array::from_fn(|i| u128::from(a[i]) + u128::from(b[i])));
+            let expected = [
+                product(a, b),
+                product(a, a),
+                sum,
+                difference(a, b),
+                difference([0; 5], a),
+            ];
+            for (result, expected) in results.iter().zip(expected) {
+                let limbs = of(result);
+                assert!(limbs.iter().all(|limb| *limb < BOUND), "{limbs:x?}");
+                assert_eq!(plain(limbs.map(u128::from)), expected, "{a:x?} {b:x?}");
+            }
+            let (a, b) = (plain(a.map(u128::from)), plain(b.map(u128::from)));
+            assert_eq!(encoded[lane], bytes(a));
+            assert_eq!(zero >> lane & 1 == 1, a == [0; 5]);
+            assert_eq!(same >> lane & 1 == 1, a == b);
+        }
+    }
+
+    /// Limbs at the ends of what they may be, where random elements never are.
+    #[test]
+    fn limbs_at_their_bounds() {
+        if Cpu::detect() != Cpu::Vaes {
+            return;
+        }
+        let half = 1 << LIMB_BITS;
+        let ends = [
+            0,
+            1,
+            half - 20,
+            half - 19,
+            half - 1,
+            half,
+            half + 18,
+            BOUND - 1,
+        ];
+        let mut rng = Prg::new(Block::from(99));
+        for round in 0..20_000usize {
+            let mut limb = |odd: usize| {
+                let random = u128::from(rng.block());
+                let (choice, value) = (random as usize, (random >> 64) as u64);
+                match (round + odd) % 3 {
+                    0 => value % BOUND,
+                    _ => ends[choice % ends.len()],
+                }
+            };
+            let mut lanes = |odd| std::array::from_fn(|_| std::array::from_fn(|_| limb(odd)));
+            let (mut a, mut b): (Lanes, Lanes) = (lanes(0), lanes(1));
+            // The modulus itself, and equal elements.
+            for i in 0..5 {
+                a[i][0] = half - if i == 0 { 19 } else { 1 };
+                b[i][1] = a[i][1];
+            }
+            // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
+            unsafe { compare(a, b) };
+        }
+    }
 }
