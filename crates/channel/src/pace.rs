@@ -14,14 +14,16 @@
 //! for it on the slowest link, the train about a fiftieth of the work's time. Step 3 goes with whatever the measuring side
 //! says next, so that nothing but step 2 waits for a message.
 //!
-//! The numbers are what a choice is made by, not what it rests on: a peer that lies about them makes the run slower than it
-//! could be, which it can do anyway.
+//! The numbers are what a choice is made by, not what it rests on. A peer that lies about them, or only sends slowly, chooses among what
+//! this party is ready to run: whoever calls this must be content with each of its candidates.
 //!
-//! Cost: the handshake's and step 3's messages, at most 4,100 + 12 bytes more, and a train of at most 1 MiB.
+//! Cost: the handshake's and step 3's messages, at most 4,100 + 12 bytes more, and a train of at most 1 MiB, of which the length
+//! follows from what was measured: the one number of bytes in this project that the clock decides.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::handshake::{Hello, SessionId, handshake_then};
+use crate::pipe::deadline_after;
 use crate::{Channel, Error, Result, channel::Arrivals};
 
 /// The rate of a link that is too fast for a probe and too slow to be asked again, in bits per second: between those of a
@@ -37,12 +39,12 @@ const SLOWEST: u64 = 1_000;
 /// The longest round trip that is believed.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Bytes that are sent at once: a segment of most networks.
-const SEGMENT: usize = 1 << 10;
+/// Pieces that a probe is sent in.
+const PIECES: usize = 4;
 
 /// Bytes that have to come after the first ones for their times to say anything, and the least time: a busy machine may wake
 /// somebody so much later.
-const TELLING: (usize, Duration) = (SEGMENT / 4, Duration::from_micros(100));
+const TELLING: (usize, Duration) = (256, Duration::from_micros(100));
 
 /// The logarithms of the lengths of trains, in bytes.
 const TRAINS: std::ops::RangeInclusive<u32> = 14..=20;
@@ -66,7 +68,8 @@ pub enum Side {
 }
 
 /// [`handshake`](fn@crate::handshake), and then what the link carries, the same at both parties; one measures and the other is measured.
-/// `work` is about how long the parties will compute, and has to be the same at both.
+/// `work` is about how long the parties will compute; it goes into the hello, as it has to be the same at both. The channel's timeout bounds
+/// all of it.
 ///
 /// # Errors
 /// Those of [`handshake`](fn@crate::handshake), and [`Error::PeerMisbehaved`] if the peer's numbers are out of the bounds of [`Pace`].
@@ -77,16 +80,20 @@ pub fn meet(
     side: Side,
     work: Duration,
 ) -> Result<(SessionId, Pace)> {
+    let deadline = deadline_after(channel.timeout());
     let known = channel.round_trip().map_or(u32::MAX, micros);
     let probe = probe_for(work);
+    let mut hello = hello.clone();
+    hello.fields.push(("pace", work.as_micros().to_string()));
     channel.watch();
-    let session = handshake_then(channel, hello, nonce, |channel| {
+    let session = handshake_then(channel, &hello, nonce, |channel| {
         channel.send(&known.to_le_bytes())?;
-        send_in_segments(probe, SEGMENT, channel)
+        channel.flush()?;
+        send_in_pieces(probe, probe / PIECES, channel)
     })?;
     let mut theirs = [0; 4];
-    channel.recv(&mut theirs)?;
-    channel.recv(&mut vec![0; probe])?;
+    channel.recv_until(&mut theirs, deadline)?;
+    channel.recv_until(&mut vec![0; probe], deadline)?;
     let probed = rate(channel.watched());
     let known = [known, u32::from_le_bytes(theirs)];
     let round_trip = known.into_iter().filter(|&known| known != u32::MAX).max();
@@ -98,7 +105,11 @@ pub fn meet(
     let train = work >= Duration::from_millis(2) && round_trip <= work / 4;
     let pace = match side {
         Side::Measures => {
-            let trained = if train { recv_train(channel)? } else { None };
+            let trained = if train {
+                recv_train(channel, deadline)?
+            } else {
+                None
+            };
             let rate = trained.or(probed).unwrap_or(ASSUMED);
             let pace = Pace {
                 bits_per_second: rate,
@@ -113,8 +124,9 @@ pub fn meet(
                 send_train(probed, work, channel)?;
             }
             let mut bytes = [0; 12];
-            channel.recv(&mut bytes)?;
-            Pace::from_bytes(bytes).ok_or_else(|| channel.fail(OUT_OF_BOUNDS))?
+            channel.recv_until(&mut bytes, deadline)?;
+            let pace = Pace::from_bytes(bytes).filter(|pace| pace.round_trip == round_trip);
+            pace.ok_or_else(|| channel.fail(OUT_OF_BOUNDS))?
         }
     };
     Ok((session, pace))
@@ -150,18 +162,18 @@ fn micros(time: Duration) -> u32 {
 /// Bytes of a probe.
 fn probe_for(work: Duration) -> usize {
     match work.as_micros() {
-        0..50 => SEGMENT / 2,
-        50..500 => SEGMENT,
-        _ => 4 * SEGMENT,
+        0..50 => 512,
+        50..500 => 1024,
+        _ => 4096,
     }
 }
 
 /// Each piece in a write of its own: what seals pieces, or delays them, must not make one of all.
-fn send_in_segments(bytes: usize, segment: usize, channel: &mut Channel) -> Result<()> {
-    let zeros = vec![0; segment];
+fn send_in_pieces(bytes: usize, piece: usize, channel: &mut Channel) -> Result<()> {
+    let zeros = vec![0; piece];
     let mut left = bytes;
     while left > 0 {
-        let now = left.min(segment);
+        let now = left.min(piece);
         channel.send(&zeros[..now])?;
         channel.flush()?;
         left -= now;
@@ -178,23 +190,23 @@ fn send_train(probed: Option<u64>, work: Duration, channel: &mut Channel) -> Res
     let log = if TRAINS.contains(&log) { log } else { 0 };
     channel.send(&[log as u8])?;
     if log > 0 {
-        send_in_segments(1 << log, 1 << (log - 4).min(16), channel)?;
+        send_in_pieces(1 << log, 1 << (log - 4).min(16), channel)?;
     }
     channel.flush()
 }
 
-/// What the train says of the rate, if one comes.
-fn recv_train(channel: &mut Channel) -> Result<Option<u64>> {
+/// What the second half of the train says of the rate, if one comes: over a long way the first is what the network takes to find its
+/// pace.
+fn recv_train(channel: &mut Channel, deadline: Option<Instant>) -> Result<Option<u64>> {
     let mut log = [0];
-    channel.watch();
-    channel.recv(&mut log)?;
+    channel.recv_until(&mut log, deadline)?;
     match u32::from(log[0]) {
-        0 => {
-            channel.watched();
-            Ok(None)
-        }
+        0 => Ok(None),
         log if TRAINS.contains(&log) => {
-            channel.recv(&mut vec![0; 1 << log])?;
+            let mut half = vec![0; 1 << (log - 1)];
+            channel.recv_until(&mut half, deadline)?;
+            channel.watch();
+            channel.recv_until(&mut half, deadline)?;
             Ok(rate(channel.watched()))
         }
         _ => Err(channel.fail(OUT_OF_BOUNDS)),

@@ -153,12 +153,17 @@ fn well_begun(
         ("parameters", parameters),
         ("step", "131072"),
     ];
+    let mut fields: Vec<_> = fields
+        .map(|(name, value)| (name, value.to_owned()))
+        .to_vec();
+    if parameters.starts_with("auto") {
+        // Eight microseconds for each thousand.
+        fields.push(("pace", "8".to_owned()));
+    }
     let hello = Hello {
         protocol: verb,
         role,
-        fields: fields
-            .map(|(name, value)| (name, value.to_owned()))
-            .to_vec(),
+        fields,
     };
     handshake(&mut channel, &hello, [9; 32]).unwrap();
     channel

@@ -3,7 +3,7 @@
 //! The nanoseconds are those of one processor with wide AES instructions (AMD Zen 5, measured by `volery bench run` on
 //! 2026-11-22), one thread a party, both at work; a
 //! machine twice as fast would choose the same but near a crossing. Both parties must use the same numbers and the same
-//! [`Link`], as the plan follows from them; and only sums, products and quotients, which every machine rounds alike.
+//! [`Link`], as the plan follows from them.
 
 use volery_ot::softspoken::SmallField;
 
@@ -113,7 +113,7 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
     const BATCH: f64 = 32_768.0;
     let (each, bits, padding) = match base {
         Base::Gilboa => (700.0, 61.0 * 64.0, 256.0),
-        Base::Iknp => (5.0, 128.0, 128.0),
+        Base::Iknp => (7.5, 128.0, 128.0),
         Base::SoftSpoken(field) => softspoken(field, security),
         Base::Packed(field) => {
             let (each, bits, padding) = softspoken(field, security);
@@ -133,10 +133,10 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
 fn softspoken(field: SmallField, _security: Security) -> (f64, f64, f64) {
     let bits = (field.trees() - 1) as f64;
     let each = match field {
-        SmallField::Bits1 => 11.0,
-        SmallField::Bits2 => 7.5,
-        SmallField::Bits4 => 6.5,
-        SmallField::Bits8 => 17.0,
+        SmallField::Bits1 => 12.5,
+        SmallField::Bits2 => 6.4,
+        SmallField::Bits4 => 4.7,
+        SmallField::Bits8 => 16.5,
     };
     (each, bits, 256.0)
 }
@@ -194,16 +194,18 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
 /// An instance of dual LPN, without its base correlations; `bytes` are sent.
 pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, link: Link) -> Cost {
     let leaves = shape.leaves() as f64;
-    let (leaf, trips) = match security {
-        Security::SemiHonest => (14.0, 0.5),
-        Security::Malicious => (14.5, 3.0),
+    // What is much larger than the caches takes longer to scatter.
+    let scattered = if leaves < 1e7 { 14.0 } else { 17.0 };
+    let (check, trips) = match security {
+        Security::SemiHonest => (0.0, 0.5),
+        Security::Malicious => (0.8, 3.0),
     };
     let more = match kind {
         Kind::Cot | Kind::Vole(Field::Fp61 | Field::Z64Odd) => 1.0,
         Kind::Vole(_) => 1.6,
     };
     Cost {
-        time: leaves * leaf * more + link.transfer(8.0 * bytes) + link.trips(trips),
+        time: leaves * (scattered + check) * more + link.transfer(8.0 * bytes) + link.trips(trips),
         bits: 8.0 * bytes,
     }
 }

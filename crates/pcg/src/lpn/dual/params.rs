@@ -11,7 +11,7 @@
 //! | ring | at most | `t` for 2^-128 |
 //! |---|---|---|
 //! | f2 | `(1 - 2d)^t` | 234 |
-//! | gf128, z64, fp61 | `(1 - d)^t`, and `2^-59` of it more in fp61 | 516 |
+//! | gf128, z64, fp61 | `(1 - d)^t` | 516 |
 //!
 //! Trees are complete, so that blocks have powers of two as lengths, and where some are twice as long as the others a word covers
 //! more of those ([`linear_test_bits`]): then there are more of them, which takes fewer leaves than the next power of two.

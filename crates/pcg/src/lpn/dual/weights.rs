@@ -15,11 +15,11 @@
 //!
 //! | `N` | log2 of the probability that a word has weight `0.158 N` or less |
 //! |---|---|
-//! | 2^16 | -132 |
-//! | 2^18 | -163 |
+//! | 2^16 | -131 |
+//! | 2^18 | -162 |
 //! | 2^20 | -193 |
-//! | 2^22 | -224 |
-//! | 2^26 | -284 |
+//! | 2^22 | -223 |
+//! | 2^26 | -283 |
 //!
 //! (A random code of this rate has words of weight `0.162 N`, by the Gilbert-Varshamov bound, and no code of this rate is known that
 //! has none.) The exponents come from the lightest words of one block, whose number grows with `N` while the probability that

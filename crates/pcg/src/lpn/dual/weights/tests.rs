@@ -91,9 +91,10 @@ fn logarithms_of_factorials() {
 /// The table of the documentation.
 #[test]
 fn light_words_are_as_unlikely_as_stated() {
-    for (log, stated) in [(16, -132), (18, -163), (20, -193), (22, -224), (26, -284)] {
+    for (log, stated) in [(16, -131), (18, -162), (20, -193), (22, -223), (26, -283)] {
         let bits = failure_bits(1 << log, DISTANCE);
-        assert!((bits - f64::from(stated)).abs() < 1.0, "2^{log}: {bits:.2}");
+        let stated = f64::from(stated);
+        assert!(bits <= stated && bits > stated - 1.0, "2^{log}: {bits:.2}");
     }
     // At the Gilbert-Varshamov bound there are many.
     assert!(failure_bits(1 << 17, 0.1625) > 0.0);
