@@ -5,38 +5,46 @@
 //!
 //! **Lane ids are unique by construction.** A connection is split once, as the channel is given away; each lane is made once,
 //! and cannot be copied; its number is its place among those that `split` returns, and nobody can name another. From number
-//! and session follows [`Lane::session`], so no two lanes of a connection, and no lane and what ran before, have a session in
-//! common: the hashes of what runs on them are apart.
+//! and session follows [`Lane::session`]. If the session is that of this connection's handshake, and so of no other, no two
+//! lanes of any connections, and no lane and what ran before, have a session in common: the hashes of what runs on them are
+//! apart. `split` takes the session that it is given: to give it one twice is to give lanes one twice.
 //!
 //! ```text
 //! both: "volery lanes", how many                  once
 //! then frames, each of one lane:
 //!     lane (2 bytes), kind (2), length (4), little endian
-//!     data:   length bytes of what the lane sends
-//!     room:   the peer may send as many bytes more on this lane
+//!     data:   length bytes of what the lane sends, not 0
+//!     room:   the peer may send as many bytes more on this lane, not 0
 //!     end:    no more comes on this lane, and what is sent on it is not read; length 0
 //! ```
 //!
-//! A lane queues up to [`QUEUE_BOUND`]`/(lanes + 1)` bytes that the peer has not read, then a write waits, as that of every
+//! A lane queues up to [`QUEUE_BOUND`](crate::QUEUE_BOUND)`/(lanes + 1)` bytes that the peer has not read, then a write waits, as that of every
 //! transport. No thread is started: whoever waits for bytes reads for all lanes, one thread at a time.
 //!
-//! Security: that of the connection; who can read one lane can read all. What a peer sends without room for it, or on a lane
-//! that there is not, ends all lanes. Memory is bounded by what was granted.
+//! A timeout of a lane is a time in which no byte of any lane moves. After a write that failed, nothing more is written on any
+//! lane, and what came before can be read. When the last lane is dropped, the peer has a few seconds to take what it has not
+//! taken: what it then says about that would otherwise meet a closed connection, and cost it the rest.
 //!
-//! Cost: 16 bytes each way; then 8 bytes a frame of at most 64 KiB, and 8 for each quarter of a lane's queue that was read.
+//! Security: that of the connection; who can read one lane can read all. What a peer sends without room for it, or on a lane
+//! that there is not, ends all lanes, and so does a frame of no bytes. Memory is bounded by what was granted: at most twice
+//! that, in frames of any size.
+//!
+//! Cost: 16 bytes each way; then 8 bytes a frame of at most 64 KiB, and 8 for each MiB that was read, or each quarter of a
+//! lane's queue if that is less.
 
 mod frame;
+mod shared;
+mod traffic;
 
-use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use volery_primitives::ro::RandomOracle;
 
-use crate::pipe::{deadline_after, is_timeout};
-use crate::{Channel, Error, QUEUE_BOUND, Result, SessionId, Transport};
-use frame::{Frame, HEADER, Reader};
+use crate::{Channel, Error, Result, SessionId, Transport};
+use frame::Frame;
+use shared::{Shared, Waits};
 
 /// What both parties say first.
 const GREETING: &[u8; 12] = b"volery lanes";
@@ -61,7 +69,7 @@ impl Lane {
         self.number
     }
 
-    /// The session of what runs on this lane: no other lane has it.
+    /// The session of what runs on this lane: no other lane has it, if no other connection was split with the same session.
     #[must_use]
     pub const fn session(&self) -> SessionId {
         self.session
@@ -73,7 +81,8 @@ impl Lane {
     }
 }
 
-/// Makes `N` lanes of a connection, on which both parties have just agreed on `session`. Both call it at the same point.
+/// Makes `N` lanes of a connection, on which both parties have just agreed on `session`: that of its handshake. Both call it at
+/// the same point.
 ///
 /// Each lane's channel has the timeout and the description of the one given away, and counts its own traffic.
 ///
@@ -135,22 +144,7 @@ pub fn split_into(mut channel: Channel, session: SessionId, count: usize) -> Res
     greet(&mut channel, count)?;
     let (timeout, description) = (channel.timeout(), channel.description().to_owned());
     let (transport, unread) = channel.into_transport();
-    let window = QUEUE_BOUND / (count + 1);
-    let mut state = State {
-        lanes: (0..count).map(|_| Traffic::new(window)).collect(),
-        reader: None,
-        failure: None,
-    };
-    let mut reader = Reader::default();
-    reader.take(&unread, &mut state);
-    state.reader = Some(reader);
-    let shared = Arc::new(Shared {
-        transport,
-        writing: Mutex::new(Vec::with_capacity(HEADER + PIECE)),
-        state: Mutex::new(state),
-        changed: Condvar::new(),
-        window,
-    });
+    let shared = Arc::new(Shared::new(transport, timeout, &unread, count));
     let lane = |number: usize| {
         let end = End {
             shared: Arc::clone(&shared),
@@ -199,186 +193,6 @@ fn session_of(session: SessionId, number: usize) -> SessionId {
     SessionId::from_bytes(oracle.finish32())
 }
 
-/// The connection, as all lanes have it.
-struct Shared {
-    transport: Box<dyn Transport>,
-    /// Held while a frame is made and written.
-    writing: Mutex<Vec<u8>>,
-    state: Mutex<State>,
-    /// Something came, or nobody reads.
-    changed: Condvar,
-    window: usize,
-}
-
-/// What came, and who may read.
-struct State {
-    lanes: Vec<Traffic>,
-    /// Away while somebody reads.
-    reader: Option<Reader>,
-    /// Why nothing more comes on any lane.
-    failure: Option<Failure>,
-}
-
-#[derive(Clone, Copy)]
-enum Failure {
-    Ended(io::ErrorKind),
-    Misbehaved(&'static str),
-}
-
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Ended(kind) => kind.into(),
-            Failure::Misbehaved(what) => Self::other(Error::PeerMisbehaved(what)),
-        }
-    }
-}
-
-/// One lane's bytes.
-struct Traffic {
-    /// What came and was not read, as it came.
-    chunks: VecDeque<Vec<u8>>,
-    /// Bytes of the first chunk that were read.
-    read: usize,
-    /// Bytes that were read and for which the peer was not given room again.
-    consumed: usize,
-    /// Bytes that the peer may send.
-    granted: usize,
-    /// Bytes that we may send.
-    room: usize,
-    /// Bytes that either may send at first.
-    window: usize,
-    /// The peer sends no more, and reads no more.
-    ended: bool,
-    /// We read no more.
-    dropped: bool,
-}
-
-impl Traffic {
-    fn new(window: usize) -> Self {
-        Self {
-            chunks: VecDeque::new(),
-            read: 0,
-            consumed: 0,
-            granted: window,
-            room: window,
-            window,
-            ended: false,
-            dropped: false,
-        }
-    }
-
-    /// Hands out what came; none if nothing is there.
-    fn take(&mut self, bytes: &mut [u8]) -> Option<usize> {
-        let mut filled = 0;
-        while filled < bytes.len()
-            && let Some(chunk) = self.chunks.front()
-        {
-            let count = (bytes.len() - filled).min(chunk.len() - self.read);
-            bytes[filled..][..count].copy_from_slice(&chunk[self.read..][..count]);
-            filled += count;
-            self.read += count;
-            if self.read == chunk.len() {
-                self.chunks.pop_front();
-                self.read = 0;
-            }
-        }
-        self.consumed += filled;
-        (filled > 0 || self.ended).then_some(filled)
-    }
-}
-
-impl Shared {
-    /// The state; a panic elsewhere cannot leave it inconsistent, so poisoning is ignored.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sends one frame.
-    fn send(&self, frame: Frame<'_>, timeout: Option<Duration>) -> io::Result<()> {
-        let mut bytes = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        bytes.clear();
-        frame.write(&mut bytes);
-        let result = self.transport.write(&bytes, timeout);
-        if let Err(error) = &result {
-            // Perhaps half a frame is out.
-            let kind = error.kind();
-            self.lock().failure.get_or_insert(Failure::Ended(kind));
-            self.changed.notify_all();
-        }
-        result
-    }
-
-    /// Waits until `ready` has something of lane `number`; reads for all lanes as long as nobody else does.
-    fn wait<T>(
-        &self,
-        number: usize,
-        timeout: Option<Duration>,
-        mut ready: impl FnMut(&mut Traffic) -> Option<io::Result<T>>,
-    ) -> io::Result<T> {
-        let deadline = deadline_after(timeout);
-        let mut state = self.lock();
-        loop {
-            if let Some(result) = ready(&mut state.lanes[number]) {
-                return result;
-            }
-            if let Some(failure) = state.failure {
-                return Err(failure.into());
-            }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            state = match state.reader.take() {
-                Some(reader) => {
-                    drop(state);
-                    self.read_some(reader, left)?
-                }
-                None => match left {
-                    None => self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner),
-                    Some(left) => {
-                        let woken = self.changed.wait_timeout(state, left);
-                        woken.unwrap_or_else(PoisonError::into_inner).0
-                    }
-                },
-            };
-        }
-    }
-
-    /// Reads once, for all lanes.
-    fn read_some(
-        &self,
-        mut reader: Reader,
-        timeout: Option<Duration>,
-    ) -> io::Result<MutexGuard<'_, State>> {
-        let came = reader.read(&*self.transport, timeout);
-        let mut state = self.lock();
-        let result = match came {
-            Ok(0) => {
-                state.failure = Some(Failure::Ended(io::ErrorKind::UnexpectedEof));
-                Ok(())
-            }
-            Ok(count) => {
-                reader.deliver(count, &mut state);
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => {
-                if !is_timeout(error.kind()) {
-                    state.failure = Some(Failure::Ended(error.kind()));
-                }
-                Err(error)
-            }
-        };
-        state.reader = Some(reader);
-        self.changed.notify_all();
-        result.map(|()| state)
-    }
-}
-
 /// One lane, as a transport.
 struct End {
     shared: Arc<Shared>,
@@ -399,14 +213,14 @@ impl Transport for End {
         let mut rest = bytes;
         while !rest.is_empty() {
             let wanted = rest.len().min(PIECE);
-            let now = self.shared.wait(self.number, timeout, |lane| {
-                if lane.ended {
-                    return Some(Err(io::ErrorKind::BrokenPipe.into()));
-                }
-                let now = wanted.min(lane.room);
-                lane.room -= now;
-                (now > 0).then_some(Ok(now))
-            })?;
+            let now = self
+                .shared
+                .wait(self.number, Waits::ToWrite, timeout, |lane| {
+                    if lane.has_ended() {
+                        return Some(Err(io::ErrorKind::BrokenPipe.into()));
+                    }
+                    lane.leave(wanted).map(Ok)
+                })?;
             let data;
             (data, rest) = rest.split_at(now);
             self.shared.send(Frame::Data(self.number, data), timeout)?;
@@ -416,34 +230,26 @@ impl Transport for End {
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         self.note(timeout);
-        let quarter = self.shared.window / 4;
-        let (count, room) = self.shared.wait(self.number, timeout, |lane| {
-            let count = lane.take(bytes)?;
-            let due = lane.consumed >= quarter && !lane.ended;
-            let room = if due {
-                std::mem::take(&mut lane.consumed)
-            } else {
-                0
-            };
-            lane.granted += room;
-            Some(Ok((count, room)))
-        })?;
+        let (count, room) = self
+            .shared
+            .wait(self.number, Waits::ToRead, timeout, |lane| {
+                lane.take(bytes).map(Ok)
+            })?;
         if room > 0 {
-            self.shared.send(Frame::Room(self.number, room), timeout)?;
+            // The peer may be done and gone, and these bytes were its last. Whoever reads on finds the end.
+            let _ = self.shared.send(Frame::Room(self.number, room), timeout);
         }
         Ok(count)
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.shared.round_trip()
     }
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        let lane = &mut state.lanes[self.number];
-        lane.dropped = true;
-        lane.chunks.clear();
-        let gone = lane.ended || state.failure.is_some();
-        drop(state);
-        if !gone {
+        if self.shared.drop_queue(self.number) {
             let patience = *self.patience.lock().unwrap_or_else(PoisonError::into_inner);
             // The peer may be gone.
             let _ = self.shared.send(Frame::End(self.number), patience);

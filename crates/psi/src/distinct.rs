@@ -76,23 +76,23 @@ impl Parts {
     /// For each part the hashes that more than one block has, ascending.
     fn alike(&self, digests: &[Block]) -> Vec<Zeroizing<Vec<u32>>> {
         let counts = digests.par_chunks(COUNTED).map(|digests| {
-            let mut counts = vec![0; 1 << self.log];
+            let mut counts = Zeroizing::new(vec![0; 1 << self.log]);
             for &digest in digests {
                 counts[self.split(digest).0] += 1;
             }
             counts
         });
         let mut ends = counts.reduce(
-            || vec![0; 1 << self.log],
+            || Zeroizing::new(vec![0; 1 << self.log]),
             |mut sums, counts| {
-                for (sum, count) in sums.iter_mut().zip(counts) {
+                for (sum, count) in sums.iter_mut().zip(counts.iter()) {
                     *sum += count;
                 }
                 sums
             },
         );
         let mut sum = 0;
-        for end in &mut ends {
+        for end in ends.iter_mut() {
             (*end, sum) = (sum, sum + *end);
         }
         let mut hashes = Buffer::zeroed(digests.len());
@@ -121,7 +121,7 @@ impl Parts {
     /// The hashes part by part, by several threads: each owns some parts, which begin at `ends`, and end there at last.
     fn part_shared(&self, digests: &[Block], mut ends: &mut [usize], mut hashes: &mut [u32]) {
         let table = owners_of(ends.len());
-        let starts = ends.to_vec();
+        let starts = Zeroizing::new(ends.to_vec());
         let mut owners = Vec::new();
         let mut first_part = 0;
         for parts in table.chunk_by(|one, other| one == other) {

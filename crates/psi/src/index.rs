@@ -5,13 +5,18 @@ use volery_primitives::prefetch::prefetch;
 
 /// Open addressing with linear probing, about half full. Wiped when dropped.
 pub(crate) struct Index {
-    /// Zero, or in the low bits the item's number plus one and above them as many low bits of the tag as there is room for.
+    /// Zero, or in the low bits the item's number plus one and above them as many bits of the tag as there is room for, from
+    /// [`SAME`] on.
     slots: Buffer<u32>,
     /// Bits of a slot that the number takes.
     number_bits: u32,
     /// A bit for each of some hashes of tags: whether there is a tag with that hash.
     filter: Buffer<u64>,
 }
+
+/// Low bits of a tag by which tags are parted ([`PARTS`](crate::placement::PARTS)): in an index all may have the same, which
+/// then tell nothing apart.
+const SAME: u32 = crate::placement::PARTS.ilog2();
 
 /// Items whose slots are asked for at a time.
 const AHEAD: usize = 64;
@@ -62,7 +67,7 @@ impl Index {
     #[inline]
     fn slot(&self, tag: u64, number: u32) -> u32 {
         // Numbers of 32 bits leave no room.
-        (u64::from(tag as u32) << self.number_bits) as u32 | number
+        (u64::from((tag >> SAME) as u32) << self.number_bits) as u32 | number
     }
 
     /// Asks for the memory in which the search for a tag begins.
@@ -175,6 +180,21 @@ mod tests {
         assert_eq!(index.find(5, |_| false), None);
         assert_eq!(index.candidate(5), Some(0));
         assert_eq!(index.candidate(6), None);
+    }
+
+    /// What a slot keeps of a tag tells tags of one part apart: of those that are not there few look as if they were.
+    #[test]
+    fn few_tags_of_one_part_are_similar() {
+        let n = 4000;
+        // Numbers of 25 bits, so seven are left for the tag.
+        let mut index = Index::for_items(n, 1 << 24);
+        let mut rng = Prg::new(Block::new(1));
+        let mut tag = || rng.next_u64() >> 24 << SAME | 5;
+        let items: Vec<_> = (0..n).map(|i| (tag(), i as u32)).collect();
+        index.insert_all(&items);
+        let similar = (0..n).filter(|_| index.candidate(tag()).is_some()).count();
+        // About one and a half slots are looked at for each.
+        assert!(similar < n / 32, "{similar}");
     }
 
     /// Tags that differ in few bits only, as those of items that were never placed do.

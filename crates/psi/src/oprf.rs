@@ -156,7 +156,7 @@ impl Sender {
         // The instances come from the peer's set size: memory for them is taken as the peer sends them.
         let mut rows = Vec::new();
         let mut message = Vec::new();
-        let size = size(instances).min(CHUNK);
+        let size = size(instances);
         for start in (0..instances).step_by(CHUNK) {
             let mut chunk = Buffer::zeroed(CHUNK.min(instances - start));
             for (piece, folded) in chunk.chunks_mut(size).enumerate() {
@@ -254,9 +254,9 @@ fn shift(s: &[Block; BLOCKS], code: &Code, inputs: &[Block], out: &mut [Block]) 
         .for_each(|(inputs, out)| step(inputs, out));
 }
 
-/// Instances, of so many, that all threads work on at a time: whole pieces of the message.
+/// Instances, of so many, that all threads work on at a time: whole pieces of the message, at most an allocation of [`Keys`].
 pub(crate) fn size(instances: usize) -> usize {
-    MESSAGE * at_a_time(instances / MESSAGE).next_power_of_two()
+    CHUNK.min(MESSAGE * at_a_time(instances / MESSAGE).next_power_of_two())
 }
 
 /// Inputs whose code words are computed at a time: they stay in the level-1 cache.

@@ -48,7 +48,8 @@ pub(crate) fn owners_of(parts: usize) -> Vec<u8> {
 /// Brings each of the numbers below `count` to its owner, in ascending order: `owner_of` gives the owner's place among
 /// `owners`, or [`NOBODY`]. `take` gets some of them at a time.
 ///
-/// Which number is whose shows in no branch.
+/// Nothing here branches on which number is whose. What `owner_of` and `take` do is theirs: they may index by what they are
+/// given, and `take` runs as long as there are numbers.
 pub(crate) fn part<O: Send>(
     count: usize,
     owner_of: impl Fn(usize) -> u8 + Sync,

@@ -137,8 +137,8 @@ pub(crate) struct Own {
     tag_bytes: usize,
 }
 
-/// Parts of the tags: each is one thread's.
-const PARTS: usize = 16;
+/// Parts of the tags, a power of two: each is one thread's.
+pub(crate) const PARTS: usize = 16;
 
 /// What is sent of an output, and beyond it the set it belongs to: outputs of different sets are not to be compared.
 #[derive(Clone, Copy)]

@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use super::{Failure, State, Traffic};
+use super::shared::{Failure, State};
+use super::traffic::Traffic;
 use crate::Transport;
 
 /// Bytes before the data of a frame.
@@ -74,10 +75,7 @@ impl Reader {
                 let data;
                 (data, bytes) = bytes.split_at(bytes.len().min(*left));
                 *left -= data.len();
-                let lane = &mut state.lanes[*lane];
-                if !lane.dropped {
-                    lane.chunks.push_back(data.to_vec());
-                }
+                state.lanes[*lane].come(data);
                 continue;
             }
             let part;
@@ -101,26 +99,16 @@ impl Reader {
         let lane = lanes
             .get_mut(number)
             .ok_or("it sends on a lane that there is not")?;
-        if lane.ended {
+        if lane.has_ended() {
             return Err("it sends on a lane that it has ended");
         }
         match u16::from_le_bytes([k0, k1]) {
             DATA => {
-                lane.granted = lane
-                    .granted
-                    .checked_sub(length)
-                    .ok_or("it sends more on a lane than there is room for")?;
+                lane.announce(length)?;
                 self.data = (number, length);
             }
-            // What it gives room for, it has read: it was sent.
-            ROOM => {
-                let room = lane.room.saturating_add(length);
-                if room > lane.window {
-                    return Err("it has read more of a lane than was sent");
-                }
-                lane.room = room;
-            }
-            END if length == 0 => lane.ended = true,
+            ROOM => lane.give(length)?,
+            END if length == 0 => lane.end(),
             _ => return Err("its frame is of no kind"),
         }
         Ok(())

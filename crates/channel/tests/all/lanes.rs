@@ -1,11 +1,13 @@
 //! Lanes of one connection.
 
+mod ends;
+
 use std::thread;
 use std::time::Duration;
 
 use volery_channel::{Channel, Error, Lane, QUEUE_BOUND, Result, SessionId, lanes};
 
-use super::{LONG, SHORT, pairs, pattern, tcp_pair};
+use super::{LONG, SHORT, pairs, pattern, tcp_pair, tcp_streams};
 
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
@@ -185,15 +187,22 @@ fn the_peer_must_split_alike() {
     assert!(matches!(error, Error::PeerMisbehaved(_)), "{error:?}");
 }
 
+/// The header of a frame.
+fn frame(lane: u16, kind: u16, length: u32) -> Vec<u8> {
+    let mut bytes = lane.to_le_bytes().to_vec();
+    bytes.extend(kind.to_le_bytes());
+    bytes.extend(length.to_le_bytes());
+    bytes
+}
+
+/// What a party of two lanes says first.
+fn greeting() -> Vec<u8> {
+    [&b"volery lanes"[..], &2_u32.to_le_bytes()].concat()
+}
+
 /// Frames that no honest party sends end all lanes, with the reason.
 #[test]
 fn bad_frames_are_refused() {
-    let frame = |lane: u16, kind: u16, length: u32| {
-        let mut bytes = lane.to_le_bytes().to_vec();
-        bytes.extend(kind.to_le_bytes());
-        bytes.extend(length.to_le_bytes());
-        bytes
-    };
     let too_much = (QUEUE_BOUND / 3 + 1) as u32;
     let twice = [frame(0, 2, 0), frame(0, 0, 1)].concat();
     for bad in [
@@ -204,13 +213,14 @@ fn bad_frames_are_refused() {
         frame(0, 0, too_much),
         frame(0, 1, 1),
         frame(1, 1, u32::MAX),
+        frame(0, 0, 0),
+        frame(1, 1, 0),
         twice,
     ] {
         let (left, mut right) = tcp_pair();
         let [mut one, mut other] = thread::scope(|scope| {
             let left = scope.spawn(|| lanes::split::<2>(left, SESSION).unwrap());
-            let greeting = [&b"volery lanes"[..], &2_u32.to_le_bytes()].concat();
-            right.send(&greeting).unwrap();
+            right.send(&greeting()).unwrap();
             // The bad frame comes with the greeting, or after it.
             right.send(&bad).unwrap();
             right.flush().unwrap();

@@ -25,10 +25,9 @@ const WORKS: [Duration; 4] = [
     Duration::from_secs(5),
 ];
 
-fn met(
-    (left, right): (Channel, Channel),
-    work: Duration,
-) -> (Result<(SessionId, Pace)>, Result<(SessionId, Pace)>) {
+type Met = Result<(SessionId, Pace)>;
+
+fn met((left, right): (Channel, Channel), work: Duration) -> (Met, Met) {
     let ((a, _), (b, _)) = run_two_channels(
         left,
         right,

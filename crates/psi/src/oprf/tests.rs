@@ -497,3 +497,13 @@ fn there_is_no_instance_after_the_last() {
     let made = extend(&mut sender, &mut receiver, &code, &inputs(5, 1));
     let _ = made.keys.evaluate(&sender, &code, 5, Block::ONE);
 }
+
+/// What both parties hold at a time does not grow with the number of threads.
+#[test]
+fn pieces_are_bounded_for_many_threads() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(64).build();
+    pool.unwrap().install(|| {
+        assert_eq!(size(1 << 26), CHUNK);
+        assert_eq!(size(MESSAGE), MESSAGE);
+    });
+}

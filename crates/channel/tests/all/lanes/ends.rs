@@ -1,0 +1,211 @@
+//! How lanes end, and when they do not.
+
+use std::io;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use volery_channel::{Transport, memory};
+
+use super::*;
+
+/// Does what it should, and from some time on something else; counts what is written after that.
+struct Odd {
+    inner: memory::Memory,
+    odd: Arc<Oddity>,
+}
+
+#[derive(Default)]
+struct Oddity {
+    /// The next write sends half, and fails: 1. The next read panics: 2.
+    what: AtomicUsize,
+    written_after: AtomicUsize,
+}
+
+impl Transport for Odd {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        match self.odd.what.load(Ordering::SeqCst) {
+            1 => {
+                self.odd.what.store(3, Ordering::SeqCst);
+                self.inner.write(&bytes[..bytes.len() / 2], timeout)?;
+                return Err(io::ErrorKind::ConnectionReset.into());
+            }
+            3 => {
+                self.odd.written_after.fetch_add(1, Ordering::SeqCst);
+            }
+            _ => {}
+        }
+        self.inner.write(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        let count = self.inner.read(bytes, timeout)?;
+        if self.odd.what.load(Ordering::SeqCst) == 2 {
+            resume_unwind(Box::new("the transport"));
+        }
+        Ok(count)
+    }
+}
+
+/// Two lanes of an odd transport; its oddity, and the peer's end of the connection.
+fn odd_lanes() -> ([Lane; 2], Arc<Oddity>, Channel) {
+    let (inner, peer) = memory::pair();
+    let odd = Arc::new(Oddity::default());
+    let left = Channel::new(Odd {
+        inner,
+        odd: Arc::clone(&odd),
+    });
+    let mut peer = Channel::new(peer);
+    peer.send(&greeting()).unwrap();
+    peer.flush().unwrap();
+    let lanes = lanes::split(left, SESSION).unwrap();
+    peer.recv(&mut [0; 16]).unwrap();
+    (lanes, odd, peer)
+}
+
+fn send(lane: &mut Lane, bytes: &[u8]) -> Result<()> {
+    lane.channel().send(bytes)?;
+    lane.channel().flush()
+}
+
+#[test]
+fn nothing_is_written_behind_half_a_frame() {
+    let ([mut one, mut other], odd, mut peer) = odd_lanes();
+    send(&mut one, &[1; 10]).unwrap();
+    // This comes whatever becomes of writing.
+    peer.send(&[frame(1, 0, 1), vec![7]].concat()).unwrap();
+    peer.flush().unwrap();
+    odd.what.store(1, Ordering::SeqCst);
+    assert!(send(&mut one, &[2; 10]).is_err());
+    let mut byte = [0];
+    other.channel().recv(&mut byte).unwrap();
+    assert_eq!(byte, [7]);
+    assert!(send(&mut other, &[3; 10]).is_err());
+    drop((one, other));
+    assert_eq!(odd.written_after.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn nothing_is_written_to_who_misbehaves() {
+    let ([mut one, mut other], odd, mut peer) = odd_lanes();
+    peer.send(&frame(5, 0, 1)).unwrap();
+    peer.flush().unwrap();
+    let error = one.channel().recv(&mut [0]).unwrap_err();
+    assert!(matches!(error, Error::PeerMisbehaved(_)), "{error:?}");
+    odd.what.store(3, Ordering::SeqCst);
+    assert!(send(&mut other, &[3; 10]).is_err());
+    drop((one, other));
+    assert_eq!(odd.written_after.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_panic_while_one_reads_for_all_ends_all() {
+    let (lanes, odd, mut peer) = odd_lanes();
+    odd.what.store(2, Ordering::SeqCst);
+    peer.send(&frame(0, 0, 1)).unwrap();
+    peer.flush().unwrap();
+    let waiting = lanes.map(|mut lane| {
+        lane.channel().set_timeout(Some(Duration::from_secs(5)));
+        thread::spawn(move || lane.channel().recv(&mut [0]))
+    });
+    let ended = waiting.map(thread::JoinHandle::join);
+    assert_eq!(ended.iter().filter(|ended| ended.is_err()).count(), 1);
+    for ended in ended.into_iter().flatten() {
+        assert!(matches!(ended, Err(Error::Io(_))), "{ended:?}");
+    }
+}
+
+/// The peer is done and gone; what it sent is there, on all lanes, though it cannot be told that it was read.
+#[test]
+fn what_was_sent_comes_after_the_sender_has_gone() {
+    let (lanes, _, mut peer) = odd_lanes();
+    let [mut long, mut short] = lanes;
+    let length = 3 << 20;
+    for part in pattern(length, 1).chunks(1 << 16) {
+        peer.send(&frame(0, 0, part.len() as u32)).unwrap();
+        peer.send(part).unwrap();
+    }
+    peer.send(&[frame(0, 2, 0), frame(1, 0, 1), vec![8]].concat())
+        .unwrap();
+    peer.flush().unwrap();
+    drop(peer);
+    // Each piece is read with its own call, some of which give room back.
+    let mut theirs = vec![0; length - (1 << 19)];
+    for part in theirs.chunks_mut(1 << 16) {
+        long.channel().recv(part).unwrap();
+    }
+    assert!(theirs == pattern(length, 1)[..theirs.len()]);
+    drop(long);
+    let mut byte = [0];
+    short.channel().recv(&mut byte).unwrap();
+    assert_eq!(byte, [8]);
+    let error = short.channel().recv(&mut byte).unwrap_err();
+    assert!(matches!(error, Error::Disconnected), "{error:?}");
+}
+
+/// As above with lanes at both ends, and a system that forgets what is under way on a connection that is closed.
+#[test]
+fn all_arrives_though_the_sender_drops_its_lanes() {
+    for pair in pairs() {
+        let ([mut long, mut short], [mut peer_long, mut peer_short]) = both::<2>(pair);
+        let length = 12 << 20;
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                send(&mut peer_long, &pattern(length, 1)).unwrap();
+                send(&mut peer_short, &[8]).unwrap();
+            });
+            thread::sleep(SHORT);
+            let mut theirs = vec![0; length];
+            for part in theirs.chunks_mut(1 << 20) {
+                thread::sleep(Duration::from_millis(5));
+                long.channel().recv(part).unwrap();
+            }
+            assert!(theirs == pattern(length, 1));
+            drop(long);
+            let mut byte = [0];
+            short.channel().recv(&mut byte).unwrap();
+            assert_eq!(byte, [8]);
+        });
+    }
+}
+
+/// A reader and a writer wait for longer than their timeout, while bytes of another lane move.
+#[test]
+fn a_lane_waits_as_long_as_any_moves() {
+    for pair in pairs() {
+        const LANES: usize = 64;
+        let (mut lanes, mut peers) = both::<LANES>(pair);
+        let window = QUEUE_BOUND / (LANES + 1);
+        let step = Duration::from_millis(150);
+        let [full, reading, busy, ..] = &mut lanes;
+        let [peer_full, peer_reading, peer_busy, ..] = &mut peers;
+        send(full, &vec![1; window]).unwrap();
+        thread::scope(|scope| {
+            for lane in [&mut *full, &mut *reading] {
+                lane.channel().set_timeout(Some(4 * step));
+            }
+            scope.spawn(|| send(full, &[2]).unwrap());
+            scope.spawn(|| reading.channel().recv(&mut [0]).unwrap());
+            scope.spawn(|| busy.channel().recv(&mut [0; 8]).unwrap());
+            for _ in 0..8 {
+                thread::sleep(step);
+                send(peer_busy, &[1]).unwrap();
+            }
+            send(peer_reading, &[1]).unwrap();
+            let mut theirs = vec![0; window + 1];
+            peer_full.channel().recv(&mut theirs).unwrap();
+            assert_eq!(theirs[window], 2);
+        });
+    }
+}
+
+#[test]
+fn lanes_know_the_round_trip() {
+    let (left, right) = tcp_streams();
+    let (left, right) = (Channel::new(left), Channel::new(right));
+    let known = left.round_trip();
+    assert!(known.is_some());
+    let (mut left, mut right) = both::<2>((left, right));
+    assert_eq!(left[1].channel().round_trip(), known);
+    assert_eq!(right[1].channel().round_trip(), None);
+}
