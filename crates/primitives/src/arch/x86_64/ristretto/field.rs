@@ -425,7 +425,7 @@ mod tests {
             sub(&x, &y),
             negate(&x),
         ];
-        let results: [Lanes; 5] = results.map(|field| bytemuck::cast(field));
+        let results: [Lanes; 5] = results.map(bytemuck::cast);
         let (encoded, zero, same) = (to_bytes(&x), is_zero(&x), equal(&x, &y));
         for lane in 0..8 {
             let of = |lanes: &Lanes| lanes.map(|limb| limb[lane]);
