@@ -107,8 +107,8 @@ impl Lane {
 ///             .iter_mut()
 ///             .map(|lane| {
 ///                 scope.spawn(move || {
-///                     let mut theirs = [0];
-///                     lane.channel().send(&[ours + lane.number() as u8])?;
+///                     let (number, mut theirs) = (lane.number() as u8, [0]);
+///                     lane.channel().send(&[ours + number])?;
 ///                     lane.channel().recv(&mut theirs)?;
 ///                     Ok(theirs[0])
 ///                 })

@@ -85,14 +85,15 @@ fn run<A: Send, B: Send>(
     right: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     let first_panic = AtomicUsize::new(NOBODY);
+    // The threads are given references: what is moved into a thread goes over the heap, with what the stack had between the
+    // fields, and is not wiped there.
+    let mut left = Some((left_channel, left));
+    let mut right = Some((right_channel, right));
     let (a, b) = thread::scope(|scope| {
         let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
-        let first_panic = &first_panic;
-        let a = spawn("left party")
-            .spawn_scoped(scope, move || party(left_channel, left, LEFT, first_panic));
-        let b = spawn("right party").spawn_scoped(scope, move || {
-            party(right_channel, right, RIGHT, first_panic)
-        });
+        let (first_panic, left, right) = (&first_panic, &mut left, &mut right);
+        let a = spawn("left party").spawn_scoped(scope, move || party(left, LEFT, first_panic));
+        let b = spawn("right party").spawn_scoped(scope, move || party(right, RIGHT, first_panic));
         let a = a.expect("the system gives a thread").join();
         (a, b.expect("the system gives a thread").join())
     });
@@ -110,11 +111,11 @@ const RIGHT: usize = 2;
 
 /// Runs one party; its channel is gone at the end, whether it returns or panics.
 fn party<T>(
-    mut channel: Channel,
-    body: impl FnOnce(&mut Channel) -> T,
+    given: &mut Option<(Channel, impl FnOnce(&mut Channel) -> T)>,
     who: usize,
     first_panic: &AtomicUsize,
 ) -> Outcome<T> {
+    let (mut channel, body) = given.take().expect("it is given once");
     // Declared after the channel, so dropped before it: before the other party can notice.
     let _witness = Witness { who, first_panic };
     let value = body(&mut channel);

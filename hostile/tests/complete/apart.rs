@@ -24,6 +24,14 @@ pub(crate) const NO_PROTOCOL: &[(&str, &[&str])] = &[
         &["channel::pace::meet"],
     ),
     (
+        "carries what others say; its own tests have the peers who break its frames",
+        &[
+            "channel::lanes::Lane::channel",
+            "channel::lanes::split",
+            "channel::lanes::split_into",
+        ],
+    ),
+    (
         "sends nothing",
         &[
             "ot::ideal::Sender::extend",
