@@ -29,9 +29,13 @@ pub(crate) fn seed(party: u8) -> Block {
 /// Runs `session` twice, and looks in the second run for all secrets that the first one returned, and for the seeds.
 pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets>) {
     let alone = Alone::wait();
-    let mut secrets = session().iter().map(|s| s.to_vec()).collect::<Vec<_>>();
-    secrets.extend([seed(0), seed(1)].map(|seed| seed.to_bytes().to_vec()));
-    let all = secrets.concat();
+    // Wiped, as whoever is given its memory next may not write to all of it.
+    let secrets = session();
+    let seeds = [seed(0), seed(1)].map(Block::to_bytes);
+    let length = secrets.iter().map(|s| s.len()).sum::<usize>() + 32;
+    let mut all = Zeroizing::new(Vec::with_capacity(length));
+    secrets.iter().for_each(|s| all.extend_from_slice(s));
+    seeds.iter().for_each(|seed| all.extend_from_slice(seed));
     drop(secrets);
     alone.blocks_with(all, || drop(session())).unwrap();
 }
