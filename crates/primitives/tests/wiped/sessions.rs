@@ -1,5 +1,8 @@
 //! Whole sessions of all protocols.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use std::mem;
 
 use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
@@ -27,7 +30,15 @@ pub(crate) fn seed(party: u8) -> Block {
 }
 
 /// Runs `session` twice, and looks in the second run for all secrets that the first one returned, and for the seeds.
-pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets>) {
+///
+/// In a thread of its own: what a test's thread leaves on its stack goes into the results that the test harness passes around, between their
+/// fields.
+pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets> + Sync) {
+    let outcome = thread::scope(|scope| scope.spawn(|| look(session)).join());
+    outcome.unwrap_or_else(|panic| resume_unwind(panic));
+}
+
+fn look(session: impl Fn() -> Vec<Secrets>) {
     let alone = Alone::wait();
     // Wiped, as whoever is given its memory next may not write to all of it.
     let secrets = session();
