@@ -1,9 +1,8 @@
 //! Whole sessions of all protocols.
 
+use std::mem;
 use std::panic::resume_unwind;
 use std::thread;
-
-use std::mem;
 
 use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
 use volery_field::{Fp61, Gf128, Ring, Z64};
@@ -34,7 +33,7 @@ pub(crate) fn seed(party: u8) -> Block {
 /// In a thread of its own: what a test's thread leaves on its stack goes into the results that the test harness passes around, between their
 /// fields.
 pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets> + Sync) {
-    let outcome = thread::scope(|scope| scope.spawn(|| look(session)).join());
+    let outcome = thread::scope(|scope| scope.spawn(|| look(&session)).join());
     outcome.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
