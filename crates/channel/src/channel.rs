@@ -243,6 +243,12 @@ impl Channel {
     /// As [`recv`](Self::recv), and done by `deadline` as a whole, if there is one.
     pub(crate) fn recv_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
         self.flush()?;
+        self.hear(bytes, deadline)
+    }
+
+    /// Fills `bytes` with the next bytes from the peer, even if nothing can be sent any more: a peer that has gone may have said
+    /// why.
+    pub(crate) fn hear(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
         let result = self
             .incoming
             .fill(bytes, &*self.transport, self.timeout, deadline);

@@ -16,6 +16,7 @@
 //! Cost: 1 message in each direction, at most 4,108 bytes.
 
 use std::io;
+use std::time::Instant;
 
 use crate::pipe::deadline_after;
 use crate::{Channel, Error, Result};
@@ -111,28 +112,22 @@ fn exchange(
 ) -> Result<SessionId> {
     let deadline = deadline_after(channel.timeout());
     let ours = encode(hello, &nonce)?;
-    channel.send(&ours)?;
-    send(channel)?;
-
-    let mut theirs = [0; HEADER].to_vec();
-    // Byte by byte: a peer that speaks something else may have sent less than this and be waiting for an answer.
-    for (place, expected) in MAGIC.iter().enumerate() {
-        channel.recv_until(&mut theirs[place..=place], deadline)?;
-        match theirs[place] {
-            byte if byte == *expected => {}
-            // The beginning of a handshake or an alert.
-            0x15 | 0x16 if place == 0 => return Err(TLS),
-            _ => return Err(NOT_VOLERY),
-        }
+    let said = channel
+        .send(&ours)
+        .and_then(|()| send(channel))
+        .and_then(|()| channel.flush());
+    let gone = match said {
+        Ok(()) => false,
+        Err(Error::Disconnected) => true,
+        Err(error) => return Err(error),
+    };
+    // A peer that has found a difference leaves in the middle of what this party says. Its hello is there all the same.
+    let theirs = listen(channel, hello, deadline)?;
+    if gone {
+        return Err(Error::Disconnected);
     }
-    channel.recv_until(&mut theirs[MAGIC.len()..], deadline)?;
-    let length = check_header(&theirs)?;
-    theirs.resize(HEADER + length, 0);
-    channel.recv_until(&mut theirs[HEADER..], deadline)?;
-    let body = decode(&theirs[HEADER..]).ok_or(MALFORMED)?;
-    compare(hello, &body)?;
 
-    let mut hellos = [(hello.role, &ours), (body.role.as_str(), &theirs)];
+    let mut hellos = [(hello.role, &ours), (theirs.role.as_str(), &theirs.bytes)];
     hellos.sort();
     let mut hasher = blake3::Hasher::new_derive_key("volery session id, version 1");
     // Each hello states its own length.
@@ -140,6 +135,36 @@ fn exchange(
         hasher.update(hello);
     });
     Ok(SessionId(hasher.finalize().into()))
+}
+
+/// The peer's hello: its role and all its bytes, if the rest is as in `ours`.
+struct Heard {
+    role: String,
+    bytes: Vec<u8>,
+}
+
+fn listen(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) -> Result<Heard> {
+    let mut theirs = [0; HEADER].to_vec();
+    // Byte by byte: a peer that speaks something else may have sent less than this and be waiting for an answer.
+    for (place, expected) in MAGIC.iter().enumerate() {
+        channel.hear(&mut theirs[place..=place], deadline)?;
+        match theirs[place] {
+            byte if byte == *expected => {}
+            // The beginning of a handshake or an alert.
+            0x15 | 0x16 if place == 0 => return Err(TLS),
+            _ => return Err(NOT_VOLERY),
+        }
+    }
+    channel.hear(&mut theirs[MAGIC.len()..], deadline)?;
+    let length = check_header(&theirs)?;
+    theirs.resize(HEADER + length, 0);
+    channel.hear(&mut theirs[HEADER..], deadline)?;
+    let body = decode(&theirs[HEADER..]).ok_or(MALFORMED)?;
+    compare(ours, &body)?;
+    Ok(Heard {
+        role: body.role,
+        bytes: theirs,
+    })
 }
 
 const HEADER: usize = MAGIC.len() + 4;

@@ -123,6 +123,22 @@ fn the_work_is_a_setting() {
     }
 }
 
+/// What a peer said before it left is told from its having left.
+#[test]
+fn a_difference_is_found_after_the_peer_has_gone() {
+    let (mut left, mut right) = Channel::memory_pair();
+    right.set_timeout(Some(Duration::from_millis(1)));
+    let other = Hello {
+        protocol: "psi",
+        ..hello("receiver")
+    };
+    let left_alone = handshake(&mut right, &other, [2; 32]);
+    assert!(matches!(left_alone, Err(Error::TimedOut(_))));
+    drop(right);
+    let result = meet(&mut left, &hello("sender"), [1; 32], Side::Measures, WORKS[1]);
+    assert!(matches!(result, Err(Error::Mismatch { field, .. }) if field == "protocol"));
+}
+
 #[test]
 fn different_settings_are_found_first() {
     let (left, right) = Channel::memory_pair();
