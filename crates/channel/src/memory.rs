@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Transport;
 use crate::pipe::{Chunk, Pipe};
@@ -36,7 +36,7 @@ impl Memory {
             current: Mutex::new((
                 Chunk {
                     bytes: Vec::new(),
-                    due: None,
+                    due: Instant::now(),
                 },
                 0,
             )),

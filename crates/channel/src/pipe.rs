@@ -13,10 +13,11 @@ pub const QUEUE_BOUND: usize = 256 << 20;
 /// Longest chunk: what the reading thread takes at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// Some bytes, not to be handed on before `due`.
+/// Some bytes, not to be handed on before `due`, a time in the past for those that need not wait: an option has a gap where there is no
+/// time, into which goes what lay on the stack of the party that pushes.
 pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) due: Option<Instant>,
+    pub(crate) due: Instant,
 }
 
 /// Queue of chunks. A chunk counts against the bound until its bytes are released.
@@ -24,6 +25,7 @@ pub(crate) struct Pipe {
     state: Mutex<State>,
     changed: Condvar,
     bound: usize,
+    began: Instant,
 }
 
 #[derive(Default)]
@@ -49,6 +51,7 @@ impl Pipe {
             state: Mutex::default(),
             changed: Condvar::new(),
             bound,
+            began: Instant::now(),
         }
     }
 
@@ -88,7 +91,7 @@ impl Pipe {
             self.push_chunk(
                 Chunk {
                     bytes: piece.to_vec(),
-                    due: None,
+                    due: self.began,
                 },
                 timeout,
             )

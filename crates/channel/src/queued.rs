@@ -149,7 +149,7 @@ impl Queued {
 /// Hands each chunk to `inner` when it is due.
 fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>>) {
     while let Ok(Some(chunk)) = queue.take(None) {
-        if !chunk.due.is_none_or(|due| queue.wait_until(due)) {
+        if !queue.wait_until(chunk.due) {
             return;
         }
         let timeout = *timeout.lock().unwrap_or_else(PoisonError::into_inner);

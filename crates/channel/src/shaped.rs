@@ -60,7 +60,7 @@ impl Transport for Shaped {
             *free += self.busy(piece.len());
             let chunk = Chunk {
                 bytes: piece.to_vec(),
-                due: Some(*free + self.delay),
+                due: *free + self.delay,
             };
             self.queued.push(chunk, timeout)?;
         }

@@ -135,7 +135,13 @@ fn a_difference_is_found_after_the_peer_has_gone() {
     let left_alone = handshake(&mut right, &other, [2; 32]);
     assert!(matches!(left_alone, Err(Error::TimedOut(_))));
     drop(right);
-    let result = meet(&mut left, &hello("sender"), [1; 32], Side::Measures, WORKS[1]);
+    let result = meet(
+        &mut left,
+        &hello("sender"),
+        [1; 32],
+        Side::Measures,
+        WORKS[1],
+    );
     assert!(matches!(result, Err(Error::Mismatch { field, .. }) if field == "protocol"));
 }
 

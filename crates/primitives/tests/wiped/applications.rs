@@ -26,8 +26,7 @@ fn bytes<R: Ring>(values: &[R]) -> Secrets {
     bytes
 }
 
-#[test]
-fn a_polynomial_at_points() {
+pub(crate) fn a_polynomial_at_points() {
     const DEGREE: usize = 900;
     look_for(|| {
         let (coefficients, points) = (random::<Fp61>(DEGREE + 1, 0), random::<Fp61>(2, 1));
@@ -52,8 +51,7 @@ fn a_polynomial_at_points() {
     });
 }
 
-#[test]
-fn a_matrix_product() {
+pub(crate) fn a_matrix_product() {
     let shape = || Shape::new(300, 4, 1).unwrap();
     look_for(|| {
         let (a, b) = (random::<Fp61>(1200, 2), random::<Fp61>(4, 3));
@@ -104,8 +102,7 @@ fn with_ots<A: Send, B: Send>(
     (left.unwrap(), right.unwrap())
 }
 
-#[test]
-fn a_permutation_of_shares() {
+pub(crate) fn a_permutation_of_shares() {
     const N: usize = 600;
     look_for(|| {
         let (mut x, mut y) = (random::<Z64>(N, 4), random::<Z64>(N, 5));
@@ -119,8 +116,7 @@ fn a_permutation_of_shares() {
     });
 }
 
-#[test]
-fn shared_values_at_private_indices() {
+pub(crate) fn shared_values_at_private_indices() {
     const COUNT: usize = 40;
     let public = || scatter::Public {
         length: 1000,
@@ -146,8 +142,7 @@ fn shared_values_at_private_indices() {
     });
 }
 
-#[test]
-fn an_array() {
+pub(crate) fn an_array() {
     look_for(|| {
         let (x, y) = (random::<Z64>(100, 8), random::<Z64>(100, 9));
         let (left, right) = with_ots(

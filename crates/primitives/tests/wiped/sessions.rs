@@ -1,8 +1,6 @@
 //! Whole sessions of all protocols.
 
 use std::mem;
-use std::panic::resume_unwind;
-use std::thread;
 
 use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
 use volery_field::{Fp61, Gf128, Ring, Z64};
@@ -16,7 +14,7 @@ use volery_psi::code::{Code, width};
 use volery_psi::{Settings, oprf};
 use zeroize::Zeroizing;
 
-use crate::watch::Alone;
+use crate::watch::blocks_with;
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
 
@@ -29,16 +27,7 @@ pub(crate) fn seed(party: u8) -> Block {
 }
 
 /// Runs `session` twice, and looks in the second run for all secrets that the first one returned, and for the seeds.
-///
-/// In a thread of its own: what a test's thread leaves on its stack goes into the results that the test harness passes around, between their
-/// fields.
-pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets> + Sync) {
-    let outcome = thread::scope(|scope| scope.spawn(|| look(&session)).join());
-    outcome.unwrap_or_else(|panic| resume_unwind(panic));
-}
-
-fn look(session: impl Fn() -> Vec<Secrets>) {
-    let alone = Alone::wait();
+pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets>) {
     // Wiped, as whoever is given its memory next may not write to all of it.
     let secrets = session();
     let seeds = [seed(0), seed(1)].map(Block::to_bytes);
@@ -47,7 +36,7 @@ fn look(session: impl Fn() -> Vec<Secrets>) {
     secrets.iter().for_each(|s| all.extend_from_slice(s));
     seeds.iter().for_each(|seed| all.extend_from_slice(seed));
     drop(secrets);
-    alone.blocks_with(all, || drop(session())).unwrap();
+    blocks_with(all, || drop(session())).unwrap();
 }
 
 /// Runs a source of correlated OTs for `n` of them: `delta`, `v`, `u`, `w`.
@@ -74,8 +63,7 @@ fn cots<S: CotSender, R: CotReceiver>(
     sent.unwrap().into_iter().chain(received.unwrap()).collect()
 }
 
-#[test]
-fn ot_extensions() {
+pub(crate) fn ot_extensions() {
     for field in SmallField::ALL {
         look_for(|| {
             cots(
@@ -94,8 +82,7 @@ fn ot_extensions() {
     });
 }
 
-#[test]
-fn base_ots() {
+pub(crate) fn base_ots() {
     look_for(|| {
         let mut choices = Zeroizing::new(vec![0; 16]);
         Prg::new(Block::from(9)).fill_bytes(&mut choices);
@@ -114,8 +101,7 @@ fn base_ots() {
 }
 
 /// Chosen messages by chosen bits: the messages, and what both parties make on the way.
-#[test]
-fn conversions() {
+pub(crate) fn conversions() {
     const N: usize = 500;
     look_for(|| {
         let mut messages = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
@@ -175,8 +161,7 @@ fn drawn(plan: &Plan) -> usize {
     usize::try_from(plan.total().unwrap()).unwrap()
 }
 
-#[test]
-fn correlated_ot() {
+pub(crate) fn correlated_ot() {
     let modes = [
         (Noise::Regular, Security::Malicious, Trees::Half),
         (Noise::Uniform, Security::Malicious, Trees::Ggm),
@@ -246,8 +231,7 @@ fn encoded<R: Ring>(elements: &[R]) -> Secrets {
     bytes
 }
 
-#[test]
-fn vector_ole() {
+pub(crate) fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
     voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
@@ -255,42 +239,40 @@ fn vector_ole() {
     voles_of::<Z64>(&low(Kind::Vole(Z64::FIELD), Security::SemiHonest));
 }
 
-#[test]
-fn products() {
+pub(crate) fn products() {
     look_for(|| {
         const N: usize = 300;
         let mut u = Zeroizing::new(vec![Fp61::ZERO; N]);
         Fp61::random_slice(&mut Prg::new(Block::from(12)), &mut u);
         let x = Fp61::random(&mut Prg::new(Block::from(13)));
+        // Unwrapped where it is, as for base OTs.
         let (v, w) = run_two_parties(
-            |channel| -> Result<_> {
+            |channel| {
                 let mut rng = Prg::new(seed(0));
                 let mut v = Zeroizing::new(vec![Fp61::ZERO; N]);
-                let mut sender = gilboa::Sender::setup::<Fp61>(SESSION, &mut rng, channel)?;
-                sender.multiply_checked(&u, &mut v, &mut rng, channel)?;
-                Ok(v)
+                let mut sender = gilboa::Sender::setup::<Fp61>(SESSION, &mut rng, channel).unwrap();
+                sender
+                    .multiply_checked(&u, &mut v, &mut rng, channel)
+                    .unwrap();
+                v
             },
-            |channel| -> Result<_> {
+            |channel| {
                 let mut rng = Prg::new(seed(1));
                 let mut w = Zeroizing::new(vec![Fp61::ZERO; N]);
-                let mut receiver = gilboa::Receiver::setup(x, SESSION, &mut rng, channel)?;
-                receiver.multiply_checked(&mut w, &mut rng, channel)?;
-                Ok(w)
+                let mut receiver = gilboa::Receiver::setup(x, SESSION, &mut rng, channel).unwrap();
+                receiver
+                    .multiply_checked(&mut w, &mut rng, channel)
+                    .unwrap();
+                w
             },
         );
-        let secrets = [
-            encoded(&u),
-            encoded(&[x]),
-            encoded(&v.unwrap()),
-            encoded(&w.unwrap()),
-        ];
+        let secrets = [encoded(&u), encoded(&[x]), encoded(&v), encoded(&w)];
         secrets.into()
     });
 }
 
 /// A peer who goes away: the keys are wiped all the same.
-#[test]
-fn a_session_that_fails() {
+pub(crate) fn a_session_that_fails() {
     let plan = wishes(Noise::Regular, Security::Malicious, Trees::Half);
     let plan = Plan::new(Kind::Cot, &plan).unwrap();
     let delta = seed(2) | Block::ONE;
@@ -322,8 +304,7 @@ fn a_session_that_fails() {
     });
 }
 
-#[test]
-fn oblivious_prf() {
+pub(crate) fn oblivious_prf() {
     const N: usize = 3000;
     look_for(|| {
         let mut inputs = Zeroizing::new(vec![Block::ZERO; N]);
@@ -362,57 +343,53 @@ fn items(first: u8, count: u8) -> Vec<Zeroizing<[u8; 24]>> {
 }
 
 /// The sets of an intersection, the values of a search: copies are made of none.
-#[test]
-fn matching() {
-    let alone = Alone::wait();
+pub(crate) fn matching() {
     let settings = Settings::default();
     let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
-    alone
-        .blocks_with(all, || {
-            let (ours, theirs, values) = (items(0, 100), items(50, 100), items(150, 100));
-            let plain = |items: &[Zeroizing<[u8; 24]>]| -> Vec<Vec<u8>> {
-                items.iter().map(|item| item.to_vec()).collect()
-            };
-            let mut sets = [plain(&ours), plain(&theirs), plain(&values)];
-            for lookup in [false, true] {
-                let [ours, theirs, values] = &sets;
-                let ((), mut found) = run_two_parties(
-                    |channel| {
-                        let sender = volery_psi::Sender::setup(SESSION, Prg::new(seed(0)), channel);
-                        let sender = sender.unwrap();
-                        if lookup {
-                            drop(
-                                sender
-                                    .answer(ours, values, settings, &mut (), channel)
-                                    .unwrap(),
-                            );
-                        } else {
-                            drop(sender.intersect(ours, settings, &mut (), channel).unwrap());
-                        }
-                    },
-                    |channel| {
-                        let receiver =
-                            volery_psi::Receiver::setup(SESSION, Prg::new(seed(1)), channel);
-                        let receiver = receiver.unwrap();
-                        if lookup {
+    blocks_with(all, || {
+        let (ours, theirs, values) = (items(0, 100), items(50, 100), items(150, 100));
+        let plain = |items: &[Zeroizing<[u8; 24]>]| -> Vec<Vec<u8>> {
+            items.iter().map(|item| item.to_vec()).collect()
+        };
+        let mut sets = [plain(&ours), plain(&theirs), plain(&values)];
+        for lookup in [false, true] {
+            let [ours, theirs, values] = &sets;
+            let ((), mut found) = run_two_parties(
+                |channel| {
+                    let sender = volery_psi::Sender::setup(SESSION, Prg::new(seed(0)), channel);
+                    let sender = sender.unwrap();
+                    if lookup {
+                        drop(
+                            sender
+                                .answer(ours, values, settings, &mut (), channel)
+                                .unwrap(),
+                        );
+                    } else {
+                        drop(sender.intersect(ours, settings, &mut (), channel).unwrap());
+                    }
+                },
+                |channel| {
+                    let receiver = volery_psi::Receiver::setup(SESSION, Prg::new(seed(1)), channel);
+                    let receiver = receiver.unwrap();
+                    if lookup {
+                        receiver
+                            .search(theirs, settings, &mut (), channel)
+                            .unwrap()
+                            .values
+                    } else {
+                        drop(
                             receiver
-                                .search(theirs, settings, &mut (), channel)
-                                .unwrap()
-                                .values
-                        } else {
-                            drop(
-                                receiver
-                                    .intersect(theirs, settings, &mut (), channel)
-                                    .unwrap(),
-                            );
-                            Vec::new()
-                        }
-                    },
-                );
-                assert_eq!(found.len(), if lookup { 50 } else { 0 });
-                zeroize::Zeroize::zeroize(&mut found);
-            }
-            zeroize::Zeroize::zeroize(&mut sets);
-        })
-        .unwrap();
+                                .intersect(theirs, settings, &mut (), channel)
+                                .unwrap(),
+                        );
+                        Vec::new()
+                    }
+                },
+            );
+            assert_eq!(found.len(), if lookup { 50 } else { 0 });
+            zeroize::Zeroize::zeroize(&mut found);
+        }
+        zeroize::Zeroize::zeroize(&mut sets);
+    })
+    .unwrap();
 }

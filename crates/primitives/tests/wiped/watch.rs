@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::{mem, ptr};
 
 use zeroize::Zeroizing;
@@ -203,50 +203,34 @@ unsafe fn holds_wanted(block: *const u8, size: usize) -> bool {
     false
 }
 
-/// The right to be the only test that runs: others have the same secrets in memory.
-pub(crate) struct Alone(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
-
-impl Alone {
-    /// Waits for it.
-    pub(crate) fn wait() -> Self {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        // The pool of threads is made once and stays, and so does what its threads steal work through. Both have gaps between
-        // their fields, into which goes what lay on the stack of whoever first asks for them: that is not to be a party.
-        rayon::scope(|_| {
-            let slow = || std::thread::sleep(std::time::Duration::from_millis(2));
-            rayon::join(slow, || rayon::join(slow, || ()));
-        });
-        Self(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+/// Says which blocks held eight bytes of `secrets` in a row when they were freed while `work` ran, and whether blocks
+/// hold them after it. `secrets` is taken in pieces of eight bytes; those with few ones or few zeros are not looked for.
+///
+/// One at a time: others would have the same secrets in memory.
+pub(crate) fn blocks_with(
+    secrets: impl Into<Zeroizing<Vec<u8>>>,
+    work: impl FnOnce(),
+) -> Result<(), String> {
+    let secrets = secrets.into();
+    let wanted = Wanted::new(&secrets);
+    drop(secrets);
+    assert!(!wanted.words.is_empty(), "there is something to look for");
+    // Kept for ever: a thread may be reading it.
+    let wanted = Box::leak(Box::new(wanted));
+    HITS.store(0, Ordering::Relaxed);
+    WANTED.store(wanted, Ordering::Release);
+    work();
+    let live = live_blocks();
+    WANTED.store(ptr::null_mut(), Ordering::Release);
+    let freed = HITS.load(Ordering::Relaxed);
+    let places = mem::take(&mut *PLACES.lock().unwrap_or_else(PoisonError::into_inner));
+    if freed + live == 0 {
+        return Ok(());
     }
-
-    /// Says which blocks held eight bytes of `secrets` in a row when they were freed while `work` ran, and whether blocks
-    /// hold them after it. `secrets` is taken in pieces of eight bytes; those with few ones or few zeros are not looked for.
-    pub(crate) fn blocks_with(
-        &self,
-        secrets: impl Into<Zeroizing<Vec<u8>>>,
-        work: impl FnOnce(),
-    ) -> Result<(), String> {
-        let secrets = secrets.into();
-        let wanted = Wanted::new(&secrets);
-        drop(secrets);
-        assert!(!wanted.words.is_empty(), "there is something to look for");
-        // Kept for ever: a thread may be reading it.
-        let wanted = Box::leak(Box::new(wanted));
-        HITS.store(0, Ordering::Relaxed);
-        WANTED.store(wanted, Ordering::Release);
-        work();
-        let live = live_blocks();
-        WANTED.store(ptr::null_mut(), Ordering::Release);
-        let freed = HITS.load(Ordering::Relaxed);
-        let places = mem::take(&mut *PLACES.lock().unwrap_or_else(PoisonError::into_inner));
-        if freed + live == 0 {
-            return Ok(());
-        }
-        Err(format!(
-            "{freed} blocks were freed with secrets in them, {live} are still there\n{}",
-            places.join("\n")
-        ))
-    }
+    Err(format!(
+        "{freed} blocks were freed with secrets in them, {live} are still there\n{}",
+        places.join("\n")
+    ))
 }
 
 /// Blocks in use that hold something wanted.
