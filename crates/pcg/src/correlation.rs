@@ -346,12 +346,29 @@ pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
     blocks.iter().rev().fold(Gf128::ZERO, horner).value()
 }
 
-/// Places where the value holder's outputs go.
-pub trait Places<K: Correlation>: Sized + Send {
-    /// How many there are.
+/// Where outputs go, each to its place.
+pub trait Room: Sized + Send {
+    /// How many places there are.
     fn count(&self) -> usize;
     /// The first `at`, and the others.
+    ///
+    /// # Panics
+    /// If there are fewer.
     fn split_at(self, at: usize) -> (Self, Self);
+}
+
+impl<T: Send> Room for &mut [T] {
+    fn count(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    fn split_at(self, at: usize) -> (Self, Self) {
+        self.split_at_mut(at)
+    }
+}
+
+/// Places where the value holder's outputs go.
+pub trait Places<K: Correlation>: Room {
     /// Puts a pair at `place`.
     fn put(&mut self, place: usize, pair: K::Pair);
     /// Pairs from `place` on.
@@ -366,14 +383,6 @@ pub trait Places<K: Correlation>: Sized + Send {
 }
 
 impl<K: Correlation> Places<K> for &mut [K::Pair] {
-    fn count(&self) -> usize {
-        <[K::Pair]>::len(self)
-    }
-
-    fn split_at(self, at: usize) -> (Self, Self) {
-        self.split_at_mut(at)
-    }
-
     #[inline(always)]
     fn put(&mut self, place: usize, pair: K::Pair) {
         self[place] = pair;
@@ -390,7 +399,7 @@ pub(crate) struct Apart<'a, R> {
     pub(crate) v: &'a mut [R],
 }
 
-impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
+impl<R: Ring> Room for Apart<'_, R> {
     fn count(&self) -> usize {
         self.u.len()
     }
@@ -400,7 +409,9 @@ impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
         let (v_0, v_1) = self.v.split_at_mut(at);
         (Apart { u: u_0, v: v_0 }, Apart { u: u_1, v: v_1 })
     }
+}
 
+impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
     #[inline(always)]
     fn put(&mut self, place: usize, pair: Pair<R>) {
         self.u[place] = pair.u;

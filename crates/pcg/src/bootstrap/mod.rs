@@ -30,6 +30,7 @@
 
 mod cost;
 pub(crate) mod dual;
+mod expand;
 mod noise;
 mod plan;
 mod rounds;
@@ -43,7 +44,6 @@ pub use size::{LeastTraffic, RoundSize, least_traffic};
 use std::mem::take;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_ot::flavour;
 use volery_primitives::{pages::Buffer, prg::Prg};
@@ -52,16 +52,13 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::{
     check,
     correlation::{Correlation, Pairs, Places},
-    lpn::LocalCode,
     mpfss::{self, Assignment, Public},
     single::{self, Points},
 };
+use expand::{Checked, Expansion, KeyEncoder, ValueEncoder};
 use noise::{Noises, sample_noise};
 use rounds::{Round, Rounds};
 use shares::Shares;
-
-/// Outputs that one task of the thread pool expands.
-const TASK: usize = 48 * 64;
 
 /// The holder of `u` and `v`.
 pub(crate) struct ValueHolder<K: Correlation> {
@@ -91,31 +88,13 @@ pub(crate) struct KeyHolder<K: Correlation> {
     old_base: Buffer<K::Ring>,
 }
 
-/// A value holder's round that has been set up.
-struct ValueExpansion<K: Correlation> {
-    code: LocalCode,
-    /// `a` and `b`, the first `k` places of the base.
-    base: Pairs<K>,
-    k: usize,
-    /// `m`.
-    shares: Shares<K::Ring, single::Receiver<K::Ring>>,
-    /// `mu`: the places in ascending order, with their values.
-    noise: Noises<K::Base>,
-    next: usize,
-    end: usize,
-}
-
-/// A key holder's round that has been set up.
-struct KeyExpansion<K: Correlation> {
-    code: LocalCode,
-    /// `c`, the first `k` places of the base.
-    base: Buffer<K::Ring>,
-    k: usize,
-    /// `r`.
-    shares: Shares<K::Ring, single::Sender<K::Ring>>,
-    next: usize,
-    end: usize,
-}
+type ValueExpansion<K> = Expansion<
+    <K as Correlation>::Ring,
+    single::Receiver<<K as Correlation>::Ring>,
+    ValueEncoder<K>,
+>;
+type KeyExpansion<K> =
+    Expansion<<K as Correlation>::Ring, single::Sender<<K as Correlation>::Ring>, KeyEncoder<K>>;
 
 impl<K: Correlation> ValueHolder<K> {
     /// The stream of `plan`, with the base of its first round, and OTs for the trees.
@@ -150,11 +129,15 @@ impl<K: Correlation> ValueHolder<K> {
     /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
     pub(crate) fn extend<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
         while out.count() > 0 {
-            let round = self.round(channel)?.expect("more than was planned");
-            let n = out.count().min(round.end - round.next);
-            let now;
-            (now, out) = out.split_at(n);
-            round.expand(now, channel)?;
+            out = match self.round()? {
+                Some(round) => {
+                    let n = round.left().min(out.count());
+                    let (now, rest) = out.split_at(n);
+                    round.expand(now, channel)?;
+                    rest
+                }
+                None => self.next_round(out, channel)?,
+            };
         }
         Ok(())
     }
@@ -165,32 +148,34 @@ impl<K: Correlation> ValueHolder<K> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let Some(round) = self.round(channel)? else {
-            return Ok(0);
-        };
+        while self.round()?.is_none() {
+            if self.rounds.finished() {
+                return Ok(0);
+            }
+            self.next_round::<&mut [K::Pair]>(&mut [], channel)?;
+        }
+        let round = self.expansion.as_mut().expect("a round is under way");
         round.shares.exchange_all(channel)?;
-        Ok(round.end - round.next)
+        Ok(round.left())
     }
 
-    /// The round under way, or the next one; none if the plan's total has been drawn.
-    fn round(&mut self, channel: &mut Channel) -> Result<Option<&mut ValueExpansion<K>>> {
+    /// The round under way, if it has outputs left.
+    fn round(&mut self) -> Result<Option<&mut ValueExpansion<K>>> {
         // The base of the next round is away only where a call failed.
         if self.base.is_none() {
             return Err(Error::Broken);
         }
-        while self.expansion.as_ref().is_none_or(|e| e.next == e.end) {
-            if self.rounds.finished() {
-                return Ok(None);
-            }
-            self.next_round(channel)?;
-        }
-        Ok(self.expansion.as_mut())
+        Ok(self.expansion.as_mut().filter(|round| round.left() > 0))
     }
 
-    fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
+    /// Sets up the next round and makes the first outputs that it hands out, as far as there is room; returns what room is left.
+    ///
+    /// # Panics
+    /// If the plan's total has been drawn.
+    fn next_round<P: Places<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
-            self.old_base = old.base;
+            self.old_base = old.encoder.base;
         }
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
@@ -231,7 +216,7 @@ impl<K: Correlation> ValueHolder<K> {
         };
         // Setup, steps 2 and 3
         let ot = &mut self.ot;
-        let (mut shares, alphas);
+        let (shares, alphas);
         if public.draws_points() {
             let trees = mpfss::begin_receive::<K>(public, points, &values, spare, ot, channel)?;
             alphas = trees.alphas.clone();
@@ -242,21 +227,6 @@ impl<K: Correlation> ValueHolder<K> {
             alphas = made.1;
             shares = Shares::kept(Arc::clone(&layout), made.0);
         }
-        if checked {
-            shares.exchange_all(channel)?;
-            let mask = K::value_mask(&base[..step.need]);
-            let (forest, rng) = (layout.forest(), &mut self.rng);
-            check::value_holder(
-                context,
-                forest,
-                &alphas,
-                &values,
-                &mut shares,
-                &mask,
-                rng,
-                channel,
-            )?;
-        }
         match &assignment {
             Some(assignment) => noise.drop_points(&assignment.dropped),
             None => {
@@ -265,21 +235,37 @@ impl<K: Correlation> ValueHolder<K> {
                 noise.0 = places.zip(values.iter().copied()).collect();
             }
         }
-        let mut expansion = ValueExpansion {
+        let mask = checked.then(|| K::value_mask(&base[..step.need]));
+        let k = step.set.k;
+        let encoder = ValueEncoder {
             code,
             base,
-            k: step.set.k,
-            shares,
+            k,
             noise,
-            next: 0,
-            end: step.keep + step.deliver,
         };
-        // The base of the next round
+        let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
+        // The base of the next round, and what is handed out of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);
-        expansion.expand(&mut kept[..], channel)?;
+        let n = step.deliver.min(out.count());
+        let (now, rest) = out.split_at(n);
+        let (mut to_keep, mut now) = (Some(&mut kept[..]), Some(now));
+        if let Some(mask) = mask {
+            expansion.shares.exchange_all(channel)?;
+            let leaves = Checked {
+                expansion: &mut expansion,
+                kept: &mut to_keep,
+                out: &mut now,
+            };
+            let (forest, rng) = (layout.forest(), &mut self.rng);
+            check::value_holder(
+                context, forest, &alphas, &values, leaves, &mask, rng, channel,
+            )?;
+        }
+        to_keep.map_or(Ok(()), |to_keep| expansion.expand(to_keep, channel))?;
+        now.map_or(Ok(()), |now| expansion.expand(now, channel))?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
-        Ok(())
+        Ok(rest)
     }
 }
 
@@ -318,11 +304,14 @@ impl<K: Correlation> KeyHolder<K> {
     /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
     pub(crate) fn extend(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         while !w.is_empty() {
-            let round = self.round(channel)?.expect("more than was planned");
-            let n = w.len().min(round.end - round.next);
-            let now;
-            (now, w) = w.split_at_mut(n);
-            round.expand(now, channel)?;
+            w = match self.round()? {
+                Some(round) => {
+                    let (now, rest) = w.split_at_mut(round.left().min(w.len()));
+                    round.expand(now, channel)?;
+                    rest
+                }
+                None => self.next_round(w, channel)?,
+            };
         }
         Ok(())
     }
@@ -332,32 +321,38 @@ impl<K: Correlation> KeyHolder<K> {
     /// # Errors
     /// As [`extend`](Self::extend).
     pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let Some(round) = self.round(channel)? else {
-            return Ok(0);
-        };
+        while self.round()?.is_none() {
+            if self.rounds.finished() {
+                return Ok(0);
+            }
+            self.next_round(&mut [], channel)?;
+        }
+        let round = self.expansion.as_mut().expect("a round is under way");
         round.shares.exchange_all(channel)?;
-        Ok(round.end - round.next)
+        Ok(round.left())
     }
 
-    /// The round under way, or the next one; none if the plan's total has been drawn.
-    fn round(&mut self, channel: &mut Channel) -> Result<Option<&mut KeyExpansion<K>>> {
+    /// The round under way, if it has outputs left.
+    fn round(&mut self) -> Result<Option<&mut KeyExpansion<K>>> {
         // The base of the next round is away only where a call failed.
         if self.base.is_none() {
             return Err(Error::Broken);
         }
-        while self.expansion.as_ref().is_none_or(|e| e.next == e.end) {
-            if self.rounds.finished() {
-                return Ok(None);
-            }
-            self.next_round(channel)?;
-        }
-        Ok(self.expansion.as_mut())
+        Ok(self.expansion.as_mut().filter(|round| round.left() > 0))
     }
 
-    fn next_round(&mut self, channel: &mut Channel) -> Result<()> {
+    /// Sets up the next round and makes the first outputs that it hands out, as far as there is room; returns what room is left.
+    ///
+    /// # Panics
+    /// If the plan's total has been drawn.
+    fn next_round<'a>(
+        &mut self,
+        out: &'a mut [K::Ring],
+        channel: &mut Channel,
+    ) -> Result<&'a mut [K::Ring]> {
         if let Some(old) = self.expansion.take() {
             self.memory = old.shares.into_leaves();
-            self.old_base = old.base;
+            self.old_base = old.encoder.base;
         }
         let base = self.base.take().ok_or(Error::Broken)?;
         let Round {
@@ -384,7 +379,7 @@ impl<K: Correlation> KeyHolder<K> {
         };
         // Setup, steps 2 and 3
         let (x, rng, ot) = (self.x, &mut self.rng, &mut self.ot);
-        let mut shares = if public.draws_points() {
+        let shares = if public.draws_points() {
             let trees = mpfss::begin_send::<K>(public, points, x, spare, rng, ot, channel)?;
             Shares::drawn(Arc::clone(&layout), trees, prgs)
         } else {
@@ -392,86 +387,28 @@ impl<K: Correlation> KeyHolder<K> {
             let leaves = mpfss::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;
             Shares::kept(Arc::clone(&layout), leaves)
         };
-        if checked {
-            shares.exchange_all(channel)?;
-            let mask = K::key_mask(&base[..step.need]);
-            check::key_holder(
-                context,
-                layout.forest(),
-                x,
-                &mut shares,
-                &mask,
-                rng,
-                channel,
-            )?;
-        }
-        let mut expansion = KeyExpansion::<K> {
-            code,
-            base,
-            k: step.set.k,
-            shares,
-            next: 0,
-            end: step.keep + step.deliver,
-        };
-        // The base of the next round
+        let mask = checked.then(|| K::key_mask(&base[..step.need]));
+        let k = step.set.k;
+        let encoder = KeyEncoder { code, base, k };
+        let mut expansion = Expansion::new(encoder, shares, step.keep + step.deliver);
+        // The base of the next round, and what is handed out of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);
-        expansion.expand(&mut kept, channel)?;
+        let (now, rest) = out.split_at_mut(step.deliver.min(out.len()));
+        let (mut to_keep, mut now) = (Some(&mut kept[..]), Some(now));
+        if let Some(mask) = mask {
+            expansion.shares.exchange_all(channel)?;
+            let leaves = Checked {
+                expansion: &mut expansion,
+                kept: &mut to_keep,
+                out: &mut now,
+            };
+            check::key_holder(context, layout.forest(), x, leaves, &mask, rng, channel)?;
+        }
+        to_keep.map_or(Ok(()), |to_keep| expansion.expand(to_keep, channel))?;
+        now.map_or(Ok(()), |now| expansion.expand(now, channel))?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
-        Ok(())
-    }
-}
-
-impl<K: Correlation> ValueExpansion<K> {
-    /// Expand, step i, for the next outputs.
-    fn expand<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
-        while out.count() > 0 {
-            let first = self.next;
-            let shares = self.shares.at(first, out.count(), channel)?;
-            self.next += shares.len();
-            let table = &self.base[..self.k];
-            let mut tasks = Vec::with_capacity(shares.len().div_ceil(TASK));
-            for (task, shares) in shares.chunks(TASK).enumerate() {
-                let now;
-                (now, out) = out.split_at(shares.len());
-                tasks.push((first + task * TASK, now, shares));
-            }
-            let expand = |(first, mut out, shares): (usize, P, &[K::Ring])| {
-                K::encode(&self.code, table, first, shares, &mut out);
-                let noise = &self.noise.0;
-                let from = noise.partition_point(|(place, _)| *place < first);
-                for (place, value) in &noise[from..] {
-                    if *place >= first + shares.len() {
-                        break;
-                    }
-                    out.add_noise(place - first, *value);
-                }
-            };
-            tasks.into_par_iter().for_each(expand);
-        }
-        Ok(())
-    }
-}
-
-impl<K: Correlation> KeyExpansion<K> {
-    /// Expand, step i, for the next outputs.
-    fn expand(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
-        while !w.is_empty() {
-            let first = self.next;
-            let shares = self.shares.at(first, w.len(), channel)?;
-            self.next += shares.len();
-            let table = &self.base[..self.k];
-            let now;
-            (now, w) = w.split_at_mut(shares.len());
-            now.par_chunks_mut(TASK)
-                .zip(shares.par_chunks(TASK))
-                .enumerate()
-                .for_each(|(task, (w, shares))| {
-                    let first = first + task * TASK;
-                    K::encode_key(&self.code, table, first, shares, w);
-                });
-        }
-        Ok(())
+        Ok(rest)
     }
 }
 

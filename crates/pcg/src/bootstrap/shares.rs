@@ -3,7 +3,7 @@
 //! | noise | round | where the shares come from |
 //! |---|---|---|
 //! | regular | on half-trees, semi-honest | the trees that cover the points, grown (and their message exchanged) when the points are drawn |
-//! | regular | on half-trees, checked or prepared | the same, grown again: all messages have been exchanged before |
+//! | regular | on half-trees, checked or prepared | the same, grown again: all messages have been exchanged before. The first outputs of a checked round are made from the leaves that its check looks at |
 //! | regular | on GGM trees | the leaves, kept in memory |
 //! | uniform | any | the leaves, kept in memory, the three of a point added up tile by tile |
 //!
@@ -19,7 +19,7 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_primitives::pages::Buffer;
 
-use crate::{check, forest::Forest, ggm::TreePrgs, mpfss::Layout, single};
+use crate::{forest::Forest, ggm::TreePrgs, mpfss::Layout, single};
 
 /// Tiles that are added up at a time, each by a task of its own.
 const TILES: usize = 2;
@@ -218,16 +218,19 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
         let to = self.points.len().min(from + count);
         Ok(&self.window[from..to])
     }
-}
 
-/// The leaves of trees whose messages have been exchanged, made for this and made again when they are drawn.
-///
-/// # Panics
-/// If a message is left to be exchanged.
-impl<R: Ring, T: Trees<R>> check::Leaves<R> for &mut Shares<R, T> {
-    fn for_each_run(&mut self, forest: &Forest, mut look: impl FnMut(Range<usize>, &[R])) {
+    /// Calls `look` with runs of trees and their leaves, which together are all of them, and whether the leaves are grown for this
+    /// and are the shares at as many points.
+    ///
+    /// # Panics
+    /// If a message of the trees is left to be exchanged.
+    pub(super) fn for_each_run(
+        &mut self,
+        forest: &Forest,
+        mut look: impl FnMut(Range<usize>, &[R], bool),
+    ) {
         match &self.source {
-            Source::Leaves(leaves) => look(0..forest.trees(), leaves),
+            Source::Leaves(leaves) => look(0..forest.trees(), leaves, false),
             Source::Trees {
                 trees,
                 prgs,
@@ -241,7 +244,7 @@ impl<R: Ring, T: Trees<R>> check::Leaves<R> for &mut Shares<R, T> {
                     next = run.end;
                     let window = room(&mut self.window, forest.leaves_of_run(&run).len());
                     trees.make_again((forest, prgs), run.clone(), window);
-                    look(run, window);
+                    look(run, window, true);
                 }
             }
         }

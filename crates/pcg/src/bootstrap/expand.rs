@@ -1,0 +1,184 @@
+//! Expand (Protocol 6 of the 2019 paper, step i): outputs of a round from its base and the shares of its noise vector, any part
+//! of them at a time.
+//!
+//! A checked round whose trees are grown again for its check makes its first outputs from those leaves, while they are in the
+//! cache, so that they need not be grown a third time. Such outputs are handed out only if the check passes.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use volery_channel::{Channel, Result};
+use volery_field::Ring;
+use volery_primitives::pages::Buffer;
+
+use super::{
+    noise::Noises,
+    shares::{Shares, Trees},
+};
+use crate::{
+    check,
+    correlation::{Correlation, Pairs, Places, Room},
+    forest::Forest,
+    lpn::LocalCode,
+};
+
+/// Outputs that one task of the thread pool expands.
+const TASK: usize = 48 * 64;
+
+/// Makes outputs from shares of the noise vector.
+pub(super) trait Encoder<R, P>: Sync {
+    /// The outputs from `first` on, one for each share.
+    fn encode(&self, first: usize, shares: &[R], out: P);
+}
+
+/// A value holder's part of the round, but for its share of the noise vector, `m`.
+pub(super) struct ValueEncoder<K: Correlation> {
+    pub(super) code: LocalCode,
+    /// `a` and `b` are the first `k` places of it.
+    pub(super) base: Pairs<K>,
+    pub(super) k: usize,
+    /// `mu`: the places in ascending order, with their values.
+    pub(super) noise: Noises<K::Base>,
+}
+
+impl<K: Correlation, P: Places<K>> Encoder<K::Ring, P> for ValueEncoder<K> {
+    fn encode(&self, first: usize, shares: &[K::Ring], mut out: P) {
+        K::encode(&self.code, &self.base[..self.k], first, shares, &mut out);
+        let noise = &self.noise.0;
+        let from = noise.partition_point(|(place, _)| *place < first);
+        for (place, value) in &noise[from..] {
+            if *place >= first + shares.len() {
+                break;
+            }
+            out.add_noise(place - first, *value);
+        }
+    }
+}
+
+/// A key holder's part of the round, but for its share of the noise vector, `r`.
+pub(super) struct KeyEncoder<K: Correlation> {
+    pub(super) code: LocalCode,
+    /// `c` is the first `k` places of it.
+    pub(super) base: Buffer<K::Ring>,
+    pub(super) k: usize,
+}
+
+impl<K: Correlation> Encoder<K::Ring, &mut [K::Ring]> for KeyEncoder<K> {
+    fn encode(&self, first: usize, shares: &[K::Ring], out: &mut [K::Ring]) {
+        K::encode_key(&self.code, &self.base[..self.k], first, shares, out);
+    }
+}
+
+/// A round that has been set up: its outputs from `next` to `end` are still to be made.
+pub(super) struct Expansion<R: Ring, T, E> {
+    pub(super) encoder: E,
+    pub(super) shares: Shares<R, T>,
+    next: usize,
+    end: usize,
+}
+
+impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
+    /// A round of `count` outputs.
+    pub(super) fn new(encoder: E, shares: Shares<R, T>, count: usize) -> Self {
+        Self {
+            encoder,
+            shares,
+            next: 0,
+            end: count,
+        }
+    }
+
+    /// Outputs that are still to be made.
+    pub(super) fn left(&self) -> usize {
+        self.end - self.next
+    }
+
+    /// The next outputs.
+    ///
+    /// # Panics
+    /// If fewer are left.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer sent what is no element of the ring.
+    pub(super) fn expand<P: Room>(&mut self, mut out: P, channel: &mut Channel) -> Result<()>
+    where
+        E: Encoder<R, P>,
+    {
+        assert!(out.count() <= self.left(), "more outputs than are left");
+        while out.count() > 0 {
+            let first = self.next;
+            let shares = self.shares.at(first, out.count(), channel)?;
+            let now;
+            (now, out) = out.split_at(shares.len());
+            self.next += shares.len();
+            in_tasks(&self.encoder, first, shares, now);
+        }
+        Ok(())
+    }
+}
+
+/// Makes the outputs from `first` on by all threads.
+fn in_tasks<R: Sync, P: Room>(
+    encoder: &impl Encoder<R, P>,
+    first: usize,
+    shares: &[R],
+    mut out: P,
+) {
+    let mut tasks = Vec::with_capacity(shares.len().div_ceil(TASK));
+    for (task, shares) in shares.chunks(TASK).enumerate() {
+        let now;
+        (now, out) = out.split_at(shares.len());
+        tasks.push((first + task * TASK, shares, now));
+    }
+    let encode = |(first, shares, out)| encoder.encode(first, shares, out);
+    tasks.into_par_iter().for_each(encode);
+}
+
+/// A round under its check, which looks at all its leaves: where they are grown for that, the first outputs go to `kept` and
+/// then to `out`, of which what was filled is taken away.
+pub(super) struct Checked<'a, R: Ring, T, E, A, B> {
+    pub(super) expansion: &'a mut Expansion<R, T, E>,
+    pub(super) kept: &'a mut Option<A>,
+    pub(super) out: &'a mut Option<B>,
+}
+
+impl<R, T, E, A, B> check::Leaves<R> for Checked<'_, R, T, E, A, B>
+where
+    R: Ring,
+    T: Trees<R>,
+    E: Encoder<R, A> + Encoder<R, B>,
+    A: Room,
+    B: Room,
+{
+    fn for_each_run(&mut self, forest: &Forest, mut look: impl FnMut(Range<usize>, &[R])) {
+        let Expansion {
+            encoder,
+            shares,
+            next,
+            ..
+        } = self.expansion;
+        shares.for_each_run(forest, |run, leaves, at_points| {
+            look(run.clone(), leaves);
+            if at_points && forest.leaves_of_run(&run).start == *next {
+                let made = fill(encoder, *next, leaves, self.kept);
+                *next += made;
+                *next += fill(encoder, *next, &leaves[made..], self.out);
+            }
+        });
+    }
+}
+
+/// Makes outputs as far as there are shares and room; returns how many.
+fn fill<R: Ring, P: Room>(
+    encoder: &impl Encoder<R, P>,
+    first: usize,
+    shares: &[R],
+    out: &mut Option<P>,
+) -> usize {
+    let Some(all) = out.take() else { return 0 };
+    let count = all.count().min(shares.len());
+    let (now, rest) = all.split_at(count);
+    in_tasks(encoder, first, &shares[..count], now);
+    *out = Some(rest);
+    count
+}
