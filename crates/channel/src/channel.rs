@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use volery_primitives::Block;
 use volery_primitives::ro::StreamHash;
 
+use crate::arrivals::Arrivals;
 use crate::{Error, Result, Transport, memory};
 
 /// Size of the buffers for short messages, in bytes. Longer ones pass by the buffers.
@@ -403,32 +404,10 @@ struct Incoming {
     watched: Option<Arrivals>,
 }
 
-/// When bytes came from the transport.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrivals {
-    first: Option<Instant>,
-    /// From the first to the last.
-    pub(crate) span: Duration,
-    /// Bytes that came after the first did.
-    pub(crate) bytes: usize,
-}
-
-impl Arrivals {
-    fn note(&mut self, bytes: usize) {
-        match self.first {
-            None => self.first = Some(Instant::now()),
-            Some(first) => {
-                self.span = first.elapsed();
-                self.bytes += bytes;
-            }
-        }
-    }
-}
-
 impl Incoming {
     fn note(&mut self, count: usize) {
         if let Some(watched) = &mut self.watched {
-            watched.note(count);
+            watched.note(Instant::now(), count);
         }
     }
 

@@ -49,6 +49,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod channel;
 mod error;
 pub mod handshake;

@@ -22,13 +22,16 @@
 
 use std::time::{Duration, Instant};
 
+use crate::arrivals::{Arrivals, Stretch};
 use crate::handshake::{Hello, SessionId, handshake_then};
 use crate::pipe::deadline_after;
-use crate::{Channel, Error, Result, channel::Arrivals};
+use crate::{Channel, Error, Result};
 
-/// The rate of a link that is too fast for a probe and too slow to be asked again, in bits per second: between those of a
-/// local and of a wide network.
+/// The rate of a link that is too fast for a probe and not to be asked again, in bits per second: between those of a local and
+/// of a wide network; and where the round trip is at least [`FAR`].
 const ASSUMED: u64 = 2_000_000_000;
+const ASSUMED_FAR: u64 = 200_000_000;
+const FAR: Duration = Duration::from_millis(5);
 
 /// Nothing is taken to be faster than this, in bits per second.
 const FASTEST: u64 = 1_000_000_000_000;
@@ -42,9 +45,15 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Pieces that a probe is sent in.
 const PIECES: usize = 4;
 
-/// Bytes that have to come after the first ones for their times to say anything, and the least time: a busy machine may wake
+/// Bytes that have to come for their times to say anything, and the least time that they have to take, as a busy machine may wake
 /// somebody so much later.
-const TELLING: (usize, Duration) = (256, Duration::from_micros(100));
+const TELLING: Stretch = Stretch {
+    time: Duration::from_micros(100),
+    bytes: 256,
+};
+
+/// What came in less is taken to have come in this.
+const SHORTEST: Duration = Duration::from_micros(10);
 
 /// The logarithms of the lengths of trains, in bytes.
 const TRAINS: std::ops::RangeInclusive<u32> = 14..=20;
@@ -94,7 +103,7 @@ pub fn meet(
     let mut theirs = [0; 4];
     channel.recv_until(&mut theirs, deadline)?;
     channel.recv_until(&mut vec![0; probe], deadline)?;
-    let probed = rate(channel.watched());
+    let probed = of_probe(channel.watched());
     let known = [known, u32::from_le_bytes(theirs)];
     let round_trip = known.into_iter().filter(|&known| known != u32::MAX).max();
     let round_trip = Duration::from_micros(round_trip.unwrap_or_default().into());
@@ -110,7 +119,12 @@ pub fn meet(
             } else {
                 None
             };
-            let rate = trained.or(probed).unwrap_or(ASSUMED);
+            let assumed = if round_trip < FAR {
+                ASSUMED
+            } else {
+                ASSUMED_FAR
+            };
+            let rate = trained.or(probed).unwrap_or(assumed);
             let pace = Pace {
                 bits_per_second: rate,
                 round_trip,
@@ -207,18 +221,77 @@ fn recv_train(channel: &mut Channel, deadline: Option<Instant>) -> Result<Option
             channel.recv_until(&mut half, deadline)?;
             channel.watch();
             channel.recv_until(&mut half, deadline)?;
-            Ok(rate(channel.watched()))
+            Ok(of_train(channel.watched()))
         }
         _ => Err(channel.fail(OUT_OF_BOUNDS)),
     }
 }
 
 /// Bits in a second, if enough came late enough to tell.
-fn rate(arrivals: Arrivals) -> Option<u64> {
-    let Arrivals { span, bytes, .. } = arrivals;
-    if bytes < TELLING.0 || span < TELLING.1 {
-        return None;
+fn of_probe(arrivals: Arrivals) -> Option<u64> {
+    let steady = arrivals.but_for_the_longest();
+    let telling = steady.bytes >= TELLING.bytes && steady.time >= TELLING.time;
+    telling.then(|| rate(steady))
+}
+
+/// Bits in a second, from bytes enough to tell even a fast link.
+fn of_train(arrivals: Arrivals) -> Option<u64> {
+    let steady = arrivals.but_for_the_longest();
+    let told = [steady, arrivals.all()];
+    let told = told.into_iter().find(|some| some.bytes >= TELLING.bytes)?;
+    Some(rate(told))
+}
+
+fn rate(Stretch { time, bytes }: Stretch) -> u64 {
+    let rate = bytes as u128 * 8_000_000_000 / time.max(SHORTEST).as_nanos();
+    rate.clamp(SLOWEST.into(), FASTEST.into()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen of pieces that come after the given waits, in microseconds.
+    fn seen(piece: usize, waits: &[u64]) -> Arrivals {
+        let (mut arrivals, mut now) = (Arrivals::default(), Instant::now());
+        arrivals.note(now, 100);
+        for wait in waits {
+            now += Duration::from_micros(*wait);
+            arrivals.note(now, piece);
+        }
+        arrivals
     }
-    let rate = (8.0 * bytes as f64 / span.as_secs_f64()) as u64;
-    Some(rate.clamp(SLOWEST, FASTEST))
+
+    #[test]
+    fn one_long_wait_is_not_the_link() {
+        assert_eq!(of_probe(seen(1000, &[80; 4])), Some(100_000_000));
+        assert_eq!(of_probe(seen(1000, &[80, 900, 80, 80])), Some(100_000_000));
+        assert_eq!(of_probe(seen(1000, &[1, 300, 1, 1])), None);
+        assert_eq!(of_probe(seen(3000, &[300])), None);
+        assert_eq!(of_probe(seen(100, &[500, 500])), None);
+        assert_eq!(
+            of_train(seen(8000, &[8, 300, 8, 8, 8])),
+            Some(8_000_000_000)
+        );
+    }
+
+    #[test]
+    fn a_train_tells_what_it_can() {
+        assert_eq!(of_train(seen(64_000, &[100])), Some(5_120_000_000));
+        assert_eq!(of_train(seen(64_000, &[0, 0])), Some(51_200_000_000));
+        assert_eq!(of_train(seen(100, &[100, 100])), None);
+        assert_eq!(of_train(seen(8_000, &[])), None);
+        assert_eq!(
+            rate(Stretch {
+                time: LONGEST,
+                bytes: 1
+            }),
+            SLOWEST
+        );
+        let all = Stretch {
+            time: Duration::ZERO,
+            bytes: 1 << 30,
+        };
+        assert_eq!(rate(all), FASTEST);
+    }
 }
