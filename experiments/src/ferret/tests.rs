@@ -328,17 +328,17 @@ fn base_bits(plan: &Plan) -> usize {
 fn what_is_said_of_the_default_is_so() {
     let all = plans(Candidate::Volery);
     for (rate, plan) in &all {
-        let fast = *rate >= Rate::Mbit500;
         let said = plan.describe();
         assert_eq!(plan.claimed_bits(), 128, "{said}");
-        let base = base_bits(plan);
-        assert!(base == 15 || fast && base == 31, "{said}");
+        let bits = if *rate == Rate::Gbit5 { 31 } else { 15 };
+        assert_eq!(base_bits(plan), bits, "{said}");
         assert!(plan.ladder().iter().all(|set| set.k < 588_160), "{said}");
-        let before = plan.ladder().len() - 1;
-        assert!(before <= 3, "{said}");
     }
-    let most = all.iter().map(|(_, plan)| plan.ladder().len() - 1).max();
-    assert_eq!(most, Some(3), "up to three");
+    for (at, most) in Rate::ALL.iter().zip([3, 3, 3, 2, 0, 0]) {
+        let of_rate = all.iter().filter(|(rate, _)| rate == at);
+        let before = of_rate.map(|(_, plan)| plan.ladder().len() - 1).max();
+        assert_eq!(before, Some(most), "smaller sets at {at:?}");
+    }
     for of_links in all.chunks(Rate::ALL.len()) {
         let [slow, fast] = [0, Rate::ALL.len() - 1].map(|link| main_round(&of_links[link].1));
         let sent = |round: &RoundSize| round.levels as f64 / (round.n - round.base) as f64;
