@@ -3,7 +3,7 @@
 //! | noise | round | where the shares come from |
 //! |---|---|---|
 //! | regular | on half-trees, semi-honest | the trees that cover the points, grown (and their message exchanged) when the points are drawn |
-//! | regular | on half-trees, checked or prepared | the same, grown again: all messages have been exchanged before. The first outputs of a checked round are made from the leaves that its check looks at |
+//! | regular | on half-trees, checked or prepared | the same, grown again: all messages have been exchanged before |
 //! | regular | on GGM trees | the leaves, kept in memory |
 //! | uniform | any | the leaves, kept in memory, the three of a point added up tile by tile |
 //!
