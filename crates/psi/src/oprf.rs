@@ -58,15 +58,16 @@ use volery_ot::{Error, Result, flavour};
 use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::pages::Buffer;
-use volery_primitives::prefetch::prefetch;
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
+mod keys;
 mod rooms;
 
 use crate::code::{BLOCKS, Code, MAX_WIDTH};
 use crate::cut::{read_cut, write_cut};
 use crate::parting::at_a_time;
+pub use keys::Keys;
 use rooms::{Room, Rooms, rows};
 
 /// Instances in one piece of the receiver's message.
@@ -261,86 +262,6 @@ pub(crate) fn size(instances: usize) -> usize {
 
 /// Inputs whose code words are computed at a time: they stay in the level-1 cache.
 const LANES: usize = 128;
-
-/// The keys of consecutive instances: 16 bytes each. Wiped when dropped.
-pub struct Keys {
-    rows: Vec<Buffer<Block>>,
-    /// Number of the first instance among all of the session.
-    first: u64,
-    instances: usize,
-}
-
-impl Keys {
-    /// How many instances there are.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.instances
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.instances == 0
-    }
-
-    /// Asks for the memory of the keys of some instances.
-    pub(crate) fn ask(&self, instances: &[u32]) {
-        for &instance in instances {
-            let instance = instance as usize;
-            prefetch(&self.rows[instance / CHUNK], instance % CHUNK);
-        }
-    }
-
-    /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these keys, `inputs[i]` is `x`, and
-    /// `shifted[i]` is what [`Sender::shift`] makes of `x`, with the code and the sender of these keys; it becomes the output.
-    ///
-    /// # Panics
-    /// If the lengths differ, or there is no such instance.
-    pub fn evaluate_shifted(
-        &self,
-        code: &Code,
-        instances: &[u32],
-        inputs: &[Block],
-        shifted: &mut [Block],
-    ) {
-        assert_eq!(instances.len(), shifted.len(), "an instance for each value");
-        assert_eq!(inputs.len(), shifted.len(), "an input for each value");
-        let mut keys = Zeroizing::new([Block::ZERO; LANES]);
-        let pairs = instances.chunks(LANES).zip(inputs.chunks(LANES));
-        for ((instances, inputs), values) in pairs.zip(shifted.chunks_mut(LANES)) {
-            let keys = &mut keys[..instances.len()];
-            let pairs = instances.iter().zip(inputs);
-            // The reads do not wait for each other: nothing else is in this loop.
-            for (((&instance, &input), value), key) in pairs.zip(&mut *values).zip(&mut *keys) {
-                let instance = instance as usize;
-                *value ^= self.rows[instance / CHUNK][instance % CHUNK];
-                *key = code.hash_key(self.first + instance as u64, input);
-            }
-            rekeyed(keys, values);
-        }
-    }
-
-    /// `F_j(x)` for the instance `instance`, counted from the first of these keys, and any input. The code and the sender
-    /// are those of these keys; others give numbers without a meaning.
-    ///
-    /// # Panics
-    /// If there is no such instance.
-    ///
-    /// # Errors
-    /// [`Error::Broken`] if a call of the sender failed.
-    pub fn evaluate(
-        &self,
-        sender: &Sender,
-        code: &Code,
-        instance: u32,
-        input: Block,
-    ) -> Result<Block> {
-        let mut value = [Block::ZERO];
-        sender.shift(code, &[input], &mut value)?;
-        self.evaluate_shifted(code, &[instance], &[input], &mut value);
-        Ok(value[0])
-    }
-}
 
 /// The party that brings one input for each instance.
 ///

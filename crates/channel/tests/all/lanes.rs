@@ -2,12 +2,13 @@
 
 mod ends;
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use volery_channel::{Channel, Error, Lane, QUEUE_BOUND, Result, SessionId, lanes};
 
-use super::{LONG, SHORT, pairs, pattern, tcp_pair, tcp_streams};
+use super::{LONG, SHORT, pairs, pattern, tcp_pair};
 
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
@@ -17,6 +18,20 @@ fn both<const N: usize>((left, right): (Channel, Channel)) -> ([Lane; N], [Lane;
         let right = lanes::split(right, SESSION).unwrap();
         (left.join().unwrap(), right)
     })
+}
+
+/// What `work` gives, and the lane: if its timeout is not kept, the test fails instead of waiting with it.
+fn in_time<T: Send + 'static>(
+    mut lane: Lane,
+    work: impl FnOnce(&mut Channel) -> T + Send + 'static,
+) -> (Lane, T) {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let made = work(lane.channel());
+        // Nobody waits any more if the time is up.
+        let _ = tell.send((lane, made));
+    });
+    told.recv_timeout(LONG).unwrap()
 }
 
 /// Sends and receives in turn, in pieces of all sizes; each lane its own bytes.
@@ -92,17 +107,19 @@ fn a_lane_that_waits_keeps_no_other_back() {
 fn an_unread_lane_is_bounded_and_alone() {
     let ([mut full, mut free], [mut unread, mut peer]) = both::<2>(tcp_pair());
     full.channel().set_timeout(Some(SHORT));
-    let piece = vec![1; 1 << 20];
+    let piece = 1 << 20;
     let bound = QUEUE_BOUND / 3;
-    let mut sent = 0;
-    let error = loop {
-        match full.channel().send(&piece) {
-            Ok(()) => sent += piece.len(),
-            Err(error) => break error,
+    let (_full, (sent, error)) = in_time(full, move |channel| {
+        let mut sent = 0;
+        loop {
+            match channel.send(&vec![1; piece]) {
+                Ok(()) => sent += piece,
+                Err(error) => return (sent, error),
+            }
         }
-    };
+    });
     assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
-    assert!(sent <= bound && sent + piece.len() > bound, "{sent}");
+    assert!(sent <= bound && sent + piece > bound, "{sent}");
     thread::scope(|scope| {
         scope.spawn(|| talk(&mut free, 0).unwrap());
         talk(&mut peer, 1).unwrap();
@@ -155,19 +172,18 @@ fn a_lane_ends_alone_and_with_the_connection() {
 fn a_lane_times_out_alone() {
     let ([mut first, mut second], [_third, mut fourth]) = both::<2>(tcp_pair());
     first.channel().set_timeout(Some(SHORT));
-    thread::scope(|scope| {
-        let waiting = scope.spawn(move || {
-            let mut byte = [0];
-            second.channel().recv(&mut byte).unwrap();
-            byte[0]
-        });
-        let error = first.channel().recv(&mut [0]).unwrap_err();
-        assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
-        thread::sleep(Duration::from_millis(20));
-        fourth.channel().send(&[4]).unwrap();
-        fourth.channel().flush().unwrap();
-        assert_eq!(waiting.join().unwrap(), 4);
+    // Not in a scope, which would wait for it where this test has failed.
+    let waiting = thread::spawn(move || {
+        let mut byte = [0];
+        second.channel().recv(&mut byte).unwrap();
+        byte[0]
     });
+    let (_first, error) = in_time(first, |channel| channel.recv(&mut [0]).unwrap_err());
+    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
+    thread::sleep(Duration::from_millis(20));
+    fourth.channel().send(&[4]).unwrap();
+    fourth.channel().flush().unwrap();
+    assert_eq!(waiting.join().unwrap(), 4);
 }
 
 #[test]

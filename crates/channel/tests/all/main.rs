@@ -14,7 +14,7 @@ mod tls;
 
 use std::time::Duration;
 
-use volery_channel::{Channel, tcp as transport_tcp};
+use volery_channel::{Channel, memory, tcp as transport_tcp};
 
 /// Long enough for a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -37,9 +37,18 @@ fn tcp_streams() -> (transport_tcp::Stream, transport_tcp::Stream) {
     (left, listener.accept(LONG).unwrap())
 }
 
+/// Two connected channels in memory, which fail where they would wait for ever.
+fn memory_pair() -> (Channel, Channel) {
+    let (left, right) = memory::pair();
+    (
+        Channel::with_timeout(left, Some(LONG)),
+        Channel::with_timeout(right, Some(LONG)),
+    )
+}
+
 /// Two connected channels of each kind.
 fn pairs() -> [(Channel, Channel); 2] {
-    [Channel::memory_pair(), tcp_pair()]
+    [memory_pair(), tcp_pair()]
 }
 
 /// Bytes that are different at every offset, as far as bytes can be.

@@ -7,7 +7,7 @@ use super::*;
 use crate::{Noise, Protocol};
 
 /// Rounds, also where something else would take less time.
-fn plan<R: VoleRing>(
+pub(super) fn plan<R: VoleRing>(
     total: Option<u64>,
     noise: Noise,
     security: Security,

@@ -7,6 +7,7 @@
 //! the usual test harness is not used: its list of results has such gaps. Here each test is a thread, one after the other.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(unsafe_code, reason = "an allocator")]
+#![allow(clippy::print_stdout, reason = "it is its own harness")]
 
 mod applications;
 mod sessions;

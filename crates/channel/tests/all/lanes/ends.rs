@@ -51,11 +51,12 @@ impl Transport for Odd {
 fn odd_lanes() -> ([Lane; 2], Arc<Oddity>, Channel) {
     let (inner, peer) = memory::pair();
     let odd = Arc::new(Oddity::default());
-    let left = Channel::new(Odd {
+    let left = Odd {
         inner,
         odd: Arc::clone(&odd),
-    });
-    let mut peer = Channel::new(peer);
+    };
+    let left = Channel::with_timeout(left, Some(LONG));
+    let mut peer = Channel::with_timeout(peer, Some(LONG));
     peer.send(&greeting()).unwrap();
     peer.flush().unwrap();
     let lanes = lanes::split(left, SESSION).unwrap();
@@ -169,26 +170,30 @@ fn all_arrives_though_the_sender_drops_its_lanes() {
     }
 }
 
-/// A reader and a writer wait for longer than their timeout, while bytes of another lane move.
+/// Between the bytes of a lane that is busy while others wait with four times that as their timeout.
+const STEP: Duration = Duration::from_millis(150);
+
+/// A reader and a writer wait for longer than their timeout, while bytes of another lane come.
 #[test]
 fn a_lane_waits_as_long_as_any_moves() {
     for pair in pairs() {
         const LANES: usize = 64;
         let (mut lanes, mut peers) = both::<LANES>(pair);
         let window = QUEUE_BOUND / (LANES + 1);
-        let step = Duration::from_millis(150);
         let [full, reading, busy, ..] = &mut lanes;
         let [peer_full, peer_reading, peer_busy, ..] = &mut peers;
         send(full, &vec![1; window]).unwrap();
         thread::scope(|scope| {
             for lane in [&mut *full, &mut *reading] {
-                lane.channel().set_timeout(Some(4 * step));
+                lane.channel().set_timeout(Some(4 * STEP));
             }
+            // A writer that gave up sends nothing.
+            peer_full.channel().set_timeout(Some(20 * STEP));
             scope.spawn(|| send(full, &[2]).unwrap());
             scope.spawn(|| reading.channel().recv(&mut [0]).unwrap());
             scope.spawn(|| busy.channel().recv(&mut [0; 8]).unwrap());
             for _ in 0..8 {
-                thread::sleep(step);
+                thread::sleep(STEP);
                 send(peer_busy, &[1]).unwrap();
             }
             send(peer_reading, &[1]).unwrap();
@@ -199,10 +204,26 @@ fn a_lane_waits_as_long_as_any_moves() {
     }
 }
 
+/// Nothing comes, but something goes.
+#[test]
+fn a_lane_waits_as_long_as_another_sends() {
+    for pair in pairs() {
+        let ([mut reading, mut busy], [mut peer_reading, _peer_busy]) = both::<2>(pair);
+        thread::scope(|scope| {
+            reading.channel().set_timeout(Some(4 * STEP));
+            scope.spawn(|| reading.channel().recv(&mut [0]).unwrap());
+            for _ in 0..8 {
+                thread::sleep(STEP);
+                send(&mut busy, &[1]).unwrap();
+            }
+            send(&mut peer_reading, &[1]).unwrap();
+        });
+    }
+}
+
 #[test]
 fn lanes_know_the_round_trip() {
-    let (left, right) = tcp_streams();
-    let (left, right) = (Channel::new(left), Channel::new(right));
+    let (left, right) = tcp_pair();
     let known = left.round_trip();
     assert!(known.is_some());
     let (mut left, mut right) = both::<2>((left, right));

@@ -44,14 +44,11 @@ impl Plan {
     #[must_use]
     pub fn dual_bytes(&self) -> Option<u64> {
         let total = self.total.filter(|_| self.is_dual)?;
-        let (mut bytes, mut delivered) = (0, 0);
-        while delivered < total {
-            let step = self.dual_step(delivered);
-            bytes += self.instance_bytes(step.shape);
-            delivered += step.deliver as u64;
-        }
+        let instances = self
+            .dual_steps(total)
+            .map(|(step, alike)| alike * self.instance_bytes(step.shape) as u64);
         let base = self.base_count();
-        bytes += match self.base {
+        let for_base = match self.base {
             Base::Packed(_) => extended(128 * base),
             // An element for each of its bits
             Base::Gilboa => {
@@ -63,7 +60,7 @@ impl Plan {
             }
             _ => extended(base),
         };
-        Some(bytes as u64)
+        Some(instances.sum::<u64>() + for_base as u64)
     }
 
     /// Bytes that both parties send for an instance of dual LPN, with the OTs of its trees.
@@ -97,6 +94,23 @@ impl Plan {
             keep,
             deliver: shape.outputs() - keep,
         }
+    }
+
+    /// The instances of dual LPN for `total` correlations, one after the other, each with how many are like it in a row.
+    pub(super) fn dual_steps(&self, total: u64) -> impl Iterator<Item = (dual::Step, u64)> {
+        let mut delivered = 0;
+        std::iter::from_fn(move || {
+            let left = total.checked_sub(delivered).filter(|left| *left > 0)?;
+            let step = self.dual_step(delivered);
+            let deliver = step.deliver as u64;
+            // All but the last two are alike.
+            let alike = match step.keep {
+                0 => 1,
+                _ => (left / deliver).saturating_sub(1).max(1),
+            };
+            delivered += alike * deliver;
+            Some((step, alike))
+        })
     }
 
     /// Base correlations that an instance of dual LPN spends.

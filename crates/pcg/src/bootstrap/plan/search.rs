@@ -115,22 +115,11 @@ impl Plan {
     pub(super) fn dual_cost(&self, link: Link) -> Cost {
         let total = self.total.unwrap_or(LONG);
         let need = self.base_count() as u64;
-        let mut cost = cost::base(self.base, self.security, need, link);
-        let mut delivered = 0;
-        while delivered < total {
-            let step = self.dual_step(delivered);
+        let base = cost::base(self.base, self.security, need, link);
+        self.dual_steps(total).fold(base, |cost, (step, alike)| {
             let bytes = self.instance_bytes(step.shape) as f64;
             let one = cost::dual(self.kind, self.security, step.shape, bytes, link);
-            // All but the last two are alike.
-            let alike = match step.keep {
-                0 => 1,
-                _ => ((total - delivered) / step.deliver as u64)
-                    .saturating_sub(1)
-                    .max(1),
-            };
-            cost = cost + one * alike as f64;
-            delivered += alike * step.deliver as u64;
-        }
-        cost
+            cost + one * alike as f64
+        })
     }
 }

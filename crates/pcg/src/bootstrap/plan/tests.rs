@@ -355,3 +355,48 @@ fn what_does_not_exist_is_refused() {
     let refused = Plan::paper80(Field::Fp61, (1 << 24) + 1);
     assert_eq!(refused.unwrap_err(), PlanError::SetTooSmall(1 << 24));
 }
+
+/// Instances that are alike are counted, not visited: the same ones, whatever the total leaves for the last two.
+#[test]
+fn instances_in_a_row_are_counted() {
+    let low = |kind, total| {
+        let wishes = Wishes {
+            total: Some(total),
+            protocol: Protocol::LowCommunication,
+            security: Security::SemiHonest,
+            ..Wishes::default()
+        };
+        Plan::new(kind, &wishes).unwrap()
+    };
+    for kind in KINDS {
+        let step = low(kind, u64::MAX).dual_step(0);
+        let (deliver, keep) = (step.deliver as u64, step.keep as u64);
+        assert!(keep > 0);
+        let near = |total: u64| [total - 1, total, total + 1];
+        let many = (1..=5).flat_map(|many| [many * deliver, many * deliver + keep]);
+        for total in many.flat_map(near).chain(near(5000)) {
+            let plan = low(kind, total);
+            let (mut expected, mut delivered) = (Vec::new(), 0);
+            while delivered < total {
+                let step = plan.dual_step(delivered);
+                expected.push(step);
+                delivered += step.deliver as u64;
+            }
+            let counted: Vec<_> = plan.dual_steps(total).collect();
+            assert!(counted.len() <= 4, "{total}: {counted:?}");
+            let one_by_one = counted
+                .iter()
+                .flat_map(|(step, alike)| std::iter::repeat_n(*step, *alike as usize));
+            assert!(one_by_one.eq(expected.iter().copied()), "{kind:?} {total}");
+        }
+        // Of so many each could not be visited.
+        let huge = low(kind, u64::MAX);
+        let each = huge.instance_bytes(step.shape) as u64;
+        let bytes = huge.dual_bytes().unwrap();
+        let instances = u64::MAX / deliver;
+        assert!(
+            (instances..instances + 2).contains(&(bytes / each)),
+            "{kind:?}"
+        );
+    }
+}

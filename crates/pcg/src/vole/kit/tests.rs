@@ -8,7 +8,7 @@ use volery_primitives::Block;
 
 use super::*;
 use crate::{
-    Noise, Protocol, Security,
+    Noise, Security,
     vole::{self, VoleRing},
 };
 
@@ -28,18 +28,7 @@ fn plan<R: VoleRing>(n: usize) -> crate::Plan {
 }
 
 fn rounds<R: VoleRing>(n: usize, noise: Noise, security: Security) -> crate::Plan {
-    let wishes = crate::Wishes {
-        total: Some(n as u64),
-        noise,
-        security,
-        protocol: if n < 4500 {
-            Protocol::Auto
-        } else {
-            Protocol::Primal
-        },
-        ..crate::Wishes::default()
-    };
-    crate::Plan::new(crate::Kind::Vole(R::FIELD), &wishes).unwrap()
+    vole::tests::plan::<R>(Some(n as u64), noise, security).unwrap()
 }
 
 fn values<R: VoleRing>(
