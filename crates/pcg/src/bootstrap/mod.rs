@@ -19,7 +19,7 @@
 //!
 //! With regular noise on half-trees the leaves (`m`, `r`) are made as they are drawn, some trees at a time, and the sums of
 //! `C` with them. The messages of a malicious round are exchanged before (for which P1 grows its trees), and the trees grown
-//! for the check; outputs that are drawn by the call that sets the round up are made from these leaves ([`expand`]), later ones from trees
+//! for the check; outputs that are drawn by the call that sets the round up are made from these leaves (`expand`), later ones from trees
 //! grown once more. What is kept of a tree is its root, or what P1 sent of it. Memory: the base, and some trees.
 //! Otherwise both parties hold the leaves: `n` elements of `R` and the base, whatever is drawn; with uniform noise `3n`
 //! elements and some more, and 13 bytes a point for the arrangement.
