@@ -56,9 +56,7 @@ impl Transport for Memory {
             let Some(next) = self.incoming.take(timeout)? else {
                 return Ok(0);
             };
-            let read = std::mem::replace(chunk, next);
-            self.incoming.reuse(read.bytes);
-            *start = 0;
+            (*chunk, *start) = (next, 0);
         }
         let count = bytes.len().min(chunk.bytes.len() - *start);
         bytes[..count].copy_from_slice(&chunk.bytes[*start..*start + count]);

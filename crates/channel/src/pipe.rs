@@ -13,15 +13,6 @@ pub const QUEUE_BOUND: usize = 256 << 20;
 /// Longest chunk: what the reading thread takes at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// Bytes from which on a push waits as long as some are released every [`STEADY`]: a reader that keeps up is not run away from, as
-/// fresh memory costs more than waiting. Where nothing moves, it may be this side's turn to read, so what is above is queued.
-const AHEAD: usize = 8 << 20;
-const STEADY: Duration = Duration::from_millis(5);
-
-/// Memory of chunks that is kept to be used again: that of the largest ones, and at most so many.
-const SPARE: usize = AHEAD / CHUNK;
-const SPARE_FROM: usize = 64 << 10;
-
 /// Some bytes, not to be handed on before `due`, a time in the past for those that need not wait: an option has a gap where there is no
 /// time, into which goes what lay on the stack of the party that pushes.
 pub(crate) struct Chunk {
@@ -40,13 +31,10 @@ pub(crate) struct Pipe {
 #[derive(Default)]
 struct State {
     chunks: VecDeque<Chunk>,
-    spare: Vec<Vec<u8>>,
     /// Bytes pushed and not yet released.
     held: usize,
     /// Bytes released in all.
     released: u64,
-    /// What `released` was when nothing moved, at first nothing.
-    still: u64,
     /// The writing end is gone: what is queued may still be taken.
     closed: bool,
     /// The reading end is gone, with the reason that later pushes give.
@@ -100,49 +88,14 @@ impl Pipe {
     /// Queues a copy of `bytes`; waits for room only beyond the bound, and then as long as bytes are being released.
     pub(crate) fn push(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         bytes.chunks(CHUNK).try_for_each(|piece| {
-            self.wait_for_reader();
-            let chunk = Chunk {
-                bytes: self.copy(piece),
-                due: self.began,
-            };
-            self.push_chunk(chunk, timeout)
+            self.push_chunk(
+                Chunk {
+                    bytes: piece.to_vec(),
+                    due: self.began,
+                },
+                timeout,
+            )
         })
-    }
-
-    /// Waits until the reading end has caught up, or does not move.
-    fn wait_for_reader(&self) {
-        let mut state = self.lock();
-        while state.held > AHEAD && state.failed.is_none() {
-            // Since it last stood still, nothing has moved.
-            if state.still == state.released {
-                return;
-            }
-            let before = state.released;
-            let late;
-            (state, late) = self.wait(state, deadline_after(Some(STEADY)));
-            if late && state.released == before {
-                state.still = before;
-            }
-        }
-    }
-
-    /// A copy of `bytes`, in memory that was used before where there is some.
-    fn copy(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut copy = self.lock().spare.pop().unwrap_or_default();
-        copy.extend_from_slice(bytes);
-        copy
-    }
-
-    /// Takes the memory of a chunk back.
-    pub(crate) fn reuse(&self, mut bytes: Vec<u8>) {
-        if bytes.capacity() < SPARE_FROM {
-            return;
-        }
-        bytes.clear();
-        let mut state = self.lock();
-        if state.spare.len() < SPARE {
-            state.spare.push(bytes);
-        }
     }
 
     /// As [`Pipe::push`], for one chunk.
@@ -305,36 +258,6 @@ mod tests {
         assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [2; 4]);
         assert_eq!(pipe.take(SHORT).unwrap().unwrap().bytes, [3]);
         assert!(pipe.take(SHORT).is_err(), "nothing is left");
-    }
-
-    /// A reader that reads now and then is waited for; one that does not is not.
-    #[test]
-    fn a_push_waits_for_a_reader_that_moves() {
-        let pipe = Pipe::new();
-        let bytes = vec![7; CHUNK];
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while let Some(chunk) = pipe.take(None).unwrap() {
-                    pipe.release(chunk.bytes.len());
-                    assert_eq!(chunk.bytes, bytes);
-                    pipe.reuse(chunk.bytes);
-                }
-            });
-            for _ in 0..64 {
-                pipe.push(&bytes, None).unwrap();
-            }
-            pipe.close();
-        });
-        let state = pipe.lock();
-        assert!(state.spare.len() <= SPARE && state.spare.iter().all(Vec::is_empty));
-        drop(state);
-
-        let pipe = Pipe::new();
-        for _ in 0..3 * AHEAD / CHUNK {
-            pipe.push(&bytes, None).unwrap();
-        }
-        assert_eq!(pipe.lock().held, 3 * AHEAD);
-        assert_eq!(pipe.lock().still, 0);
     }
 
     #[test]

@@ -157,7 +157,6 @@ fn deliver(inner: &dyn Transport, queue: &Pipe, timeout: &Mutex<Option<Duration>
             return queue.fail(error.kind());
         }
         queue.release(chunk.bytes.len());
-        queue.reuse(chunk.bytes);
     }
 }
 

@@ -383,7 +383,6 @@ fn send_queued(socket: &Socket, queue: &Pipe) {
                 Err(error) => return queue.fail(error.kind()),
             }
         }
-        queue.reuse(chunk.bytes);
     }
 }
 
