@@ -20,7 +20,9 @@
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_primitives::{Aligned, Block, BlockSum, bits, pages::Buffer};
+use volery_primitives::{
+    Aligned, Block, BlockSum, bits, pages::Buffer, prefetch::prefetch_to_write,
+};
 use zeroize::Zeroizing;
 
 use crate::{
@@ -187,6 +189,7 @@ impl<R: Ring> Correlation for Vole<R> {
     ) {
         let Aligned([u, v]) = &mut Aligned([[R::ZERO; GROUP]; 2]);
         code.encode_slices(table, first, shares.len(), |i, sums| {
+            out.soon(i + AHEAD);
             let (u, v) = (&mut u[..sums.len()], &mut v[..sums.len()]);
             R::pair_finish_slice(sums, &shares[i..i + sums.len()], u, v);
             out.put_slices(i, u, v);
@@ -196,6 +199,7 @@ impl<R: Ring> Correlation for Vole<R> {
     #[inline(always)]
     fn encode_key(code: &LocalCode, table: &[R], first: usize, shares: &[R], out: &mut [R]) {
         code.encode_slices(table, first, out.len(), |i, sums| {
+            soon(out, i + AHEAD);
             let to = i + sums.len();
             R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
         });
@@ -378,8 +382,21 @@ pub trait Places<K: Correlation>: Room {
             self.put(place + i, K::pair(*u, *v));
         }
     }
+    /// Says that a group of places from `place` on comes soon.
+    #[inline(always)]
+    fn soon(&mut self, _place: usize) {}
     /// Adds a noise value to `u` at `place`, where that is not in the share already.
     fn add_noise(&mut self, place: usize, value: K::Base);
+}
+
+/// From a group of outputs to the one whose memory is asked for: reads at random places keep the processor from seeing that outputs
+/// are written in order.
+const AHEAD: usize = 2 * GROUP;
+
+#[inline(always)]
+fn soon<T>(out: &mut [T], place: usize) {
+    let len = out.len();
+    prefetch_to_write(&mut out[place.min(len)..(place + GROUP).min(len)]);
 }
 
 impl<K: Correlation> Places<K> for &mut [K::Pair] {
@@ -422,6 +439,12 @@ impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
     fn put_slices(&mut self, place: usize, u: &[R], v: &[R]) {
         self.u[place..place + u.len()].copy_from_slice(u);
         self.v[place..place + v.len()].copy_from_slice(v);
+    }
+
+    #[inline(always)]
+    fn soon(&mut self, place: usize) {
+        soon(self.u, place);
+        soon(self.v, place);
     }
 
     fn add_noise(&mut self, place: usize, value: R) {
