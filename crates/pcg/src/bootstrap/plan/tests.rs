@@ -389,14 +389,12 @@ fn instances_in_a_row_are_counted() {
                 .flat_map(|(step, alike)| std::iter::repeat_n(*step, *alike as usize));
             assert!(one_by_one.eq(expected.iter().copied()), "{kind:?} {total}");
         }
-        // Of so many each could not be visited.
+        // Of so many each could not be visited; the base is lost among them.
         let huge = low(kind, u64::MAX);
         let each = huge.instance_bytes(step.shape) as u64;
-        let bytes = huge.dual_bytes().unwrap();
+        let counted = huge.dual_bytes().unwrap() / each;
         let instances = u64::MAX / deliver;
-        assert!(
-            (instances..instances + 2).contains(&(bytes / each)),
-            "{kind:?}"
-        );
+        let about = instances..instances + instances / 1_000_000;
+        assert!(about.contains(&counted), "{kind:?}: {counted}");
     }
 }
