@@ -195,7 +195,7 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
 pub(super) fn dual(kind: Kind, security: Security, shape: Shape, bytes: f64, link: Link) -> Cost {
     let leaves = shape.leaves() as f64;
     // What is much larger than the caches takes longer to scatter, and the system has to clear its pages first.
-    let scattered = if leaves < 1e7 { 14.0 } else { 26.0 };
+    let scattered = if leaves < 1e7 { 30.0 } else { 40.0 };
     let (check, trips) = match security {
         Security::SemiHonest => (0.0, 0.5),
         Security::Malicious => (0.8, 3.0),
