@@ -389,6 +389,38 @@ pub trait Places<K: Correlation>: Room {
     fn add_noise(&mut self, place: usize, value: K::Base);
 }
 
+/// Something that has places for the value holder's outputs, to be filled or to be wiped.
+pub trait Sink<K: Correlation> {
+    /// The places, borrowed.
+    type Places<'a>: Places<K>
+    where
+        Self: 'a;
+    /// All of them.
+    fn places(&mut self) -> Self::Places<'_>;
+}
+
+impl<K: Correlation> Sink<K> for [K::Pair] {
+    type Places<'a> = &'a mut [K::Pair];
+
+    fn places(&mut self) -> Self::Places<'_> {
+        self
+    }
+}
+
+impl<R: Ring> Sink<Vole<R>> for Apart<'_, R> {
+    type Places<'a>
+        = Apart<'a, R>
+    where
+        Self: 'a;
+
+    fn places(&mut self) -> Apart<'_, R> {
+        Apart {
+            u: self.u,
+            v: self.v,
+        }
+    }
+}
+
 /// From a group of outputs to the one whose memory is asked for: reads at random places keep the processor from seeing that outputs
 /// are written in order.
 const AHEAD: usize = 2 * GROUP;

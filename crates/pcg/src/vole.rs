@@ -229,7 +229,7 @@ impl<R: VoleRing> Sender<R> {
         let result = self.guarded(Some(u.len()), |source| match source {
             Source::Base((base, rng)) => base.draw(u, v, rng, channel),
             Source::Stream(stream) => stream.extend(
-                Apart {
+                &mut Apart {
                     u: &mut *u,
                     v: &mut *v,
                 },

@@ -115,6 +115,35 @@ impl<R: Ring, T: Trees<R>, E> Expansion<R, T, E> {
         }
         Ok(())
     }
+
+    /// The first outputs: those that are `kept` for the next round, and then `out`. A `check` is run before anything else is made
+    /// of the leaves that it looks at; if it fails, what is in `kept` and `out` is to be wiped.
+    ///
+    /// # Errors
+    /// If the channel or the check fails, or the peer sent what is no element of the ring.
+    pub(super) fn begin<A: Room, B: Room>(
+        &mut self,
+        kept: A,
+        out: B,
+        check: Option<impl FnOnce(Checked<'_, R, T, E, A, B>, &mut Channel) -> Result<()>>,
+        channel: &mut Channel,
+    ) -> Result<()>
+    where
+        E: Encoder<R, A> + Encoder<R, B>,
+    {
+        let (mut kept, mut out) = (Some(kept), Some(out));
+        if let Some(check) = check {
+            self.shares.exchange_all(channel)?;
+            let leaves = Checked {
+                expansion: self,
+                kept: &mut kept,
+                out: &mut out,
+            };
+            check(leaves, channel)?;
+        }
+        kept.map_or(Ok(()), |kept| self.expand(kept, channel))?;
+        out.map_or(Ok(()), |out| self.expand(out, channel))
+    }
 }
 
 /// Makes the outputs from `first` on by all threads.
@@ -137,9 +166,9 @@ fn in_tasks<R: Sync, P: Room>(
 /// A round under its check, which looks at all its leaves: where they are grown for that, the first outputs go to `kept` and
 /// then to `out`, of which what was filled is taken away.
 pub(super) struct Checked<'a, R: Ring, T, E, A, B> {
-    pub(super) expansion: &'a mut Expansion<R, T, E>,
-    pub(super) kept: &'a mut Option<A>,
-    pub(super) out: &'a mut Option<B>,
+    expansion: &'a mut Expansion<R, T, E>,
+    kept: &'a mut Option<A>,
+    out: &'a mut Option<B>,
 }
 
 impl<R, T, E, A, B> check::Leaves<R> for Checked<'_, R, T, E, A, B>

@@ -46,13 +46,14 @@ use std::mem::take;
 use std::sync::Arc;
 
 use volery_channel::{Channel, Error, Result, SessionId};
+use volery_field::Ring as _;
 use volery_ot::flavour;
 use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     check,
-    correlation::{Correlation, Pairs, Places},
+    correlation::{Correlation, Pairs, Places, Room, Sink},
     mpfss::{self, Assignment, Public},
     single::{self, Points},
 };
@@ -121,14 +122,31 @@ impl<K: Correlation> ValueHolder<K> {
         }
     }
 
-    /// The next `out.len()` correlations.
+    /// The next correlations, one for each place.
     ///
     /// # Panics
     /// If more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
-    pub(crate) fn extend<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
+    /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn, and `out` is
+    /// all zero.
+    pub(crate) fn extend<S: Sink<K> + ?Sized>(
+        &mut self,
+        out: &mut S,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let result = self.fill(out.places(), channel);
+        if result.is_err() {
+            // Of a round whose check failed, too.
+            let mut out = out.places();
+            for place in 0..out.count() {
+                out.put(place, K::pair(K::Base::ZERO, K::Ring::ZERO));
+            }
+        }
+        result
+    }
+
+    fn fill<P: Places<K>>(&mut self, mut out: P, channel: &mut Channel) -> Result<()> {
         while out.count() > 0 {
             out = match self.round()? {
                 Some(round) => {
@@ -249,21 +267,14 @@ impl<K: Correlation> ValueHolder<K> {
         let mut kept = take(&mut self.old_base).with_len(step.keep);
         let n = step.deliver.min(out.count());
         let (now, rest) = out.split_at(n);
-        let (mut to_keep, mut now) = (Some(&mut kept[..]), Some(now));
-        if let Some(mask) = mask {
-            expansion.shares.exchange_all(channel)?;
-            let leaves = Checked {
-                expansion: &mut expansion,
-                kept: &mut to_keep,
-                out: &mut now,
-            };
-            let (forest, rng) = (layout.forest(), &mut self.rng);
-            check::value_holder(
-                context, forest, &alphas, &values, leaves, &mask, rng, channel,
-            )?;
-        }
-        to_keep.map_or(Ok(()), |to_keep| expansion.expand(to_keep, channel))?;
-        now.map_or(Ok(()), |now| expansion.expand(now, channel))?;
+        let (forest, rng) = (layout.forest(), &mut self.rng);
+        let check = mask.map(|mask| {
+            let (alphas, values) = (&alphas, &values);
+            move |leaves: Checked<'_, _, _, _, _, _>, channel: &mut Channel| {
+                check::value_holder(context, forest, alphas, values, leaves, &mask, rng, channel)
+            }
+        });
+        expansion.begin(&mut kept[..], now, check, channel)?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
         Ok(rest)
@@ -302,8 +313,17 @@ impl<K: Correlation> KeyHolder<K> {
     /// If more is drawn than the plan was made for.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn.
-    pub(crate) fn extend(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
+    /// If the channel or the source of OTs fails, or the peer misbehaves; then, and ever after, nothing is drawn, and `w` is all
+    /// zero.
+    pub(crate) fn extend(&mut self, w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
+        let result = self.fill(w, channel);
+        if result.is_err() {
+            w.fill(K::Ring::ZERO);
+        }
+        result
+    }
+
+    fn fill(&mut self, mut w: &mut [K::Ring], channel: &mut Channel) -> Result<()> {
         while !w.is_empty() {
             w = match self.round()? {
                 Some(round) => {
@@ -395,18 +415,13 @@ impl<K: Correlation> KeyHolder<K> {
         // The base of the next round, and what is handed out of this one
         let mut kept = take(&mut self.old_base).with_len(step.keep);
         let (now, rest) = out.split_at_mut(step.deliver.min(out.len()));
-        let (mut to_keep, mut now) = (Some(&mut kept[..]), Some(now));
-        if let Some(mask) = mask {
-            expansion.shares.exchange_all(channel)?;
-            let leaves = Checked {
-                expansion: &mut expansion,
-                kept: &mut to_keep,
-                out: &mut now,
-            };
-            check::key_holder(context, layout.forest(), x, leaves, &mask, rng, channel)?;
-        }
-        to_keep.map_or(Ok(()), |to_keep| expansion.expand(to_keep, channel))?;
-        now.map_or(Ok(()), |now| expansion.expand(now, channel))?;
+        let forest = layout.forest();
+        let check = mask.map(|mask| {
+            move |leaves: Checked<'_, _, _, _, _, _>, channel: &mut Channel| {
+                check::key_holder(context, forest, x, leaves, &mask, rng, channel)
+            }
+        });
+        expansion.begin(&mut kept[..], now, check, channel)?;
         self.base = Some(kept);
         self.expansion = Some(expansion);
         Ok(rest)

@@ -87,8 +87,8 @@ impl<K: Stage> Key<K> {
             KeyHolder::<K>::new(plan.clone(), self.session, rng(81), x, self.ot, self.base);
         for piece in pieces {
             let mut w = vec![K::Ring::ZERO; *piece];
-            // What a stream wrote before it failed is wiped where it is handed out: see the real parties below.
             if let Err(error) = stream.extend(&mut w, channel) {
+                assert!(w.iter().all(|w| *w == K::Ring::ZERO), "nothing is given");
                 return (Some(x), outputs, Err(error));
             }
             outputs.append(&mut w);
@@ -104,7 +104,10 @@ impl<K: Stage> Value<K> {
         let mut stream = ValueHolder::<K>::new(plan.clone(), SESSION, rng(82), self.ot, self.base);
         for piece in pieces {
             let mut pairs = Buffer::<K::Pair>::zeroed(*piece);
+            let nothing = K::apart(pairs[0]);
             if let Err(error) = stream.extend(&mut pairs[..], channel) {
+                let untouched = pairs.iter().all(|pair| K::apart(*pair) == nothing);
+                assert!(untouched, "nothing is given");
                 return (outputs, Err(error));
             }
             outputs.extend(pairs.iter().map(|pair| K::apart(*pair)));
