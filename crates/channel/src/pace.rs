@@ -11,7 +11,7 @@
 //!
 //! The measuring side looks at how far apart the bytes of the probe come, or where there is one, those of the train. The
 //! sizes follow from how much work there is to be done: the probe takes some hundredths of the traffic that any protocol would need
-//! for it on the slowest link, the train about a fiftieth of the work's time. Step 3 goes with whatever the measuring side
+//! for it on the slowest link, the train about a hundredth of the work's time. Step 3 goes with whatever the measuring side
 //! says next, so that nothing but step 2 waits for a message.
 //!
 //! The numbers are what a choice is made by, not what it rests on. A peer that lies about them, or only sends slowly, chooses among what
@@ -103,13 +103,15 @@ pub fn meet(
     let mut theirs = [0; 4];
     channel.recv_until(&mut theirs, deadline)?;
     channel.recv_until(&mut vec![0; probe], deadline)?;
-    let probed = of_probe(channel.watched());
+    let arrivals = channel.watched();
     let known = [known, u32::from_le_bytes(theirs)];
     let round_trip = known.into_iter().filter(|&known| known != u32::MAX).max();
     let round_trip = Duration::from_micros(round_trip.unwrap_or_default().into());
     if round_trip > LONGEST {
         return Err(channel.fail(OUT_OF_BOUNDS));
     }
+    let is_far = round_trip >= FAR;
+    let probed = of_probe(arrivals, is_far);
     // Half a round trip is waited for the train.
     let train = work >= Duration::from_millis(2) && round_trip <= work / 4;
     let pace = match side {
@@ -119,11 +121,7 @@ pub fn meet(
             } else {
                 None
             };
-            let assumed = if round_trip < FAR {
-                ASSUMED
-            } else {
-                ASSUMED_FAR
-            };
+            let assumed = if is_far { ASSUMED_FAR } else { ASSUMED };
             let rate = trained.or(probed).unwrap_or(assumed);
             let pace = Pace {
                 bits_per_second: rate,
@@ -195,10 +193,10 @@ fn send_in_pieces(bytes: usize, piece: usize, channel: &mut Channel) -> Result<(
     Ok(())
 }
 
-/// Sends a train that takes about a fiftieth of the work's time, or says that there is none.
+/// Sends a train that takes about a hundredth of the work's time, or says that there is none.
 fn send_train(probed: Option<u64>, work: Duration, channel: &mut Channel) -> Result<()> {
     let rate = probed.unwrap_or(10_000_000_000) as f64;
-    let bytes = rate / 8.0 * work.as_secs_f64() / 50.0;
+    let bytes = rate / 8.0 * work.as_secs_f64() / 100.0;
     // Not more exact than this needs to be; and in integers, as the peer checks it.
     let log = (bytes as u64).max(1).ilog2().min(*TRAINS.end());
     let log = if TRAINS.contains(&log) { log } else { 0 };
@@ -221,25 +219,32 @@ fn recv_train(channel: &mut Channel, deadline: Option<Instant>) -> Result<Option
             channel.recv_until(&mut half, deadline)?;
             channel.watch();
             channel.recv_until(&mut half, deadline)?;
-            Ok(of_train(channel.watched()))
+            Ok(Some(of_train(channel.watched(), half.len())))
         }
         _ => Err(channel.fail(OUT_OF_BOUNDS)),
     }
 }
 
-/// Bits in a second, if enough came late enough to tell.
-fn of_probe(arrivals: Arrivals) -> Option<u64> {
-    let steady = arrivals.but_for_the_longest();
-    let telling = steady.bytes >= TELLING.bytes && steady.time >= TELLING.time;
-    telling.then(|| rate(steady))
+/// Bits in a second, if enough came late enough to tell. What comes from far was under way for longer than this party may have been
+/// asleep, and was put in order by the network: there, the longest wait is as good as the others.
+fn of_probe(arrivals: Arrivals, is_far: bool) -> Option<u64> {
+    let seen = match is_far {
+        true => arrivals.all(),
+        false => arrivals.but_for_the_longest(),
+    };
+    let telling = seen.bytes >= TELLING.bytes && seen.time >= TELLING.time;
+    telling.then(|| rate(seen))
 }
 
-/// Bits in a second, from bytes enough to tell even a fast link.
-fn of_train(arrivals: Arrivals) -> Option<u64> {
-    let steady = arrivals.but_for_the_longest();
-    let told = [steady, arrivals.all()];
-    let told = told.into_iter().find(|some| some.bytes >= TELLING.bytes)?;
-    Some(rate(told))
+/// Bits in a second, from bytes enough to tell even a fast link; if they came at once, it is faster than this machine.
+fn of_train(arrivals: Arrivals, bytes: usize) -> u64 {
+    let at_once = Stretch {
+        time: Duration::ZERO,
+        bytes,
+    };
+    let told = [arrivals.but_for_the_longest(), arrivals.all()];
+    let told = told.into_iter().find(|some| some.bytes >= TELLING.bytes);
+    rate(told.unwrap_or(at_once))
 }
 
 fn rate(Stretch { time, bytes }: Stretch) -> u64 {
@@ -264,23 +269,34 @@ mod tests {
 
     #[test]
     fn one_long_wait_is_not_the_link() {
-        assert_eq!(of_probe(seen(1000, &[80; 4])), Some(100_000_000));
-        assert_eq!(of_probe(seen(1000, &[80, 900, 80, 80])), Some(100_000_000));
-        assert_eq!(of_probe(seen(1000, &[1, 300, 1, 1])), None);
-        assert_eq!(of_probe(seen(3000, &[300])), None);
-        assert_eq!(of_probe(seen(100, &[500, 500])), None);
+        let near = |piece, waits: &[u64]| of_probe(seen(piece, waits), false);
+        assert_eq!(near(1000, &[80; 4]), Some(100_000_000));
+        assert_eq!(near(1000, &[80, 900, 80, 80]), Some(100_000_000));
+        assert_eq!(near(1000, &[1, 300, 1, 1]), None);
+        assert_eq!(near(3000, &[300]), None);
+        assert_eq!(near(100, &[500, 500]), None);
         assert_eq!(
-            of_train(seen(8000, &[8, 300, 8, 8, 8])),
-            Some(8_000_000_000)
+            of_train(seen(8000, &[8, 300, 8, 8, 8]), 64_000),
+            8_000_000_000
         );
     }
 
     #[test]
+    fn from_far_every_wait_counts() {
+        let far = |piece, waits: &[u64]| of_probe(seen(piece, waits), true);
+        assert_eq!(far(1000, &[80, 60, 100]), Some(100_000_000));
+        assert_eq!(far(3000, &[300]), Some(80_000_000));
+        assert_eq!(far(1000, &[20, 20, 20]), None);
+        assert_eq!(far(50, &[500, 500]), None);
+    }
+
+    #[test]
     fn a_train_tells_what_it_can() {
-        assert_eq!(of_train(seen(64_000, &[100])), Some(5_120_000_000));
-        assert_eq!(of_train(seen(64_000, &[0, 0])), Some(51_200_000_000));
-        assert_eq!(of_train(seen(100, &[100, 100])), None);
-        assert_eq!(of_train(seen(8_000, &[])), None);
+        assert_eq!(of_train(seen(64_000, &[100]), 1 << 17), 5_120_000_000);
+        assert_eq!(of_train(seen(64_000, &[0, 0]), 1 << 17), 51_200_000_000);
+        // In one piece, or nearly: as if all had come in the shortest time.
+        assert_eq!(of_train(seen(100, &[100, 100]), 8_000), 6_400_000_000);
+        assert_eq!(of_train(seen(8_000, &[]), 8_000), 6_400_000_000);
         assert_eq!(
             rate(Stretch {
                 time: LONGEST,

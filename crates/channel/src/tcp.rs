@@ -6,14 +6,15 @@
 //! Connections are kept alive: a peer whose machine is gone is noticed, and routers between the two do not forget a
 //! connection on which nothing moves while a party computes.
 //!
-//! A write never waits for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
-//! hands to the operating system what that takes at once; a writer thread sends the rest. Short messages so go out
-//! without a change of threads, and both parties may send large ones at the same time.
+//! A write never waits long for a peer that does not read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
+//! hands to the operating system what that takes, and waits for it as long as the peer reads; once the peer did not for
+//! a few milliseconds, in all the time of the connection, a writer thread sends what does not fit at once. Messages so go out
+//! without a copy and a change of threads, and both parties may still send large ones at the same time.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -25,6 +26,11 @@ use crate::{Channel, Error, Result, Transport};
 
 /// How long nothing moves before the systems ask each other whether they are still there.
 const QUIET: Duration = Duration::from_secs(30);
+
+/// How long a write waits for the peer to read something, and how often in the life of a connection it may do so in vain: a
+/// peer that reads does it sooner, and one that sends first itself is only held up so often.
+const READER: Duration = Duration::from_millis(1);
+const VAIN_WAITS: u32 = 4;
 
 /// Waits for one peer on `address` and gives the channel to it.
 ///
@@ -186,6 +192,8 @@ pub struct Stream {
     read_timeout: Mutex<Option<Duration>>,
     /// How long dropping waits without progress.
     patience: Duration,
+    /// Waits of a write in which the peer read nothing.
+    vain_waits: AtomicU32,
     /// A call has timed out, so that dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
     /// How long connecting took, at the side that did.
@@ -266,6 +274,7 @@ impl Stream {
     fn new(stream: TcpStream, patience: Duration) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(READER))?;
         let socket = Arc::new(Socket::from(stream));
         socket.set_tcp_keepalive(
             &TcpKeepalive::new()
@@ -286,6 +295,7 @@ impl Stream {
             writer: Some(writer),
             read_timeout: Mutex::new(None),
             patience,
+            vain_waits: AtomicU32::new(0),
             is_peer_slow: AtomicBool::new(false),
             round_trip: None,
         })
@@ -297,17 +307,23 @@ impl Stream {
         Breaker(Arc::clone(&self.socket))
     }
 
-    /// Sends what the system takes without waiting; returns the number of bytes.
-    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+    /// Sends what the system takes at once, and while the peer reads what it takes then; returns the number of bytes.
+    fn send_directly(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut sent = 0;
         while sent < bytes.len() {
+            let may_wait = self.vain_waits.load(Ordering::Relaxed) < VAIN_WAITS;
+            let waiting = if may_wait { 0 } else { libc::MSG_DONTWAIT };
             match self
                 .socket
-                .send_with_flags(&bytes[sent..], libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+                .send_with_flags(&bytes[sent..], waiting | libc::MSG_NOSIGNAL)
             {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.vain_waits
+                        .fetch_add(may_wait.into(), Ordering::Relaxed);
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -380,6 +396,8 @@ fn send_queued(socket: &Socket, queue: &Pipe) {
                     rest = &rest[count..];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The socket's timeout is for who has something else to do.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return queue.fail(error.kind()),
             }
         }
@@ -393,7 +411,7 @@ impl Transport for Stream {
         }
         // While the queue is idle the writer thread sends nothing, and only this thread can give it something.
         let sent = if self.queue.is_idle() {
-            self.send_now(bytes)?
+            self.send_directly(bytes)?
         } else {
             0
         };

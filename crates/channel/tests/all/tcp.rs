@@ -132,6 +132,25 @@ fn dropping_sends_what_is_queued() {
     });
 }
 
+/// More than the system buffers each time: a write that waited for the peer to read would wait for ever.
+#[test]
+fn both_parties_send_first_again_and_again() {
+    const MUCH: usize = 12 << 20;
+    let (left, right) = tcp_pair();
+    let party = |seed: u8| {
+        move |channel: &mut Channel| {
+            let mut bytes = vec![0; MUCH];
+            for round in 0..10 {
+                channel.send(&pattern(MUCH, seed + 2 * round)).unwrap();
+                channel.flush().unwrap();
+                channel.recv(&mut bytes).unwrap();
+                assert!(bytes == pattern(MUCH, (seed ^ 1) + 2 * round));
+            }
+        }
+    };
+    run_two_channels(left, right, party(0), party(1));
+}
+
 #[test]
 fn two_parties_that_both_drop_full_queues_end() {
     let started = Instant::now();
