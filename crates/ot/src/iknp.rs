@@ -20,6 +20,7 @@
 //! their number in each batch of at most 2^15 rounded up to a multiple of 128.
 
 use bytemuck::cast_slice;
+use rayon::prelude::*;
 use volery_channel::Channel;
 use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
@@ -30,12 +31,10 @@ use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
+use crate::batches::{BATCH, at_a_time, for_next};
 use crate::bits::{bytes_for, delta_or_random, mask, resize, stride, xor_blocks};
 use crate::until_failure::UntilFailure;
 use crate::{CotReceiver, CotSender, Result, base};
-
-/// The most correlations of one batch; a multiple of 128.
-const BATCH: usize = 1 << 15;
 
 /// The party that holds `delta`.
 ///
@@ -47,10 +46,6 @@ struct LiveSender {
     delta: Zeroizing<Block>,
     keys: Vec<Aes128>,
     progress: Progress,
-    /// The rows `q_i`, which begin at multiples of [`stride`].
-    rows: Zeroizing<Vec<Block>>,
-    /// The rows `d_i`, one after the other; public.
-    differences: Vec<Block>,
 }
 
 impl Sender {
@@ -76,27 +71,27 @@ impl Sender {
             delta,
             keys: keys.iter().map(|&key| Aes128::new(key)).collect(),
             progress: Progress::default(),
-            rows: Zeroizing::default(),
-            differences: Vec::new(),
         })))
     }
 }
 
 impl LiveSender {
-    fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        let row_blocks = v.len().div_ceil(128);
-        let first = self.progress.take(row_blocks);
-        self.differences.resize(128 * row_blocks, Block::ZERO);
-        channel.recv_blocks(&mut self.differences)?; // step 2
-        resize(&mut self.rows, 128 * stride(row_blocks));
-        rows_of_sender(
-            &self.keys,
-            first,
-            *self.delta,
-            &self.differences,
-            &mut self.rows,
-        ); // step 3
-        transpose_first(&self.rows, stride(row_blocks), v); // step 4
+    fn batches(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let batches = self.progress.take(v.len());
+        for batch in &mut *batches {
+            channel.recv_blocks(&mut batch.differences)?; // step 2
+        }
+        let (keys, delta) = (&self.keys, *self.delta);
+        v.par_chunks_mut(BATCH).zip(batches).for_each(|(v, batch)| {
+            rows_of_sender(
+                keys,
+                batch.first,
+                delta,
+                &batch.differences,
+                &mut batch.rows,
+            ); // step 3
+            batch.write_columns(v); // step 4
+        });
         Ok(())
     }
 }
@@ -107,8 +102,10 @@ impl CotSender for Sender {
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.0
-            .call(|live| v.chunks_mut(BATCH).try_for_each(|v| live.batch(v, channel)))
+        self.0.call(|live| {
+            v.chunks_mut(at_a_time())
+                .try_for_each(|v| live.batches(v, channel))
+        })
     }
 }
 
@@ -123,10 +120,6 @@ struct LiveReceiver {
     keys: Vec<[Aes128; 2]>,
     choices: Prg,
     progress: Progress,
-    /// The rows `t_i`, which begin at multiples of [`stride`].
-    rows: Zeroizing<Vec<Block>>,
-    /// The rows `d_i`, one after the other; public once `u` is in them.
-    differences: Zeroizing<Vec<Block>>,
 }
 
 impl Receiver {
@@ -143,32 +136,38 @@ impl Receiver {
                 .collect(),
             choices: rng,
             progress: Progress::default(),
-            rows: Zeroizing::default(),
-            differences: Zeroizing::default(),
         })))
     }
 }
 
 impl LiveReceiver {
-    fn batch(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
-        let row_blocks = w.len().div_ceil(128);
-        let first = self.progress.take(row_blocks);
-        let mut choices = Zeroizing::new(vec![Block::ZERO; row_blocks]);
-        self.choices.fill_blocks(&mut choices);
-        resize(&mut self.rows, 128 * stride(row_blocks));
-        resize(&mut self.differences, 128 * row_blocks);
-        rows_of_receiver(
-            &self.keys,
-            first,
-            &choices,
-            &mut self.rows,
-            &mut self.differences,
-        ); // step 1
-        channel.send_blocks(&self.differences)?; // step 2
-        channel.flush()?;
-        u.copy_from_slice(&cast_slice(&choices)[..u.len()]);
-        clear_from(u, w.len());
-        transpose_first(&self.rows, stride(row_blocks), w); // step 4
+    fn batches(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let batches = self.progress.take(w.len());
+        for batch in &mut *batches {
+            resize(&mut batch.choices, batch.row_blocks);
+            self.choices.fill_blocks(&mut batch.choices);
+        }
+        batches.par_iter_mut().for_each(|batch| {
+            rows_of_receiver(
+                &self.keys,
+                batch.first,
+                &batch.choices,
+                &mut batch.rows,
+                &mut batch.differences,
+            ); // step 1
+        });
+        for batch in &*batches {
+            channel.send_blocks(&batch.differences)?; // step 2
+            channel.flush()?;
+        }
+        u.par_chunks_mut(BATCH / 8)
+            .zip(w.par_chunks_mut(BATCH))
+            .zip(&*batches)
+            .for_each(|((u, w), batch)| {
+                u.copy_from_slice(&cast_slice(&batch.choices)[..u.len()]);
+                clear_from(u, w.len());
+                batch.write_columns(w); // step 4
+            });
         Ok(())
     }
 }
@@ -181,24 +180,52 @@ impl CotReceiver for Receiver {
             "one packed bit per correlation"
         );
         self.0.call(|live| {
-            u.chunks_mut(BATCH / 8)
-                .zip(w.chunks_mut(BATCH))
-                .try_for_each(|(u, w)| live.batch(u, w, channel))
+            u.chunks_mut(at_a_time() / 8)
+                .zip(w.chunks_mut(at_a_time()))
+                .try_for_each(|(u, w)| live.batches(u, w, channel))
         })
     }
 }
 
-/// The number of the next 128 columns.
+/// The number of the next 128 columns, and the batches at hand.
 #[derive(Default)]
 struct Progress {
     next: u128,
+    batches: Vec<Batch>,
+}
+
+/// The matrices of one batch.
+#[derive(Default)]
+struct Batch {
+    /// The number of the first 128 columns.
+    first: u128,
+    row_blocks: usize,
+    /// The rows `t_i` or `q_i`, which begin at multiples of [`stride`].
+    rows: Zeroizing<Vec<Block>>,
+    /// The rows `d_i`, one after the other; public once `u` is in them.
+    differences: Zeroizing<Vec<Block>>,
+    /// The receiver's `u`.
+    choices: Zeroizing<Vec<Block>>,
 }
 
 impl Progress {
-    fn take(&mut self, row_blocks: usize) -> u128 {
-        let first = self.next;
-        self.next += row_blocks as u128;
-        first
+    /// Batches of `n` correlations in all.
+    fn take(&mut self, n: usize) -> &mut [Batch] {
+        let next = &mut self.next;
+        for_next(&mut self.batches, n, |batch, n| {
+            batch.first = *next;
+            batch.row_blocks = n.div_ceil(128);
+            resize(&mut batch.rows, 128 * stride(batch.row_blocks));
+            resize(&mut batch.differences, 128 * batch.row_blocks);
+            *next += batch.row_blocks as u128;
+        })
+    }
+}
+
+impl Batch {
+    /// Step 4: the first columns of the matrix of `rows`.
+    fn write_columns(&self, out: &mut [Block]) {
+        transpose_first(&self.rows, stride(self.row_blocks), out);
     }
 }
 

@@ -55,6 +55,7 @@
 #![forbid(unsafe_code)]
 
 pub mod base;
+mod batches;
 mod bits;
 pub mod flavour;
 #[cfg(any(test, feature = "ideal"))]

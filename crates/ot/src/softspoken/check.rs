@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The challenge is a hash of the session, the setup and all messages of both directions up to and with the `d_i` of
-//! this batch. The receiver sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender
+//! this batch, which take part as a hash of their own. The receiver sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender
 //! accepts if
 //!
 //! ```text
@@ -49,7 +49,7 @@
 //! which is 2^-126 for `k` = 1, 2^-127.1 for `k` = 2, and 2^-127.8 and 2^-127.9 for `k` = 4, 8. The receiver can
 //! compute challenges without the sender and try again with other `d_i`, so this is its chance for each evaluation of
 //! the random oracle, a computational and not a statistical statement: after `Q` evaluations at most `Q` times as much,
-//! and `Q^2 * 2^-256` for two transcripts with one hash.
+//! and `Q^2 * 2^-256` for two transcripts, or two batches' `d_i`, with one hash.
 //!
 //! *Forks.* Their rows are as fixed as those of the parent. The transcript of a fork continues that of the parent, and begins
 //! with the tags of the setup (`pprf`), which bind all leaves and so the seeds of all forks, whatever their number, before any
@@ -76,6 +76,7 @@ use super::pprf::Message;
 use crate::Result;
 
 /// A running hash of everything that was sent.
+#[derive(Clone)]
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {
@@ -100,6 +101,13 @@ impl Transcript {
         oracle.absorb(&self.0);
         oracle.absorb(message);
         self.0 = oracle.finish32();
+    }
+
+    /// What is absorbed of the corrections of a batch: their hash, so that those of several batches can be computed at a time.
+    pub(super) fn hash_corrections(sent: &[Block]) -> [u8; 32] {
+        let mut oracle = RandomOracle::new("volery softspoken: corrections");
+        oracle.absorb(cast_slice(sent));
+        oracle.finish32()
     }
 
     /// The transcript of a fork, which continues this one under `session`; this one notes it.

@@ -17,7 +17,7 @@
 //! 2.                                              d_i = u_0 + u_i   (d_0 = 0, not sent)
 //!     <---------------- d_i ---------------------
 //! 3.  q_ij = b_ij + alpha_ij*(a_i + d_i)
-//! 4.  both: chi = RO(everything sent so far)
+//! 4.  both: chi = RO(everything sent so far, the d_i as their hash)
 //!     <---------- h_chi(u_0), RO(h_chi(v)) ------
 //!     check, see the module `check`
 //! 5.  v = columns of q                            u = u_0, w = columns of v
@@ -30,7 +30,8 @@
 //!
 //! The extension runs in batches of at most 2^15 correlations. Each batch is rounded up to whole blocks of 128 and has
 //! 128 more correlations that mask the values of its check and are thrown away; step 4 happens once for each batch.
-//! Outputs are written after the check of their batch.
+//! Outputs are written after the check of their batch. Each party makes as many batches at a time as its pool has threads; what is
+//! sent, and in which order, does not depend on that.
 //!
 //! Functionality: correlated OT with random choice bits. A corrupt receiver may choose its `u` and `w`, and may try to
 //! guess some bits of `delta` at the risk of being caught: it learns whether the guess is right, and if it is not the
@@ -58,6 +59,7 @@ mod small_vole;
 mod tests;
 
 use bytemuck::cast_slice;
+use rayon::prelude::*;
 use volery_channel::Channel;
 use volery_channel::handshake::SessionId;
 use volery_primitives::Block;
@@ -66,14 +68,12 @@ use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
+use crate::batches::{BATCH, at_a_time, for_next};
 use crate::bits::{bytes_for, delta_or_random, resize, stride, xor_blocks};
 use crate::until_failure::UntilFailure;
 use crate::{CotReceiver, CotSender, Error, Result, base};
-use check::{Challenge, Response, Transcript};
+use check::{Response, Transcript};
 use small_vole::Leaves;
-
-/// The most correlations of one batch; a multiple of 128.
-const BATCH: usize = 1 << 15;
 
 /// How the 128 bits of `delta` are cut up: the size of the field of the small VOLEs.
 ///
@@ -194,24 +194,38 @@ impl Sender {
 }
 
 impl Live {
-    /// Steps 1 to 5 of one batch.
-    fn batch(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        let state = &mut self.state;
-        let first = state.start(v.len());
-        channel.recv_blocks(state.sent_corrections())?; // step 2
-        state
-            .leaves
-            .expand_corrected(first, &mut state.rows, *self.delta, &state.corrections); // steps 1 and 3
-        let challenge = state.challenge();
-        let mut response = Response::default();
-        response.recv(channel)?; // step 4
-        state.transcript.absorb(response.as_bytes());
-        if !challenge.accepts(&response, &state.rows, *self.delta) {
+    /// Steps 1 to 5 of some batches.
+    fn batches(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
+        let delta = *self.delta;
+        let (batches, leaves, transcript) = self.state.take(v.len());
+        let mut responses = vec![Response::default(); batches.len()];
+        for (batch, response) in batches.iter_mut().zip(&mut responses) {
+            channel.recv_blocks(batch.sent_corrections())?; // step 2
+            response.recv(channel)?;
+        }
+        batches.par_iter_mut().for_each(|batch| {
+            leaves.expand_corrected(batch.first, &mut batch.rows, delta, &batch.corrections); // steps 1 and 3
+            batch.hash_corrections();
+        });
+        // Step 4: the transcript is one, the checks are one for each batch.
+        let challenged = batches.iter().zip(&responses).map(|(batch, response)| {
+            transcript.absorb(&batch.hash);
+            let challenge = transcript.challenge(batch.row_blocks);
+            transcript.absorb(response.as_bytes());
+            (batch, challenge, response)
+        });
+        let challenged: Vec<_> = challenged.collect();
+        let accepted = challenged
+            .par_iter()
+            .all(|(batch, challenge, response)| challenge.accepts(response, &batch.rows, delta));
+        if !accepted {
             return Err(Error::PeerMisbehaved(
                 "the consistency check of the OT extension failed",
             ));
         }
-        state.write_columns(v); // step 5
+        v.par_chunks_mut(BATCH)
+            .zip(&*batches)
+            .for_each(|(v, batch)| batch.write_columns(v)); // step 5
         Ok(())
     }
 }
@@ -222,8 +236,10 @@ impl CotSender for Sender {
     }
 
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.0
-            .call(|live| v.chunks_mut(BATCH).try_for_each(|v| live.batch(v, channel)))
+        self.0.call(|live| {
+            v.chunks_mut(at_a_time())
+                .try_for_each(|v| live.batches(v, channel))
+        })
     }
 }
 
@@ -264,23 +280,35 @@ impl Receiver {
     }
 }
 
-/// Steps 1 to 5 of one batch, for the receiver.
-fn receiver_batch(
+/// Steps 1 to 5 of some batches, for the receiver.
+fn receiver_batches(
     state: &mut State,
     u: &mut [u8],
     w: &mut [Block],
     channel: &mut Channel,
 ) -> Result<()> {
-    state.expand(w.len()); // step 1
-    channel.send_blocks(state.sent_corrections())?; // step 2
-    let challenge = state.challenge();
-    let response = challenge.respond(state.first_sum(), &state.rows);
-    channel.send(response.as_bytes())?; // step 4
-    channel.flush()?; // the peer works on this batch while we make the next
-    state.transcript.absorb(response.as_bytes());
-    u.copy_from_slice(&cast_slice(state.first_sum())[..u.len()]); // step 5
-    clear_from(u, w.len());
-    state.write_columns(w);
+    let (batches, leaves, transcript) = state.take(w.len());
+    batches.par_iter_mut().for_each(|batch| {
+        batch.expand(leaves); // step 1
+        batch.hash_corrections();
+    });
+    for batch in &mut *batches {
+        channel.send_blocks(batch.sent_corrections())?; // step 2
+        transcript.absorb(&batch.hash);
+        let challenge = transcript.challenge(batch.row_blocks);
+        let response = challenge.respond(batch.first_sum(), &batch.rows);
+        channel.send(response.as_bytes())?; // step 4
+        channel.flush()?; // the peer works on this batch while we make the next
+        transcript.absorb(response.as_bytes());
+    }
+    u.par_chunks_mut(BATCH / 8)
+        .zip(w.par_chunks_mut(BATCH))
+        .zip(&*batches)
+        .for_each(|((u, w), batch)| {
+            u.copy_from_slice(&cast_slice(batch.first_sum())[..u.len()]); // step 5
+            clear_from(u, w.len());
+            batch.write_columns(w);
+        });
     Ok(())
 }
 
@@ -292,28 +320,21 @@ impl CotReceiver for Receiver {
             "one packed bit per correlation"
         );
         self.0.call(|state| {
-            u.chunks_mut(BATCH / 8)
-                .zip(w.chunks_mut(BATCH))
-                .try_for_each(|(u, w)| receiver_batch(state, u, w, channel))
+            u.chunks_mut(at_a_time() / 8)
+                .zip(w.chunks_mut(at_a_time()))
+                .try_for_each(|(u, w)| receiver_batches(state, u, w, channel))
         })
     }
 }
 
-/// What both parties keep between calls, and the matrices of the batch at hand.
+/// What both parties keep between calls, and the batches at hand.
 struct State {
     field: SmallField,
     leaves: Leaves,
     /// The number of the next 128 columns; a column is never made twice.
     next: u128,
     transcript: Transcript,
-    /// Blocks of a row, of which the last is the mask block.
-    row_blocks: usize,
-    /// 128 rows, which begin at multiples of [`stride`]: `v_ij` or `q_ij` in row `i*k + j`.
-    rows: Zeroizing<Vec<Block>>,
-    /// The receiver's: one row for each tree, `u_i`.
-    sums: Zeroizing<Vec<Block>>,
-    /// One row for each tree, `d_i`; that of the first is zero and not sent. Public.
-    corrections: Vec<Block>,
+    batches: Vec<Batch>,
 }
 
 impl State {
@@ -323,30 +344,53 @@ impl State {
             leaves: Leaves::new(field, seeds, transcript.starts(field)),
             next: 0,
             transcript,
-            row_blocks: 0,
-            rows: Zeroizing::default(),
-            sums: Zeroizing::default(),
-            corrections: Vec::new(),
+            batches: Vec::new(),
         }
     }
 
-    /// Room for `n` correlations and 128 more for the check; the number of their first block.
-    fn start(&mut self, n: usize) -> u128 {
+    /// Batches of `n` correlations in all, and what goes with them.
+    fn take(&mut self, n: usize) -> (&mut [Batch], &Leaves, &mut Transcript) {
+        let next = &mut self.next;
+        let batches = for_next(&mut self.batches, n, |batch, n| {
+            batch.begin(n, self.field, *next);
+            *next += batch.row_blocks as u128;
+        });
+        (batches, &self.leaves, &mut self.transcript)
+    }
+}
+
+/// The matrices of one batch.
+#[derive(Default)]
+struct Batch {
+    /// The number of the first 128 columns.
+    first: u128,
+    /// Blocks of a row, of which the last is the mask block.
+    row_blocks: usize,
+    /// 128 rows, which begin at multiples of [`stride`]: `v_ij` or `q_ij` in row `i*k + j`.
+    rows: Zeroizing<Vec<Block>>,
+    /// The receiver's: one row for each tree, `u_i`.
+    sums: Zeroizing<Vec<Block>>,
+    /// One row for each tree, `d_i`; that of the first is zero and not sent. Public.
+    corrections: Vec<Block>,
+    /// The hash of what is sent of them.
+    hash: [u8; 32],
+}
+
+impl Batch {
+    /// Room for `n` correlations and 128 more for the check.
+    fn begin(&mut self, n: usize, field: SmallField, first: u128) {
+        self.first = first;
         self.row_blocks = n.div_ceil(128) + 1;
         resize(&mut self.rows, 128 * stride(self.row_blocks));
         self.corrections
-            .resize(self.field.trees() * self.row_blocks, Block::ZERO);
+            .resize(field.trees() * self.row_blocks, Block::ZERO);
         self.corrections[..self.row_blocks].fill(Block::ZERO);
-        let first = self.next;
-        self.next += self.row_blocks as u128;
-        first
     }
 
     /// Receiver, step 1 and what is sent in step 2.
-    fn expand(&mut self, n: usize) {
-        let first = self.start(n);
+    fn expand(&mut self, leaves: &Leaves) {
         resize(&mut self.sums, self.corrections.len());
-        self.leaves.expand(first, &mut self.rows, &mut self.sums);
+        leaves.expand(self.first, &mut self.rows, &mut self.sums);
         let (u, others) = self.sums.split_at(self.row_blocks);
         let corrections = self.corrections.chunks_exact_mut(self.row_blocks).skip(1);
         for (d, sum) in corrections.zip(others.chunks_exact(self.row_blocks)) {
@@ -360,16 +404,14 @@ impl State {
         &mut self.corrections[self.row_blocks..]
     }
 
+    /// What the transcript has of the corrections.
+    fn hash_corrections(&mut self) {
+        self.hash = Transcript::hash_corrections(&self.corrections[self.row_blocks..]);
+    }
+
     /// Receiver: `u_0`.
     fn first_sum(&self) -> &[Block] {
         &self.sums[..self.row_blocks]
-    }
-
-    /// Step 4, once the corrections have been sent: the hash that nobody could foresee.
-    fn challenge(&mut self) -> Challenge {
-        let sent = &self.corrections[self.row_blocks..];
-        self.transcript.absorb(cast_slice(sent));
-        self.transcript.challenge(self.row_blocks)
     }
 
     /// Step 5: the first columns of the matrix of `rows`.

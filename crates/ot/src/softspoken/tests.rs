@@ -16,21 +16,25 @@ fn cheating_batch(
     cheat: impl FnOnce(&mut [Block], usize),
     lie: impl FnOnce(&mut [Block], &mut [Block]),
 ) -> (Vec<u8>, Vec<Block>) {
-    state.expand(N);
-    let row_blocks = state.row_blocks;
-    cheat(state.sent_corrections(), row_blocks);
-    channel.send_blocks(state.sent_corrections()).unwrap();
-    let challenge = state.challenge();
-    let mut u = state.first_sum().to_vec();
-    let mut rows = state.rows.to_vec();
+    let (batches, leaves, transcript) = state.take(N);
+    let batch = &mut batches[0];
+    batch.expand(leaves);
+    let row_blocks = batch.row_blocks;
+    cheat(batch.sent_corrections(), row_blocks);
+    channel.send_blocks(batch.sent_corrections()).unwrap();
+    batch.hash_corrections();
+    transcript.absorb(&batch.hash);
+    let challenge = transcript.challenge(row_blocks);
+    let mut u = batch.first_sum().to_vec();
+    let mut rows = batch.rows.to_vec();
     lie(&mut u, &mut rows);
     let response = challenge.respond(&u, &rows);
     channel.send(response.as_bytes()).unwrap();
     channel.flush().unwrap();
-    state.transcript.absorb(response.as_bytes());
+    transcript.absorb(response.as_bytes());
     let mut w = vec![Block::ZERO; N];
-    state.write_columns(&mut w);
-    let mut u: Vec<u8> = cast_slice(&state.sums[..])[..bytes_for(N)].to_vec();
+    batch.write_columns(&mut w);
+    let mut u: Vec<u8> = cast_slice(batch.first_sum())[..bytes_for(N)].to_vec();
     clear_from(&mut u, N);
     (u, w)
 }
@@ -81,6 +85,80 @@ fn this_receiver_without_a_lie_is_honest() {
         let outcome = against(field, Block::ALL_ONES, |_, _| (), |_, _| ());
         assert!(outcome.0.is_ok() && outcome.1);
     }
+}
+
+/// `f` in a pool of so many threads.
+fn with_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(f)
+}
+
+/// More batches than threads, and other threads at each party: the same bytes, the same outputs, and the relation.
+#[test]
+fn nothing_depends_on_the_threads() {
+    const MANY: usize = 5 * BATCH + 300;
+    let run = |threads: [usize; 2]| {
+        run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let mut sender =
+                    Sender::setup(None, SmallField::Bits2, SESSION, rng, channel).unwrap();
+                let mut v = vec![Block::ZERO; MANY];
+                with_threads(threads[0], || {
+                    sender.extend(&mut v[..1000], channel).unwrap();
+                    sender.extend(&mut v[1000..], channel).unwrap();
+                });
+                (sender.delta(), v)
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let mut receiver =
+                    Receiver::setup(SmallField::Bits2, SESSION, rng, channel).unwrap();
+                let (mut u, mut w) = (vec![0; bytes_for(MANY)], vec![Block::ZERO; MANY]);
+                with_threads(threads[1], || {
+                    let ((u, more_u), (w, more_w)) =
+                        (u.split_at_mut(1000 / 8), w.split_at_mut(1000));
+                    receiver.extend(u, w, channel).unwrap();
+                    receiver.extend(more_u, more_w, channel).unwrap();
+                });
+                (u, w)
+            },
+        )
+    };
+    let one = run([1, 1]);
+    let ((delta, v), (u, w)) = &one;
+    assert!((0..MANY).all(|j| w[j] == v[j] ^ (crate::bits::mask(u, j) & *delta)));
+    for threads in [[3, 2], [1, 7]] {
+        assert!(run(threads) == one, "{threads:?}");
+    }
+}
+
+/// A batch that is bad behind one that is good, at a sender that checks both at a time.
+#[test]
+fn a_bad_batch_spoils_those_that_are_checked_with_it() {
+    const TWO: usize = BATCH + N;
+    let (result, v) = run_two_parties(
+        |channel| {
+            let rng = Prg::new(Block::from(1));
+            let mut sender = Sender::setup(None, SmallField::Bits8, SESSION, rng, channel).unwrap();
+            let mut v = vec![Block::ZERO; TWO];
+            let result = with_threads(2, || sender.extend(&mut v, channel));
+            assert!(matches!(sender.extend(&mut v, channel), Err(Error::Broken)));
+            (result, v)
+        },
+        |channel| {
+            let rng = Prg::new(Block::from(2));
+            let mut receiver = Receiver::setup(SmallField::Bits8, SESSION, rng, channel).unwrap();
+            let (mut u, mut w) = (vec![0; BATCH / 8], vec![Block::ZERO; BATCH]);
+            receiver.extend(&mut u, &mut w, channel).unwrap();
+            let cheat = |d: &mut [Block], _: usize| d[3] ^= Block::ONE;
+            let batch = |state: &mut State| Ok(cheating_batch(state, channel, cheat, |_, _| ()));
+            receiver.0.call(batch).unwrap();
+        },
+    )
+    .0;
+    assert!(matches!(result, Err(Error::PeerMisbehaved(_))));
+    assert!(v.iter().all(|&v| v == Block::ZERO), "nothing is given out");
 }
 
 #[test]
