@@ -1,0 +1,303 @@
+//! What threads are worth: a stream by the number of threads of each party.
+//!
+//! Both parties run once, and what each receives is recorded. Then each runs again against the record, with the same seeds and
+//! therefore the same messages, while nothing else runs: so the time is that of its own computation, and its threads do not share the
+//! machine with those of the other party. The last column has both parties at once over TCP, for machines with processors enough for
+//! both. Each draws what it draws into one buffer that is used again; the setup is not timed.
+//!
+//! ```sh
+//! cargo run --release -p volery-pcg --example threads -- [LOG_N] [THREADS,..] [STREAM,..]
+//! ```
+//!
+//! Streams: the names of protocols as in `--protocol`, for correlated OT; with `fp61-`, `gf128-` or `z64-` in front, for vector OLE.
+//! Times are nanoseconds an output, the fastest of three runs; in brackets, how many times as fast as the first number of threads.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program for measuring: a failure ends it, and its output is its purpose"
+)]
+
+use std::hint;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use volery_channel::tcp::{Listener, Stream};
+use volery_channel::{Channel, SessionId, Transport, memory, run_two_channels};
+use volery_field::{Fp61, Gf128, Z64};
+use volery_ot::{
+    CotReceiver, CotSender, iknp,
+    softspoken::{self, SmallField},
+};
+use volery_pcg::lpn::estimate::Field;
+use volery_pcg::vole::{self, VoleRing};
+use volery_pcg::{Kind, Plan, Protocol, Result, Security, Wishes, cot};
+use volery_primitives::{Block, bits::bytes_for, prg::Prg};
+
+/// Runs of each measurement; the fastest counts.
+const RUNS: usize = 3;
+
+/// Outputs drawn at a time.
+const STEP: usize = 1 << 17;
+
+const SESSION: SessionId = SessionId::from_bytes([7; 32]);
+const TIMEOUT: Duration = Duration::from_secs(60);
+const BEFOREHAND: Duration = Duration::from_millis(50);
+
+/// Without arguments.
+const STREAMS: &str =
+    "iknp,softspoken2,softspoken4,softspoken8,primal,low-communication,fp61-primal,gf128-primal";
+
+type Record = Arc<Mutex<Vec<u8>>>;
+
+/// A transport that remembers what it received.
+struct Recording<T> {
+    inner: T,
+    received: Record,
+}
+
+impl<T: Transport> Transport for Recording<T> {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        self.inner.write(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        let count = self.inner.read(bytes, timeout)?;
+        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        received.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+}
+
+/// A transport that gives what was recorded, and forgets what is written.
+struct Replayed {
+    bytes: Arc<Vec<u8>>,
+    next: Mutex<usize>,
+}
+
+impl Transport for Replayed {
+    fn write(&self, _: &[u8], _: Option<Duration>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut [u8], _: Option<Duration>) -> io::Result<usize> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = bytes.len().min(self.bytes.len() - *next);
+        bytes[..count].copy_from_slice(&self.bytes[*next..*next + count]);
+        *next += count;
+        Ok(count)
+    }
+}
+
+/// What is drawn.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    stream: &'a str,
+    n: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Party {
+    Sender,
+    Receiver,
+}
+
+/// Seconds that the party takes to draw all, after its setup.
+fn run(task: Task<'_>, party: Party, channel: &mut Channel) -> Result<f64> {
+    match task.stream.split_once('-') {
+        Some(("fp61", protocol)) => draw_vole::<Fp61>(task, protocol, party, channel),
+        Some(("gf128", protocol)) => draw_vole::<Gf128>(task, protocol, party, channel),
+        Some(("z64", protocol)) => draw_vole::<Z64>(task, protocol, party, channel),
+        _ => draw_cot(task, party, channel),
+    }
+}
+
+/// The cheapest plan of that protocol.
+fn plan(kind: Kind, protocol: &str, n: usize, security: Security) -> Plan {
+    let protocol: Protocol = protocol.parse().expect("the name of a protocol");
+    let wishes = Wishes {
+        total: Some(n as u64),
+        security,
+        protocol,
+        ..Wishes::default()
+    };
+    Plan::new(kind, &wishes).unwrap()
+}
+
+fn draw_cot(Task { stream, n }: Task<'_>, party: Party, channel: &mut Channel) -> Result<f64> {
+    let field = SmallField::ALL
+        .into_iter()
+        .find(|field| stream == format!("softspoken{}", field.bits()));
+    match party {
+        Party::Sender => {
+            let rng = Prg::new(Block::from(1));
+            let mut sender: Box<dyn CotSender> = match field {
+                Some(field) => Box::new(softspoken::Sender::setup(
+                    None, field, SESSION, rng, channel,
+                )?),
+                None if stream == "iknp" => {
+                    Box::new(iknp::Sender::setup(None, SESSION, rng, channel)?)
+                }
+                None => {
+                    let plan = plan(Kind::Cot, stream, n, Security::Malicious);
+                    Box::new(cot::Sender::setup(&plan, None, SESSION, rng, channel)?)
+                }
+            };
+            let mut v = vec![Block::ZERO; STEP];
+            timed(n, |step| sender.extend(&mut v[..step], channel))
+        }
+        Party::Receiver => {
+            let rng = Prg::new(Block::from(2));
+            let mut receiver: Box<dyn CotReceiver> = match field {
+                Some(field) => Box::new(softspoken::Receiver::setup(field, SESSION, rng, channel)?),
+                None if stream == "iknp" => Box::new(iknp::Receiver::setup(SESSION, rng, channel)?),
+                None => {
+                    let plan = plan(Kind::Cot, stream, n, Security::Malicious);
+                    Box::new(cot::Receiver::setup(&plan, SESSION, rng, channel)?)
+                }
+            };
+            let (mut u, mut w) = (vec![0; bytes_for(STEP)], vec![Block::ZERO; STEP]);
+            timed(n, |step| {
+                receiver.extend(&mut u[..bytes_for(step)], &mut w[..step], channel)
+            })
+        }
+    }
+}
+
+fn draw_vole<R: VoleRing>(
+    task: Task<'_>,
+    protocol: &str,
+    party: Party,
+    channel: &mut Channel,
+) -> Result<f64> {
+    let security = match R::FIELD {
+        Field::Z64Odd => Security::SemiHonest,
+        _ => Security::Malicious,
+    };
+    let plan = plan(Kind::Vole(R::FIELD), protocol, task.n, security);
+    match party {
+        Party::Sender => {
+            let rng = Prg::new(Block::from(1));
+            let mut sender = vole::Sender::<R>::setup(&plan, SESSION, rng, channel)?;
+            let (mut u, mut v) = (vec![R::ZERO; STEP], vec![R::ZERO; STEP]);
+            timed(task.n, |step| {
+                sender.extend(&mut u[..step], &mut v[..step], channel)
+            })
+        }
+        Party::Receiver => {
+            let rng = Prg::new(Block::from(2));
+            let mut receiver = vole::Receiver::<R>::setup(&plan, None, SESSION, rng, channel)?;
+            let mut w = vec![R::ZERO; STEP];
+            timed(task.n, |step| receiver.extend(&mut w[..step], channel))
+        }
+    }
+}
+
+/// Draws `n` in steps.
+fn timed(n: usize, mut draw: impl FnMut(usize) -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    let mut left = n;
+    while left > 0 {
+        let step = left.min(STEP);
+        draw(step)?;
+        left -= step;
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// What each party receives in a run of both.
+fn record(task: Task<'_>) -> [Arc<Vec<u8>>; 2] {
+    let records = [Record::default(), Record::default()];
+    let (left, right) = memory::pair();
+    let recording = |inner, record: &Record| {
+        Channel::new(Recording {
+            inner,
+            received: Arc::clone(record),
+        })
+    };
+    let ((sent, _), (received, _)) = run_two_channels(
+        recording(left, &records[0]),
+        recording(right, &records[1]),
+        |channel| run(task, Party::Sender, channel),
+        |channel| run(task, Party::Receiver, channel),
+    );
+    sent.unwrap();
+    received.unwrap();
+    records.map(|record| {
+        let mut bytes = record.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::new(std::mem::take(&mut *bytes))
+    })
+}
+
+/// A party in a pool of so many threads, which are busy beforehand: a system takes a while to give each a processor of its own.
+fn with_threads(threads: usize, task: Task<'_>, party: Party, channel: &mut Channel) -> f64 {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let pool = pool.build().unwrap();
+    let start = Instant::now();
+    pool.broadcast(|_| {
+        while start.elapsed() < BEFOREHAND {
+            hint::spin_loop();
+        }
+    });
+    pool.install(|| run(task, party, channel)).unwrap()
+}
+
+/// A party against what was recorded.
+fn alone(threads: usize, task: Task<'_>, party: Party, bytes: &Arc<Vec<u8>>) -> f64 {
+    let replayed = Replayed {
+        bytes: Arc::clone(bytes),
+        next: Mutex::new(0),
+    };
+    with_threads(threads, task, party, &mut Channel::new(replayed))
+}
+
+/// Both parties over TCP; the slower one's time.
+fn together(threads: usize, task: Task<'_>) -> f64 {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            let mut channel = Channel::new(Stream::connect(address, TIMEOUT).unwrap());
+            with_threads(threads, task, Party::Receiver, &mut channel)
+        });
+        let mut channel = Channel::new(listener.accept(TIMEOUT).unwrap());
+        let sender = with_threads(threads, task, Party::Sender, &mut channel);
+        sender.max(receiver.join().unwrap())
+    })
+}
+
+fn fastest(mut measure: impl FnMut() -> f64) -> f64 {
+    (0..RUNS).map(|_| measure()).fold(f64::INFINITY, f64::min)
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let log: u32 = args.next().map_or(23, |log| log.parse().unwrap());
+    let threads = args.next().unwrap_or_else(|| "1,2,4".into());
+    let threads: Vec<usize> = threads.split(',').map(|t| t.parse().unwrap()).collect();
+    let streams = args.next().unwrap_or_else(|| STREAMS.into());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    println!("2^{log} outputs, {processors} processors; nanoseconds an output");
+    println!("stream              threads   sender alone  receiver alone    both over TCP");
+    for stream in streams.split(',') {
+        let n = 1 << log;
+        let task = Task { stream, n };
+        let [to_sender, to_receiver] = record(task);
+        let mut first: Option<[f64; 3]> = None;
+        for &threads in &threads {
+            let measured = [
+                fastest(|| alone(threads, task, Party::Sender, &to_sender)),
+                fastest(|| alone(threads, task, Party::Receiver, &to_receiver)),
+                fastest(|| together(threads, task)),
+            ];
+            let first = *first.get_or_insert(measured);
+            let columns = measured.iter().zip(first).map(|(seconds, first)| {
+                let each = seconds * 1e9 / n as f64;
+                format!("  {each:7.2} ({:5.2})", first / seconds)
+            });
+            println!("{stream:20}{threads:6}{}", columns.collect::<String>());
+        }
+    }
+}
