@@ -11,13 +11,13 @@
 //!
 //! The measuring side looks at how far apart the bytes of the probe come, or where there is one, those of the train. The
 //! sizes follow from how much work there is to be done: the probe takes some hundredths of the traffic that any protocol would need
-//! for it on the slowest link, the train about a hundredth of the work's time. Step 3 goes with whatever the measuring side
+//! for it on the slowest link, the train at most about a fiftieth of the work's time. Step 3 goes with whatever the measuring side
 //! says next, so that nothing but step 2 waits for a message.
 //!
 //! The numbers are what a choice is made by, not what it rests on. A peer that lies about them, or only sends slowly, chooses among what
 //! this party is ready to run: whoever calls this must be content with each of its candidates.
 //!
-//! Cost: the handshake's and step 3's messages, at most 4,100 + 12 bytes more, and a train of at most 1 MiB, of which the length
+//! Cost: the handshake's and step 3's messages, at most 4,100 + 12 bytes more, and a train of at most 256 KiB, of which the length
 //! follows from what was measured: the one number of bytes in this project that the clock decides.
 
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ const TELLING: Stretch = Stretch {
 const SHORTEST: Duration = Duration::from_micros(10);
 
 /// The logarithms of the lengths of trains, in bytes.
-const TRAINS: std::ops::RangeInclusive<u32> = 14..=20;
+const TRAINS: std::ops::RangeInclusive<u32> = 14..=18;
 
 /// What a link carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,10 +193,10 @@ fn send_in_pieces(bytes: usize, piece: usize, channel: &mut Channel) -> Result<(
     Ok(())
 }
 
-/// Sends a train that takes about a hundredth of the work's time, or says that there is none.
+/// Sends a train that takes at most about a fiftieth of the work's time, or says that there is none.
 fn send_train(probed: Option<u64>, work: Duration, channel: &mut Channel) -> Result<()> {
     let rate = probed.unwrap_or(10_000_000_000) as f64;
-    let bytes = rate / 8.0 * work.as_secs_f64() / 100.0;
+    let bytes = rate / 8.0 * work.as_secs_f64() / 50.0;
     // Not more exact than this needs to be; and in integers, as the peer checks it.
     let log = (bytes as u64).max(1).ilog2().min(*TRAINS.end());
     let log = if TRAINS.contains(&log) { log } else { 0 };

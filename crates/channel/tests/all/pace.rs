@@ -81,7 +81,7 @@ fn what_follows_is_not_disturbed() {
             },
         );
         assert_eq!(a.unwrap(), b.unwrap());
-        assert!(stats.bytes_received < (1 << 20) + 5_000);
+        assert!(stats.bytes_received < (1 << 18) + 5_000);
     }
 }
 
@@ -216,9 +216,9 @@ fn stories_are_refused() {
     // A round trip of more than a minute.
     static FAR: [u8; 516] = story(60_000_001, []);
     is_refused(lies(Side::Measures, Duration::ZERO, &FAR));
-    // A train of 2^21 bytes, of 2^13, of 2^255.
+    // A train of 2^19 bytes, of 2^13, of 2^255.
     static TRAINS: [[u8; 4101]; 3] = [
-        story(UNKNOWN, [21]),
+        story(UNKNOWN, [19]),
         story(UNKNOWN, [13]),
         story(UNKNOWN, [255]),
     ];
