@@ -18,14 +18,15 @@
     reason = "a program for measuring: a failure ends it, and its output is its purpose"
 )]
 
+#[path = "timing/replay.rs"]
+mod replay;
+
 use std::hint;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use volery_channel::tcp::{Listener, Stream};
-use volery_channel::{Channel, SessionId, Transport, memory, run_two_channels};
+use volery_channel::{Channel, SessionId};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{
     CotReceiver, CotSender, iknp,
@@ -35,6 +36,8 @@ use volery_pcg::lpn::estimate::Field;
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Kind, Plan, Protocol, Result, Security, Wishes, cot};
 use volery_primitives::{Block, bits::bytes_for, prg::Prg};
+
+use replay::{Recording, record, replay};
 
 /// Runs of each measurement; the fastest counts.
 const RUNS: usize = 3;
@@ -49,47 +52,6 @@ const BEFOREHAND: Duration = Duration::from_millis(50);
 /// Without arguments.
 const STREAMS: &str =
     "iknp,softspoken2,softspoken4,softspoken8,primal,low-communication,fp61-primal,gf128-primal";
-
-type Record = Arc<Mutex<Vec<u8>>>;
-
-/// A transport that remembers what it received.
-struct Recording<T> {
-    inner: T,
-    received: Record,
-}
-
-impl<T: Transport> Transport for Recording<T> {
-    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
-        self.inner.write(bytes, timeout)
-    }
-
-    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        let count = self.inner.read(bytes, timeout)?;
-        let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
-        received.extend_from_slice(&bytes[..count]);
-        Ok(count)
-    }
-}
-
-/// A transport that gives what was recorded, and forgets what is written.
-struct Replayed {
-    bytes: Arc<Vec<u8>>,
-    next: Mutex<usize>,
-}
-
-impl Transport for Replayed {
-    fn write(&self, _: &[u8], _: Option<Duration>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn read(&self, bytes: &mut [u8], _: Option<Duration>) -> io::Result<usize> {
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = bytes.len().min(self.bytes.len() - *next);
-        bytes[..count].copy_from_slice(&self.bytes[*next..*next + count]);
-        *next += count;
-        Ok(count)
-    }
-}
 
 /// What is drawn.
 #[derive(Clone, Copy)]
@@ -145,7 +107,7 @@ fn draw_cot(Task { stream, n }: Task<'_>, party: Party, channel: &mut Channel) -
                     Box::new(cot::Sender::setup(&plan, None, SESSION, rng, channel)?)
                 }
             };
-            let mut v = vec![Block::ZERO; STEP];
+            let mut v = vec![Block::ZERO; STEP.min(n)];
             timed(n, |step| sender.extend(&mut v[..step], channel))
         }
         Party::Receiver => {
@@ -158,7 +120,7 @@ fn draw_cot(Task { stream, n }: Task<'_>, party: Party, channel: &mut Channel) -
                     Box::new(cot::Receiver::setup(&plan, SESSION, rng, channel)?)
                 }
             };
-            let (mut u, mut w) = (vec![0; bytes_for(STEP)], vec![Block::ZERO; STEP]);
+            let (mut u, mut w) = (vec![0; bytes_for(STEP)], vec![Block::ZERO; STEP.min(n)]);
             timed(n, |step| {
                 receiver.extend(&mut u[..bytes_for(step)], &mut w[..step], channel)
             })
@@ -181,7 +143,10 @@ fn draw_vole<R: VoleRing>(
         Party::Sender => {
             let rng = Prg::new(Block::from(1));
             let mut sender = vole::Sender::<R>::setup(&plan, SESSION, rng, channel)?;
-            let (mut u, mut v) = (vec![R::ZERO; STEP], vec![R::ZERO; STEP]);
+            let (mut u, mut v) = (
+                vec![R::ZERO; STEP.min(task.n)],
+                vec![R::ZERO; STEP.min(task.n)],
+            );
             timed(task.n, |step| {
                 sender.extend(&mut u[..step], &mut v[..step], channel)
             })
@@ -189,7 +154,7 @@ fn draw_vole<R: VoleRing>(
         Party::Receiver => {
             let rng = Prg::new(Block::from(2));
             let mut receiver = vole::Receiver::<R>::setup(&plan, None, SESSION, rng, channel)?;
-            let mut w = vec![R::ZERO; STEP];
+            let mut w = vec![R::ZERO; STEP.min(task.n)];
             timed(task.n, |step| receiver.extend(&mut w[..step], channel))
         }
     }
@@ -207,28 +172,11 @@ fn timed(n: usize, mut draw: impl FnMut(usize) -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// What each party receives in a run of both.
-fn record(task: Task<'_>) -> [Arc<Vec<u8>>; 2] {
-    let records = [Record::default(), Record::default()];
-    let (left, right) = memory::pair();
-    let recording = |inner, record: &Record| {
-        Channel::new(Recording {
-            inner,
-            received: Arc::clone(record),
-        })
-    };
-    let ((sent, _), (received, _)) = run_two_channels(
-        recording(left, &records[0]),
-        recording(right, &records[1]),
-        |channel| run(task, Party::Sender, channel),
-        |channel| run(task, Party::Receiver, channel),
-    );
-    sent.unwrap();
-    received.unwrap();
-    records.map(|record| {
-        let mut bytes = record.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::new(std::mem::take(&mut *bytes))
-    })
+/// What each party receives.
+fn recorded(task: Task<'_>) -> [Recording; 2] {
+    let party = |party| move |channel: &mut Channel| run(task, party, channel).unwrap();
+    let (sender, receiver) = (party(Party::Sender), party(Party::Receiver));
+    [record(sender, receiver).1, record(receiver, sender).1]
 }
 
 /// A party in a pool of so many threads, which are busy beforehand: a system takes a while to give each a processor of its own.
@@ -245,12 +193,9 @@ fn with_threads(threads: usize, task: Task<'_>, party: Party, channel: &mut Chan
 }
 
 /// A party against what was recorded.
-fn alone(threads: usize, task: Task<'_>, party: Party, bytes: &Arc<Vec<u8>>) -> f64 {
-    let replayed = Replayed {
-        bytes: Arc::clone(bytes),
-        next: Mutex::new(0),
-    };
-    with_threads(threads, task, party, &mut Channel::new(replayed))
+fn alone(threads: usize, task: Task<'_>, party: Party, recording: &Recording) -> f64 {
+    let mut channel = replay(recording.clone(), recording.len());
+    with_threads(threads, task, party, &mut channel)
 }
 
 /// Both parties over TCP; the slower one's time.
@@ -284,7 +229,7 @@ fn main() {
     for stream in streams.split(',') {
         let n = 1 << log;
         let task = Task { stream, n };
-        let [to_sender, to_receiver] = record(task);
+        let [to_sender, to_receiver] = recorded(task);
         let mut first: Option<[f64; 3]> = None;
         for &threads in &threads {
             let measured = [
