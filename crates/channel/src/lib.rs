@@ -7,7 +7,8 @@
 //! * **Lengths come from local state.** After the handshake nothing on the wire says how long a message is.
 //! * **Writing is buffered**; [`Channel::recv`] flushes first. A public function that ends by sending ends with
 //!   [`Channel::flush`].
-//! * **Writing never waits for a peer that does not read** (but for some milliseconds in all), up to [`QUEUE_BOUND`] bytes, so both parties may send first.
+//! * **Writing does not wait for the peer to read**, but for a moment over TCP, up to [`QUEUE_BOUND`] bytes, so both parties may
+//!   send first.
 //! * **Waiting is bounded** by a no-progress timeout, [`Channel::set_timeout`].
 //! * **A failed channel stays failed**: after any error, every later call returns [`Error::Broken`].
 //! * **Traffic is counted**, [`Channel::stats`], so that a protocol's cost can be a test.

@@ -116,13 +116,13 @@ pub fn meet(
     let train = work >= Duration::from_millis(2) && round_trip <= work / 4;
     let pace = match side {
         Side::Measures => {
-            let trained = if train {
-                recv_train(channel, deadline)?
+            let told = if train {
+                recv_train(probed, channel, deadline)?
             } else {
-                None
+                probed
             };
             let assumed = if is_far { ASSUMED_FAR } else { ASSUMED };
-            let rate = trained.or(probed).unwrap_or(assumed);
+            let rate = told.unwrap_or(assumed);
             let pace = Pace {
                 bits_per_second: rate,
                 round_trip,
@@ -207,19 +207,24 @@ fn send_train(probed: Option<u64>, work: Duration, channel: &mut Channel) -> Res
     channel.flush()
 }
 
-/// What the second half of the train says of the rate, if one comes: over a long way the first is what the network takes to find its
-/// pace.
-fn recv_train(channel: &mut Channel, deadline: Option<Instant>) -> Result<Option<u64>> {
+/// What the second half of the train says of the rate, if one comes, else the probe: over a long way the first half is what the network
+/// takes to find its pace.
+fn recv_train(
+    probed: Option<u64>,
+    channel: &mut Channel,
+    deadline: Option<Instant>,
+) -> Result<Option<u64>> {
     let mut log = [0];
     channel.recv_until(&mut log, deadline)?;
     match u32::from(log[0]) {
-        0 => Ok(None),
+        0 => Ok(probed),
         log if TRAINS.contains(&log) => {
             let mut half = vec![0; 1 << (log - 1)];
             channel.recv_until(&mut half, deadline)?;
             channel.watch();
             channel.recv_until(&mut half, deadline)?;
-            Ok(Some(of_train(channel.watched(), half.len())))
+            let told = of_train(channel.watched());
+            Ok(told.or(probed).or_else(|| Some(at_once(half.len()))))
         }
         _ => Err(channel.fail(OUT_OF_BOUNDS)),
     }
@@ -236,15 +241,17 @@ fn of_probe(arrivals: Arrivals, is_far: bool) -> Option<u64> {
     telling.then(|| rate(seen))
 }
 
-/// Bits in a second, from bytes enough to tell even a fast link; if they came at once, it is faster than this machine.
-fn of_train(arrivals: Arrivals, bytes: usize) -> u64 {
-    let at_once = Stretch {
-        time: Duration::ZERO,
-        bytes,
-    };
+/// Bits in a second, from bytes enough to tell even a fast link, unless they came at once.
+fn of_train(arrivals: Arrivals) -> Option<u64> {
     let told = [arrivals.but_for_the_longest(), arrivals.all()];
     let told = told.into_iter().find(|some| some.bytes >= TELLING.bytes);
-    rate(told.unwrap_or(at_once))
+    told.map(rate)
+}
+
+/// The rate where so much of a train came at once, and the probe told nothing either: the link is faster than this machine.
+fn at_once(bytes: usize) -> u64 {
+    let time = Duration::ZERO;
+    rate(Stretch { time, bytes })
 }
 
 fn rate(Stretch { time, bytes }: Stretch) -> u64 {
@@ -276,8 +283,8 @@ mod tests {
         assert_eq!(near(3000, &[300]), None);
         assert_eq!(near(100, &[500, 500]), None);
         assert_eq!(
-            of_train(seen(8000, &[8, 300, 8, 8, 8]), 64_000),
-            8_000_000_000
+            of_train(seen(8000, &[8, 300, 8, 8, 8])),
+            Some(8_000_000_000)
         );
     }
 
@@ -292,11 +299,12 @@ mod tests {
 
     #[test]
     fn a_train_tells_what_it_can() {
-        assert_eq!(of_train(seen(64_000, &[100]), 1 << 17), 5_120_000_000);
-        assert_eq!(of_train(seen(64_000, &[0, 0]), 1 << 17), 51_200_000_000);
-        // In one piece, or nearly: as if all had come in the shortest time.
-        assert_eq!(of_train(seen(100, &[100, 100]), 8_000), 6_400_000_000);
-        assert_eq!(of_train(seen(8_000, &[]), 8_000), 6_400_000_000);
+        assert_eq!(of_train(seen(64_000, &[100])), Some(5_120_000_000));
+        assert_eq!(of_train(seen(64_000, &[0, 0])), Some(51_200_000_000));
+        // In one piece, or nearly.
+        assert_eq!(of_train(seen(100, &[100, 100])), None);
+        assert_eq!(of_train(seen(8_000, &[])), None);
+        assert_eq!(at_once(8_000), 6_400_000_000);
         assert_eq!(
             rate(Stretch {
                 time: LONGEST,

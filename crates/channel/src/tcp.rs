@@ -6,10 +6,11 @@
 //! Connections are kept alive: a peer whose machine is gone is noticed, and routers between the two do not forget a
 //! connection on which nothing moves while a party computes.
 //!
-//! A write never waits long for a peer that does not read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
-//! hands to the operating system what that takes, and waits for it as long as the peer reads; once the peer did not for
-//! a few milliseconds, in all the time of the connection, a writer thread sends what does not fit at once. Messages so go out
-//! without a copy and a change of threads, and both parties may still send large ones at the same time.
+//! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
+//! hands to the operating system what that takes, and waits a moment for a peer that reads: so messages go out without a copy
+//! and a change of threads. What does not go out in that moment a writer thread sends, so that both parties may send large
+//! messages at the same time, and compute while a slow link carries them. A peer that does not read is waited for a few times in the
+//! life of the connection, some tens of milliseconds in all.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -27,9 +28,14 @@ use crate::{Channel, Error, Result, Transport};
 /// How long nothing moves before the systems ask each other whether they are still there.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// How long a write waits for the peer to read something, and how often in the life of a connection it may do so in vain: a
-/// peer that reads does it sooner, and one that sends first itself is only held up so often.
+/// How long a write waits for the peer to read something, before what the system makes of it: some count in ticks of 4 to 10 ms.
 const READER: Duration = Duration::from_millis(1);
+
+/// After how long a write waits no more, though the peer reads.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// How often in the life of a connection a write may wait in vain: a peer that reads does it sooner, and one that sends first itself
+/// is only held up so often.
 const VAIN_WAITS: u32 = 4;
 
 /// Waits for one peer on `address` and gives the channel to it.
@@ -307,11 +313,13 @@ impl Stream {
         Breaker(Arc::clone(&self.socket))
     }
 
-    /// Sends what the system takes at once, and while the peer reads what it takes then; returns the number of bytes.
+    /// Sends what the system takes at once, and for a moment what it takes as the peer reads; returns the number of bytes.
     fn send_directly(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut sent = 0;
+        let start = Instant::now();
         while sent < bytes.len() {
-            let may_wait = self.vain_waits.load(Ordering::Relaxed) < VAIN_WAITS;
+            let may_wait =
+                self.vain_waits.load(Ordering::Relaxed) < VAIN_WAITS && start.elapsed() < MOMENT;
             let waiting = if may_wait { 0 } else { libc::MSG_DONTWAIT };
             match self
                 .socket
@@ -324,7 +332,7 @@ impl Stream {
                         .fetch_add(may_wait.into(), Ordering::Relaxed);
                     break;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(dead(error)),
             }
         }
         Ok(sent)
@@ -398,7 +406,7 @@ fn send_queued(socket: &Socket, queue: &Pipe) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The socket's timeout is for who has something else to do.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return queue.fail(error.kind()),
+                Err(error) => return queue.fail(dead(error).kind()),
             }
         }
     }

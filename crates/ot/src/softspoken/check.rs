@@ -76,7 +76,6 @@ use super::pprf::Message;
 use crate::Result;
 
 /// A running hash of everything that was sent.
-#[derive(Clone)]
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {
