@@ -6,7 +6,7 @@
 //!
 //! With `MBIT MS` a link of that rate, and that time to the peer and back, lies between the two; the connection is made before.
 //!
-//! Protocols: `softspoken1`, `softspoken2`, `softspoken4`, `softspoken8`, `iknp`. Each run is a fresh connection, and the outputs
+//! Protocols: `softspoken1`, `softspoken2`, `softspoken4`, `softspoken8`, with `semi-honest` unchecked, and `iknp`, which is `semi-honest` only. Each run is a fresh connection, and the outputs
 //! go into one buffer that is used again and again. Printed are the medians over the runs, the worse of the two parties': the setup
 //! (connection and base OTs) in ms, the time of an output after that in ns, and the whole from connection to `n` outputs in ms; then
 //! the bytes that the two sent.
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use volery_channel::tcp::{Listener, Stream};
 use volery_channel::{Channel, SessionId, shaped};
-use volery_ot::softspoken::{self, SmallField};
+use volery_ot::softspoken::{self, Settings, SmallField};
 use volery_ot::{CotReceiver, CotSender, iknp};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
@@ -45,7 +45,7 @@ struct Task {
 
 #[derive(Clone, Copy)]
 enum Protocol {
-    SoftSpoken(SmallField),
+    SoftSpoken(Settings),
     Iknp,
 }
 
@@ -88,15 +88,16 @@ fn parse(args: &[String]) -> Option<(Task, usize)> {
             .into_iter()
             .find(|field| field.bits() == bits)
     };
-    let protocol = match args.first()?.strip_prefix("softspoken") {
-        Some(bits) => Protocol::SoftSpoken(field(bits.parse().ok()?)?),
-        None if args[0] == "iknp" => Protocol::Iknp,
-        None => return None,
+    let name = args.first()?;
+    let (bits, security) = (name.strip_prefix("softspoken"), args.get(1)?.as_str());
+    let protocol = match (bits, security) {
+        (Some(bits), "malicious") => {
+            Protocol::SoftSpoken(Settings::from(field(bits.parse().ok()?)?))
+        }
+        (Some(bits), "semi-honest") => Protocol::SoftSpoken(field(bits.parse().ok()?)?.unchecked()),
+        (None, "semi-honest") if name == "iknp" => Protocol::Iknp,
+        _ => return None,
     };
-    let secure = matches!(protocol, Protocol::SoftSpoken(_));
-    if args.get(1)? != if secure { "malicious" } else { "semi-honest" } {
-        return None;
-    }
     let n = args.get(2)?.parse::<f64>().ok()? as usize;
     let runs = args.get(3).map_or(Some(3), |runs| runs.parse().ok())?;
     let link = match (args.get(4), args.get(5)) {
@@ -136,8 +137,8 @@ fn sender(task: Task, listener: &Listener) -> Times {
     let channel = &mut channel(stream, task.link);
     let rng = Prg::new(Block::from(1));
     let mut cot: Box<dyn CotSender> = match task.protocol {
-        Protocol::SoftSpoken(field) => {
-            Box::new(softspoken::Sender::setup(None, field, SESSION, rng, channel).unwrap())
+        Protocol::SoftSpoken(settings) => {
+            Box::new(softspoken::Sender::setup(None, settings, SESSION, rng, channel).unwrap())
         }
         Protocol::Iknp => Box::new(iknp::Sender::setup(None, SESSION, rng, channel).unwrap()),
     };
@@ -153,8 +154,8 @@ fn receiver(task: Task, address: SocketAddr) -> Times {
     let channel = &mut channel(stream, task.link);
     let rng = Prg::new(Block::from(2));
     let mut cot: Box<dyn CotReceiver> = match task.protocol {
-        Protocol::SoftSpoken(field) => {
-            Box::new(softspoken::Receiver::setup(field, SESSION, rng, channel).unwrap())
+        Protocol::SoftSpoken(settings) => {
+            Box::new(softspoken::Receiver::setup(settings, SESSION, rng, channel).unwrap())
         }
         Protocol::Iknp => Box::new(iknp::Receiver::setup(SESSION, rng, channel).unwrap()),
     };

@@ -21,7 +21,7 @@
 //! the receiver its `u`, `w` and the message it gets), as it may in the source. What it does not get is random to it.
 //!
 //! Security: that of the source. Over a malicious-secure source (`softspoken`) all forms are secure against malicious
-//! parties in the ideal cipher model; over the semi-honest one (`iknp`) all forms are semi-honest only. Two objects
+//! parties in the ideal cipher model; over a semi-honest one (`iknp`, `softspoken` unchecked) all forms are semi-honest only. Two objects
 //! made for the same parties must have different sessions, and each must have its own source.
 //!
 //! `u` hides `x`; a wrong `d` only changes the receiver's own choice. A `d` whose unused bits are not zero is refused:

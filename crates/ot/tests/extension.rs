@@ -5,21 +5,29 @@ mod common;
 
 use common::*;
 use volery_channel::{run_two_parties, run_two_parties_tcp, run_two_parties_with_stats};
-use volery_ot::softspoken::{self, SmallField};
+use volery_ot::softspoken::{self, Settings, SmallField};
 use volery_ot::{CotSender, iknp};
 use volery_primitives::Block;
 
+/// Every field, with the checks and without.
+fn all_settings() -> impl Iterator<Item = Settings> {
+    SmallField::ALL
+        .into_iter()
+        .flat_map(|field| [field.into(), field.unchecked()])
+}
+
 #[test]
-fn softspoken_all_lengths_all_fields() {
-    for field in SmallField::ALL {
+fn softspoken_all_lengths_all_settings() {
+    for settings in all_settings() {
         let (sent, received) = run_two_parties(
             |channel| {
                 let mut cot =
-                    softspoken::Sender::setup(None, field, SESSION, rng(1), channel).unwrap();
+                    softspoken::Sender::setup(None, settings, SESSION, rng(1), channel).unwrap();
                 extend_sender(&mut cot, &LENGTHS, channel).unwrap()
             },
             |channel| {
-                let mut cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel).unwrap();
+                let mut cot =
+                    softspoken::Receiver::setup(settings, SESSION, rng(2), channel).unwrap();
                 extend_receiver(&mut cot, &LENGTHS, channel).unwrap()
             },
         );
@@ -79,25 +87,34 @@ fn zero_delta_is_refused() {
 }
 
 /// Bytes of a batch as the documentation states them.
-fn batch_bytes(n: usize, field: SmallField) -> u64 {
-    let columns = n.div_ceil(128) * 128 + 128;
-    ((field.trees() - 1) * columns / 8 + 48) as u64
+fn batch_bytes(n: usize, field: SmallField, is_checked: bool) -> u64 {
+    let (more, response) = if is_checked { (128, 48) } else { (0, 0) };
+    let columns = n.div_ceil(128) * 128 + more;
+    ((field.trees() - 1) * columns / 8 + response) as u64
 }
 
 #[test]
 fn softspoken_costs_what_it_says() {
-    for field in SmallField::ALL {
+    for (field, is_checked) in SmallField::ALL
+        .into_iter()
+        .flat_map(|f| [(f, true), (f, false)])
+    {
+        let settings = match is_checked {
+            true => field.into(),
+            false => field.unchecked(),
+        };
         let lengths = [1, 128, 1000, 32768, 40000];
         let ((mut setup, sender), (_, receiver)) = run_two_parties_with_stats(
             |channel| {
                 let mut cot =
-                    softspoken::Sender::setup(None, field, SESSION, rng(1), channel).unwrap();
+                    softspoken::Sender::setup(None, settings, SESSION, rng(1), channel).unwrap();
                 let setup = channel.stats();
                 extend_sender(&mut cot, &lengths, channel).unwrap();
                 setup
             },
             |channel| {
-                let mut cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel).unwrap();
+                let mut cot =
+                    softspoken::Receiver::setup(settings, SESSION, rng(2), channel).unwrap();
                 extend_receiver(&mut cot, &lengths, channel).unwrap();
             },
         );
@@ -108,7 +125,7 @@ fn softspoken_costs_what_it_says() {
         // `A` and the trees are one run of bytes from the receiver: nothing of the sender comes between them.
         assert_eq!((setup.messages_sent, setup.messages_received), (1, 1));
         let extend: u64 = [1, 128, 1000, 32768, 32768, 40000 - 32768]
-            .map(|n| batch_bytes(n, field))
+            .map(|n| batch_bytes(n, field, is_checked))
             .iter()
             .sum();
         setup.bytes_received += extend;

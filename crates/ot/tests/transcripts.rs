@@ -7,12 +7,12 @@ mod common;
 
 use common::*;
 use volery_channel::{Channel, run_two_parties};
-use volery_ot::softspoken::{self, SmallField};
+use volery_ot::softspoken::{self, Settings, SmallField};
 use volery_ot::{base, flavour, ideal, iknp};
 use volery_primitives::Block;
 
 /// Protocol, first 16 bytes of the hash of what the sender sent, and of what the receiver sent.
-const TABLE: [(&str, &str, &str); 7] = [
+const TABLE: [(&str, &str, &str); 8] = [
     (
         "base",
         "71a2e5a31ef77d32d8d6b2464bc8f6b7",
@@ -37,6 +37,11 @@ const TABLE: [(&str, &str, &str); 7] = [
         "softspoken 8",
         "aaa53636343c466d0cfc6eb6a93a7b70",
         "629e0f680a71f69e70a03bbb1af9aad3",
+    ),
+    (
+        "softspoken 4, unchecked",
+        "aaa53636343c466d0cfc6eb6a93a7b70",
+        "7fa297a890799fe75232725ac6a07616",
     ),
     (
         "iknp",
@@ -70,14 +75,16 @@ fn recorded(channel: &mut Channel, party: impl FnOnce(&mut Channel)) -> String {
         .collect()
 }
 
-fn softspoken_hashes(field: SmallField) -> (String, String) {
+fn softspoken_hashes(settings: impl Into<Settings>) -> (String, String) {
+    let settings = settings.into();
     hashes(
         |channel| {
-            let mut cot = softspoken::Sender::setup(None, field, SESSION, rng(1), channel).unwrap();
+            let mut cot =
+                softspoken::Sender::setup(None, settings, SESSION, rng(1), channel).unwrap();
             extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
         },
         |channel| {
-            let mut cot = softspoken::Receiver::setup(field, SESSION, rng(2), channel).unwrap();
+            let mut cot = softspoken::Receiver::setup(settings, SESSION, rng(2), channel).unwrap();
             extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
         },
     )
@@ -97,6 +104,7 @@ fn run(protocol: &str) -> (String, String) {
         "softspoken 2" => softspoken_hashes(SmallField::Bits2),
         "softspoken 4" => softspoken_hashes(SmallField::Bits4),
         "softspoken 8" => softspoken_hashes(SmallField::Bits8),
+        "softspoken 4, unchecked" => softspoken_hashes(SmallField::Bits4.unchecked()),
         "iknp" => hashes(
             |channel| {
                 let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel).unwrap();

@@ -54,7 +54,8 @@
 
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{F2, Gf128, Ring};
-use volery_ot::{CotReceiver, CotSender, flavour, iknp, softspoken};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{CotReceiver, CotSender, flavour, iknp};
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
@@ -170,7 +171,7 @@ impl Sender {
         let mut base: Box<dyn CotSender + Send> = match plan.base() {
             Base::SoftSpoken(field) => Box::new(softspoken::Sender::setup(
                 Some(*inner),
-                field,
+                extension(field, plan.security()),
                 base_session,
                 seed,
                 channel,
@@ -287,7 +288,7 @@ impl Receiver {
         let (seed, base_session) = (rng.fork("base"), part("base"));
         let mut base: Box<dyn CotReceiver + Send> = match plan.base() {
             Base::SoftSpoken(field) => Box::new(softspoken::Receiver::setup(
-                field,
+                extension(field, plan.security()),
                 base_session,
                 seed,
                 channel,
@@ -371,6 +372,14 @@ impl CotReceiver for Receiver {
             w.fill(Block::ZERO);
         }
         result
+    }
+}
+
+/// The OT extension of a plan: checked, unless the parties are semi-honest.
+fn extension(field: SmallField, security: Security) -> softspoken::Settings {
+    match security {
+        Security::SemiHonest => field.unchecked(),
+        Security::Malicious => field.into(),
     }
 }
 

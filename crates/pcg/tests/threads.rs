@@ -207,16 +207,21 @@ fn low_communication() {
 
 #[test]
 fn ot_extension() {
-    for field in [SmallField::Bits2, SmallField::Bits8] {
+    for settings in [
+        SmallField::Bits2.into(),
+        SmallField::Bits8.into(),
+        SmallField::Bits4.unchecked(),
+    ] {
         check(
-            &format!("{field:?}"),
+            &format!("{settings:?}"),
             [
                 &|channel| {
-                    let sender = softspoken::Sender::setup(None, field, SESSION, rng(1), channel)?;
+                    let sender =
+                        softspoken::Sender::setup(None, settings, SESSION, rng(1), channel)?;
                     cot_sender(sender, channel)
                 },
                 &|channel| {
-                    let receiver = softspoken::Receiver::setup(field, SESSION, rng(2), channel)?;
+                    let receiver = softspoken::Receiver::setup(settings, SESSION, rng(2), channel)?;
                     cot_receiver(receiver, channel)
                 },
             ],

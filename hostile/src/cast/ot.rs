@@ -20,6 +20,7 @@ const STRING: usize = 19;
 pub(super) fn all() -> Vec<Protocol> {
     let mut all = vec![base(), iknp()];
     all.extend(SmallField::ALL.map(softspoken));
+    all.push(softspoken_unchecked());
     all.extend([
         correlated(),
         correlated_chosen(),
@@ -113,6 +114,24 @@ fn softspoken(field: SmallField) -> Protocol {
         move |channel| {
             let rng = rng(SEEDS[1]);
             let mut source = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
+            draw_received(&mut source, N, channel)
+        },
+        is_cot,
+    )
+}
+
+fn softspoken_unchecked() -> Protocol {
+    Protocol::new(
+        "softspoken 4, unchecked",
+        Model::SemiHonest,
+        |channel| {
+            let (settings, rng) = (SmallField::Bits4.unchecked(), rng(SEEDS[0]));
+            let mut source = softspoken::Sender::setup(None, settings, SESSION, rng, channel)?;
+            draw_sent(&mut source, N, channel)
+        },
+        |channel| {
+            let (settings, rng) = (SmallField::Bits4.unchecked(), rng(SEEDS[1]));
+            let mut source = softspoken::Receiver::setup(settings, SESSION, rng, channel)?;
             draw_received(&mut source, N, channel)
         },
         is_cot,

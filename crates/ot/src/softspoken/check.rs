@@ -71,8 +71,8 @@ use volery_primitives::clmul::gf128_inner_product;
 use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
-use super::SmallField;
 use super::pprf::Message;
+use super::{Settings, SmallField};
 use crate::Result;
 
 /// A running hash of everything that was sent.
@@ -81,14 +81,17 @@ pub(super) struct Transcript([u8; 32]);
 impl Transcript {
     /// The transcript after the setup.
     pub(super) fn new(
-        field: SmallField,
+        settings: Settings,
         session: SessionId,
         base_transcript: &[u8; 32],
         message: &Message,
     ) -> Self {
-        let mut oracle = RandomOracle::new("volery softspoken: transcript of the setup");
+        let mut oracle = RandomOracle::new(match settings.is_checked {
+            true => "volery softspoken: transcript of the setup",
+            false => "volery softspoken: transcript of an unchecked setup",
+        });
         oracle.absorb(session.as_bytes());
-        oracle.absorb(&[field.bits() as u8]);
+        oracle.absorb(&[settings.field.bits() as u8]);
         oracle.absorb(base_transcript);
         oracle.absorb(&message.to_bytes());
         Self(oracle.finish32())

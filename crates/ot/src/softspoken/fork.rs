@@ -34,7 +34,7 @@ use volery_primitives::Block;
 use zeroize::Zeroizing;
 
 use super::check::Transcript;
-use super::{Live, Receiver, Sender, SmallField, State};
+use super::{Live, Receiver, Sender, Settings, State};
 use crate::Result;
 
 impl Sender {
@@ -62,13 +62,20 @@ impl Sender {
     pub fn setup_from_ots(
         delta: Block,
         keys: &[Block],
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         channel: &mut Channel,
     ) -> Result<Self> {
         assert_eq!(keys.len(), 128, "one OT for each bit of delta");
         let given = Transcript::of_given_ots(session);
-        Self::from_base(Zeroizing::new(delta), keys, &given, field, session, channel)
+        Self::from_base(
+            Zeroizing::new(delta),
+            keys,
+            &given,
+            settings,
+            session,
+            channel,
+        )
     }
 }
 
@@ -91,13 +98,13 @@ impl Receiver {
     /// If the channel fails.
     pub fn setup_from_ots(
         keys: &[[Block; 2]],
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         channel: &mut Channel,
     ) -> Result<Self> {
         assert_eq!(keys.len(), 128, "one OT for each bit of delta");
         let given = Transcript::of_given_ots(session);
-        Self::from_base(keys, &given, field, session, channel)
+        Self::from_base(keys, &given, settings, session, channel)
     }
 }
 
@@ -107,7 +114,7 @@ impl State {
         let seeds = self.leaves.block_of_each(self.next);
         self.next += 1;
         let transcript = self.transcript.fork(session);
-        Self::new(self.field, &seeds, transcript)
+        Self::new(self.settings, &seeds, transcript)
     }
 }
 
@@ -119,6 +126,7 @@ mod tests {
     use volery_channel::{run_two_channels, run_two_parties};
     use volery_primitives::prg::Prg;
 
+    use super::super::SmallField;
     use super::*;
     use crate::{CotReceiver, CotSender, Error, flavour};
 
@@ -146,11 +154,13 @@ mod tests {
     /// Parent, forks, a fork of a fork, drawn from in turns: all hold, none repeats another.
     #[test]
     fn forks_are_extensions_of_the_same_delta() {
-        for field in SmallField::ALL {
+        let all = SmallField::ALL.into_iter();
+        for settings in all.flat_map(|field| [field.into(), field.unchecked()]) {
             let ((delta, v), lines) = run_two_parties(
                 |channel| {
                     let rng = Prg::new(Block::from(1));
-                    let mut parent = Sender::setup(None, field, session(0), rng, channel).unwrap();
+                    let mut parent =
+                        Sender::setup(None, settings, session(0), rng, channel).unwrap();
                     let mut v = vec![draw(&mut parent, channel)];
                     let mut a = parent.fork(session(1)).unwrap();
                     let mut b = parent.fork(session(2)).unwrap();
@@ -165,7 +175,7 @@ mod tests {
                 },
                 |channel| {
                     let rng = Prg::new(Block::from(2));
-                    let mut parent = Receiver::setup(field, session(0), rng, channel).unwrap();
+                    let mut parent = Receiver::setup(settings, session(0), rng, channel).unwrap();
                     let mut lines = vec![draw_choices(&mut parent, channel)];
                     let mut a = parent.fork(session(1)).unwrap();
                     let mut b = parent.fork(session(2)).unwrap();

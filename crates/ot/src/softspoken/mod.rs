@@ -1,4 +1,4 @@
-//! `SoftSpokenOT`: many correlated OTs from 128 base OTs, secure against malicious parties.
+//! `SoftSpokenOT`: many correlated OTs from 128 base OTs, secure against malicious parties, or with less work against semi-honest ones.
 //!
 //! Roy, *SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model*, ePrint 2022/192: the
 //! small-field VOLE of section 3.1 from punctured PRFs with their check, made a subspace VOLE with the repetition code
@@ -42,13 +42,18 @@
 //! every later call is [`Error::Broken`], on this object and on its forks, which are wiped at their next call or when they are
 //! dropped. The peer is told nothing but that the connection ends.
 //!
+//! *Unchecked.* Against a receiver that follows the protocol step 4 is not needed: [`SmallField::unchecked`]. Then the rows have no
+//! mask block, and nothing is hashed or sent but the `d_i`: the semi-honest protocol of section 3.2, of which
+//! [`iknp`](crate::iknp) is the case `k = 1`. A receiver that sends other `d_i` learns bits of `delta`, and nobody notices.
+//! The trees are checked all the same, as that happens once.
+//!
 //! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a message, and
 //! `setup_from_ots` one with another `delta` without public-key operations: see `fork`.
 //!
 //! Cost of the setup: the base OTs (`64*128` bytes from the sender, 32 from the receiver, crossing), then 1 message of
 //! `m*(k-1)*32 + (m+1)*32` bytes from the receiver. Cost of an extension: 1 message from the receiver, none from the
 //! sender. Each batch of it is `(m-1)*c/8 + 48` bytes, where `c` is the number of its correlations rounded up to a
-//! multiple of 128, plus 128. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
+//! multiple of 128, plus 128; unchecked, `(m-1)*c/8` bytes without the 128. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
 
 mod check;
 mod fork;
@@ -117,6 +122,32 @@ impl SmallField {
     pub const fn leaves(self) -> usize {
         1 << self.bits()
     }
+
+    /// An extension with this field and without checks: secure against semi-honest parties only.
+    #[must_use]
+    pub const fn unchecked(self) -> Settings {
+        Settings {
+            field: self,
+            is_checked: false,
+        }
+    }
+}
+
+/// What an extension is set up with. A [`SmallField`] by itself stands for one that is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Settings {
+    field: SmallField,
+    /// Whether the outputs of a batch are withheld until its check has passed.
+    is_checked: bool,
+}
+
+impl From<SmallField> for Settings {
+    fn from(field: SmallField) -> Self {
+        Self {
+            field,
+            is_checked: true,
+        }
+    }
 }
 
 /// The party that holds `delta`.
@@ -133,8 +164,8 @@ struct Live {
 impl Sender {
     /// Run the base OTs and the setup, as the holder of `delta`; `None` picks a random one.
     ///
-    /// Bit `i` of `delta` is the choice bit of base OT `i`. The peer calls [`Receiver::setup`] with the same `field`
-    /// and `session`.
+    /// Bit `i` of `delta` is the choice bit of base OT `i`. The peer calls [`Receiver::setup`] with the same
+    /// `settings` and `session`.
     ///
     /// # Panics
     /// If `delta` is zero: nothing would be hidden.
@@ -143,13 +174,13 @@ impl Sender {
     /// If the channel fails, or if the peer was caught cheating.
     pub fn setup(
         delta: Option<Block>,
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         mut rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
         let delta = delta_or_random(delta, &mut rng);
-        Self::setup_for_scalar(*delta, field, session, rng, channel)
+        Self::setup_for_scalar(*delta, settings, session, rng, channel)
     }
 
     /// As [`setup`](Self::setup), where `delta` is a value to be multiplied by, not a key that hides another: it may be zero.
@@ -158,7 +189,7 @@ impl Sender {
     /// As [`setup`](Self::setup).
     pub fn setup_for_scalar(
         delta: Block,
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         mut rng: Prg,
         channel: &mut Channel,
@@ -167,7 +198,7 @@ impl Sender {
         let choices = Zeroizing::new(delta.to_bytes());
         let (keys, base_transcript) =
             base::receive_bound(&choices[..], 128, session, &mut rng, channel)?;
-        Self::from_base(delta, &keys, &base_transcript, field, session, channel)
+        Self::from_base(delta, &keys, &base_transcript, settings, session, channel)
     }
 
     /// The setup after the base OTs.
@@ -175,20 +206,21 @@ impl Sender {
         delta: Zeroizing<Block>,
         keys: &[Block],
         base_transcript: &[u8; 32],
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         channel: &mut Channel,
     ) -> Result<Self> {
+        let settings @ Settings { field, .. } = settings.into();
         let mut message = pprf::Message::empty(field);
         message.recv(channel)?;
         let seeds = pprf::punctured(field, session, base_transcript, *delta, keys, &message)
             .ok_or(Error::PeerMisbehaved(
                 "the trees of the OT extension are inconsistent",
             ))?;
-        let transcript = Transcript::new(field, session, base_transcript, &message);
+        let transcript = Transcript::new(settings, session, base_transcript, &message);
         Ok(Self(UntilFailure::new(Live {
             delta,
-            state: State::new(field, &seeds, transcript),
+            state: State::new(settings, &seeds, transcript),
         })))
     }
 }
@@ -196,37 +228,47 @@ impl Sender {
 impl Live {
     /// Steps 1 to 5 of some batches.
     fn batches(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        let delta = *self.delta;
+        let (delta, is_checked) = (*self.delta, self.state.settings.is_checked);
         let (batches, leaves, transcript) = self.state.take(v.len());
-        let mut responses = vec![Response::default(); batches.len()];
-        for (batch, response) in batches.iter_mut().zip(&mut responses) {
+        for batch in &mut *batches {
             channel.recv_blocks(batch.sent_corrections())?; // step 2
-            response.recv(channel)?;
+            if is_checked {
+                batch.response.recv(channel)?;
+            }
         }
         batches.par_iter_mut().for_each(|batch| {
             leaves.expand_corrected(batch.first, &mut batch.rows, delta, &batch.corrections); // steps 1 and 3
-            batch.hash_corrections();
+            if is_checked {
+                batch.hash_corrections();
+            }
         });
-        // Step 4: the transcript is one, the checks are one for each batch.
-        let challenged = batches.iter().zip(&responses).map(|(batch, response)| {
-            transcript.absorb(&batch.hash);
-            let challenge = transcript.challenge(batch.row_blocks);
-            transcript.absorb(response.as_bytes());
-            (batch, challenge, response)
-        });
-        let challenged: Vec<_> = challenged.collect();
-        let accepted = challenged
-            .par_iter()
-            .all(|(batch, challenge, response)| challenge.accepts(response, &batch.rows, delta));
-        if !accepted {
-            return Err(Error::PeerMisbehaved(
-                "the consistency check of the OT extension failed",
-            ));
+        if is_checked {
+            check(batches, transcript, delta)?; // step 4
         }
         v.par_chunks_mut(BATCH)
             .zip(&*batches)
             .for_each(|(v, batch)| batch.write_columns(v)); // step 5
         Ok(())
+    }
+}
+
+/// Step 4 of some batches, for the sender: the transcript is one, the checks are one for each.
+fn check(batches: &[Batch], transcript: &mut Transcript, delta: Block) -> Result<()> {
+    let challenged = batches.iter().map(|batch| {
+        transcript.absorb(&batch.hash);
+        let challenge = transcript.challenge(batch.row_blocks);
+        transcript.absorb(batch.response.as_bytes());
+        (batch, challenge)
+    });
+    let challenged: Vec<_> = challenged.collect();
+    let accepted = challenged
+        .par_iter()
+        .all(|(batch, challenge)| challenge.accepts(&batch.response, &batch.rows, delta));
+    match accepted {
+        true => Ok(()),
+        false => Err(Error::PeerMisbehaved(
+            "the consistency check of the OT extension failed",
+        )),
     }
 }
 
@@ -254,28 +296,29 @@ impl Receiver {
     /// # Errors
     /// If the channel fails, or if the peer sent an invalid group element.
     pub fn setup(
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         mut rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
         let (keys, base_transcript) = base::send_bound(128, session, &mut rng, channel)?;
-        Self::from_base(&keys, &base_transcript, field, session, channel)
+        Self::from_base(&keys, &base_transcript, settings, session, channel)
     }
 
     /// The setup after the base OTs.
     fn from_base(
         keys: &[[Block; 2]],
         base_transcript: &[u8; 32],
-        field: SmallField,
+        settings: impl Into<Settings>,
         session: SessionId,
         channel: &mut Channel,
     ) -> Result<Self> {
+        let settings @ Settings { field, .. } = settings.into();
         let (seeds, message) = pprf::full(field, session, base_transcript, keys);
         message.send(channel)?;
-        let transcript = Transcript::new(field, session, base_transcript, &message);
+        let transcript = Transcript::new(settings, session, base_transcript, &message);
         Ok(Self(UntilFailure::new(State::new(
-            field, &seeds, transcript,
+            settings, &seeds, transcript,
         ))))
     }
 }
@@ -287,19 +330,20 @@ fn receiver_batches(
     w: &mut [Block],
     channel: &mut Channel,
 ) -> Result<()> {
+    let is_checked = state.settings.is_checked;
     let (batches, leaves, transcript) = state.take(w.len());
     batches.par_iter_mut().for_each(|batch| {
         batch.expand(leaves); // step 1
-        batch.hash_corrections();
+        if is_checked {
+            batch.hash_corrections();
+        }
     });
     for batch in &mut *batches {
         channel.send_blocks(batch.sent_corrections())?; // step 2
-        transcript.absorb(&batch.hash);
-        let challenge = transcript.challenge(batch.row_blocks);
-        let response = challenge.respond(batch.first_sum(), &batch.rows);
-        channel.send(response.as_bytes())?; // step 4
+        if is_checked {
+            channel.send(batch.respond(transcript).as_bytes())?; // step 4
+        }
         channel.flush()?; // the peer works on this batch while we make the next
-        transcript.absorb(response.as_bytes());
     }
     u.par_chunks_mut(BATCH / 8)
         .zip(w.par_chunks_mut(BATCH))
@@ -329,7 +373,7 @@ impl CotReceiver for Receiver {
 
 /// What both parties keep between calls, and the batches at hand.
 struct State {
-    field: SmallField,
+    settings: Settings,
     leaves: Leaves,
     /// The number of the next 128 columns; a column is never made twice.
     next: u128,
@@ -338,9 +382,10 @@ struct State {
 }
 
 impl State {
-    fn new(field: SmallField, seeds: &[Block], transcript: Transcript) -> Self {
+    fn new(settings: Settings, seeds: &[Block], transcript: Transcript) -> Self {
+        let field = settings.field;
         Self {
-            field,
+            settings,
             leaves: Leaves::new(field, seeds, transcript.starts(field)),
             next: 0,
             transcript,
@@ -352,7 +397,7 @@ impl State {
     fn take(&mut self, n: usize) -> (&mut [Batch], &Leaves, &mut Transcript) {
         let next = &mut self.next;
         let batches = for_next(&mut self.batches, n, |batch, n| {
-            batch.begin(n, self.field, *next);
+            batch.begin(n, self.settings, *next);
             *next += batch.row_blocks as u128;
         });
         (batches, &self.leaves, &mut self.transcript)
@@ -364,7 +409,7 @@ impl State {
 struct Batch {
     /// The number of the first 128 columns.
     first: u128,
-    /// Blocks of a row, of which the last is the mask block.
+    /// Blocks of a row, of which the last is the mask block if there is a check.
     row_blocks: usize,
     /// 128 rows, which begin at multiples of [`stride`]: `v_ij` or `q_ij` in row `i*k + j`.
     rows: Zeroizing<Vec<Block>>,
@@ -372,15 +417,17 @@ struct Batch {
     sums: Zeroizing<Vec<Block>>,
     /// One row for each tree, `d_i`; that of the first is zero and not sent. Public.
     corrections: Vec<Block>,
-    /// The hash of what is sent of them.
+    /// The hash of what is sent of them, if there is a check.
     hash: [u8; 32],
+    /// The sender's: what the receiver says in step 4, if there is a check.
+    response: Response,
 }
 
 impl Batch {
-    /// Room for `n` correlations and 128 more for the check.
-    fn begin(&mut self, n: usize, field: SmallField, first: u128) {
+    /// Room for `n` correlations, and 128 more for a check.
+    fn begin(&mut self, n: usize, Settings { field, is_checked }: Settings, first: u128) {
         self.first = first;
-        self.row_blocks = n.div_ceil(128) + 1;
+        self.row_blocks = n.div_ceil(128) + usize::from(is_checked);
         resize(&mut self.rows, 128 * stride(self.row_blocks));
         self.corrections
             .resize(field.trees() * self.row_blocks, Block::ZERO);
@@ -407,6 +454,15 @@ impl Batch {
     /// What the transcript has of the corrections.
     fn hash_corrections(&mut self) {
         self.hash = Transcript::hash_corrections(&self.corrections[self.row_blocks..]);
+    }
+
+    /// Receiver, step 4.
+    fn respond(&self, transcript: &mut Transcript) -> Response {
+        transcript.absorb(&self.hash);
+        let challenge = transcript.challenge(self.row_blocks);
+        let response = challenge.respond(self.first_sum(), &self.rows);
+        transcript.absorb(response.as_bytes());
+        response
     }
 
     /// Receiver: `u_0`.

@@ -8,7 +8,7 @@ use super::*;
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 const N: usize = 300;
 
-/// One batch in which `cheat` may change the corrections before they are sent, and `lie` the response. Gives `u` and
+/// One batch in which `cheat` may change the corrections before they are sent, and `lie` the response if there is one. Gives `u` and
 /// `w` as an honest receiver would compute them.
 fn cheating_batch(
     state: &mut State,
@@ -16,22 +16,25 @@ fn cheating_batch(
     cheat: impl FnOnce(&mut [Block], usize),
     lie: impl FnOnce(&mut [Block], &mut [Block]),
 ) -> (Vec<u8>, Vec<Block>) {
+    let is_checked = state.settings.is_checked;
     let (batches, leaves, transcript) = state.take(N);
     let batch = &mut batches[0];
     batch.expand(leaves);
     let row_blocks = batch.row_blocks;
     cheat(batch.sent_corrections(), row_blocks);
     channel.send_blocks(batch.sent_corrections()).unwrap();
-    batch.hash_corrections();
-    transcript.absorb(&batch.hash);
-    let challenge = transcript.challenge(row_blocks);
-    let mut u = batch.first_sum().to_vec();
-    let mut rows = batch.rows.to_vec();
-    lie(&mut u, &mut rows);
-    let response = challenge.respond(&u, &rows);
-    channel.send(response.as_bytes()).unwrap();
+    if is_checked {
+        batch.hash_corrections();
+        transcript.absorb(&batch.hash);
+        let challenge = transcript.challenge(row_blocks);
+        let mut u = batch.first_sum().to_vec();
+        let mut rows = batch.rows.to_vec();
+        lie(&mut u, &mut rows);
+        let response = challenge.respond(&u, &rows);
+        channel.send(response.as_bytes()).unwrap();
+        transcript.absorb(response.as_bytes());
+    }
     channel.flush().unwrap();
-    transcript.absorb(response.as_bytes());
     let mut w = vec![Block::ZERO; N];
     batch.write_columns(&mut w);
     let mut u: Vec<u8> = cast_slice(batch.first_sum())[..bytes_for(N)].to_vec();
@@ -41,16 +44,17 @@ fn cheating_batch(
 
 /// The sender's result against a receiver that cheats, and whether the relation then holds for the honest `u` and `w`.
 fn against(
-    field: SmallField,
+    settings: impl Into<Settings>,
     delta: Block,
     cheat: impl FnOnce(&mut [Block], usize) + Send,
     lie: impl FnOnce(&mut [Block], &mut [Block]) + Send,
 ) -> (Result<()>, bool) {
+    let settings = settings.into();
     let ((result, v), (u, w)) = run_two_parties(
         |channel| {
             let mut sender = Sender::setup(
                 Some(delta),
-                field,
+                settings,
                 SESSION,
                 Prg::new(Block::from(1)),
                 channel,
@@ -66,7 +70,7 @@ fn against(
         },
         |channel| {
             let mut receiver =
-                Receiver::setup(field, SESSION, Prg::new(Block::from(2)), channel).unwrap();
+                Receiver::setup(settings, SESSION, Prg::new(Block::from(2)), channel).unwrap();
             let batch = |state: &mut State| Ok(cheating_batch(state, channel, cheat, lie));
             receiver.0.call(batch).unwrap()
         },
@@ -82,8 +86,47 @@ fn caught(outcome: &(Result<()>, bool)) -> bool {
 #[test]
 fn this_receiver_without_a_lie_is_honest() {
     for field in SmallField::ALL {
-        let outcome = against(field, Block::ALL_ONES, |_, _| (), |_, _| ());
-        assert!(outcome.0.is_ok() && outcome.1);
+        for settings in [Settings::from(field), field.unchecked()] {
+            let outcome = against(settings, Block::ALL_ONES, |_, _| (), |_, _| ());
+            assert!(outcome.0.is_ok() && outcome.1);
+        }
+    }
+}
+
+/// What a semi-honest protocol grants, and what the check is for.
+#[test]
+fn unchecked_a_cheat_goes_unnoticed() {
+    for field in SmallField::ALL {
+        let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
+        let (result, holds) = against(field.unchecked(), Block::ALL_ONES, cheat, |_, _| ());
+        assert!(result.is_ok() && !holds);
+    }
+}
+
+/// With the same seeds and the same session no output is that of the other.
+#[test]
+fn checked_and_unchecked_have_nothing_in_common() {
+    let run = |settings: Settings| {
+        run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let mut sender = Sender::setup(None, settings, SESSION, rng, channel).unwrap();
+                let mut v = vec![Block::ZERO; N];
+                sender.extend(&mut v, channel).unwrap();
+                v
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let mut receiver = Receiver::setup(settings, SESSION, rng, channel).unwrap();
+                let (mut u, mut w) = (vec![0; bytes_for(N)], vec![Block::ZERO; N]);
+                receiver.extend(&mut u, &mut w, channel).unwrap();
+            },
+        )
+        .0
+    };
+    for field in SmallField::ALL {
+        let (checked, unchecked) = (run(field.into()), run(field.unchecked()));
+        assert!(checked.iter().all(|v| !unchecked.contains(v)));
     }
 }
 
@@ -261,7 +304,7 @@ fn what_the_sender_sees_of_the_check_is_masked() {
     // Two receivers whose u differ in nothing but the mask block answer with unrelated x.
     let transcript = |seed: u8| {
         Transcript::new(
-            SmallField::Bits8,
+            SmallField::Bits8.into(),
             SESSION,
             &[seed; 32],
             &pprf::Message::empty(SmallField::Bits8),

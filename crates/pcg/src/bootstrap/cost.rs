@@ -116,7 +116,7 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
         Base::Iknp => (7.5, 128.0, 128.0),
         Base::SoftSpoken(field) => softspoken(field, security),
         Base::Packed(field) => {
-            let (each, bits, padding) = softspoken(field, security);
+            let (each, bits, padding) = softspoken(field, Security::Malicious);
             (128.0 * each + 300.0, 128.0 * bits, padding)
         }
     };
@@ -130,15 +130,18 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
 }
 
 /// Nanoseconds and bits for each OT, and OTs that are thrown away.
-fn softspoken(field: SmallField, _security: Security) -> (f64, f64, f64) {
+fn softspoken(field: SmallField, security: Security) -> (f64, f64, f64) {
     let bits = (field.trees() - 1) as f64;
-    let each = match field {
-        SmallField::Bits1 => 12.5,
-        SmallField::Bits2 => 6.4,
-        SmallField::Bits4 => 4.7,
-        SmallField::Bits8 => 16.5,
+    let (semi_honest, malicious) = match field {
+        SmallField::Bits1 => (5.9, 12.5),
+        SmallField::Bits2 => (4.0, 6.4),
+        SmallField::Bits4 => (3.5, 4.7),
+        SmallField::Bits8 => (15.9, 16.5),
     };
-    (each, bits, 256.0)
+    match security {
+        Security::SemiHonest => (semi_honest, bits, 128.0),
+        Security::Malicious => (malicious, bits, 256.0),
+    }
 }
 
 /// What a round does, as far as it costs.

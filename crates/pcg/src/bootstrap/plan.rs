@@ -56,9 +56,9 @@ pub struct Wishes<'a> {
 pub enum Base {
     /// By correlated OT in the ring: [`crate::gilboa`].
     Gilboa,
-    /// By OT extension: `SoftSpokenOT`, with its checks.
+    /// By OT extension: `SoftSpokenOT`, with its checks unless the plan is for semi-honest parties.
     SoftSpoken(SmallField),
-    /// By OT extension with `x` as its difference, 128 correlated OTs to an element of F_2^128.
+    /// By OT extension with `x` as its difference, 128 correlated OTs to an element of F_2^128; always with the checks.
     Packed(SmallField),
     /// By semi-honest OT extension: IKNP. For reproduction only.
     Iknp,

@@ -225,7 +225,7 @@ mod tests {
         let sizes = [1000, 900, 100];
         let size = RoundSize::new(Kind::Cot, Security::SemiHonest, Noise::Regular, sizes);
         assert_eq!((size.levels, size.base), (400, 1300));
-        let bits = 128.0 * 400.0 + 15.0 * (1300.0 + 256.0);
+        let bits = 128.0 * 400.0 + 15.0 * (1300.0 + 128.0);
         assert!((size.bits - bits).abs() < 1.0, "{size:?}");
     }
 

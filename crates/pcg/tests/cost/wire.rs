@@ -66,10 +66,14 @@ impl Wire {
         self.value_holder_sends(m * (k - 1) * 32 + (m + 1) * 32);
     }
 
-    fn softspoken(&mut self, field: SmallField, n: usize) {
+    fn softspoken(&mut self, field: SmallField, n: usize, security: Security) {
+        let (more, response) = match security {
+            Security::Malicious => (128, 48),
+            _ => (0, 0),
+        };
         for n in batches(n, 1 << 15) {
-            let c = n.next_multiple_of(128) + 128;
-            self.value_holder_sends((field.trees() - 1) * c / 8 + 48);
+            let c = n.next_multiple_of(128) + more;
+            self.value_holder_sends((field.trees() - 1) * c / 8 + response);
         }
     }
 
@@ -93,9 +97,9 @@ impl Wire {
     /// Correlations of the base: `volery_pcg::vole::base`, or an OT extension.
     fn base(&mut self, plan: &Plan, n: usize) {
         match plan.base() {
-            Base::SoftSpoken(field) => self.softspoken(field, n),
+            Base::SoftSpoken(field) => self.softspoken(field, n, plan.security()),
             Base::Packed(field) => {
-                batches(n, 256).for_each(|n| self.softspoken(field, 128 * n));
+                batches(n, 256).for_each(|n| self.softspoken(field, 128 * n, Security::Malicious));
             }
             Base::Iknp => {
                 batches(n, 1 << 15)
@@ -122,7 +126,7 @@ impl Wire {
         }
         for levels in batches(levels, 1 << 16) {
             if !of_cot {
-                self.softspoken(SmallField::Bits8, levels);
+                self.softspoken(SmallField::Bits8, levels, Security::Malicious);
             }
             if ggm || uniform {
                 self.value_holder_sends(levels.div_ceil(8)); // choice bits
