@@ -12,7 +12,7 @@
 //! ```
 //!
 //! It is here to be compared with. There is no check: a receiver that uses another `u` for some row learns bits of
-//! `delta`. [`softspoken`](crate::softspoken) is checked and sends less.
+//! `delta`. [`softspoken`](crate::softspoken) is checked and sends less; unchecked it is also faster.
 //!
 //! Security: semi-honest.
 //!

@@ -10,8 +10,8 @@
 //! [`CotSender`] and [`CotReceiver`] are its two ends. The rooms of this crate:
 //!
 //! * [`base`]: 128 and more OTs from public-key operations (endemic OT of Masny and Rindal);
-//! * [`softspoken`]: many COTs from 128 base OTs, secure against malicious parties;
-//! * [`iknp`]: the semi-honest baseline, for comparison only;
+//! * [`softspoken`]: many COTs from 128 base OTs, secure against malicious parties unless it is asked to do without its check;
+//! * [`iknp`]: the first OT extension, semi-honest, for comparison only;
 //! * [`flavour`]: every other form of OT (chosen choice bits, random or chosen messages) from any source of COTs;
 //! * `ideal`: a trusted dealer without any security, for the tests of upper layers; there only with the Cargo feature
 //!   `ideal`.

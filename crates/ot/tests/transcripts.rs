@@ -41,7 +41,7 @@ const TABLE: [(&str, &str, &str); 8] = [
     (
         "softspoken 4, unchecked",
         "aaa53636343c466d0cfc6eb6a93a7b70",
-        "7fa297a890799fe75232725ac6a07616",
+        "88129c043f507564cf70c6285fed6247",
     ),
     (
         "iknp",

@@ -71,8 +71,8 @@ use volery_primitives::clmul::gf128_inner_product;
 use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
+use super::SmallField;
 use super::pprf::Message;
-use super::{Settings, SmallField};
 use crate::Result;
 
 /// A running hash of everything that was sent.
@@ -81,17 +81,14 @@ pub(super) struct Transcript([u8; 32]);
 impl Transcript {
     /// The transcript after the setup.
     pub(super) fn new(
-        settings: Settings,
+        field: SmallField,
         session: SessionId,
         base_transcript: &[u8; 32],
         message: &Message,
     ) -> Self {
-        let mut oracle = RandomOracle::new(match settings.is_checked {
-            true => "volery softspoken: transcript of the setup",
-            false => "volery softspoken: transcript of an unchecked setup",
-        });
+        let mut oracle = RandomOracle::new("volery softspoken: transcript of the setup");
         oracle.absorb(session.as_bytes());
-        oracle.absorb(&[settings.field.bits() as u8]);
+        oracle.absorb(&[field.bits() as u8]);
         oracle.absorb(base_transcript);
         oracle.absorb(&message.to_bytes());
         Self(oracle.finish32())

@@ -126,7 +126,7 @@ mod tests {
     use volery_channel::{run_two_channels, run_two_parties};
     use volery_primitives::prg::Prg;
 
-    use super::super::SmallField;
+    use super::super::{SmallField, tests::all_settings};
     use super::*;
     use crate::{CotReceiver, CotSender, Error, flavour};
 
@@ -154,8 +154,7 @@ mod tests {
     /// Parent, forks, a fork of a fork, drawn from in turns: all hold, none repeats another.
     #[test]
     fn forks_are_extensions_of_the_same_delta() {
-        let all = SmallField::ALL.into_iter();
-        for settings in all.flat_map(|field| [field.into(), field.unchecked()]) {
+        for settings in all_settings() {
             let ((delta, v), lines) = run_two_parties(
                 |channel| {
                     let rng = Prg::new(Block::from(1));

@@ -44,7 +44,7 @@
 //!
 //! *Unchecked.* Against a receiver that follows the protocol step 4 is not needed: [`SmallField::unchecked`]. Then the rows have no
 //! mask block, and nothing is hashed or sent but the `d_i`: the semi-honest protocol of section 3.2, of which
-//! [`iknp`](crate::iknp) is the case `k = 1`. A receiver that sends other `d_i` learns bits of `delta`, and nobody notices.
+//! `k = 1` is [`iknp`](crate::iknp) but for the 128th bit that IKNP sends. A receiver that sends other `d_i` learns bits of `delta`, and nobody notices.
 //! The trees are checked all the same, as that happens once.
 //!
 //! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a message, and
@@ -85,7 +85,7 @@ use small_vole::Leaves;
 /// A larger field sends fewer bits and costs more computation (about `2^k/k` AES calls for 128 bits of a row).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SmallField {
-    /// `k = 1`: 127 bits sent for each correlation. This is the malicious-secure form of IKNP.
+    /// `k = 1`: 127 bits sent for each correlation. Checked this is the malicious-secure form of IKNP.
     Bits1,
     /// `k = 2`: 63 bits sent for each correlation.
     Bits2,
@@ -210,14 +210,14 @@ impl Sender {
         session: SessionId,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let settings @ Settings { field, .. } = settings.into();
-        let mut message = pprf::Message::empty(field);
+        let settings = settings.into();
+        let mut message = pprf::Message::empty(settings.field);
         message.recv(channel)?;
-        let seeds = pprf::punctured(field, session, base_transcript, *delta, keys, &message)
+        let seeds = pprf::punctured(settings, session, base_transcript, *delta, keys, &message)
             .ok_or(Error::PeerMisbehaved(
                 "the trees of the OT extension are inconsistent",
             ))?;
-        let transcript = Transcript::new(settings, session, base_transcript, &message);
+        let transcript = Transcript::new(settings.field, session, base_transcript, &message);
         Ok(Self(UntilFailure::new(Live {
             delta,
             state: State::new(settings, &seeds, transcript),
@@ -313,10 +313,10 @@ impl Receiver {
         session: SessionId,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let settings @ Settings { field, .. } = settings.into();
-        let (seeds, message) = pprf::full(field, session, base_transcript, keys);
+        let settings = settings.into();
+        let (seeds, message) = pprf::full(settings, session, base_transcript, keys);
         message.send(channel)?;
-        let transcript = Transcript::new(settings, session, base_transcript, &message);
+        let transcript = Transcript::new(settings.field, session, base_transcript, &message);
         Ok(Self(UntilFailure::new(State::new(
             settings, &seeds, transcript,
         ))))

@@ -39,7 +39,7 @@ use volery_primitives::bits::xor_into;
 use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::SmallField;
+use super::{Settings, SmallField};
 use crate::Result;
 
 /// A check value `s_x`, `t` or `z`.
@@ -91,12 +91,13 @@ impl Message {
 
 /// Receiver, steps 1 to 3: the row seeds `r_x` of all leaves, tree after tree, and the message.
 pub(super) fn full(
-    field: SmallField,
+    settings: Settings,
     session: SessionId,
     base_transcript: &[u8; 32],
     keys: &[[Block; 2]],
 ) -> (Zeroizing<Vec<Block>>, Message) {
-    let splitter = Splitter::new(session, base_transcript);
+    let splitter = Splitter::new(settings, session, base_transcript);
+    let field = settings.field;
     let levels = field.bits() - 1;
     let mut message = Message::empty(field);
     let mut seeds = Zeroizing::new(Vec::with_capacity(field.trees() * field.leaves()));
@@ -114,14 +115,15 @@ pub(super) fn full(
 /// Sender, steps 5 and 6: the row seeds `r_x` of all leaves, tree after tree, with arbitrary ones at the punctured
 /// places; `None` if the check fails.
 pub(super) fn punctured(
-    field: SmallField,
+    settings: Settings,
     session: SessionId,
     base_transcript: &[u8; 32],
     delta: Block,
     keys: &[Block],
     message: &Message,
 ) -> Option<Zeroizing<Vec<Block>>> {
-    let splitter = Splitter::new(session, base_transcript);
+    let splitter = Splitter::new(settings, session, base_transcript);
+    let field = settings.field;
     let bits = field.bits();
     let levels = bits - 1;
     let mut seeds = Zeroizing::new(Vec::with_capacity(field.trees() * field.leaves()));
@@ -233,12 +235,16 @@ fn doubler(session: SessionId, tree: usize) -> [Aes128; 2] {
     ]
 }
 
-/// `G'`, which makes a row seed and a tag of each leaf.
+/// `G'`, which makes a row seed and a tag of each leaf. Checked and unchecked extensions have different ones, so parties that mix
+/// them up fail in the setup.
 struct Splitter(blake3::Hasher);
 
 impl Splitter {
-    fn new(session: SessionId, base_transcript: &[u8; 32]) -> Self {
-        let mut oracle = RandomOracle::new("volery softspoken: key of the leaves");
+    fn new(settings: Settings, session: SessionId, base_transcript: &[u8; 32]) -> Self {
+        let mut oracle = RandomOracle::new(match settings.is_checked {
+            true => "volery softspoken: key of the leaves",
+            false => "volery softspoken: key of the leaves, unchecked",
+        });
         oracle.absorb(session.as_bytes());
         oracle.absorb(base_transcript);
         Self(blake3::Hasher::new_keyed(&oracle.finish32()))
@@ -283,6 +289,7 @@ fn equal_mask(x: usize, y: usize) -> Block {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::all_settings;
     use super::*;
 
     fn keys(seed: u128) -> Vec<[Block; 2]> {
@@ -304,11 +311,12 @@ mod tests {
     fn all_leaves_but_the_punctured_ones() {
         let session = SessionId::from_bytes(SESSION);
         let delta = Block::from(0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978);
-        for field in SmallField::ALL {
+        for settings in all_settings() {
+            let field = settings.field;
             let keys = keys(5);
-            let (all, message) = full(field, session, &[1; 32], &keys);
+            let (all, message) = full(settings, session, &[1; 32], &keys);
             let known = punctured(
-                field,
+                settings,
                 session,
                 &[1; 32],
                 delta,
@@ -342,7 +350,7 @@ mod tests {
         }
         // Trees with equal keys from the base OTs have unequal messages.
         let equal = [[Block::from(1), Block::from(2)]; 128];
-        let (_, message) = full(SmallField::Bits8, session, &[1; 32], &equal);
+        let (_, message) = full(SmallField::Bits8.into(), session, &[1; 32], &equal);
         let mut seen = std::collections::HashSet::new();
         assert!(
             message
@@ -356,10 +364,11 @@ mod tests {
     fn every_wrong_block_is_caught_or_not_used() {
         let session = SessionId::from_bytes(SESSION);
         let delta = Block::from(0xfedc_ba98_7654_3210_0123_4567_89ab_cdef);
-        for field in SmallField::ALL {
+        for settings in all_settings() {
+            let field = settings.field;
             let keys = keys(77);
             let chosen = chosen(&keys, delta);
-            let (all, honest) = full(field, session, &[1; 32], &keys);
+            let (all, honest) = full(settings, session, &[1; 32], &keys);
             let mut caught = 0;
             let blocks = 2 * honest.levels.len();
             for place in 0..blocks {
@@ -368,7 +377,7 @@ mod tests {
                     tags: honest.tags.clone(),
                 };
                 message.levels[place / 2][place % 2] ^= Block::ONE;
-                match punctured(field, session, &[1; 32], delta, &chosen, &message) {
+                match punctured(settings, session, &[1; 32], delta, &chosen, &message) {
                     None => caught += 1,
                     // The wrong one of the two was not the one the sender opens.
                     Some(known) => {
@@ -384,7 +393,8 @@ mod tests {
                     tags: honest.tags.clone(),
                 };
                 message.tags[place][place % 32] ^= 0x80;
-                assert!(punctured(field, session, &[1; 32], delta, &chosen, &message).is_none());
+                let known = punctured(settings, session, &[1; 32], delta, &chosen, &message);
+                assert!(known.is_none());
             }
         }
     }

@@ -8,6 +8,12 @@ use super::*;
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 const N: usize = 300;
 
+/// Every field, with the checks and without.
+pub(super) fn all_settings() -> impl Iterator<Item = Settings> {
+    let fields = SmallField::ALL.into_iter();
+    fields.flat_map(|field| [field.into(), field.unchecked()])
+}
+
 /// One batch in which `cheat` may change the corrections before they are sent, and `lie` the response if there is one. Gives `u` and
 /// `w` as an honest receiver would compute them.
 fn cheating_batch(
@@ -85,11 +91,9 @@ fn caught(outcome: &(Result<()>, bool)) -> bool {
 
 #[test]
 fn this_receiver_without_a_lie_is_honest() {
-    for field in SmallField::ALL {
-        for settings in [Settings::from(field), field.unchecked()] {
-            let outcome = against(settings, Block::ALL_ONES, |_, _| (), |_, _| ());
-            assert!(outcome.0.is_ok() && outcome.1);
-        }
+    for settings in all_settings() {
+        let outcome = against(settings, Block::ALL_ONES, |_, _| (), |_, _| ());
+        assert!(outcome.0.is_ok() && outcome.1);
     }
 }
 
@@ -100,6 +104,30 @@ fn unchecked_a_cheat_goes_unnoticed() {
         let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
         let (result, holds) = against(field.unchecked(), Block::ALL_ONES, cheat, |_, _| ());
         assert!(result.is_ok() && !holds);
+    }
+}
+
+/// Also without the check of the extension: the trees are checked.
+#[test]
+fn parties_with_other_settings_fail_in_the_setup() {
+    for field in SmallField::ALL {
+        let both = [Settings::from(field), field.unchecked()];
+        for [ours, theirs] in [[both[0], both[1]], [both[1], both[0]]] {
+            let (sender, _) = run_two_parties(
+                |channel| {
+                    let rng = Prg::new(Block::from(1));
+                    Sender::setup(None, ours, SESSION, rng, channel).map(|_| ())
+                },
+                |channel| {
+                    let rng = Prg::new(Block::from(2));
+                    Receiver::setup(theirs, SESSION, rng, channel).map(|_| ())
+                },
+            );
+            assert!(
+                matches!(sender, Err(Error::PeerMisbehaved(_))),
+                "{sender:?}"
+            );
+        }
     }
 }
 
@@ -304,7 +332,7 @@ fn what_the_sender_sees_of_the_check_is_masked() {
     // Two receivers whose u differ in nothing but the mask block answer with unrelated x.
     let transcript = |seed: u8| {
         Transcript::new(
-            SmallField::Bits8.into(),
+            SmallField::Bits8,
             SESSION,
             &[seed; 32],
             &pprf::Message::empty(SmallField::Bits8),

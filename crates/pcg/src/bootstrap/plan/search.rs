@@ -49,8 +49,13 @@ impl Plan {
             if step.need as u64 >= need {
                 continue;
             }
+            let round = self.round_cost(step, need, link);
+            // Parties wait for this search: no base is looked for under a round that costs more than the best way alone.
+            if round.time >= best.cost.time {
+                continue;
+            }
             let mut way = self.way_to(step.need as u64, sets, link);
-            way.cost = way.cost + self.round_cost(step, need, link);
+            way.cost = way.cost + round;
             if way.cost.time < best.cost.time {
                 way.ladder.push(set);
                 best = way;
