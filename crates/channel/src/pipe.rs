@@ -163,6 +163,31 @@ impl Pipe {
         self.lock().held == 0
     }
 
+    /// Waits until all that was pushed has been released, at most until `until`, and as long as something is in every `pause`; says
+    /// whether it has.
+    pub(crate) fn drains(&self, until: Instant, pause: Duration) -> bool {
+        let mut state = self.lock();
+        let mut released = state.released;
+        let mut deadline = Instant::now() + pause;
+        loop {
+            if state.held == 0 {
+                return true;
+            }
+            if state.failed.is_some() {
+                return false;
+            }
+            if state.released != released {
+                released = state.released;
+                deadline = Instant::now() + pause;
+            }
+            let late;
+            (state, late) = self.wait(state, Some(deadline.min(until)));
+            if late {
+                return false;
+            }
+        }
+    }
+
     /// Bytes released in all: changes while there is progress.
     pub(crate) fn released(&self) -> u64 {
         self.lock().released
@@ -238,6 +263,23 @@ mod tests {
     use super::*;
 
     const SHORT: Option<Duration> = Some(Duration::from_millis(20));
+
+    #[test]
+    fn draining_is_waited_for_while_it_goes_on() {
+        let pipe = Pipe::new();
+        let far = || Instant::now() + Duration::from_secs(60);
+        assert!(pipe.drains(Instant::now(), Duration::ZERO));
+        pipe.push(&[0; 100], None).unwrap();
+        assert!(!pipe.drains(far(), Duration::from_millis(1)));
+        assert!(!pipe.drains(Instant::now(), Duration::from_secs(60)));
+        thread::scope(|scope| {
+            scope.spawn(|| (0..100).for_each(|_| pipe.release(1)));
+            assert!(pipe.drains(far(), Duration::from_secs(60)));
+        });
+        pipe.push(&[0; 100], None).unwrap();
+        pipe.fail(io::ErrorKind::BrokenPipe);
+        assert!(!pipe.drains(far(), Duration::from_secs(60)));
+    }
 
     #[test]
     fn a_full_pipe_times_out_and_goes_on_after_release() {

@@ -9,13 +9,13 @@
 //! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
 //! hands to the operating system what that takes, and waits a moment for a peer that reads: so messages go out without a copy
 //! and a change of threads. What does not go out in that moment a writer thread sends, so that both parties may send large
-//! messages at the same time, and compute while a slow link carries them. A peer that does not read is waited for a few times in the
-//! life of the connection, some tens of milliseconds in all.
+//! messages at the same time, and compute while a slow link carries them. Waits that do not help are few: four when the connection is
+//! new, and one more for each 128 MiB that are sent over it.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -34,9 +34,13 @@ const READER: Duration = Duration::from_millis(1);
 /// After how long a write waits no more, though the peer reads.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// How often in the life of a connection a write may wait in vain: a peer that reads does it sooner, and one that sends first itself
-/// is only held up so often.
+/// How often a write may wait in vain: a peer that reads does it sooner, one that sends first itself is only held up so often, and a
+/// slow link is left to carry what it is given.
 const VAIN_WAITS: u32 = 4;
+
+/// After how many bytes that went into the connection a wait more may be in vain. A peer may be asleep on a busy machine for as long as
+/// a wait lasts, and over a fast connection it would be a loss never to wait again.
+const FORGIVEN: u64 = 128 << 20;
 
 /// Waits for one peer on `address` and gives the channel to it.
 ///
@@ -198,8 +202,10 @@ pub struct Stream {
     read_timeout: Mutex<Option<Duration>>,
     /// How long dropping waits without progress.
     patience: Duration,
-    /// Waits of a write in which the peer read nothing.
-    vain_waits: AtomicU32,
+    /// Waits in vain that are left, at most [`VAIN_WAITS`].
+    waits: AtomicU32,
+    /// Bytes written since a wait was given back.
+    written: AtomicU64,
     /// A call has timed out, so that dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
     /// How long connecting took, at the side that did.
@@ -301,7 +307,8 @@ impl Stream {
             writer: Some(writer),
             read_timeout: Mutex::new(None),
             patience,
-            vain_waits: AtomicU32::new(0),
+            waits: AtomicU32::new(VAIN_WAITS),
+            written: AtomicU64::new(0),
             is_peer_slow: AtomicBool::new(false),
             round_trip: None,
         })
@@ -313,14 +320,26 @@ impl Stream {
         Breaker(Arc::clone(&self.socket))
     }
 
-    /// Sends what the system takes at once, and for a moment what it takes as the peer reads; returns the number of bytes.
+    /// Sends what the system takes at once, and if this write may wait, until a moment is over what it takes as the peer reads; returns
+    /// the number of bytes.
+    ///
+    /// While the queue is idle the writer thread sends nothing, and only this thread can give it something.
     fn send_directly(&self, bytes: &[u8]) -> io::Result<usize> {
+        let may_wait = self.may_wait(bytes.len());
+        let until = Instant::now() + MOMENT;
+        if !self.queue.is_idle() {
+            if !may_wait {
+                return Ok(0);
+            }
+            if !self.queue.drains(until, READER) {
+                self.waited_in_vain();
+                return Ok(0);
+            }
+        }
         let mut sent = 0;
-        let start = Instant::now();
         while sent < bytes.len() {
-            let may_wait =
-                self.vain_waits.load(Ordering::Relaxed) < VAIN_WAITS && start.elapsed() < MOMENT;
-            let waiting = if may_wait { 0 } else { libc::MSG_DONTWAIT };
+            let waits = may_wait && Instant::now() < until;
+            let waiting = if waits { 0 } else { libc::MSG_DONTWAIT };
             match self
                 .socket
                 .send_with_flags(&bytes[sent..], waiting | libc::MSG_NOSIGNAL)
@@ -328,14 +347,32 @@ impl Stream {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.vain_waits
-                        .fetch_add(may_wait.into(), Ordering::Relaxed);
+                    if may_wait {
+                        self.waited_in_vain();
+                    }
                     break;
                 }
                 Err(error) => return Err(dead(error)),
             }
         }
         Ok(sent)
+    }
+
+    /// Whether a write of so many bytes may wait, which also counts them.
+    fn may_wait(&self, bytes: usize) -> bool {
+        let written = self.written.load(Ordering::Relaxed) + bytes as u64;
+        let waits = self.waits.load(Ordering::Relaxed);
+        let forgiven = (written / FORGIVEN).min(VAIN_WAITS.into()) as u32;
+        let waits = (waits + forgiven).min(VAIN_WAITS);
+        self.written.store(written % FORGIVEN, Ordering::Relaxed);
+        self.waits.store(waits, Ordering::Relaxed);
+        waits > 0
+    }
+
+    /// The peer read nothing, or not enough.
+    fn waited_in_vain(&self) {
+        let waits = self.waits.load(Ordering::Relaxed);
+        self.waits.store(waits.saturating_sub(1), Ordering::Relaxed);
     }
 
     fn note_timeout<T>(&self, result: io::Result<T>) -> io::Result<T> {
@@ -417,12 +454,7 @@ impl Transport for Stream {
         if let Some(kind) = self.queue.failure() {
             return Err(kind.into());
         }
-        // While the queue is idle the writer thread sends nothing, and only this thread can give it something.
-        let sent = if self.queue.is_idle() {
-            self.send_directly(bytes)?
-        } else {
-            0
-        };
+        let sent = self.send_directly(bytes)?;
         self.note_timeout(self.queue.push(&bytes[sent..], timeout))
     }
 
@@ -489,4 +521,62 @@ pub(crate) fn pair(timeout: Duration) -> Result<(Stream, Stream)> {
     // The system completes the connection before it is accepted.
     let left = Stream::connect(listener.local_addr()?, timeout)?;
     Ok((left, listener.accept(timeout)?))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(50);
+
+    fn waits(stream: &Stream) -> u32 {
+        stream.waits.load(Ordering::Relaxed)
+    }
+
+    /// Each write that does not go out costs a wait, whether it finds the queue idle or not, until none is left.
+    #[test]
+    fn a_peer_that_does_not_read_is_waited_for_a_few_times() {
+        let (left, right) = pair(PATIENCE).unwrap();
+        // More than the system then keeps for both of them.
+        left.socket.set_send_buffer_size(1 << 16).unwrap();
+        right.socket.set_recv_buffer_size(1 << 16).unwrap();
+        let much = vec![0; 4 << 20];
+        for expected in (0..VAIN_WAITS).rev().chain([0, 0]) {
+            left.write(&much, None).unwrap();
+            assert_eq!(waits(&left), expected);
+        }
+        drop((right, left));
+    }
+
+    #[test]
+    fn a_peer_that_reads_costs_no_wait() {
+        let (left, right) = pair(PATIENCE).unwrap();
+        let mut bytes = vec![0; 64 << 10];
+        for _ in 0..1000 {
+            left.write(&bytes, None).unwrap();
+            let mut rest = &mut bytes[..];
+            while !rest.is_empty() {
+                let count = right.read(rest, None).unwrap();
+                rest = &mut rest[count..];
+            }
+        }
+        assert_eq!(waits(&left), VAIN_WAITS);
+    }
+
+    #[test]
+    fn waits_come_back_with_what_is_written() {
+        let (left, _right) = pair(PATIENCE).unwrap();
+        let (mut given, piece) = (0, 1 << 20);
+        (0..VAIN_WAITS).for_each(|_| left.waited_in_vain());
+        for written in 1..=3 * FORGIVEN / piece {
+            if left.may_wait(piece as usize) {
+                given += 1;
+                left.waited_in_vain();
+            }
+            assert_eq!(given, written * piece / FORGIVEN);
+        }
+        assert!(left.may_wait(100 * FORGIVEN as usize));
+        assert_eq!(waits(&left), VAIN_WAITS);
+    }
 }

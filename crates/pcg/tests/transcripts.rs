@@ -17,18 +17,18 @@ use volery_primitives::{Block, bits, prg::Prg};
 /// `paper80`: the plan of that paper; `dual`: low communication); how many are drawn, of a stream where the set is named; the first 16 bytes of the
 /// hash of what the sender sent, and of what the receiver sent.
 const TABLE: &str = "
-cot semi-honest regular half softspoken4 3000 3173bc309aa1301ae627f52913c2423a faabff3c2828b8c88b9db0784551b631
+cot semi-honest regular half softspoken4 3000 3173bc309aa1301ae627f52913c2423a 3d44044fb8244c6332ad8eb2f21564cc
 cot malicious regular half softspoken4 3000 7b559f8f1931072a945a48fa785affc3 573c5490ee5353c140f468fdc4531dbf
-cot semi-honest regular half r14 20011 a2148a9d52428e4f2ff7c23c8e5c1b5c d150bea2931c7c648dc4bd63eaa66c41
-cot semi-honest regular ggm r14 20011 b04fc198108fd98e09b14ed9c0e36871 69e4e5ec763e92117ac58238e1b020e4
-cot semi-honest uniform half u14 20011 9a4763123a81679a082bdb2c057acc8e 3d8cabc04349e6aa1d19cce2e7537fec
-cot semi-honest uniform ggm u14 20011 eeaa79f75361d39b05f6b97c3a3b94bc 5cdc114bb0421336da49742db869cd98
+cot semi-honest regular half r14 20011 2bd7b3f8446d43afab9246331e3c912c b7751f7a2eb99be6de2013c9698c39e4
+cot semi-honest regular ggm r14 20011 4092620fb23c66cdfcdbdb7336d0f366 ba6124aeeae1db1345272481f11d9543
+cot semi-honest uniform half u14 20011 69003ee26f00f4c24f5a5dc2c1af8693 e7f6071b020978ead3ff2fe2e6c1fd0e
+cot semi-honest uniform ggm u14 20011 e91174a8f520af8d110ceaf0e30af8fa 36620c7e45958cfe70bd3e3f0a03535f
 cot malicious regular half r14 20011 6767e40db5dc16a900c194e0fccb8d6e 4707696d194ccceaa15ac3cdb1a79095
 cot malicious regular ggm r14 20011 5a0b1ed182dbc891a309c33809b7d1df cdda795e8d6c217b6305764314729ae4
 cot malicious uniform half u14 20011 0fbc6eaab2ac1bfac76656d6cb406329 4bd94bc3bf096909407cc57c312e593a
 cot malicious uniform ggm u14 20011 9fc46aa90f36787af6eaa3f5926b0400 26b491eb46c99b65be67e46f556bfbfc
 cot malicious regular half b10 1000000 f85033f2ca71f1a3cd8661fb629cd4b9 4445070c8ce03376ca3a70ee7addbdb2
-cot semi-honest regular half low-communication 20011 0f55c13d8eb1cfc22011284681a62091 ae34fe33f149bfea37971fcdd05aeadb
+cot semi-honest regular half low-communication 20011 a0d878650db27c1101c431b8f22c3d25 a4cdfc121c4d5ba3d47a5d93f580f93a
 cot malicious regular half low-communication 20011 44a6f4906c752b2b22d96c7904d44a43 6693bc4862f7316534e31d072f8f231c
 fp61 semi-honest regular half low-communication 20011 7c8acc964629a8a4f524b796a3cb6abd 7e2f98c3d0fd7a849a46432bbe2f3674
 fp61 malicious regular half low-communication 20011 97d99730c685eddcbab37515155d1890 7c022fdd9267fdd07df33397ad5dcd39

@@ -1,7 +1,7 @@
 //! What base correlations, rounds and instances of dual LPN cost, roughly: enough to choose between them.
 //!
 //! The nanoseconds are those of one processor with wide AES instructions (AMD Zen 5, measured by `volery bench run` on
-//! 2026-11-22), one thread a party, both at work; a
+//! 2026-11-22, OT extension without its check on 2026-11-23), one thread a party, both at work; a
 //! machine twice as fast would choose the same but near a crossing. Both parties must use the same numbers and the same
 //! [`Link`], as the plan follows from them.
 
@@ -133,10 +133,10 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
 fn softspoken(field: SmallField, security: Security) -> (f64, f64, f64) {
     let bits = (field.trees() - 1) as f64;
     let (semi_honest, malicious) = match field {
-        SmallField::Bits1 => (5.9, 12.5),
-        SmallField::Bits2 => (4.0, 6.4),
-        SmallField::Bits4 => (3.5, 4.7),
-        SmallField::Bits8 => (15.9, 16.5),
+        SmallField::Bits1 => (6.0, 12.5),
+        SmallField::Bits2 => (3.8, 6.4),
+        SmallField::Bits4 => (3.7, 4.7),
+        SmallField::Bits8 => (14.6, 16.5),
     };
     match security {
         Security::SemiHonest => (semi_honest, bits, 128.0),
