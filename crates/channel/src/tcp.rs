@@ -9,13 +9,13 @@
 //! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
 //! hands to the operating system what that takes, and waits a moment for a peer that reads: so messages go out without a copy
 //! and a change of threads. What does not go out in that moment a writer thread sends, so that both parties may send large
-//! messages at the same time, and compute while a slow link carries them. Waits that do not help are few: four when the connection is
-//! new, and one more for each 128 MiB that are sent over it.
+//! messages at the same time, and compute while a slow link carries them: all waits together take no longer than what is written
+//! would at 1 GB/s, and 20 ms, but for the last one; those in which the peer reads nothing count sixteen times.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -34,13 +34,16 @@ const READER: Duration = Duration::from_millis(1);
 /// After how long a write waits no more, though the peer reads.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// How often a write may wait in vain: a peer that reads does it sooner, one that sends first itself is only held up so often, and a
-/// slow link is left to carry what it is given.
-const VAIN_WAITS: u32 = 4;
+/// Nanoseconds that the waits of a new connection may take in all, and the most that are saved up.
+const ALLOWED: i64 = 20_000_000;
 
-/// After how many bytes that went into the connection a wait more may be in vain. A peer may be asleep on a busy machine for as long as
-/// a wait lasts, and over a fast connection it would be a loss never to wait again.
-const FORGIVEN: u64 = 128 << 20;
+/// Bytes that allow a nanosecond more. Over a connection that carries more it costs nothing to wait: there a copy in the queue and a
+/// change of threads take longer. Over a slower one this is the part of the time in which a party waits that could compute.
+const BYTES_A_NANOSECOND: i64 = 1;
+
+/// How many times a wait counts in which the peer read nothing. That one is asleep on a busy machine happens now and then; that it sends
+/// first itself may happen each time.
+const IN_VAIN: i64 = 16;
 
 /// Waits for one peer on `address` and gives the channel to it.
 ///
@@ -202,14 +205,28 @@ pub struct Stream {
     read_timeout: Mutex<Option<Duration>>,
     /// How long dropping waits without progress.
     patience: Duration,
-    /// Waits in vain that are left, at most [`VAIN_WAITS`].
-    waits: AtomicU32,
-    /// Bytes written since a wait was given back.
-    written: AtomicU64,
+    /// Nanoseconds that writes may still wait, at most [`ALLOWED`]; none may while it is below zero.
+    allowance: AtomicI64,
     /// A call has timed out, so that dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
     /// How long connecting took, at the side that did.
     round_trip: Option<Duration>,
+}
+
+/// A write that waits.
+struct Wait {
+    until: Instant,
+    /// The peer read nothing.
+    in_vain: bool,
+}
+
+impl Wait {
+    fn until(until: Instant) -> Self {
+        Self {
+            until,
+            in_vain: false,
+        }
+    }
 }
 
 /// Ends a connection that somebody else has.
@@ -307,8 +324,7 @@ impl Stream {
             writer: Some(writer),
             read_timeout: Mutex::new(None),
             patience,
-            waits: AtomicU32::new(VAIN_WAITS),
-            written: AtomicU64::new(0),
+            allowance: AtomicI64::new(ALLOWED),
             is_peer_slow: AtomicBool::new(false),
             round_trip: None,
         })
@@ -322,57 +338,76 @@ impl Stream {
 
     /// Sends what the system takes at once, and if this write may wait, until a moment is over what it takes as the peer reads; returns
     /// the number of bytes.
-    ///
-    /// While the queue is idle the writer thread sends nothing, and only this thread can give it something.
     fn send_directly(&self, bytes: &[u8]) -> io::Result<usize> {
-        let may_wait = self.may_wait(bytes.len());
-        let until = Instant::now() + MOMENT;
-        if !self.queue.is_idle() {
-            if !may_wait {
-                return Ok(0);
-            }
-            if !self.queue.drains(until, READER) {
-                self.waited_in_vain();
-                return Ok(0);
-            }
+        let may_wait = self.earn(bytes.len());
+        let at_once = match self.queue.is_idle() {
+            true => self.send_now(bytes)?,
+            false => 0,
+        };
+        if at_once == bytes.len() || !may_wait {
+            return Ok(at_once);
+        }
+        let start = Instant::now();
+        let mut wait = Wait::until(start + MOMENT);
+        let sent = self.send_waiting(&bytes[at_once..], &mut wait);
+        self.charge(start.elapsed(), wait.in_vain);
+        Ok(at_once + sent?)
+    }
+
+    /// Sends what the system takes at once. While the queue is idle the writer thread sends nothing, and only this thread can give it
+    /// something.
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send_some(bytes, libc::MSG_DONTWAIT)
+    }
+
+    /// Sends what the system takes as the peer reads.
+    fn send_waiting(&self, bytes: &[u8], wait: &mut Wait) -> io::Result<usize> {
+        if !self.queue.drains(wait.until, READER) {
+            wait.in_vain = Instant::now() < wait.until;
+            return Ok(0);
         }
         let mut sent = 0;
-        while sent < bytes.len() {
-            let waits = may_wait && Instant::now() < until;
-            let waiting = if waits { 0 } else { libc::MSG_DONTWAIT };
-            match self
-                .socket
-                .send_with_flags(&bytes[sent..], waiting | libc::MSG_NOSIGNAL)
-            {
-                Ok(count) => sent += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if may_wait {
-                        self.waited_in_vain();
-                    }
+        while sent < bytes.len() && Instant::now() < wait.until {
+            // Stops short of all where the system's timeout ends the wait, perhaps with a part.
+            match self.send_some(&bytes[sent..], 0)? {
+                0 => {
+                    wait.in_vain = true;
                     break;
                 }
-                Err(error) => return Err(dead(error)),
+                count => sent += count,
             }
         }
         Ok(sent)
     }
 
-    /// Whether a write of so many bytes may wait, which also counts them.
-    fn may_wait(&self, bytes: usize) -> bool {
-        let written = self.written.load(Ordering::Relaxed) + bytes as u64;
-        let waits = self.waits.load(Ordering::Relaxed);
-        let forgiven = (written / FORGIVEN).min(VAIN_WAITS.into()) as u32;
-        let waits = (waits + forgiven).min(VAIN_WAITS);
-        self.written.store(written % FORGIVEN, Ordering::Relaxed);
-        self.waits.store(waits, Ordering::Relaxed);
-        waits > 0
+    /// One call of the system's; zero if it would have to wait, or wait longer.
+    fn send_some(&self, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
+        loop {
+            match self
+                .socket
+                .send_with_flags(bytes, flags | libc::MSG_NOSIGNAL)
+            {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                result => return result.map_err(dead),
+            }
+        }
     }
 
-    /// The peer read nothing, or not enough.
-    fn waited_in_vain(&self) {
-        let waits = self.waits.load(Ordering::Relaxed);
-        self.waits.store(waits.saturating_sub(1), Ordering::Relaxed);
+    /// What a write of so many bytes allows is saved up; says whether it may wait.
+    fn earn(&self, bytes: usize) -> bool {
+        let earned = i64::try_from(bytes).unwrap_or(i64::MAX) / BYTES_A_NANOSECOND;
+        let allowance = self.allowance.load(Ordering::Relaxed);
+        let allowance = allowance.saturating_add(earned).min(ALLOWED);
+        self.allowance.store(allowance, Ordering::Relaxed);
+        allowance > 0
+    }
+
+    /// A wait is over. This machine may have slept in it.
+    fn charge(&self, waited: Duration, in_vain: bool) {
+        let waited = waited.min(2 * MOMENT).as_nanos() as i64;
+        let times = if in_vain { IN_VAIN } else { 1 };
+        self.allowance.fetch_sub(times * waited, Ordering::Relaxed);
     }
 
     fn note_timeout<T>(&self, result: io::Result<T>) -> io::Result<T> {
@@ -530,53 +565,80 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(50);
 
-    fn waits(stream: &Stream) -> u32 {
-        stream.waits.load(Ordering::Relaxed)
+    fn allowance(stream: &Stream) -> i64 {
+        stream.allowance.load(Ordering::Relaxed)
     }
 
-    /// Each write that does not go out costs a wait, whether it finds the queue idle or not, until none is left.
-    #[test]
-    fn a_peer_that_does_not_read_is_waited_for_a_few_times() {
+    /// A connection whose left end cannot send much before the right one reads.
+    fn narrow() -> (Stream, Stream) {
         let (left, right) = pair(PATIENCE).unwrap();
-        // More than the system then keeps for both of them.
         left.socket.set_send_buffer_size(1 << 16).unwrap();
         right.socket.set_recv_buffer_size(1 << 16).unwrap();
-        let much = vec![0; 4 << 20];
-        for expected in (0..VAIN_WAITS).rev().chain([0, 0]) {
-            left.write(&much, None).unwrap();
-            assert_eq!(waits(&left), expected);
+        (left, right)
+    }
+
+    /// Writes that do not go out wait until nothing is allowed any more, whether they find the queue idle or not; then they do not.
+    #[test]
+    fn a_peer_that_does_not_read_is_waited_for_a_few_times() {
+        let (left, right) = narrow();
+        left.write(&vec![0; 4 << 20], None).unwrap();
+        let mut waits = 0;
+        while allowance(&left) > 0 {
+            let before = allowance(&left);
+            left.write(&[0], None).unwrap();
+            assert!(allowance(&left) < before);
+            waits += 1;
         }
+        // Each took a millisecond at least, and counts sixteen times.
+        assert!(waits <= 2, "{waits}");
+        let before = allowance(&left);
+        left.write(&[0; 100], None).unwrap();
+        assert_eq!(allowance(&left), before + 100);
         drop((right, left));
     }
 
+    /// What is queued goes first, and then what a write that waited for it sends itself.
     #[test]
-    fn a_peer_that_reads_costs_no_wait() {
-        let (left, right) = pair(PATIENCE).unwrap();
-        let mut bytes = vec![0; 64 << 10];
-        for _ in 0..1000 {
-            left.write(&bytes, None).unwrap();
-            let mut rest = &mut bytes[..];
-            while !rest.is_empty() {
-                let count = right.read(rest, None).unwrap();
-                rest = &mut rest[count..];
+    fn a_write_waits_for_a_queue_that_drains() {
+        let (left, right) = narrow();
+        let total = 8 << 20;
+        let sent: Vec<u8> = (0..total).map(|i| (i % 251) as u8).collect();
+        let (queued, waited_for) = sent.split_at(total / 2);
+        left.allowance.store(-i64::MAX / 2, Ordering::Relaxed);
+        left.write(queued, None).unwrap();
+        assert!(!left.queue.is_idle(), "nobody waited");
+        let received = thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut bytes = vec![0; total];
+                let mut rest = &mut bytes[..];
+                while !rest.is_empty() {
+                    let count = right.read(rest, None).unwrap();
+                    rest = &mut rest[count..];
+                }
+                bytes
+            });
+            // On a busy machine the reader may sleep through a wait, and the rest is queued as well.
+            for piece in waited_for.chunks(1 << 16) {
+                left.allowance.store(ALLOWED, Ordering::Relaxed);
+                left.write(piece, None).unwrap();
             }
-        }
-        assert_eq!(waits(&left), VAIN_WAITS);
+            reader.join().unwrap()
+        });
+        assert!(received == sent);
     }
 
     #[test]
-    fn waits_come_back_with_what_is_written() {
+    fn what_is_written_allows_waits_again() {
         let (left, _right) = pair(PATIENCE).unwrap();
-        let (mut given, piece) = (0, 1 << 20);
-        (0..VAIN_WAITS).for_each(|_| left.waited_in_vain());
-        for written in 1..=3 * FORGIVEN / piece {
-            if left.may_wait(piece as usize) {
-                given += 1;
-                left.waited_in_vain();
-            }
-            assert_eq!(given, written * piece / FORGIVEN);
-        }
-        assert!(left.may_wait(100 * FORGIVEN as usize));
-        assert_eq!(waits(&left), VAIN_WAITS);
+        assert!(left.earn(1 << 30));
+        assert_eq!(allowance(&left), ALLOWED);
+        left.charge(Duration::from_millis(3), false);
+        assert_eq!(allowance(&left), ALLOWED - 3_000_000);
+        left.charge(Duration::from_millis(2), true);
+        assert_eq!(allowance(&left), -15_000_000);
+        assert!(!left.earn(15_000_000));
+        assert!(left.earn(1));
+        left.charge(Duration::from_secs(3600), true);
+        assert_eq!(allowance(&left), 1 - 320_000_000);
     }
 }
