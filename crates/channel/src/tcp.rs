@@ -597,9 +597,9 @@ mod tests {
         drop((right, left));
     }
 
-    /// What is queued goes first, and then what a write that waited for it sends itself.
+    /// What is queued goes first, then what a write that waited for it sends itself.
     #[test]
-    fn a_write_waits_for_a_queue_that_drains() {
+    fn nothing_overtakes_what_is_queued() {
         let (left, right) = narrow();
         let total = 8 << 20;
         let sent: Vec<u8> = (0..total).map(|i| (i % 251) as u8).collect();
