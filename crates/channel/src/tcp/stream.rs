@@ -1,0 +1,437 @@
+//! A connected transport, whose writes hand over to a thread of its own what does not go out in a moment.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use socket2::{Socket, TcpKeepalive};
+
+use super::allowance::Allowance;
+use super::{loopback_only, resolve};
+use crate::pipe::{Pipe, deadline_after, is_timeout};
+use crate::{Error, Result, Transport};
+
+/// How long nothing moves before the systems ask each other whether they are still there.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// How long a write waits for the peer to read something, before what the system makes of it: some count in ticks of 4 to 10 ms.
+const READER: Duration = Duration::from_millis(1);
+
+/// After how long a write waits no more, though the peer reads.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// A connected TCP transport.
+///
+/// Dropping it sends what is queued, as long as the peer keeps reading, then closes the connection. Dropping it while
+/// the thread panics closes at once.
+pub struct Stream {
+    socket: Arc<Socket>,
+    queue: Arc<Pipe>,
+    writer: Option<JoinHandle<()>>,
+    /// The read timeout that the socket has now.
+    read_timeout: Mutex<Option<Duration>>,
+    /// How long dropping waits without progress.
+    patience: Duration,
+    allowance: Allowance,
+    /// A call has timed out, so that dropping need not wait for this peer again.
+    is_peer_slow: AtomicBool,
+    /// How long connecting took, at the side that did.
+    round_trip: Option<Duration>,
+}
+
+/// A write that waits.
+struct Wait {
+    until: Instant,
+    /// The peer read nothing.
+    in_vain: bool,
+}
+
+impl Wait {
+    fn until(until: Instant) -> Self {
+        Self {
+            until,
+            in_vain: false,
+        }
+    }
+}
+
+/// Ends a connection that somebody else has.
+#[cfg(feature = "tls")]
+pub(crate) struct Breaker(Arc<Socket>);
+
+#[cfg(feature = "tls")]
+impl Breaker {
+    pub(crate) fn end(&self) {
+        // It may have ended by itself.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+impl Stream {
+    /// Connects to `address`, trying again until a listener is there, at most for `timeout`.
+    ///
+    /// # Errors
+    /// As [`connect`].
+    pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
+        Self::connect_to(&loopback_only(resolve(address)?)?, timeout)
+    }
+
+    /// Connects to any address, for a connection that is then authenticated.
+    #[cfg(feature = "tls")]
+    pub(crate) fn connect_anywhere(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
+        Self::connect_to(&resolve(address)?, timeout)
+    }
+
+    fn connect_to(addresses: &[SocketAddr], timeout: Duration) -> Result<Self> {
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let mut refused = None;
+            let mut is_hopeless = true;
+            for (tried, address) in addresses.iter().enumerate() {
+                // An address that swallows everything leaves time for the next one.
+                let share = (addresses.len() - tried).try_into().unwrap_or(u32::MAX);
+                let left = timeout.saturating_sub(start.elapsed()) / share;
+                let left = left.max(Duration::from_millis(1));
+                let asked = Instant::now();
+                match TcpStream::connect_timeout(address, left) {
+                    Ok(stream) if is_connected_to_itself(&stream) => is_hopeless = false,
+                    Ok(stream) => {
+                        let round_trip = Some(asked.elapsed());
+                        let mut stream = Self::new(stream, timeout).map_err(Error::Io)?;
+                        stream.round_trip = round_trip;
+                        return Ok(stream);
+                    }
+                    Err(error) if may_come_up(error.kind()) => is_hopeless = false,
+                    // A name may stand for an address of a kind that this machine does not have.
+                    Err(error) => refused = Some(error),
+                }
+            }
+            if let Some(error) = refused.filter(|_| is_hopeless) {
+                return Err(Error::Io(error));
+            }
+            let Some(left) = timeout.checked_sub(start.elapsed()) else {
+                let list = addresses
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(" or ");
+                return Err(Error::TimedOut(format!(
+                    "nobody listened on {list} within {timeout:?}"
+                )));
+            };
+            thread::sleep(pause.min(left));
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Takes over a connected stream; `patience` is how long dropping waits without progress.
+    pub(super) fn new(stream: TcpStream, patience: Duration) -> io::Result<Self> {
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(READER))?;
+        let socket = Arc::new(Socket::from(stream));
+        socket.set_tcp_keepalive(
+            &TcpKeepalive::new()
+                .with_time(QUIET)
+                .with_interval(QUIET / 3)
+                .with_retries(3),
+        )?;
+        let queue = Arc::new(Pipe::new());
+        let writer = thread::Builder::new()
+            .name("volery tcp writer".into())
+            .spawn({
+                let (socket, queue) = (Arc::clone(&socket), Arc::clone(&queue));
+                move || send_queued(&socket, &queue)
+            })?;
+        Ok(Self {
+            socket,
+            queue,
+            writer: Some(writer),
+            read_timeout: Mutex::new(None),
+            patience,
+            allowance: Allowance::default(),
+            is_peer_slow: AtomicBool::new(false),
+            round_trip: None,
+        })
+    }
+
+    /// Ends the connection from outside, whatever its owner waits for.
+    #[cfg(feature = "tls")]
+    pub(crate) fn breaker(&self) -> Breaker {
+        Breaker(Arc::clone(&self.socket))
+    }
+
+    /// Sends what the system takes at once, and if this write may wait, until a moment is over what it takes as the peer reads; returns
+    /// the number of bytes.
+    fn send_directly(&self, bytes: &[u8]) -> io::Result<usize> {
+        let may_wait = self.allowance.earn(bytes.len());
+        let at_once = match self.queue.is_idle() {
+            true => self.send_now(bytes)?,
+            false => 0,
+        };
+        if at_once == bytes.len() || !may_wait {
+            return Ok(at_once);
+        }
+        let start = Instant::now();
+        let mut wait = Wait::until(start + MOMENT);
+        let sent = self.send_waiting(&bytes[at_once..], &mut wait);
+        self.allowance.charge(start.elapsed(), wait.in_vain);
+        Ok(at_once + sent?)
+    }
+
+    /// Sends what the system takes at once. While the queue is idle the writer thread sends nothing, and only this thread can give it
+    /// something.
+    fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.send_some(bytes, libc::MSG_DONTWAIT)
+    }
+
+    /// Sends what the system takes as the peer reads.
+    fn send_waiting(&self, bytes: &[u8], wait: &mut Wait) -> io::Result<usize> {
+        if !self.queue.drains(wait.until, READER) {
+            wait.in_vain = Instant::now() < wait.until;
+            return Ok(0);
+        }
+        let mut sent = 0;
+        while sent < bytes.len() && Instant::now() < wait.until {
+            // Stops short of all where the system's timeout ends the wait, perhaps with a part.
+            match self.send_some(&bytes[sent..], 0)? {
+                0 => {
+                    wait.in_vain = true;
+                    break;
+                }
+                count => sent += count,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// One call of the system's; zero if it would have to wait, or wait longer.
+    fn send_some(&self, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
+        loop {
+            match self
+                .socket
+                .send_with_flags(bytes, flags | libc::MSG_NOSIGNAL)
+            {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+                result => return result.map_err(dead),
+            }
+        }
+    }
+
+    fn note_timeout<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        let timed_out = result.as_ref().is_err_and(|error| is_timeout(error.kind()));
+        self.is_peer_slow.store(timed_out, Ordering::Relaxed);
+        result
+    }
+
+    /// Receives and drops what has come, without waiting. Unread bytes at closing time would make the system reset the
+    /// connection, and the peer could lose what it has not read yet.
+    ///
+    /// Bounded, so that a peer that never stops sending cannot keep this party here.
+    fn drain(&self) {
+        let mut bytes = [MaybeUninit::uninit(); 16 << 10];
+        for _ in 0..256 {
+            match self.socket.recv_with_flags(&mut bytes, libc::MSG_DONTWAIT) {
+                Ok(count) if count > 0 => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The system's own timeout says that the peer's machine does not answer any more; ours is another error.
+fn dead(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ETIMEDOUT) => io::ErrorKind::ConnectionAborted.into(),
+        _ => error,
+    }
+}
+
+/// While nobody listens on a port that the system hands out, connecting to it can succeed by connecting to itself.
+fn is_connected_to_itself(stream: &TcpStream) -> bool {
+    matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
+}
+
+/// Errors of `connect` that go away when the listener, its machine or the network starts.
+fn may_come_up(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        kind,
+        Kind::ConnectionRefused
+            | Kind::ConnectionReset
+            | Kind::ConnectionAborted
+            | Kind::TimedOut
+            | Kind::WouldBlock
+            | Kind::Interrupted
+            | Kind::AddrInUse
+            | Kind::AddrNotAvailable
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+    )
+}
+
+/// The writer thread.
+fn send_queued(socket: &Socket, queue: &Pipe) {
+    // Short enough that a slow peer shows as progress.
+    const PIECE: usize = 128 << 10;
+    while let Ok(Some(chunk)) = queue.take(None) {
+        let mut rest = &chunk.bytes[..];
+        while !rest.is_empty() {
+            match socket.send_with_flags(&rest[..rest.len().min(PIECE)], libc::MSG_NOSIGNAL) {
+                Ok(count) => {
+                    queue.release(count);
+                    rest = &rest[count..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The socket's timeout is for who has something else to do.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return queue.fail(dead(error).kind()),
+            }
+        }
+    }
+}
+
+impl Transport for Stream {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        if let Some(kind) = self.queue.failure() {
+            return Err(kind.into());
+        }
+        let sent = self.send_directly(bytes)?;
+        self.note_timeout(self.queue.push(&bytes[sent..], timeout))
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        // The system has microseconds, and takes zero for ever.
+        let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
+        let mut current = self
+            .read_timeout
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if *current != timeout {
+            self.socket.set_read_timeout(timeout)?;
+            *current = timeout;
+        }
+        drop(current);
+        self.note_timeout(
+            self.queue
+                .read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
+        )
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.queue.close();
+        let mut last = (self.queue.released(), Instant::now());
+        let give_up = deadline_after(Some(self.patience.saturating_mul(10)));
+        let hurry = thread::panicking() || self.is_peer_slow.load(Ordering::Relaxed);
+        while !hurry && !self.queue.is_idle() && self.queue.failure().is_none() {
+            // Both parties may be here: if neither read, neither would get rid of its queue.
+            self.drain();
+            thread::sleep(Duration::from_millis(1));
+            let released = self.queue.released();
+            if released != last.0 {
+                last = (released, Instant::now());
+            }
+            if last.1.elapsed() > self.patience || give_up.is_some_and(|end| Instant::now() > end) {
+                break;
+            }
+        }
+        if self.queue.is_idle() {
+            // The end of the stream goes out behind the last byte. If the peer is gone, there is nothing to tell it.
+            let _ = self.socket.shutdown(Shutdown::Write);
+            self.drain();
+        } else {
+            // Wakes the writer thread.
+            let _ = self.socket.shutdown(Shutdown::Both);
+            self.queue.fail(io::ErrorKind::BrokenPipe);
+        }
+        if let Some(writer) = self.writer.take() {
+            // It does not panic.
+            let _ = writer.join();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::super::allowance::ALLOWED;
+    use super::super::pair;
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(50);
+
+    fn allowance(stream: &Stream) -> i64 {
+        stream.allowance.left()
+    }
+
+    /// A connection whose left end cannot send much before the right one reads.
+    fn narrow() -> (Stream, Stream) {
+        let (left, right) = pair(PATIENCE).unwrap();
+        left.socket.set_send_buffer_size(1 << 16).unwrap();
+        right.socket.set_recv_buffer_size(1 << 16).unwrap();
+        (left, right)
+    }
+
+    /// Writes that do not go out wait until nothing is allowed any more, whether they find the queue idle or not; then they do not.
+    #[test]
+    fn a_peer_that_does_not_read_is_waited_for_a_few_times() {
+        let (left, right) = narrow();
+        left.write(&vec![0; 4 << 20], None).unwrap();
+        let mut waits = 0;
+        while allowance(&left) > 0 {
+            let before = allowance(&left);
+            left.write(&[0], None).unwrap();
+            assert!(allowance(&left) < before);
+            waits += 1;
+        }
+        // Each took a millisecond at least, and counts sixteen times.
+        assert!(waits <= 2, "{waits}");
+        let before = allowance(&left);
+        left.write(&[0; 100], None).unwrap();
+        assert_eq!(allowance(&left), before + 100);
+        drop((right, left));
+    }
+
+    /// What is queued goes first, then what a write that waited for it sends itself.
+    #[test]
+    fn nothing_overtakes_what_is_queued() {
+        let (left, right) = narrow();
+        let total = 8 << 20;
+        let sent: Vec<u8> = (0..total).map(|i| (i % 251) as u8).collect();
+        let (queued, waited_for) = sent.split_at(total / 2);
+        left.allowance.set(-i64::MAX / 2);
+        left.write(queued, None).unwrap();
+        assert!(!left.queue.is_idle(), "nobody waited");
+        let received = thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut bytes = vec![0; total];
+                let mut rest = &mut bytes[..];
+                while !rest.is_empty() {
+                    let count = right.read(rest, None).unwrap();
+                    rest = &mut rest[count..];
+                }
+                bytes
+            });
+            // On a busy machine the reader may sleep through a wait, and the rest is queued as well.
+            for piece in waited_for.chunks(1 << 16) {
+                left.allowance.set(ALLOWED);
+                left.write(piece, None).unwrap();
+            }
+            reader.join().unwrap()
+        });
+        assert!(received == sent);
+    }
+}
