@@ -75,7 +75,7 @@ impl Stream {
     /// Connects to `address`, trying again until a listener is there, at most for `timeout`.
     ///
     /// # Errors
-    /// As [`connect`].
+    /// As [`connect`](super::connect).
     pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
         Self::connect_to(&loopback_only(resolve(address)?)?, timeout)
     }
