@@ -13,9 +13,11 @@
 //!
 //! The first step is that of Beaver, *Precomputing Oblivious Transfer*, CRYPTO 1995; breaking the correlation with a
 //! hash is from Ishai, Kilian, Nissim, Petrank, CRYPTO 2003. The hash `h` is tweakable, circular and correlation
-//! robust (Guo, Katz, Wang, Yu, ePrint 2019/074, section 7.4), keyed by the session. Its tweak is the running number
+//! robust (Guo, Katz, Wang, Yu, ePrint 2019/074, section 7.4; with a key for each tweak as in ePrint 2019/1168), and
+//! starts from the session. Its tweak is the running number
 //! of the OT within this object, so no tweak is ever used twice: a peer who can make two rows equal or related (a
-//! malicious receiver can, through `d` and the extension's messages) still gets unrelated hashes.
+//! malicious receiver can, through `d` and the extension's messages) still gets unrelated hashes. And each OT is hashed
+//! under an AES key of its own: who knows the messages of many OTs finds `delta` no sooner than who knows one.
 //!
 //! Functionality: a corrupt party may choose its own part of the random forms (the sender its `v` and both messages,
 //! the receiver its `u`, `w` and the message it gets), as it may in the source. What it does not get is random to it.
@@ -181,13 +183,15 @@ impl<C: CotSender> Sender<C> {
         let batch = batch_of_strings(zeros.len(), len);
         for (zeros, ones) in zeros.chunks(batch * len).zip(ones.chunks(batch * len)) {
             let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; zeros.len() / len]);
+            let starts = self.hash.starts();
             self.random_chosen(&mut m, channel)?;
             let mut message = vec![0; 2 * zeros.len()];
             let strings = zeros.chunks(len).zip(ones.chunks(len));
-            for ((out, strings), seeds) in message.chunks_mut(2 * len).zip(strings).zip(m.iter()) {
+            let outs = message.chunks_mut(2 * len).zip(strings);
+            for ((out, strings), (seeds, start)) in outs.zip(m.iter().zip(starts)) {
                 let (zero, one) = out.split_at_mut(len);
-                mask_string(seeds[0], strings.0, zero);
-                mask_string(seeds[1], strings.1, one);
+                mask_string(seeds[0], start, strings.0, zero);
+                mask_string(seeds[1], start, strings.1, one);
             }
             channel.send(&message)?;
         }
@@ -335,18 +339,19 @@ impl<C: CotReceiver> Receiver<C> {
         assert_eq!(x.len(), bytes_for(out.len() / len), "one packed bit per OT");
         for (x, out) in x.chunks(batch / 8).zip(out.chunks_mut(batch * len)) {
             let mut m = Zeroizing::new(vec![Block::ZERO; out.len() / len]);
+            let starts = self.hash.starts();
             self.random_chosen(x, &mut m, channel)?;
             let mut message = vec![0; 2 * out.len()];
             channel.recv(&mut message)?;
             let strings = message.chunks(2 * len).zip(out.chunks_mut(len));
-            for (j, ((pair, out), seed)) in strings.zip(m.iter()).enumerate() {
+            for (j, ((pair, out), (seed, start))) in strings.zip(m.iter().zip(starts)).enumerate() {
                 let (zero, one) = pair.split_at(len);
                 let mask = mask(x, j).to_bytes()[0];
                 let mut chosen = Zeroizing::new(zero.to_vec());
                 for (chosen, one) in chosen.iter_mut().zip(one) {
                     *chosen ^= mask & (*chosen ^ one);
                 }
-                mask_string(*seed, &chosen, out);
+                mask_string(*seed, start, &chosen, out);
             }
         }
         Ok(())
@@ -370,33 +375,37 @@ fn recv_difference(n: usize, channel: &mut Channel) -> Result<Vec<u8>> {
 /// The hash that breaks correlations, with the number of the next OT.
 struct RunningHash {
     hash: Tweaked,
+    /// Where the key streams of byte strings start: the high word of the first counter of OT number 0.
+    streams: u64,
     next: u128,
 }
 
 impl RunningHash {
     fn new(session: SessionId) -> Self {
-        let mut oracle = RandomOracle::new("volery OT: key of the tweakable hash");
+        let mut oracle = RandomOracle::new("volery OT: keys of the tweakable hash");
         oracle.absorb(session.as_bytes());
+        let mut start = [Block::ZERO; 2];
+        oracle.finish_into(Block::as_bytes_mut(&mut start));
         Self {
-            hash: Tweaked::new(oracle.finish_block()),
+            hash: Tweaked::new(start[0]),
+            streams: start[1].low(),
             next: 0,
         }
     }
 
+    /// The first counter of the key streams of each of the next OTs. All differ, within a session and (but for chance)
+    /// between sessions, so that one guess of a message cannot be compared with the strings of many OTs.
+    fn starts(&self) -> impl Iterator<Item = Block> + use<> {
+        let first = self.streams.wrapping_add(self.next as u64);
+        (0..).map(move |i| Block::from_words(0, first.wrapping_add(i)))
+    }
+
     /// The sender's messages: `h(i, v)` and `h(i, v + delta)`, both with the tweak of their OT.
     fn pairs(&mut self, delta: Block, v: &[Block], m: &mut [[Block; 2]]) {
-        let mut side = Zeroizing::new(v.to_vec());
-        self.hash.hash_slice(self.next, &mut side);
-        for (m, &h) in m.iter_mut().zip(side.iter()) {
-            m[0] = h;
+        for (m, &v) in m.iter_mut().zip(v) {
+            *m = [v, v ^ delta];
         }
-        for (x, &v) in side.iter_mut().zip(v) {
-            *x = v ^ delta;
-        }
-        self.hash.hash_slice(self.next, &mut side);
-        for (m, &h) in m.iter_mut().zip(side.iter()) {
-            m[1] = h;
-        }
+        self.hash.hash_pairs(self.next, m);
         self.next += v.len() as u128;
     }
 
@@ -415,8 +424,59 @@ fn batch_of_strings(total: usize, len: usize) -> usize {
     (BATCH * 16 / len).clamp(8, BATCH) / 8 * 8
 }
 
-/// `out = input` plus the key stream of `seed`.
-fn mask_string(seed: Block, input: &[u8], out: &mut [u8]) {
-    Prg::new(seed).fill_bytes(out);
+/// `out = input` plus the key stream of `seed`, its counters from `start` on.
+fn mask_string(seed: Block, start: Block, input: &[u8], out: &mut [u8]) {
+    Prg::starting_at(seed, start).fill_bytes(out);
     xor_into(out, input);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_streams(session: u8, made: u128, count: usize) -> Vec<Block> {
+        let mut hash = RunningHash::new(SessionId::from_bytes([session; 32]));
+        hash.next = made;
+        let starts = hash.starts().take(count);
+        let stream = |start| {
+            let mut out = [0; 16];
+            mask_string(Block::ONE, start, &[0; 16], &mut out);
+            Block::from_bytes(out)
+        };
+        starts.map(stream).collect()
+    }
+
+    /// Equal messages of two OTs, of one session or of two, mask strings with different streams.
+    #[test]
+    fn key_streams_differ_by_session_and_number() {
+        let all = [(1, 0), (1, 40), (2, 0)].map(|(session, made)| first_streams(session, made, 40));
+        let all = all.concat();
+        for (i, stream) in all.iter().enumerate() {
+            assert!(!all[..i].contains(stream), "stream {i}");
+        }
+        assert_eq!(first_streams(1, 40, 1)[0], all[40]);
+    }
+
+    /// The hash of an OT says nothing of another one: its key differs by number and by session.
+    #[test]
+    fn hashes_differ_by_session_and_number() {
+        let hashes = |session| {
+            let mut hash = RunningHash::new(SessionId::from_bytes([session; 32]));
+            let (mut pairs, mut single) = ([[Block::ZERO; 2]; 8], [Block::ONE; 8]);
+            hash.pairs(Block::from(6), &[Block::ONE; 8], &mut pairs);
+            hash.next = 0;
+            hash.in_place(&mut single);
+            assert!(
+                pairs
+                    .iter()
+                    .zip(single)
+                    .all(|(pair, alone)| pair[0] == alone)
+            );
+            pairs.concat()
+        };
+        let all = [hashes(1), hashes(2)].concat();
+        for (i, hash) in all.iter().enumerate() {
+            assert!(!all[..i].contains(hash), "hash {i}");
+        }
+    }
 }

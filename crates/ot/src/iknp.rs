@@ -28,6 +28,7 @@ use volery_primitives::aes::Aes128;
 use volery_primitives::bits::clear_from;
 use volery_primitives::fold::fold;
 use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
 use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
@@ -45,6 +46,8 @@ pub struct Sender(UntilFailure<LiveSender>);
 struct LiveSender {
     delta: Zeroizing<Block>,
     keys: Vec<Aes128>,
+    /// The first counter of each row.
+    starts: Vec<Block>,
     progress: Progress,
 }
 
@@ -70,6 +73,7 @@ impl Sender {
         Ok(Self(UntilFailure::new(LiveSender {
             delta,
             keys: keys.iter().map(|&key| Aes128::new(key)).collect(),
+            starts: starts(session),
             progress: Progress::default(),
         })))
     }
@@ -81,7 +85,7 @@ impl LiveSender {
         for batch in &mut *batches {
             channel.recv_blocks(&mut batch.differences)?; // step 2
         }
-        let (keys, delta) = (&self.keys, *self.delta);
+        let (keys, delta) = ((&self.keys[..], &self.starts[..]), *self.delta);
         v.par_chunks_mut(BATCH).zip(batches).for_each(|(v, batch)| {
             rows_of_sender(
                 keys,
@@ -118,6 +122,8 @@ pub struct Receiver(UntilFailure<LiveReceiver>);
 struct LiveReceiver {
     /// The keys of each row, `K_i1` first.
     keys: Vec<[Aes128; 2]>,
+    /// The first counter of each row.
+    starts: Vec<Block>,
     choices: Prg,
     progress: Progress,
 }
@@ -134,6 +140,7 @@ impl Receiver {
                 .iter()
                 .map(|&[zero, one]| [one, zero].map(Aes128::new))
                 .collect(),
+            starts: starts(session),
             choices: rng,
             progress: Progress::default(),
         })))
@@ -149,7 +156,7 @@ impl LiveReceiver {
         }
         batches.par_iter_mut().for_each(|batch| {
             rows_of_receiver(
-                &self.keys,
+                (&self.keys, &self.starts),
                 batch.first,
                 &batch.choices,
                 &mut batch.rows,
@@ -229,9 +236,18 @@ impl Batch {
     }
 }
 
+/// Where the counters of the rows start: public random places, as in `softspoken`.
+fn starts(session: SessionId) -> Vec<Block> {
+    let mut oracle = RandomOracle::new("volery iknp: starts of the rows");
+    oracle.absorb(session.as_bytes());
+    let mut starts = vec![Block::ZERO; 128];
+    oracle.finish_into(Block::as_bytes_mut(&mut starts));
+    starts
+}
+
 /// Step 1: the rows `t_i` in `rows` and `d_i` in `differences`.
 fn rows_of_receiver(
-    keys: &[[Aes128; 2]],
+    (keys, starts): (&[[Aes128; 2]], &[Block]),
     first: u128,
     u: &[Block],
     rows: &mut [Block],
@@ -240,16 +256,16 @@ fn rows_of_receiver(
     let stride = rows.len() / 128;
     let rows = rows.chunks_exact_mut(stride);
     let differences = differences.chunks_exact_mut(u.len());
-    for (keys, (t, d)) in keys.iter().zip(rows.zip(differences)) {
+    for ((keys, &start), (t, d)) in keys.iter().zip(starts).zip(rows.zip(differences)) {
         // A tree of two leaves: the right one is `G(K_i0)`, the sum of both the rest of `d_i`.
-        fold(keys, first, t, stride, d);
+        fold(keys, first.wrapping_add(start.into()), t, stride, d);
         xor_blocks(d, u);
     }
 }
 
 /// Step 3: the rows `q_i` in `rows`.
 fn rows_of_sender(
-    keys: &[Aes128],
+    (keys, starts): (&[Aes128], &[Block]),
     first: u128,
     delta: Block,
     differences: &[Block],
@@ -259,9 +275,10 @@ fn rows_of_sender(
     let row_blocks = differences.len() / 128;
     let rows = rows.chunks_exact_mut(rows.len() / 128);
     let differences = differences.chunks_exact(row_blocks);
-    for (i, (key, (q, d))) in keys.iter().zip(rows.zip(differences)).enumerate() {
+    let keys = keys.iter().zip(starts).enumerate();
+    for ((i, (key, &start)), (q, d)) in keys.zip(rows.zip(differences)) {
         let q = &mut q[..row_blocks];
-        key.ctr(first, q);
+        key.ctr(first.wrapping_add(start.into()), q);
         let mask = mask(&bits[..], i);
         for (q, d) in q.iter_mut().zip(d) {
             *q ^= mask & *d;

@@ -46,11 +46,11 @@ const TABLE: [(&str, &str, &str); 8] = [
     (
         "iknp",
         "aaa53636343c466d0cfc6eb6a93a7b70",
-        "77446cdf5c8a27a1402a3d451debc69d",
+        "9fdbe4adf70640fa298b8bc348f4661e",
     ),
     (
         "chosen",
-        "3eab8971a29e4501cdb244fbaea4b874",
+        "311c5da4e18562c87ace424353c447fd",
         "fbdb4c78a3152eee35be25ba9610b40b",
     ),
 ];

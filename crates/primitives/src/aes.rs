@@ -122,13 +122,15 @@ impl fmt::Debug for Aes128 {
     }
 }
 
-/// `out[n*k + i] = AES(counter + i)` under `keys[k]`, with `n = out.len() / keys.len()`: a column of a matrix for each key.
+/// `out[n*k + i] = AES(2^64 starts[k] + counter + i)` under `keys[k]`, with `n = out.len() / keys.len()`: a column of a matrix
+/// for each key.
 ///
 /// # Panics
 ///
-/// If `out` is not as long for each key as for the others. If the keys were made for different levels of the processor it may
-/// panic too, with a part of `out` written.
-pub fn ctr_columns(keys: &[Aes128], counter: u128, out: &mut [Block]) {
+/// If there are not as many starts as keys, or `out` is not as long for each key as for the others. If the keys were made for
+/// different levels of the processor it may panic too, with a part of `out` written.
+pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Block]) {
+    assert_eq!(keys.len(), starts.len(), "a start for each key");
     if keys.is_empty() {
         return assert!(out.is_empty(), "a key for each column");
     }
@@ -137,17 +139,19 @@ pub fn ctr_columns(keys: &[Aes128], counter: u128, out: &mut [Block]) {
     #[cfg(target_arch = "x86_64")]
     if let Schedule::Vaes(_) = keys[0].0
         && n == x86_64::columns::BLOCKS
-        && (counter as u64).checked_add(n as u64).is_some()
+        && counter.checked_add(n as u64).is_some()
     {
         let schedules = keys.iter().map(|key| match &key.0 {
             Schedule::Vaes(schedule) => schedule,
             _ => panic!("the keys are for different levels of the processor"),
         });
         // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
-        return unsafe { x86_64::columns::ctr(schedules, counter, out) };
+        return unsafe { x86_64::columns::ctr(schedules.zip(starts), counter, out) };
     }
-    for (key, column) in keys.iter().zip(out.chunks_exact_mut(n.max(1))) {
-        key.ctr(counter, column);
+    let columns = out.chunks_exact_mut(n.max(1));
+    for ((key, &start), column) in keys.iter().zip(starts).zip(columns) {
+        let first = Block::from_words(0, start).into();
+        key.ctr(u128::wrapping_add(first, counter.into()), column);
     }
 }
 
@@ -286,5 +290,62 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
         // SAFETY: the level is available, and with it VAES and AVX-512.
         Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed(keys, x) },
         _ => portable::aes::rekeyed(keys, x),
+    }
+}
+
+/// Each block hashed under a key of its own: `x[i]` becomes `AES(s(x[i])) ^ s(x[i])` under `keys[i]`, with the orthomorphism
+/// `s` of [`Circular`](crate::hash::Circular). As [`rekeyed`] else.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
+    rekeyed_circular_on(Cpu::detect(), keys, x);
+}
+
+/// [`rekeyed_circular`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
+    cpu.assert_available();
+    assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
+    match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        Cpu::AesNi => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VAES and AVX-512.
+        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed_circular(keys, x) },
+        _ => portable::aes::rekeyed_circular(keys, x),
+    }
+}
+
+/// As [`rekeyed_circular`], two blocks under each key: those of `x[i]` under `keys[i]`. One key schedule serves both.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
+    rekeyed_circular_pairs_on(Cpu::detect(), keys, x);
+}
+
+/// [`rekeyed_circular_pairs`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]]) {
+    cpu.assert_available();
+    assert_eq!(keys.len(), x.len(), "keys and pairs differ in number");
+    match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        Cpu::AesNi => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VAES and AVX-512.
+        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed_circular_pairs(keys, x) },
+        _ => portable::aes::rekeyed_circular_pairs(keys, x),
     }
 }

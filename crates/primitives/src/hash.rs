@@ -1,4 +1,4 @@
-//! Hashes of one block from AES with a fixed public key, each with the property its name says.
+//! Hashes of one block from AES with a public key, each with the property its name says.
 //!
 //! Guo, Katz, Wang, Yu, *Efficient and Secure Multiparty Computation from Fixed-Key Block Ciphers*, ePrint 2019/074,
 //! in the ideal-permutation model. Below, `pi` is AES under the key given to `new`, which is public, fresh for each
@@ -9,11 +9,14 @@
 //! |---|---|---|
 //! | [`CorrelationRobust`] | `pi(x) ^ x` | correlation robust: `H(x ^ delta)` looks random for unknown `delta` |
 //! | [`Circular`] | `pi(s(x)) ^ s(x)` | the same with `delta` added to the output on wish |
-//! | [`Tweaked`] | `pi(pi(x) ^ i) ^ pi(x)` | the same with tweaks `i`, and for inputs the adversary chooses |
+//! | [`Tweaked`] | `pi_i(s(x)) ^ s(x)`, a key for each `i` | the same with tweaks `i`, and for inputs the adversary chooses |
 
 use crate::Block;
 use crate::aes::{self, Aes128};
 use crate::arch::portable::aes::orthomorphism;
+
+/// Keys that are made at a time.
+const KEYS: usize = 128;
 
 /// Blocks hashed at a time in place.
 const CHUNK: usize = 32;
@@ -86,47 +89,56 @@ impl Circular {
     }
 }
 
-/// `H(i, x) = pi(pi(x) ^ i) ^ pi(x)` with a tweak `i`: tweakable circular correlation robust (ePrint
-/// 2019/074), the hash to use where a malicious party has a say in `x`.
+/// `H(i, x) = pi_i(s(x)) ^ s(x)` with `s` as in [`Circular`] and `pi_i` AES under the key `start ^ i`: tweakable circular
+/// correlation robust in the ideal-cipher model, the hash to use where a malicious party has a say in `x`.
 ///
-/// The proof wants each tweak used a bounded number of times; ours are running numbers, each used once per value of
-/// the other party's choice.
-pub struct Tweaked(Aes128);
+/// This is MITCCRH of Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for Half-Gates Garbling*, CRYPTO 2020 (ePrint
+/// 2019/1168), with a key for each tweak. A key that serves one tweak keeps its hashes apart from all others: one call of AES
+/// under a guessed input tests the few inputs of one tweak, not those of all `u` tweaks that somebody has seen, which would
+/// be a search of `2^128 / u` calls.
+///
+/// The bound wants each tweak used a bounded number of times, and `start` chosen after the parties have fixed what they can
+/// choose; ours are running numbers, each used for one OT, and a hash of the session.
+pub struct Tweaked {
+    start: Block,
+}
 
 impl Tweaked {
-    /// The hash with this public key.
+    /// The hash with this public start of the keys.
     #[must_use]
-    pub fn new(key: Block) -> Self {
-        Self(Aes128::new(key))
+    pub fn new(start: Block) -> Self {
+        Self { start }
     }
 
     /// The hash of one block.
     #[must_use]
     pub fn hash(&self, tweak: u128, x: Block) -> Block {
-        let y = self.0.encrypt(x);
-        self.0.encrypt(y ^ Block::new(tweak)) ^ y
+        let mut x = [x];
+        self.hash_slice(tweak, &mut x);
+        x[0]
     }
 
     /// Each block replaced by its hash; the tweak of element `j` is `first_tweak + j`, wrapping.
     pub fn hash_slice(&self, first_tweak: u128, x: &mut [Block]) {
-        let mut tweak = first_tweak;
-        for chunk in x.chunks_mut(CHUNK) {
-            self.0.encrypt_blocks(chunk);
-            // With z = pi(x) ^ i the hash is (pi(z) ^ z) ^ i.
-            xor_counter(tweak, chunk);
-            in_place(&self.0, chunk);
-            xor_counter(tweak, chunk);
-            tweak = tweak.wrapping_add(CHUNK as u128);
-        }
+        self.chunks(first_tweak, x, aes::rekeyed_circular);
     }
-}
 
-/// `x[j] ^= first + j`.
-fn xor_counter(first: u128, x: &mut [Block]) {
-    let mut counter = first;
-    for block in x {
-        *block ^= Block::new(counter);
-        counter = counter.wrapping_add(1);
+    /// As [`hash_slice`](Self::hash_slice) for two blocks with each tweak: those of `x[j]` have `first_tweak + j`.
+    pub fn hash_pairs(&self, first_tweak: u128, x: &mut [[Block; 2]]) {
+        self.chunks(first_tweak, x, aes::rekeyed_circular_pairs);
+    }
+
+    fn chunks<T>(&self, first_tweak: u128, x: &mut [T], hash: impl Fn(&[Block], &mut [T])) {
+        let mut keys = [Block::ZERO; KEYS];
+        let mut tweak = first_tweak;
+        for chunk in x.chunks_mut(KEYS) {
+            let keys = &mut keys[..chunk.len()];
+            for key in &mut *keys {
+                *key = self.start ^ Block::new(tweak);
+                tweak = tweak.wrapping_add(1);
+            }
+            hash(keys, chunk);
+        }
     }
 }
 

@@ -37,16 +37,27 @@ impl Prg {
         }
     }
 
-    /// A generator with a fresh seed from the operating system.
+    /// The generator with this seed whose first block is `AES_seed(start)`.
+    ///
+    /// Where many seeds are used, starts that differ keep one guess of a seed from being compared with the streams of all.
+    #[must_use]
+    pub fn starting_at(seed: Block, start: Block) -> Self {
+        let mut prg = Self::new(seed);
+        prg.counter = start.into();
+        prg
+    }
+
+    /// A generator with fresh randomness from the operating system: 128 bits of seed and 128 bits of
+    /// [start](Self::starting_at).
     ///
     /// # Errors
     ///
     /// If the operating system gives no randomness.
     pub fn from_os() -> io::Result<Self> {
-        let mut seed = [0; 16];
-        getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let prg = Self::new(Block::from_bytes(seed));
-        seed.zeroize();
+        let mut random = [Block::ZERO; 2];
+        getrandom::fill(Block::as_bytes_mut(&mut random)).map_err(io::Error::other)?;
+        let prg = Self::starting_at(random[0], random[1]);
+        random.zeroize();
         Ok(prg)
     }
 
@@ -200,10 +211,27 @@ mod tests {
     }
 
     #[test]
-    fn os_seeds_differ() {
-        let draw = || Prg::from_os().map(|mut prg| prg.block()).ok();
-        assert!(draw().is_some());
-        assert_ne!(draw(), draw());
+    fn os_seeds_and_starts_differ() {
+        let draw = || {
+            Prg::from_os()
+                .map(|mut prg| (prg.counter, prg.block()))
+                .ok()
+        };
+        let (Some(first), Some(second)) = (draw(), draw()) else {
+            panic!("the system gives randomness");
+        };
+        assert_ne!(first.0, second.0);
+        assert_ne!(first.1, second.1);
+    }
+
+    #[test]
+    fn a_stream_can_start_anywhere() {
+        let (seed, start) = (Block::new(7), u128::MAX - 10);
+        let mut out = vec![Block::ZERO; 40];
+        Prg::starting_at(seed, Block::new(start)).fill_blocks(&mut out);
+        let aes = Aes128::new(seed);
+        let expected = (0..40).map(|i| aes.encrypt(Block::new(start.wrapping_add(i))));
+        assert!(expected.eq(out));
     }
 
     #[test]

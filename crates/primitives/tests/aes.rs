@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::aes::{
-    Aes128, ctr_columns, double, hash_pairs, hash_words, leaf_pairs, rekeyed, rekeyed_on, split,
+    Aes128, ctr_columns, double, hash_pairs, hash_words, leaf_pairs, rekeyed, rekeyed_circular_on,
+    rekeyed_circular_pairs, rekeyed_circular_pairs_on, rekeyed_on, split,
 };
 use volery_primitives::cpu::Cpu;
 use volery_primitives::hash::Circular;
@@ -240,6 +241,12 @@ fn rekeyed_refuses_a_key_too_few() {
 }
 
 #[test]
+#[should_panic(expected = "keys and pairs differ in number")]
+fn rekeyed_pairs_refuse_a_key_too_few() {
+    rekeyed_circular_pairs(&blocks(2), &mut [[Block::ZERO; 2]; 3]);
+}
+
+#[test]
 fn rekeyed_is_the_hash_under_each_key() {
     for n in [0, 1, 2, 5, 6, 7, 11, 12, 13, 97] {
         let (keys, x) = (blocks(2 * n).split_off(n), blocks(n));
@@ -252,6 +259,25 @@ fn rekeyed_is_the_hash_under_each_key() {
             let mut hashes = x.clone();
             rekeyed_on(cpu, &keys, &mut hashes);
             assert!(hashes == expected, "{n} {cpu}");
+        }
+        let (first, second) = (blocks(n), blocks(3 * n).split_off(2 * n));
+        let hash = |&key: &Block, x: Block| {
+            let x = Block::from_words(x.high(), x.high() ^ x.low());
+            Aes128::with_cpu(key, Cpu::Portable).encrypt(x) ^ x
+        };
+        let pairs: Vec<_> = first.into_iter().zip(second).map(<[_; 2]>::from).collect();
+        let both = keys.iter().zip(&pairs);
+        let expected: Vec<_> = both.map(|(key, pair)| pair.map(|x| hash(key, x))).collect();
+        for cpu in Cpu::available() {
+            let mut hashes = pairs.clone();
+            rekeyed_circular_pairs_on(cpu, &keys, &mut hashes);
+            assert!(hashes == expected, "{n} pairs, {cpu}");
+            let mut hashes: Vec<_> = pairs.iter().map(|pair| pair[1]).collect();
+            rekeyed_circular_on(cpu, &keys, &mut hashes);
+            assert!(
+                hashes.iter().eq(expected.iter().map(|pair| &pair[1])),
+                "{n} {cpu}"
+            );
         }
     }
 }
@@ -300,17 +326,20 @@ fn columns_are_those_of_each_key() {
                 .map(|key| Aes128::with_cpu(key, cpu))
                 .collect();
             for n in [0, 1, 15, 16, 17, 32] {
-                for counter in [0, 77, u128::from(u64::MAX) - 3, u128::MAX - 5] {
+                let starts: Vec<_> = (0..count as u64).map(|i| (i % 5).wrapping_sub(1)).collect();
+                for counter in [0, 77, u64::MAX - 3] {
                     let expected: Vec<_> = keys
                         .iter()
-                        .flat_map(|key| {
+                        .zip(&starts)
+                        .flat_map(|(key, &start)| {
                             let mut column = vec![Block::ZERO; n];
-                            key.ctr(counter, &mut column);
+                            let first = (u128::from(start) << 64) + u128::from(counter);
+                            key.ctr(first, &mut column);
                             column
                         })
                         .collect();
                     let mut out = vec![Block::ONE; n * count];
-                    ctr_columns(&keys, counter, &mut out);
+                    ctr_columns(&keys, &starts, counter, &mut out);
                     assert_eq!(out, expected, "{cpu}: {count} keys, {n} blocks");
                 }
             }
@@ -321,5 +350,11 @@ fn columns_are_those_of_each_key() {
 #[test]
 #[should_panic(expected = "columns are equally long")]
 fn columns_refuse_a_length_that_is_not_shared() {
-    ctr_columns(&keys(Cpu::Portable), 0, &mut [Block::ZERO; 3]);
+    ctr_columns(&keys(Cpu::Portable), &[0, 1], 0, &mut [Block::ZERO; 3]);
+}
+
+#[test]
+#[should_panic(expected = "a start for each key")]
+fn columns_refuse_a_start_too_few() {
+    ctr_columns(&keys(Cpu::Portable), &[0], 0, &mut [Block::ZERO; 4]);
 }

@@ -56,7 +56,7 @@ use volery_channel::{Channel, SessionId};
 use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{Error, Result, flavour};
 use volery_primitives::Block;
-use volery_primitives::aes::{Aes128, rekeyed};
+use volery_primitives::aes::rekeyed;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
@@ -68,7 +68,7 @@ use crate::code::{BLOCKS, Code, MAX_WIDTH};
 use crate::cut::{read_cut, write_cut};
 use crate::parting::at_a_time;
 pub use keys::Keys;
-use rooms::{Room, Rooms, rows};
+use rooms::{Room, Rooms, Streams, rows};
 
 /// Instances in one piece of the receiver's message.
 pub const MESSAGE: usize = 1 << 14;
@@ -92,7 +92,7 @@ struct LiveSender {
     /// `s`, its bits in the order of the columns.
     s: Zeroizing<[Block; BLOCKS]>,
     /// `K_i` for each column.
-    columns: Vec<Aes128>,
+    columns: Streams,
     next: u64,
     rooms: Rooms,
 }
@@ -112,7 +112,7 @@ impl Sender {
         Block::as_bytes_mut(&mut s[..]).copy_from_slice(&bits[..]);
         Ok(Self(Some(LiveSender {
             s,
-            columns: keys.iter().map(|&key| Aes128::new(key)).collect(),
+            columns: Streams::new(keys.iter().copied(), session),
             next: 0,
             rooms: Rooms::default(),
         })))
@@ -197,7 +197,7 @@ impl LiveSender {
 
 /// Steps 3 and 4: `L(q_j)` from the messages `u_j`, for rows from number `128*first` on.
 fn fold_rows(
-    (columns, s): (&[Aes128], &[Block; BLOCKS]),
+    (columns, s): (&Streams, &[Block; BLOCKS]),
     first: u64,
     code: &Code,
     message: &[u8],
@@ -208,13 +208,8 @@ fn fold_rows(
     let mut rest = message;
     for (block, q) in room.rows.iter_mut().enumerate() {
         let bits = code.bits(block);
-        rows(
-            &columns[128 * block..][..bits],
-            first,
-            &mut room.columns,
-            n,
-            q,
-        );
+        let range = 128 * block..128 * block + bits;
+        rows(columns, range, first, &mut room.columns, n, q);
         let (u, others) = rest.split_at(n * bits / 8);
         rest = others;
         let s = s[block] & code.mask(block);
@@ -270,7 +265,7 @@ pub struct Receiver(Option<LiveReceiver>);
 
 struct LiveReceiver {
     /// `K_i0` and `K_i1` for each column.
-    columns: [Vec<Aes128>; 2],
+    columns: [Streams; 2],
     next: u64,
     rooms: Rooms,
 }
@@ -285,7 +280,7 @@ impl Receiver {
         let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; MAX_WIDTH]);
         flavour::Sender::new(cot, session).random(&mut keys, channel)?;
         Ok(Self(Some(LiveReceiver {
-            columns: [0, 1].map(|side| keys.iter().map(|pair| Aes128::new(pair[side])).collect()),
+            columns: [0, 1].map(|side| Streams::new(keys.iter().map(|pair| pair[side]), session)),
             next: 0,
             rooms: Rooms::default(),
         })))
@@ -374,7 +369,7 @@ impl LiveReceiver {
 
 /// Step 2: the messages `u_j`, and `L(t_0j)`, for rows from number `128*first` on.
 fn mask_rows(
-    [zero, one]: &[Vec<Aes128>; 2],
+    [zero, one]: &[Streams; 2],
     first: u64,
     code: &Code,
     inputs: &[Block],
@@ -386,9 +381,9 @@ fn mask_rows(
     let mut rest = message;
     for (block, t) in room.rows.iter_mut().enumerate() {
         let bits = code.bits(block);
-        let keys = 128 * block..128 * block + bits;
-        rows(&zero[keys.clone()], first, &mut room.columns, n, t);
-        rows(&one[keys], first, &mut room.columns, n, &mut room.other);
+        let range = 128 * block..128 * block + bits;
+        rows(zero, range.clone(), first, &mut room.columns, n, t);
+        rows(one, range, first, &mut room.columns, n, &mut room.other);
         let words = &mut room.words[..n];
         code.encode(block, inputs, words);
         let (u, others) = rest.split_at_mut(n * bits / 8);

@@ -5,8 +5,11 @@
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
+use volery_channel::SessionId;
 use volery_primitives::Block;
 use volery_primitives::ro::RandomOracle;
+
+use crate::code::MAX_WIDTH;
 
 /// Bit `i` is the one of value `2^i`; a block is given to AES as its bytes, the least first.
 pub(super) type Bits = Vec<bool>;
@@ -164,6 +167,19 @@ pub(super) struct Ots {
     last: RefCell<(u64, Vec<[u128; 2]>)>,
 }
 
+/// The session of all OTs here.
+pub(super) const SESSION: SessionId = SessionId::from_bytes([7; 32]);
+
+/// The high words of the first counters: eight bytes of the oracle for each column.
+fn starts() -> impl Iterator<Item = u128> {
+    let mut oracle = RandomOracle::new("volery oprf: starts of the columns");
+    oracle.absorb(SESSION.as_bytes());
+    let mut bytes = [0; 8 * MAX_WIDTH];
+    oracle.finish_into(&mut bytes);
+    let words = bytes.as_chunks().0.to_vec().into_iter();
+    words.map(|word| u64::from_le_bytes(word).into())
+}
+
 impl Ots {
     pub(super) fn new(keys: Vec<[u128; 2]>, s: Bits) -> Self {
         Self {
@@ -179,9 +195,12 @@ impl Ots {
         let (number, streams) = &mut *self.last.borrow_mut();
         if *number != j / 128 {
             *number = j / 128;
-            let counter = u128::from(j / 128);
-            let blocks = |pair: &[Aes; 2]| pair.each_ref().map(|key| key.encrypt(counter));
-            *streams = self.expanded.iter().map(blocks).collect();
+            let columns = self.expanded.iter().zip(starts());
+            let blocks = |(pair, start): (&[Aes; 2], u128)| {
+                let counter = (start << 64) + u128::from(j / 128);
+                pair.each_ref().map(|key| key.encrypt(counter))
+            };
+            *streams = columns.map(blocks).collect();
         }
         let bit = |column: usize| streams[column][which(column)] >> (j % 128) & 1 == 1;
         (0..width).map(bit).collect()

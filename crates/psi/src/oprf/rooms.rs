@@ -1,18 +1,51 @@
 //! Rows from the columns of the OTs, and what they are made in.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use bytemuck::cast_slice_mut;
+use volery_channel::SessionId;
 use volery_primitives::Block;
 use volery_primitives::aes::{Aes128, ctr_columns};
+use volery_primitives::ro::RandomOracle;
 use volery_primitives::transpose::transpose_128;
 use zeroize::Zeroize;
 
 use super::TASK;
 use crate::code::BLOCKS;
 
-/// A block of each of `n` rows from number `128*first` on: `G` of the keys gives its columns, at most 128.
+/// The seeds of the columns: AES in counter mode.
+///
+/// The counters of a column start at a public random place. If all started at 0, one guess of a key could be compared with the
+/// columns of all sessions.
+pub(super) struct Streams {
+    keys: Vec<Aes128>,
+    /// The high words of the counters.
+    starts: Vec<u64>,
+}
+
+impl Streams {
+    /// The streams of a session under one key of each OT. Both keys of an OT have the same start, as the sender does not
+    /// tell which one it has.
+    pub(super) fn new(keys: impl ExactSizeIterator<Item = Block>, session: SessionId) -> Self {
+        let mut oracle = RandomOracle::new("volery oprf: starts of the columns");
+        oracle.absorb(session.as_bytes());
+        let mut starts = vec![0; keys.len()];
+        oracle.finish_into(cast_slice_mut(&mut starts));
+        starts
+            .iter_mut()
+            .for_each(|start| *start = u64::from_le(*start));
+        Self {
+            keys: keys.map(Aes128::new).collect(),
+            starts,
+        }
+    }
+}
+
+/// A block of each of `n` rows from number `128*first` on: `G` of the seeds of `range` gives its columns, at most 128.
 pub(super) fn rows(
-    keys: &[Aes128],
+    streams: &Streams,
+    range: Range<usize>,
     first: u64,
     columns: &mut [Block],
     n: usize,
@@ -20,8 +53,13 @@ pub(super) fn rows(
 ) {
     let row_blocks = n.div_ceil(128);
     let columns = &mut columns[..128 * row_blocks];
-    let (used, unused) = columns.split_at_mut(keys.len() * row_blocks);
-    ctr_columns(keys, first.into(), used);
+    let (used, unused) = columns.split_at_mut(range.len() * row_blocks);
+    ctr_columns(
+        &streams.keys[range.clone()],
+        &streams.starts[range],
+        first,
+        used,
+    );
     unused.fill(Block::ZERO);
     transpose_128(columns, &mut out[..128 * row_blocks]);
 }

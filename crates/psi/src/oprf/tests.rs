@@ -8,7 +8,7 @@ mod outputs;
 use super::plain::{self, Ots};
 use super::*;
 
-const SESSION: SessionId = SessionId::from_bytes([4; 32]);
+const SESSION: SessionId = plain::SESSION;
 
 /// The seed of all codes here.
 const SEED: [u8; 32] = [6; 32];
@@ -28,22 +28,26 @@ fn deal(seed: u128) -> Ots {
 }
 
 fn parties(ots: &Ots) -> (Sender, Receiver) {
-    let key = |key: u128| Aes128::new(Block::new(key));
     let pairs = ots.keys.iter();
     let sender = LiveSender {
         s: Zeroizing::new(std::array::from_fn(|i| {
             Block::new(plain::block(&ots.s[128 * i..][..128]))
         })),
-        columns: pairs
-            .clone()
-            .zip(&ots.s)
-            .map(|(pair, &bit)| key(pair[usize::from(bit)]))
-            .collect(),
+        columns: Streams::new(
+            pairs
+                .clone()
+                .zip(&ots.s)
+                .map(|(pair, &bit)| Block::new(pair[usize::from(bit)])),
+            plain::SESSION,
+        ),
         next: 0,
         rooms: Rooms::default(),
     };
     let receiver = LiveReceiver {
-        columns: [0, 1].map(|side| pairs.clone().map(|pair| key(pair[side])).collect()),
+        columns: [0, 1].map(|side| {
+            let keys = pairs.clone().map(|pair| Block::new(pair[side]));
+            Streams::new(keys, plain::SESSION)
+        }),
         next: 0,
         rooms: Rooms::default(),
     };

@@ -132,9 +132,28 @@ pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) 
 }
 
 pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
+    rekeyed_sets::<1>(keys, bytemuck::cast_slice_mut(x));
+}
+
+pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
+    x.iter_mut().for_each(|x| *x = orthomorphism(*x));
+    rekeyed(keys, x);
+}
+
+pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
+    x.as_flattened_mut()
+        .iter_mut()
+        .for_each(|x| *x = orthomorphism(*x));
+    rekeyed_sets(keys, x);
+}
+
+/// Each block of a set becomes `AES(x) ^ x` under the set's key.
+fn rekeyed_sets<const B: usize>(keys: &[Block], x: &mut [[Block; B]]) {
     for (&key, x) in keys.iter().zip(x) {
-        let mut y = [*x];
+        let mut y = *x;
         encrypt_blocks(&Schedule::new(key), &mut y);
-        *x ^= y[0];
+        for (x, y) in x.iter_mut().zip(y) {
+            *x ^= y;
+        }
     }
 }

@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use zeroize::Zeroize;
 
 use crate::Block;
+use crate::arch::portable::aes as portable;
 
 /// Blocks in flight: enough to hide the latency of one round behind the others on every processor with AES-NI.
 const LANES: usize = 8;
@@ -396,23 +397,32 @@ fn next_round_keys<const N: usize>(keys: &mut [__m128i; N], constant: i32) {
     }
 }
 
-/// `AES(x) ^ x`, each lane under its own key.
+/// `AES(x) ^ x`, each lane under its own key: `B` blocks for each key.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
-fn rekeyed_lanes<const N: usize>(mut keys: [__m128i; N], x: [__m128i; N]) -> [__m128i; N] {
+fn rekeyed_lanes<const N: usize, const B: usize>(
+    mut keys: [__m128i; N],
+    x: [[__m128i; B]; N],
+) -> [[__m128i; B]; N] {
     let mut y = x;
     for (y, key) in y.iter_mut().zip(keys) {
-        *y = _mm_xor_si128(*y, key);
+        for y in y {
+            *y = _mm_xor_si128(*y, key);
+        }
     }
     for constant in &ROUND_CONSTANTS[..9] {
         next_round_keys(&mut keys, *constant);
         for (y, key) in y.iter_mut().zip(keys) {
-            *y = _mm_aesenc_si128(*y, key);
+            for y in y {
+                *y = _mm_aesenc_si128(*y, key);
+            }
         }
     }
     next_round_keys(&mut keys, ROUND_CONSTANTS[9]);
     for ((y, key), x) in y.iter_mut().zip(keys).zip(x) {
-        *y = _mm_xor_si128(_mm_aesenclast_si128(*y, key), x);
+        for (y, x) in y.iter_mut().zip(x) {
+            *y = _mm_xor_si128(_mm_aesenclast_si128(*y, key), x);
+        }
     }
     y
 }
@@ -420,17 +430,49 @@ fn rekeyed_lanes<const N: usize>(mut keys: [__m128i; N], x: [__m128i; N]) -> [__
 /// Lanes whose keys and blocks fit into the registers together.
 const REKEYED: usize = 6;
 
+/// Likewise where each key serves two blocks.
+const PAIRED: usize = 4;
+
 #[target_feature(enable = "aes,avx2")]
 pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
-    let keys: &[__m128i] = bytemuck::cast_slice(keys);
-    let x: &mut [__m128i] = bytemuck::cast_slice_mut(x);
-    let (keys, keys_rest) = keys.as_chunks::<REKEYED>();
-    let (x, x_rest) = x.as_chunks_mut::<REKEYED>();
+    rekeyed_sets::<REKEYED, 1, false>(keys, bytemuck::cast_slice_mut(x));
+}
+
+/// As [`rekeyed`] with the orthomorphism before.
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
+    rekeyed_sets::<REKEYED, 1, true>(keys, bytemuck::cast_slice_mut(x));
+}
+
+/// As [`rekeyed_circular`], two blocks under each key.
+#[target_feature(enable = "aes,avx2")]
+pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
+    rekeyed_sets::<PAIRED, 2, true>(keys, x);
+}
+
+/// `AES(x) ^ x` for each block of a set, under the set's key, and where it is asked for with the orthomorphism before.
+#[inline]
+#[target_feature(enable = "aes,avx2")]
+fn rekeyed_sets<const N: usize, const B: usize, const CIRCULAR: bool>(
+    keys: &[Block],
+    x: &mut [[Block; B]],
+) {
+    let lanes = |keys: [Block; N], mut x: [[Block; B]; N]| {
+        if CIRCULAR {
+            x = x.map(|set| set.map(portable::orthomorphism));
+        }
+        let x = x.map(|set| set.map(bytemuck::cast));
+        rekeyed_lanes(keys.map(bytemuck::cast), x).map(|set| set.map(bytemuck::cast))
+    };
+    let (keys, keys_rest) = keys.as_chunks::<N>();
+    let (x, x_rest) = x.as_chunks_mut::<N>();
     for (keys, x) in keys.iter().zip(x) {
-        *x = rekeyed_lanes(*keys, *x);
+        *x = lanes(*keys, *x);
     }
     if !x_rest.is_empty() {
-        let last = rekeyed_lanes::<REKEYED>(padded(keys_rest), padded(x_rest));
-        x_rest.copy_from_slice(&last[..x_rest.len()]);
+        let (mut keys, mut last) = ([Block::ZERO; N], [[Block::ZERO; B]; N]);
+        keys[..x_rest.len()].copy_from_slice(keys_rest);
+        last[..x_rest.len()].copy_from_slice(x_rest);
+        x_rest.copy_from_slice(&lanes(keys, last)[..x_rest.len()]);
     }
 }

@@ -16,15 +16,16 @@ pub(crate) const BLOCKS: usize = WIDTH * VECTORS;
 /// Keys at a time.
 const KEYS: usize = 2;
 
-/// `out[BLOCKS*k + i] = AES(counter + i)` under `keys[k]`, where no counter carries from the low word into the high one.
+/// `out[BLOCKS*k + i] = AES(2^64 start + counter + i)` for each key and its start, where no counter carries from the low word
+/// into the high one.
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 pub(crate) fn ctr<'a>(
-    mut keys: impl Iterator<Item = &'a Schedule>,
-    counter: u128,
+    mut keys: impl Iterator<Item = (&'a Schedule, &'a u64)>,
+    counter: u64,
     out: &mut [Block],
 ) {
     let counters: [Block; BLOCKS] =
-        std::array::from_fn(|i| Block::new(counter.wrapping_add(i as u128)));
+        std::array::from_fn(|i| Block::from_words(counter.wrapping_add(i as u64), 0));
     let counters: [__m512i; VECTORS] = bytemuck::cast(counters);
     let (pairs, rest) = out.as_chunks_mut::<{ KEYS * BLOCKS }>();
     for pair in pairs {
@@ -40,13 +41,15 @@ pub(crate) fn ctr<'a>(
 #[inline]
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 fn streams<const N: usize>(
-    schedules: [&Schedule; N],
+    columns: [(&Schedule, &u64); N],
     counters: [__m512i; VECTORS],
 ) -> [[__m512i; VECTORS]; N] {
     let key =
-        |round: usize| schedules.map(|schedule| _mm512_broadcast_i32x4(schedule.keys()[round]));
+        |round: usize| columns.map(|(schedule, _)| _mm512_broadcast_i32x4(schedule.keys()[round]));
     let mut x = [counters; N];
-    for (x, key) in x.iter_mut().zip(key(0)) {
+    for (x, (key, (_, start))) in x.iter_mut().zip(key(0).into_iter().zip(columns)) {
+        let start = _mm512_broadcast_i32x4(_mm_set_epi64x(start.cast_signed(), 0));
+        let key = _mm512_xor_si512(key, start);
         for lanes in x {
             *lanes = _mm512_xor_si512(*lanes, key);
         }

@@ -34,7 +34,7 @@ fn interleaved(even: &Schedule, odd: &Schedule) -> Keys {
 /// The orthomorphism `s(l || r) = (l ^ r) || l` in each lane, `l` the high half.
 #[inline]
 #[target_feature(enable = "aes,avx2,avx512f")]
-fn orthomorphism(x: __m512i) -> __m512i {
+pub(super) fn orthomorphism(x: __m512i) -> __m512i {
     const HALVES_EXCHANGED: i32 = 0b01_00_11_10;
     // a ^ (b & c), for each bit of the three.
     const A_XOR_B_AND_C: i32 = 0b0111_1000;
