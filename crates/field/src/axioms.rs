@@ -225,6 +225,12 @@ pub(crate) fn slices<R: Ring>() {
             inner_product,
             "inner product at {n}"
         );
+
+        let mut out = b.clone();
+        R::add_products([&a, &b, &a], [&b, &b, &a], &mut out);
+        let terms = a.iter().zip(&b);
+        let expected = terms.map(|(&a, &b)| b + a * b + b * b + a * a);
+        assert!(expected.eq(out), "add_products at {n}");
     }
 }
 
@@ -379,6 +385,10 @@ pub(crate) fn lengths<R: Ring>() {
         assert!(panics(|| R::sub_slice(&mut acc.clone(), &x)));
         assert!(panics(|| R::axpy(&mut acc.clone(), R::ONE, &x)));
         assert!(panics(|| _ = R::inner_product(&acc, &x)));
+        for [a, b] in [[&acc[..], &x], [&x, &acc]] {
+            let mut out = x;
+            assert!(panics(move || R::add_products([a], [b], &mut out)));
+        }
         assert!(panics(|| R::from_blocks(
             &[Block::ONE; 9],
             &mut acc.clone()

@@ -100,6 +100,7 @@ impl Ring for F2 {
     const BITS: u32 = 1;
     const BYTES: usize = 1;
     const WORDS: usize = 1;
+    const GENERATED_BY_ONE: bool = true;
 
     type Lazy = u8;
     const LAZY_MAX: usize = usize::MAX;

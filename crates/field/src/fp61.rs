@@ -128,6 +128,7 @@ impl Ring for Fp61 {
     const BITS: u32 = 61;
     const BYTES: usize = 8;
     const WORDS: usize = 1;
+    const GENERATED_BY_ONE: bool = true;
 
     type Lazy = u64;
     // A folded sum is at most p + 7, and p + 7 + 7(p-1) = 2^64 - 8.

@@ -97,6 +97,7 @@ impl Ring for Gf128 {
     const BITS: u32 = 128;
     const BYTES: usize = 16;
     const WORDS: usize = 2;
+    const GENERATED_BY_ONE: bool = false;
 
     type Lazy = BlockSum;
     const LAZY_MAX: usize = usize::MAX;
@@ -185,6 +186,14 @@ impl Ring for Gf128 {
     fn axpy(acc: &mut [Self], s: Self, x: &[Self]) {
         assert_same_length(acc.len(), x.len());
         clmul::gf128_axpy(bytemuck::cast_slice_mut(acc), s.0, bytemuck::cast_slice(x));
+    }
+
+    fn add_products<const N: usize>(a: [&[Self]; N], b: [&[Self]; N], out: &mut [Self]) {
+        for factors in a.iter().chain(&b) {
+            assert_same_length(factors.len(), out.len());
+        }
+        let (a, b) = (a.map(bytemuck::cast_slice), b.map(bytemuck::cast_slice));
+        clmul::gf128_add_products(a, b, bytemuck::cast_slice_mut(out));
     }
 
     fn inner_product(a: &[Self], b: &[Self]) -> Self {

@@ -68,6 +68,10 @@ pub trait Ring:
     /// 64-bit words from which [`from_words`](Self::from_words) makes one element: 2 for `gf128`, 1 for the others.
     const WORDS: usize;
 
+    /// Whether every element is a sum of ones. `gf128` is not: what adds and subtracts alone, such as a code of zeros and
+    /// ones, keeps to the cosets of smaller rings in it.
+    const GENERATED_BY_ONE: bool;
+
     /// A sum under way that is not reduced at each step; the default value is the empty sum. See
     /// [`lazy_add`](Self::lazy_add).
     type Lazy: Copy + Default + Send + Sync + 'static;
@@ -325,6 +329,20 @@ pub trait Ring:
         assert_same_length(acc.len(), x.len());
         for (acc, &x) in acc.iter_mut().zip(x) {
             *acc += s * x;
+        }
+    }
+
+    /// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    fn add_products<const N: usize>(a: [&[Self]; N], b: [&[Self]; N], out: &mut [Self]) {
+        for (a, b) in a.into_iter().zip(b) {
+            assert_same_length(a.len(), out.len());
+            assert_same_length(b.len(), out.len());
+            for (out, (&a, &b)) in out.iter_mut().zip(a.iter().zip(b)) {
+                *out += a * b;
+            }
         }
     }
 

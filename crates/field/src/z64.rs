@@ -81,6 +81,7 @@ impl Ring for Z64 {
     const BITS: u32 = 64;
     const BYTES: usize = 8;
     const WORDS: usize = 1;
+    const GENERATED_BY_ONE: bool = true;
 
     type Lazy = u64;
     const LAZY_MAX: usize = usize::MAX;

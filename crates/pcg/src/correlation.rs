@@ -187,6 +187,13 @@ impl<R: Ring> Correlation for Vole<R> {
         shares: &[R],
         out: &mut P,
     ) {
+        if !R::GENERATED_BY_ONE {
+            return code.encode_over(table, first, shares.len(), |i, [u, v]: [&mut [R]; 2]| {
+                out.soon(i + AHEAD);
+                R::add_slice(v, &shares[i..i + v.len()]);
+                out.put_slices(i, u, v);
+            });
+        }
         let Aligned([u, v]) = &mut Aligned([[R::ZERO; GROUP]; 2]);
         code.encode_slices(table, first, shares.len(), |i, sums| {
             out.soon(i + AHEAD);
@@ -198,6 +205,13 @@ impl<R: Ring> Correlation for Vole<R> {
 
     #[inline(always)]
     fn encode_key(code: &LocalCode, table: &[R], first: usize, shares: &[R], out: &mut [R]) {
+        if !R::GENERATED_BY_ONE {
+            return code.encode_over(table, first, out.len(), |i, [w]: [&mut [R]; 1]| {
+                soon(out, i + AHEAD);
+                R::add_slice(w, &shares[i..i + w.len()]);
+                out[i..i + w.len()].copy_from_slice(w);
+            });
+        }
         code.encode_slices(table, first, out.len(), |i, sums| {
             soon(out, i + AHEAD);
             let to = i + sums.len();

@@ -65,6 +65,15 @@ pub fn gf128_combine<const N: usize>(
     gf128_combine_on(Cpu::detect(), columns, weights, out);
 }
 
+/// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`; the sum is taken before the one reduction.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn gf128_add_products<const N: usize>(a: [&[Block]; N], b: [&[Block]; N], out: &mut [Block]) {
+    gf128_add_products_on(Cpu::detect(), a, b, out);
+}
+
 /// [`gf128_mul`] with the kernels of one level.
 ///
 /// # Panics
@@ -146,5 +155,31 @@ pub fn gf128_combine_on<const N: usize>(
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
         Cpu::Vaes => unsafe { x86_64::combine::combine(columns, weights, out) },
         _ => dispatch!(cpu, combine(columns, weights, out)),
+    }
+}
+
+/// [`gf128_add_products`] with the kernels of one level.
+///
+/// # Panics
+///
+/// If the lengths differ or the processor cannot run the kernels.
+pub fn gf128_add_products_on<const N: usize>(
+    cpu: Cpu,
+    a: [&[Block]; N],
+    b: [&[Block]; N],
+    out: &mut [Block],
+) {
+    cpu.assert_available();
+    assert!(
+        a.iter().chain(&b).all(|factors| factors.len() == out.len()),
+        "factors of different lengths"
+    );
+    let (a, b) = (a.map(bytemuck::cast_slice), b.map(bytemuck::cast_slice));
+    let out = bytemuck::cast_slice_mut(out);
+    match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
+        Cpu::Vaes => unsafe { x86_64::combine::add_products(a, b, out) },
+        _ => dispatch!(cpu, add_products(a, b, out)),
     }
 }

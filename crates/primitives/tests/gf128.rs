@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::clmul::{
-    gf128_axpy_on, gf128_combine_on, gf128_inner_product_on, gf128_mul, gf128_mul_on,
-    gf128_mul_slice_on,
+    gf128_add_products_on, gf128_axpy_on, gf128_combine_on, gf128_inner_product_on, gf128_mul,
+    gf128_mul_on, gf128_mul_slice_on,
 };
 use volery_primitives::cpu::Cpu;
 
@@ -129,6 +129,12 @@ fn slices_at_awkward_lengths() {
             gf128_axpy_on(cpu, &mut acc, s, &a);
             assert!(acc.iter().all(|&x| x == Block::ZERO), "{n} {cpu}");
             assert_eq!(gf128_inner_product_on(cpu, &a, &a), product, "{n} {cpu}");
+            let squares: Vec<Block> = a.iter().map(|&a| slow_mul(a, a)).collect();
+            let mut sums = expected.clone();
+            gf128_add_products_on(cpu, [&a, &a, &expected], [&a, &vec![s; n], &a], &mut sums);
+            for (j, &sum) in sums.iter().enumerate() {
+                assert_eq!(sum, squares[j] ^ slow_mul(expected[j], a[j]), "{n} {cpu}");
+            }
         }
     }
 }

@@ -20,7 +20,7 @@
 use rayon::prelude::*;
 use volery_channel::{Channel, Result, SessionId};
 use volery_ot::{flavour, softspoken};
-use volery_pcg::lpn::{Entry, LocalCode, LpnSet, Pair, sets};
+use volery_pcg::lpn::{LocalCode, LpnSet, Pair, sets};
 use volery_pcg::mpfss::{Cells, Layout};
 use volery_pcg::{Noise, vole::VoleRing};
 use volery_primitives::{Block, pages::Buffer, prg::Prg, ro::RandomOracle};
@@ -173,14 +173,12 @@ pub fn send<R: VoleRing + Multiply>(
         .zip(m.par_chunks(TASK))
         .enumerate()
         .for_each(|(task, ((u, v), m))| {
-            code.encode(
-                &base[..],
-                task * TASK,
-                u.len(),
-                |i, sums: <Pair<R> as Entry>::Sum| {
-                    [u[i], v[i]] = R::pair_finish(R::pair_add(sums, [R::ZERO, m[i]]));
-                },
-            );
+            code.encode_over(&base[..], task * TASK, u.len(), |i, sums: [&mut [R]; 2]| {
+                let to = i + sums[0].len();
+                u[i..to].copy_from_slice(sums[0]);
+                R::add_slice(sums[1], &m[i..to]);
+                v[i..to].copy_from_slice(sums[1]);
+            });
         });
     for (place, value) in noise {
         if let Some(u) = u.get_mut(place) {
@@ -237,9 +235,16 @@ pub fn receive<R: VoleRing + Multiply>(
     let mut w = vec![R::ZERO; plan.n];
     let outputs = w.par_chunks_mut(TASK).zip(r.par_chunks(TASK));
     outputs.enumerate().for_each(|(task, (w, r))| {
-        code.encode(&base[..k], task * TASK, w.len(), |i, sum: R::Lazy| {
-            w[i] = R::lazy_finish(R::lazy_add(sum, r[i]));
-        });
+        code.encode_over(
+            &base[..k],
+            task * TASK,
+            w.len(),
+            |i, [sums]: [&mut [R]; 1]| {
+                let to = i + sums.len();
+                R::add_slice(sums, &r[i..to]);
+                w[i..to].copy_from_slice(sums);
+            },
+        );
     }); // step 4
     Ok((x, w))
 }

@@ -173,9 +173,14 @@ impl<K: Stage> Key<K> {
             let seed = public("volery lpn code", self.session, number);
             let mut w = shares(&round.layout, &leaves);
             w.truncate(step.keep + step.deliver);
-            LocalCode::new(seed, k).encode(&self.base[..k], 0, w.len(), |i, sum| {
-                w[i] = K::Ring::lazy_finish(K::Ring::lazy_add(sum, w[i]));
-            });
+            let leaves = w.clone();
+            K::encode_key(
+                &LocalCode::new(seed, k),
+                &self.base[..k],
+                0,
+                &leaves,
+                &mut w,
+            );
             outputs.extend_from_slice(&w[step.keep..]);
             self.base = volery_primitives::pages::Buffer::zeroed(step.keep);
             self.base.copy_from_slice(&w[..step.keep]);

@@ -1,12 +1,26 @@
-//! The local linear code of primal LPN: the matrix `C` of Protocol 6, ten ones in each column.
+//! The local linear code of primal LPN: the matrix `C` of Protocol 6, ten entries in each column.
 //!
-//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 7. Column `i` of `C` holds ones at ten rows chosen
+//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 7. Column `i` of `C` has entries at ten rows chosen
 //! independently and uniformly by AES in counter mode under a public seed, fresh for every round of every session.
 //! Two of the ten coincide in about one column out of `k/45`; like the implementations of both papers we
 //! leave that as it is.
 //!
 //! The code computes `a * C` for the columns of a range: each output is the sum of ten entries of `a`. That is ten
 //! reads from random places of a table of `k` entries, which is the time it takes.
+//!
+//! # Coefficients
+//!
+//! Over GF(2), the integers modulo 2^61 - 1 and modulo 2^64 the entries of `C` are ones. In a ring that ones do not generate
+//! ([`Ring::GENERATED_BY_ONE`]: GF(2^128)) they must not be. There the samples `a*C + e` are 128 samples over GF(2) side by
+//! side, of one code and with noise at the same `t` places, so whoever takes about `k` samples of which `m` are noisy solves
+//! 128 systems of equations at once, and at least `128 - m` combinations of them are without noise: linear algebra finds
+//! those, and with them the places of the noise and all of `a` (the decoder of Metzner and Kapturowski, *A general
+//! decoding technique applicable to replicated file disagreement location and concatenated code decoding*, IEEE Transactions
+//! on Information Theory, 1990). All sets here have `m = t*k/n < 128`, and a test plays the attack.
+//!
+//! So the second to tenth entry of a column are uniform elements of the ring, by AES under the same seed: a uniformly random
+//! code with ten entries a column, as the definition over a field has it. The first is one, which is no restriction: to
+//! multiply a sample by an invertible element that is public takes uniform noise to uniform noise.
 
 use std::ops::Range;
 
@@ -24,6 +38,9 @@ pub const WEIGHT: usize = 10;
 /// Columns whose indices are made together. A whole number of them fills a whole number of AES blocks, for both ways
 /// of cutting indices from the stream.
 pub const GROUP: usize = 48;
+
+/// The counter from which coefficients are made: no row index comes so far.
+const COEFFICIENTS: u128 = 1 << 64;
 
 /// Something that the code can add up: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
@@ -55,6 +72,36 @@ pub struct Pair<R> {
     pub u: R,
     /// The entry of `b` at the same place.
     pub v: R,
+}
+
+/// An entry made of `P` elements of a ring.
+pub trait Parts<R, const P: usize>: Entry {
+    /// The elements.
+    fn parts(self) -> [R; P];
+    /// The elements of a sum.
+    fn finish(sum: Self::Sum) -> [R; P];
+}
+
+impl<R: Ring> Parts<R, 1> for R {
+    #[inline(always)]
+    fn parts(self) -> [R; 1] {
+        [self]
+    }
+    #[inline(always)]
+    fn finish(sum: Self::Sum) -> [R; 1] {
+        [R::lazy_finish(sum)]
+    }
+}
+
+impl<R: Ring> Parts<R, 2> for Pair<R> {
+    #[inline(always)]
+    fn parts(self) -> [R; 2] {
+        [self.u, self.v]
+    }
+    #[inline(always)]
+    fn finish(sum: Self::Sum) -> [R; 2] {
+        R::pair_finish(sum)
+    }
 }
 
 impl<R: Ring> Entry for Pair<R> {
@@ -132,6 +179,62 @@ impl LocalCode {
         });
     }
 
+    /// The code of a vector-OLE over the ring of the entries, some columns at a time: calls `output(i, sums)` with the sums of the
+    /// columns from `first + i` on, one slice for each part of an entry. Entries have coefficients where the ring asks for them.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_over<R: Ring, E: Parts<R, P>, const P: usize>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut output: impl FnMut(usize, [&mut [R]; P]),
+    ) {
+        let Aligned(sums) = &mut Aligned([[R::ZERO; GROUP]; P]);
+        if R::GENERATED_BY_ONE {
+            return self.for_each_group(table, first, count, |done, columns, take| {
+                let len = take.len();
+                columns.sums(table, take, |i, sum| {
+                    for (sums, sum) in sums.iter_mut().zip(E::finish(sum)) {
+                        sums[i] = sum;
+                    }
+                });
+                output(done, sums.each_mut().map(|sums| &mut sums[..len]));
+            });
+        }
+        let Aligned(entries) = &mut Aligned([[[R::ZERO; GROUP]; WEIGHT]; P]);
+        let Aligned(coefficients) = &mut Aligned([[R::ZERO; GROUP]; WEIGHT - 1]);
+        self.for_each_group(table, first, count, |done, columns, take| {
+            self.coefficients((first + done) / GROUP, coefficients);
+            columns.each_entry(table, |column, place, entry| {
+                for (entries, part) in entries.iter_mut().zip(entry.parts()) {
+                    entries[place][column] = part;
+                }
+            });
+            for (sums, [alone, others @ ..]) in sums.iter_mut().zip(entries.iter()) {
+                sums.copy_from_slice(alone);
+                let others = others.each_ref().map(|entries| &entries[..]);
+                let factors = coefficients.each_ref().map(|factors| &factors[..]);
+                R::add_products(factors, others, sums);
+            }
+            output(done, sums.each_mut().map(|sums| &mut sums[take.clone()]));
+        });
+    }
+
+    /// The coefficients of the columns from `number * GROUP` on: of all second entries, of all third ones, and so on.
+    fn coefficients<R: Ring>(&self, number: usize, out: &mut [[R; GROUP]; WEIGHT - 1]) {
+        let out = out.as_flattened_mut();
+        let first = COEFFICIENTS + (number * out.len()) as u128;
+        if let Some(blocks) = R::as_blocks_mut(out) {
+            return self.aes.ctr(first, blocks);
+        }
+        let mut blocks = [Block::ZERO; GROUP * (WEIGHT - 1)];
+        self.aes.ctr(first, &mut blocks);
+        R::from_blocks(&blocks, out);
+    }
+
     /// Calls `look(i, columns, of)` with groups and their columns, which together are the range; the first is `first + i`.
     #[inline(always)]
     fn for_each_group<E: Entry>(
@@ -182,6 +285,20 @@ impl<E: Entry> Group<E> {
         } else {
             code.aes.ctr((number * blocks.len()) as u128, blocks);
             self.0.scale(blocks);
+        }
+    }
+
+    /// Calls `look(i, j, entry)` for entry `j` of each column `i`.
+    ///
+    /// # Panics
+    /// If `table` has not an entry for each row.
+    #[inline(always)]
+    fn each_entry(&self, table: &[E], mut look: impl FnMut(usize, usize, E)) {
+        let entries = self.0.of(table);
+        for column in 0..GROUP {
+            for (place, entry) in entries.column(column).enumerate() {
+                look(column, place, entry);
+            }
         }
     }
 
@@ -262,6 +379,147 @@ mod tests {
         code.encode(&pairs, first, count, |i, sums| {
             assert!(R::pair_finish(sums) == [expected[i], -expected[i]]);
         });
+    }
+
+    /// A plain reading of the coefficients of column `i`.
+    fn coefficients<R: Ring>(seed: Block, i: usize) -> [R; WEIGHT] {
+        let aes = Aes128::new(seed);
+        std::array::from_fn(|j| {
+            if j == 0 || R::GENERATED_BY_ONE {
+                return R::ONE;
+            }
+            let (group, column) = (i / GROUP, i % GROUP);
+            let number = group * GROUP * (WEIGHT - 1) + (j - 1) * GROUP + column;
+            R::from_block(aes.encrypt(Block::from((1 << 64) + number as u128)))
+        })
+    }
+
+    fn check_over<R: Ring>(k: usize, first: usize, count: usize) {
+        let seed = Block::from(77);
+        let mut random = Prg::new(Block::from(2));
+        let [mut u, mut v] = [vec![R::ZERO; k], vec![R::ZERO; k]];
+        R::random_slice(&mut random, &mut u);
+        R::random_slice(&mut random, &mut v);
+        let expected = |table: &[R]| -> Vec<R> {
+            (first..first + count)
+                .map(|i| {
+                    let entries = column(seed, k, i).map(|row| table[row]);
+                    let entries = entries.into_iter().zip(coefficients::<R>(seed, i));
+                    entries.fold(R::ZERO, |sum, (entry, factor)| sum + factor * entry)
+                })
+                .collect()
+        };
+        let code = LocalCode::new(seed, k);
+        let mut out = [vec![R::ZERO; count], vec![R::ZERO; count]];
+        code.encode_over(&v, first, count, |i, [sums]: [&mut [R]; 1]| {
+            out[0][i..i + sums.len()].copy_from_slice(sums);
+        });
+        assert!(out[0] == expected(&v), "k = {k}, {count} from {first}");
+        let entries = u.iter().zip(&v).map(|(&u, &v)| Pair { u, v });
+        let pairs: Vec<_> = entries.collect();
+        code.encode_over(&pairs, first, count, |i, sums: [&mut [R]; 2]| {
+            for (out, sums) in out.iter_mut().zip(sums) {
+                out[i..i + sums.len()].copy_from_slice(sums);
+            }
+        });
+        assert!(
+            out == [expected(&u), expected(&v)],
+            "k = {k}, {count} from {first}"
+        );
+    }
+
+    /// Samples over GF(2^128) of a random secret with regular noise, of the code with coefficients or of that with ones.
+    fn samples(coded: bool, [n, k, t]: [usize; 3]) -> (Vec<Gf128>, Vec<usize>) {
+        let mut random = Prg::new(Block::from(3));
+        let mut secret = vec![Gf128::ZERO; k];
+        Gf128::random_slice(&mut random, &mut secret);
+        let mut out = vec![Gf128::ZERO; n];
+        let code = LocalCode::new(Block::from(77), k);
+        if coded {
+            code.encode_over(&secret, 0, n, |i, [sums]: [&mut [Gf128]; 1]| {
+                out[i..i + sums.len()].copy_from_slice(sums);
+            });
+        } else {
+            code.encode(&secret, 0, n, |i, sum| out[i] = Gf128::lazy_finish(sum));
+        }
+        let block = n / t;
+        let places: Vec<_> = (0..t)
+            .map(|i| i * block + random.below(block as u64) as usize)
+            .collect();
+        for &place in &places {
+            out[place] += Gf128::random_noise(&mut random);
+        }
+        (out, places)
+    }
+
+    /// The dimension of the space of linear maps from GF(2^128) to GF(2) under which the samples at `chosen` places are those of
+    /// a code of ones without noise: Gaussian elimination of its columns, each beside its sample.
+    fn noiseless_maps(samples: &[Gf128], chosen: impl Iterator<Item = usize>, k: usize) -> usize {
+        let seed = Block::from(77);
+        let mut rows: Vec<Option<(Vec<u64>, u128)>> = vec![None; k];
+        // What is left of samples whose columns add up to zero: a map must take each of them to zero.
+        let mut conditions = [0u128; 128];
+        for place in chosen {
+            let mut bits = vec![0u64; k.div_ceil(64)];
+            for row in column(seed, k, place) {
+                bits[row / 64] ^= 1 << (row % 64);
+            }
+            let mut sample = u128::from(samples[place].value());
+            let pivot = loop {
+                let Some(word) = bits.iter().position(|word| *word != 0) else {
+                    break None;
+                };
+                let pivot = 64 * word + bits[word].trailing_zeros() as usize;
+                let Some((other, other_sample)) = &rows[pivot] else {
+                    break Some(pivot);
+                };
+                bits.iter_mut()
+                    .zip(other)
+                    .for_each(|(bits, other)| *bits ^= other);
+                sample ^= other_sample;
+            };
+            if let Some(pivot) = pivot {
+                rows[pivot] = Some((bits, sample));
+                continue;
+            }
+            while sample != 0 {
+                let condition = &mut conditions[sample.trailing_zeros() as usize];
+                if *condition == 0 {
+                    *condition = sample;
+                }
+                sample ^= *condition;
+            }
+        }
+        conditions
+            .iter()
+            .filter(|condition| **condition == 0)
+            .count()
+    }
+
+    /// The attack that coefficients are there for, on samples of `k + 200` places: with ones, whoever sees them solves 128 systems
+    /// at once, and all but as many linear maps as there are noisy places are without noise.
+    #[test]
+    fn over_gf128_a_code_of_ones_is_solved_by_linear_algebra() {
+        let sizes @ [n, k, _] = [4096, 1024, 128];
+        // Every third place, until there are enough: `m` of them are noisy, about 38
+        let chosen = || (0..n).step_by(3).take(k + 200);
+        let noisy = |places: &[usize]| chosen().filter(|place| places.contains(place)).count();
+        let (ones, places) = samples(false, sizes);
+        assert_eq!(noiseless_maps(&ones, chosen(), k), 128 - noisy(&places));
+        assert!(noisy(&places) < 64);
+        let (coded, _) = samples(true, sizes);
+        assert_eq!(noiseless_maps(&coded, chosen(), k), 0);
+    }
+
+    #[test]
+    fn columns_over_a_ring_are_the_definition() {
+        for k in [1, 2, 1000, 1024, 7391] {
+            for (first, count) in [(0, 0), (0, 1), (47, 2), (48, 48), (5, 200), (1 << 33, 50)] {
+                check_over::<Fp61>(k, first, count);
+                check_over::<Z64>(k, first, count);
+                check_over::<Gf128>(k, first, count);
+            }
+        }
     }
 
     #[test]

@@ -5,5 +5,5 @@ pub mod dual;
 pub mod estimate;
 mod sets;
 
-pub use code::{Entry, GROUP, Group, LocalCode, Pair, WEIGHT};
+pub use code::{Entry, GROUP, Group, LocalCode, Pair, Parts, WEIGHT};
 pub use sets::{Level, LpnSet, set_named, sets};

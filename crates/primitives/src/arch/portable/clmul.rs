@@ -91,3 +91,15 @@ pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N],
         *out = inner_product(&columns.map(|column| column[j]), &weights);
     }
 }
+
+pub(crate) fn add_products<const N: usize>(a: [&[u128]; N], b: [&[u128]; N], out: &mut [u128]) {
+    for (j, out) in out.iter_mut().enumerate() {
+        let mut sum = [0; 2];
+        for (a, b) in a.iter().zip(&b) {
+            let product = mul_128(a[j], b[j]);
+            sum[0] ^= product[0];
+            sum[1] ^= product[1];
+        }
+        *out ^= reduce(sum);
+    }
+}

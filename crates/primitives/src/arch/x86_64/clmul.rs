@@ -112,3 +112,19 @@ pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N],
         *out = bytemuck::cast(reduce(sum));
     }
 }
+
+#[target_feature(enable = "pclmulqdq,avx2")]
+pub(crate) fn add_products<const N: usize>(a: [&[u128]; N], b: [&[u128]; N], out: &mut [u128]) {
+    let (a, b) = (a.map(|a| &a[..out.len()]), b.map(|b| &b[..out.len()]));
+    for (j, out) in out.iter_mut().enumerate() {
+        let mut sum: Product = bytemuck::Zeroable::zeroed();
+        for (a, b) in a.iter().zip(&b) {
+            let product = mul_wide(bytemuck::cast(a[j]), bytemuck::cast(b[j]));
+            for (sum, product) in sum.iter_mut().zip(product) {
+                *sum = _mm_xor_si128(*sum, product);
+            }
+        }
+        let sum: u128 = bytemuck::cast(reduce(sum));
+        *out ^= sum;
+    }
+}

@@ -32,7 +32,13 @@ fn combine_lanes<const N: usize>(columns: [__m512i; N], weights: &[__m512i; N]) 
         );
         high = _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(x, weight));
     }
-    // The remainder, as in `clmul`: X^128 = X^7 + X^2 + X + 1.
+    reduce([low, middle, high])
+}
+
+/// The remainder, as in `clmul`: X^128 = X^7 + X^2 + X + 1.
+#[inline]
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2,avx512f,avx512bw")]
+fn reduce([mut low, middle, mut high]: [__m512i; 3]) -> __m512i {
     low = _mm512_xor_si512(low, _mm512_bslli_epi128::<8>(middle));
     high = _mm512_xor_si512(high, _mm512_bsrli_epi128::<8>(middle));
     let modulus = _mm512_set1_epi64(0x87);
@@ -57,4 +63,44 @@ pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N],
         *out = bytemuck::cast(combine_lanes(lanes, &wide));
     }
     clmul::combine(columns.map(|(_, rest)| rest), weights, rest);
+}
+
+/// In each lane the low half plus the high half, twice.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sum_of_halves(x: __m512i) -> __m512i {
+    _mm512_xor_si512(x, _mm512_shuffle_epi32::<_MM_PERM_BADC>(x))
+}
+
+/// `out[j] += ` the sum of `a[i][j] * b[i][j]`.
+///
+/// # Panics
+///
+/// If the lengths differ.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2,avx512f,avx512bw")]
+pub(crate) fn add_products<const N: usize>(a: [&[u128]; N], b: [&[u128]; N], out: &mut [u128]) {
+    assert!(a.iter().chain(&b).all(|factors| factors.len() == out.len()));
+    let whole = out.len() / WIDTH * WIDTH;
+    for j in (0..whole).step_by(WIDTH) {
+        // Karatsuba: multiplications are what limits this.
+        let mut low = _mm512_setzero_si512();
+        let mut middle = _mm512_setzero_si512();
+        let mut high = _mm512_setzero_si512();
+        for (a, b) in a.iter().zip(&b) {
+            // SAFETY: both have the length of `out`, in which there are four elements from `j` on.
+            let (a, b) = unsafe {
+                let vector = |x: &[u128]| _mm512_loadu_si512(x.as_ptr().add(j).cast());
+                (vector(a), vector(b))
+            };
+            low = _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(a, b));
+            high = _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(a, b));
+            let (a, b) = (sum_of_halves(a), sum_of_halves(b));
+            middle = _mm512_xor_si512(middle, _mm512_clmulepi64_epi128::<0x00>(a, b));
+        }
+        let sums = reduce([low, xor3(low, middle, high), high]);
+        let out = &mut out.as_chunks_mut::<WIDTH>().0[j / WIDTH];
+        *out = bytemuck::cast(_mm512_xor_si512(sums, bytemuck::cast(*out)));
+    }
+    let (a, b) = (a.map(|a| &a[whole..]), b.map(|b| &b[whole..]));
+    clmul::add_products(a, b, &mut out[whole..]);
 }
