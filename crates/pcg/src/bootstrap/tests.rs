@@ -64,6 +64,16 @@ fn public(domain: &'static str, round: u64) -> Block {
     oracle.finish_block()
 }
 
+/// What entry `j` of column `i` of the code is: one, but for all entries after the first where ones do not generate the
+/// ring. Those are made for 48 columns at a time: their second entries, then their third ones, and so on.
+fn factor<R: Ring>(code: &Aes128, i: usize, j: usize) -> R {
+    if j == 0 || R::GENERATED_BY_ONE {
+        return R::ONE;
+    }
+    let number = (i / 48 * 9 + j - 1) * 48 + i % 48;
+    R::from_block(code.encrypt(Block::from((1 << 64) + number as u128)))
+}
+
 /// The ten rows that column `i` of the code adds up.
 fn column(code: &Aes128, k: usize, i: usize) -> impl Iterator<Item = usize> {
     let block = |number: usize| u128::from(code.encrypt(Block::from(number as u128)));
@@ -235,10 +245,11 @@ fn round<K: Correlation>(
     for (i, r) in r.into_iter().enumerate().take(step.keep + step.deliver) {
         let mu = noise.get(&i).copied().unwrap_or(K::Base::ZERO);
         let (mut u, mut v, mut w) = (mu, r - reading.x.mul_base(mu), r);
-        for row in column(&code, k, i) {
-            u += base.u[row];
-            v += base.v[row];
-            w += base.w[row];
+        for (j, row) in column(&code, k, i).enumerate() {
+            let factor = factor::<K::Base>(&code, i, j);
+            u += base.u[row] * factor;
+            v += base.v[row].mul_base(factor);
+            w += base.w[row].mul_base(factor);
         }
         lines.u.push(u);
         lines.v.push(without_carrier::<K>(v));
