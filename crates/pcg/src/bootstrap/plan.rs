@@ -122,7 +122,7 @@ impl Kind {
     /// Refuses what is no vector OLE.
     fn exists(self) -> Result<(), PlanError> {
         match self {
-            Self::Vole(field @ (Field::F2 | Field::Z64Uniform)) => {
+            Self::Vole(field @ (Field::F2 | Field::Z64Uniform | Field::Gf128Binary)) => {
                 Err(PlanError::NoSuchRing(field))
             }
             _ => Ok(()),

@@ -32,7 +32,7 @@ impl Spending {
     pub(super) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Cot => Self::by::<Cot>(),
-            Kind::Vole(Field::Gf128) => Self::by::<Vole<Gf128>>(),
+            Kind::Vole(Field::Gf128 | Field::Gf128Binary) => Self::by::<Vole<Gf128>>(),
             Kind::Vole(_) => Self::by::<Vole<Fp61>>(),
         }
     }

@@ -41,6 +41,9 @@ impl fmt::Display for PlanError {
             Self::NoSuchRing(Field::Z64Uniform) => f.write_str(
                 "no parameters for vector OLE over z64 with noise of any values: even ones are no noise modulo 2",
             ),
+            Self::NoSuchRing(Field::Gf128Binary) => f.write_str(
+                "no parameters for vector OLE over gf128 with a code of zeros and ones: linear algebra would break them",
+            ),
             Self::NotDual => f.write_str("low communication has regular noise, on half-trees"),
             Self::NoSuchRing(field) => write!(f, "there is no vector OLE over {field}"),
         }

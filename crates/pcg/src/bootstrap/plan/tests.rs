@@ -69,11 +69,13 @@ fn rounds_feed_each_other() {
             18_689,
             100_000,
             134_145,
+            753_665,
             870_401,
             1 << 20,
             2_396_160,
             2_396_161,
             10_000_000,
+            5_996_545,
             6_225_921,
             1 << 24,
             1 << 40,
@@ -159,8 +161,9 @@ fn less_than_128_bits_by_name_only() {
         }
     }
     let plan = Plan::paper80(Field::Z64Odd, 1 << 20).unwrap();
-    assert_eq!(plan.security_bits(), 99.9);
-    let says = "99.9 bits for the weakest set, paper80-20 over z64, by BJMM";
+    assert_eq!(plan.security_bits(), 99.7);
+    let says = "99.7 bits for the weakest set, paper80-20 over z64, \
+                by pooled Reduce and Prange (heuristic)";
     assert!(plan.assumption().ends_with(says), "{}", plan.assumption());
     let plan = Plan::ferret(None, Noise::Regular, Security::Malicious);
     assert_eq!(plan.security_bits(), 122.1);
@@ -343,7 +346,7 @@ fn a_set_can_be_named() {
 fn what_does_not_exist_is_refused() {
     let refused = Plan::new(Kind::Vole(Field::Z64Odd), &Wishes::default());
     assert_eq!(refused.unwrap_err(), PlanError::NotMalicious);
-    for field in [Field::F2, Field::Z64Uniform] {
+    for field in [Field::F2, Field::Z64Uniform, Field::Gf128Binary] {
         let wishes = Wishes {
             security: Security::SemiHonest,
             ..Wishes::default()

@@ -54,13 +54,22 @@ pub(super) fn log2_sum(exponents: &[f64]) -> f64 {
 /// missed. `None` if the range is empty or every point tried costs `+inf`.
 pub(super) fn minimise(
     range: RangeInclusive<i64>,
+    cost: impl FnMut(i64) -> f64,
+) -> Option<(i64, f64)> {
+    minimise_on(GRID, range, cost)
+}
+
+/// As [`minimise`], with `grid` points per round.
+pub(super) fn minimise_on(
+    grid: i64,
+    range: RangeInclusive<i64>,
     mut cost: impl FnMut(i64) -> f64,
 ) -> Option<(i64, f64)> {
     let (first, last) = range.into_inner();
     let (mut low, mut high) = (first, last);
     let mut best = (low, f64::INFINITY);
     while low <= high {
-        let step = ((high - low) / GRID).max(1);
+        let step = ((high - low) / grid).max(1);
         let mut x = low;
         while x <= high {
             let value = cost(x);

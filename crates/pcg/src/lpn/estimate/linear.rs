@@ -9,11 +9,16 @@ use super::arithmetic::log2_binomial;
 /// Exponent of the matrix inversion.
 const INVERSION: f64 = 2.8;
 
+/// `log2` of one inversion.
+pub(super) fn inversion(code: Code) -> f64 {
+    INVERSION * code.k.min(code.n - code.k).log2()
+}
+
 /// Pooled Gauss: draw `k` samples, hope that all are free of noise, invert.
 pub(super) fn pooled_gauss(code: Code) -> f64 {
     let Code { n, k, t } = code;
     let miss = log2_binomial(n, t) - log2_binomial(n - k, t);
-    INVERSION * k.min(n - k).log2() + miss
+    inversion(code) + miss
 }
 
 /// Statistical decoding with one low-weight parity check, over GF(2).

@@ -8,10 +8,21 @@
 //! | pooled Gauss, statistical decoding, the same 2.0, SD-ISD, BJMM | any | ePrint 2022/712 |
 //! | regular permutation, enumeration, representation | regular | ePrint 2023/1568 |
 //! | algebraic (AGB) | regular | ePrint 2023/176 |
+//! | AGB 2.0 | regular | ePrint 2025/1476 |
 //! | hybrid | regular | ePrint 2025/1284 |
+//! | Reduce and Prange, and in pools (a heuristic) | any | <https://github.com/ChangminLee-kr/Reduce-and-Prange> |
+//! | interleaved Gauss, interleaved ISD, projected ISD | any, with a binary code over GF(2^128) | after Metzner and Kapturowski, 1990 |
+//!
+//! Each is held against figures of its authors, or of their programs, by the tests of its module or
+//! the tables of this one.
 //!
 //! Over GF(2) each block of regular noise sums to one, which is a parity equation for nothing, so the
 //! attacks on unstructured noise run on `(n - t, k - t, t)`.
+//!
+//! Over GF(2^128) it matters what the code is. The code of [`Field::Gf128`] has entries from all of
+//! the field, and the attacks are those over any large field. With entries 0 and 1
+//! ([`Field::Gf128Binary`]) the 128 coordinates of the samples are as many instances over GF(2)
+//! with the same code and their noise in the same places.
 //!
 //! [`smallest_weight`] searches, [`sweep`] evaluates all attacks at a row of weights.
 //!
@@ -20,14 +31,15 @@
 //!
 //! Limits. All formulas assume a *random* code; a local code must be sparse enough not to be worse.
 //! They are the cost of the known attacks, in operations, without memory access costs; they are not a
-//! proof. The refinement of the algebraic attack in ePrint 2025/1476 is not
-//! evaluated.
+//! proof.
 
 mod algebraic;
 mod arithmetic;
 mod bjmm;
 mod hybrid;
+mod interleaved;
 mod linear;
+mod prange;
 mod regular;
 mod search;
 mod stern;
@@ -60,18 +72,22 @@ pub enum Field {
     Z64Odd,
     /// Integers modulo `2^64`, with noise values uniform: modulo 2 it loses half of its weight.
     Z64Uniform,
-    /// GF(2^128), with noise values uniform and not zero.
+    /// GF(2^128), with noise values uniform and not zero, and a code with entries from all of it.
     Gf128,
+    /// The same noise with a code of zeros and ones, which hardly hides anything: no set may be
+    /// used so.
+    Gf128Binary,
 }
 
 impl Field {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::F2,
         Self::Fp61,
         Self::Z64Odd,
         Self::Z64Uniform,
         Self::Gf128,
+        Self::Gf128Binary,
     ];
 
     /// `log2` of the order of the field that the attack works in.
@@ -79,7 +95,7 @@ impl Field {
         match self {
             Self::F2 | Self::Z64Odd | Self::Z64Uniform => 1.0,
             Self::Fp61 => 61.0,
-            Self::Gf128 => 128.0,
+            Self::Gf128 | Self::Gf128Binary => 128.0,
         }
     }
 
@@ -97,6 +113,7 @@ impl fmt::Display for Field {
             Self::Z64Odd => "z64",
             Self::Z64Uniform => "z64-uniform",
             Self::Gf128 => "gf128",
+            Self::Gf128Binary => "gf128-binary",
         })
     }
 }
@@ -182,17 +199,26 @@ impl Blocks {
 }
 
 /// The attacks, those that rule out most instances fastest first.
-const ATTACKS: [(&str, Attack); 10] = [
+const ATTACKS: [(&str, Attack); 16] = [
+    ("interleaved Gauss", Attack::InterleavedGauss),
     ("pooled Gauss", Attack::PooledGauss),
     ("statistical decoding", Attack::Statistical),
     ("statistical decoding 2.0", Attack::Statistical2),
     ("SD-ISD", Attack::SdIsd),
     ("regular permutation", Attack::Permutation),
+    ("Reduce and Prange", Attack::Prange { pooled: false }),
+    (
+        "pooled Reduce and Prange (heuristic)",
+        Attack::Prange { pooled: true },
+    ),
     ("hybrid", Attack::Hybrid),
     ("algebraic", Attack::Algebraic),
     ("regular enumeration", Attack::Enumeration),
+    ("AGB 2.0", Attack::Algebraic2),
     ("BJMM", Attack::Bjmm),
     ("regular representation", Attack::Representation),
+    ("interleaved ISD", Attack::InterleavedIsd),
+    ("projected ISD", Attack::ProjectedIsd),
 ];
 
 #[derive(Clone, Copy)]
@@ -202,11 +228,16 @@ enum Attack {
     Statistical2,
     SdIsd,
     Bjmm,
+    Prange { pooled: bool },
     Permutation,
     Enumeration,
     Representation,
     Algebraic,
+    Algebraic2,
     Hybrid,
+    InterleavedGauss,
+    InterleavedIsd,
+    ProjectedIsd,
 }
 
 impl Instance {
@@ -281,11 +312,13 @@ impl Instance {
         let regular = self.noise == NoiseShape::Regular && self.field != Field::Z64Uniform;
         let large = self.field.is_large();
         let log2_order = self.field.log2_order();
+        let binary_code = self.field == Field::Gf128Binary;
         let (code, blocks) = (self.code(), self.blocks());
         if code.k < 1.0 || code.t < 1.0 || (regular && (blocks.k < 1.0 || blocks.size < 2.0)) {
             // The parity equations of the blocks, or the samples that fill no block, give the secret; or all are noisy.
             return matches!(attack, Attack::PooledGauss).then(|| 3.0 * (self.k as f64).log2());
         }
+        let checks = if large { 0.0 } else { blocks.t };
         Some(match attack {
             Attack::PooledGauss => linear::pooled_gauss(code),
             Attack::Statistical if large => linear::statistical_large(code),
@@ -293,13 +326,17 @@ impl Instance {
             Attack::Statistical2 => linear::statistical_2(code, log2_order),
             Attack::SdIsd => stern::sd_isd(code, log2_order),
             Attack::Bjmm if !large => bjmm::bjmm(code),
-            Attack::Permutation if regular => {
-                regular::permutation(blocks, if large { 0.0 } else { blocks.t })
-            }
+            Attack::Permutation if regular => regular::permutation(blocks, checks),
             Attack::Enumeration if regular && !large => regular::enumeration(blocks),
             Attack::Representation if regular && !large => regular::representation(blocks),
             Attack::Algebraic if regular => algebraic::algebraic(blocks, large),
+            Attack::Algebraic2 if regular => algebraic::algebraic_2(blocks, large),
             Attack::Hybrid if regular => hybrid::hybrid(blocks, large),
+            Attack::Prange { pooled } if regular => prange::regular(blocks, checks, pooled),
+            Attack::Prange { pooled } => prange::exact(code, pooled),
+            Attack::InterleavedGauss if binary_code => interleaved::gauss(code),
+            Attack::InterleavedIsd if binary_code => interleaved::isd(code),
+            Attack::ProjectedIsd if binary_code => interleaved::projected(code),
             _ => return None,
         })
     }

@@ -86,7 +86,7 @@ mod tests {
     fn every_question_has_an_end() {
         for n in [2, 3, 1000, 1 << 20, 1 << 40, usize::MAX] {
             for k in [1, 2, n / 3 + 1, n - 1] {
-                for field in [Field::F2, Field::Gf128, Field::Z64Uniform] {
+                for field in Field::ALL {
                     for noise in [NoiseShape::Exact, NoiseShape::Regular] {
                         let t = smallest_weight(|_| n, k, field, noise, 128.0);
                         let Some(t) = t else { continue };

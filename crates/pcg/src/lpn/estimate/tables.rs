@@ -1,11 +1,13 @@
 //! Published parameter sets against known estimates.
 //!
-//! The expected bits come from a separate evaluation of the same formulas; both must agree to half a
-//! bit, so a slip in one of them shows.
+//! The expected bits come from a separate evaluation of the same formulas; both must agree to half
+//! a bit, so a slip in one of them shows. That evaluation has neither Reduce and Prange nor AGB
+//! 2.0, which have tables of their own beside their formulas; so [`without_the_newest`] leaves
+//! these out.
 
 use super::Field::{F2, Fp61, Gf128, Z64Odd, Z64Uniform};
 use super::NoiseShape::{Exact, Regular};
-use super::{Field, Instance, NoiseShape, estimate, resists, security_bits, smallest_weight};
+use super::{Estimate, Field, Instance, NoiseShape, estimate, security_bits};
 
 /// Largest difference accepted, in bits.
 const TOLERANCE: f64 = 0.5;
@@ -18,6 +20,15 @@ type Set = (usize, usize, usize);
 /// A set and its bits in each column.
 type Row<const C: usize> = (Set, [f64; C]);
 
+/// The cheapest of the attacks that the tables know.
+fn without_the_newest(instance: &Instance) -> Estimate {
+    estimate(instance)
+        .into_iter()
+        .filter(|found| !found.attack.contains("Prange") && found.attack != "AGB 2.0")
+        .min_by(|a, b| a.bits.total_cmp(&b.bits))
+        .expect("pooled Gauss applies to every instance")
+}
+
 fn assert_bits((n, k, t): Set, (field, noise): Column, expected: f64) {
     let instance = Instance {
         n,
@@ -26,7 +37,7 @@ fn assert_bits((n, k, t): Set, (field, noise): Column, expected: f64) {
         field,
         noise,
     };
-    let found = security_bits(&instance);
+    let found = without_the_newest(&instance);
     assert!(
         (found.bits - expected).abs() <= TOLERANCE,
         "{instance:?}: expected {expected}, found {found:?}"
@@ -199,7 +210,7 @@ fn uniform_sets_in_use() {
             field: F2,
             noise: Exact,
         };
-        found.push(security_bits(&instance).bits);
+        found.push(without_the_newest(&instance).bits);
     }
     let least = found.iter().copied().fold(f64::INFINITY, f64::min);
     let most = found.iter().copied().fold(0.0, f64::max);
@@ -233,14 +244,13 @@ fn weights_for_128_bits() {
                 field,
                 noise,
             };
-            assert!(resists(&instance, 128.0), "{instance:?}");
+            assert!(without_the_newest(&instance).bits >= 128.0, "{instance:?}");
             if noise == Exact {
-                let least = smallest_weight(|_| n, k, field, noise, 128.0);
-                let expected = t - t / 100 - 1..=t;
-                assert!(
-                    least.is_some_and(|least| expected.contains(&least)),
-                    "{least:?} {t}"
-                );
+                let lighter = Instance {
+                    t: t - t / 100 - 2,
+                    ..instance
+                };
+                assert!(without_the_newest(&lighter).bits < 128.0, "{lighter:?}");
             }
         }
     }
@@ -280,7 +290,7 @@ fn weights_for_128_bits_in_large_instances() {
                 field,
                 noise,
             };
-            assert!(resists(&instance, 128.0), "{instance:?}");
+            assert!(without_the_newest(&instance).bits >= 128.0, "{instance:?}");
             assert_bits((n, k, t), (field, noise), bits);
         }
     }
