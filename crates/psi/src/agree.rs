@@ -1,20 +1,28 @@
 //! What both parties agree on before their items are hashed: the sizes, and a seed that neither chose alone.
 //!
 //! ```text
-//! offline, both: share random
-//!   <--- RO(session, role, share) ------------   before the OTs
-//!   ------------- the same ------------------>   behind them
-//! online, when both have fixed their items:
-//!   ---- size, note, terms, share -------->   <--- the same ----
-//! both: seed = RO(session, sizes, notes, terms, shares)
+//! both, when their items are fixed: share random, opening = size | note | terms | share
+//!   --- RO(session, role, opening) --->   <--- the same ---    commitments
+//!   ------------ opening ------------->   <--- the same ---    when the other's commitment is here
+//! both: seed = RO(session, openings)
 //! ```
 //!
-//! The commitments keep the second to speak from choosing the seed; everything that is hashed afterwards (the salt of the
-//! items, cuckoo hashing, the code) is derived from it. The terms are a hash of the protocol and its settings: parties that
-//! were started differently part here.
+//! Nobody can choose the seed. All that goes into it is committed to, and a party opens only when
+//! it has the other's commitment: by then the other has seen nothing but a hash, which hides the
+//! opening because the share has 256 random bits, and can open only what it has committed to. So
+//! the honest party's share is independent of all else that is hashed, and the seed is uniform for
+//! a random oracle. (Were the size or the note open to the last to speak, it could try them until
+//! it liked the seed.) The role is part of a commitment: who sends the other's back has none of its
+//! own.
 //!
-//! Cost: 32 bytes in each direction offline, which travel with the messages of the OTs, and 1 message of 64 bytes in each
-//! direction online.
+//! A party may break off when it has seen the other's opening. Then there is no run with that seed,
+//! and another one needs another session.
+//!
+//! Everything that is hashed afterwards is derived from the seed: the salt of the items, cuckoo
+//! hashing, the code. The terms are a hash of the protocol and its settings: parties that were
+//! started differently part here.
+//!
+//! Cost: 2 messages in each direction, of 32 and 64 bytes.
 
 use std::fmt;
 
@@ -46,69 +54,6 @@ impl Role {
 /// What both parties are about to run, in 16 bytes.
 pub(crate) type Terms = [u8; 16];
 
-/// A share of the seed that the peer is committed to, as this party is to its own.
-pub(crate) struct Committed {
-    role: Role,
-    session: SessionId,
-    share: Zeroizing<[u8; 32]>,
-    theirs: [u8; 32],
-}
-
-impl Committed {
-    /// Exchanges commitments to new shares, and does what else is to be done between them. The receiver's commitment goes
-    /// out first and the sender's last, so that neither waits for the other's alone.
-    ///
-    /// # Errors
-    /// If the channel or `between` fails.
-    pub(crate) fn exchange<T>(
-        role: Role,
-        session: SessionId,
-        rng: &mut Prg,
-        channel: &mut Channel,
-        between: impl FnOnce(&mut Channel) -> Result<T>,
-    ) -> Result<(Self, T)> {
-        let mut share = Zeroizing::new([0; 32]);
-        rng.fill_bytes(&mut share[..]);
-        let ours = commitment(session, role, &share);
-        let mut theirs = [0; 32];
-        let done;
-        match role {
-            Role::Receiver => {
-                channel.send(&ours)?;
-                done = between(channel)?;
-                channel.recv(&mut theirs)?;
-            }
-            Role::Sender => {
-                channel.recv(&mut theirs)?;
-                done = between(channel)?;
-                channel.send(&ours)?;
-                channel.flush()?;
-            }
-        }
-        let committed = Self {
-            role,
-            session,
-            share,
-            theirs,
-        };
-        Ok((committed, done))
-    }
-
-    /// Both parties' commitments, from a dealer.
-    #[cfg(test)]
-    pub(crate) fn dealt(session: SessionId, rng: &mut Prg) -> [Self; 2] {
-        let roles = [Role::Sender, Role::Receiver];
-        let mut shares = [[0; 32]; 2];
-        rng.fill_bytes(shares.as_flattened_mut());
-        [0, 1].map(|i| Self {
-            role: roles[i],
-            session,
-            share: Zeroizing::new(shares[i]),
-            theirs: commitment(session, roles[1 - i], &shares[1 - i]),
-        })
-    }
-}
-
 /// What was agreed on.
 #[derive(Clone)]
 pub(crate) struct Agreement {
@@ -121,23 +66,24 @@ pub(crate) struct Agreement {
     seed: [u8; 32],
 }
 
-/// Size, note, terms, share.
-const MESSAGE: usize = 8 + 8 + 16 + 32;
+/// Bytes of an opening: size, note, terms, share.
+const OPENING: usize = 8 + 8 + 16 + 32;
 
 impl Agreement {
     /// Runs the exchange for a set of `items` items; the `note` of the receiver is not looked at.
     ///
     /// # Errors
-    /// If the channel fails; [`Error::TooMany`] if this set is too large, and an error of the channel if the peer's is, if
-    /// the peer has other terms, or opened another share than it had committed to.
+    /// If the channel fails; [`Error::TooMany`] if this set is too large, and an error of the
+    /// channel if the peer's is, if the peer has other terms, or opened something else than it had
+    /// committed to.
     pub(crate) fn reach(
-        committed: &Committed,
+        role: Role,
+        session: SessionId,
+        rng: &mut Prg,
         terms: Terms,
-        items: usize,
-        note: u64,
+        (items, note): (usize, u64),
         channel: &mut Channel,
     ) -> Result<Self> {
-        let (role, session) = (committed.role, committed.session);
         let items = items as u64;
         if items > MAX_ITEMS {
             return Err(Error::TooMany {
@@ -145,27 +91,29 @@ impl Agreement {
                 most: MAX_ITEMS,
             });
         }
-        let mut ours = [0; MESSAGE];
+        let mut ours = Zeroizing::new([0; OPENING]);
         ours[..8].copy_from_slice(&items.to_le_bytes());
         ours[8..16].copy_from_slice(&note.to_le_bytes());
         ours[16..32].copy_from_slice(&terms);
-        ours[32..].copy_from_slice(&committed.share[..]);
-        channel.send(&ours)?;
-        let mut theirs = [0; MESSAGE];
-        channel.recv(&mut theirs)?;
+        rng.fill_bytes(&mut ours[32..]);
+        channel.send(&commitment(session, role, &ours))?;
+        let mut committed = [0; 32];
+        channel.recv(&mut committed)?;
+        channel.send(&ours[..])?;
+        let mut theirs = Zeroizing::new([0; OPENING]);
+        channel.recv(&mut theirs[..])?;
+        if committed != commitment(session, role.other(), &theirs) {
+            return Err(misbehaved(
+                "it opened something else than it had committed to",
+            ));
+        }
         if theirs[16..32] != terms {
             return Err(misbehaved(
                 "it runs another protocol, or has other settings",
             ));
         }
-        if word(&theirs) > MAX_ITEMS {
+        if word(&theirs[..]) > MAX_ITEMS {
             return Err(misbehaved("its set is larger than any version takes"));
-        }
-        let share = theirs.last_chunk().expect("a message ends with 32 bytes");
-        if committed.theirs != commitment(session, role.other(), share) {
-            return Err(misbehaved(
-                "it opened another share of the seed than it had committed to",
-            ));
         }
         let (sender, receiver) = match role {
             Role::Sender => (&ours, &theirs),
@@ -173,12 +121,12 @@ impl Agreement {
         };
         let seed = RandomOracle::new("volery psi: seed")
             .absorb(session.as_bytes())
-            .absorb(sender)
-            .absorb(receiver)
+            .absorb(&sender[..])
+            .absorb(&receiver[..])
             .finish32();
         Ok(Self {
-            sender_items: word(sender),
-            receiver_items: word(receiver),
+            sender_items: word(&sender[..]),
+            receiver_items: word(&receiver[..]),
             note: word(&sender[8..]),
             seed,
         })
@@ -244,11 +192,11 @@ impl fmt::Debug for Agreement {
     }
 }
 
-fn commitment(session: SessionId, role: Role, share: &[u8; 32]) -> [u8; 32] {
+pub(crate) fn commitment(session: SessionId, role: Role, opening: &[u8; OPENING]) -> [u8; 32] {
     RandomOracle::new("volery psi: commitment")
         .absorb(session.as_bytes())
         .absorb(&[role as u8])
-        .absorb(share)
+        .absorb(opening)
         .finish32()
 }
 
@@ -264,6 +212,8 @@ fn word(bytes: &[u8]) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+    use std::time::Duration;
+
     use volery_channel::tamper::Tampered;
     use volery_channel::{memory, run_two_channels, run_two_parties_with_stats};
 
@@ -275,10 +225,8 @@ mod tests {
 
     fn reach(role: Role, items: usize, terms: Terms, channel: &mut Channel) -> Result<Agreement> {
         let mut rng = Prg::new(Block::new(role as u128 + 1));
-        let (committed, ()) = Committed::exchange(role, SESSION, &mut rng, channel, |_| Ok(()))?;
-        let agreement = Agreement::reach(&committed, terms, items, 7 + items as u64, channel)?;
-        channel.flush()?;
-        Ok(agreement)
+        let said = (items, 7 + items as u64);
+        Agreement::reach(role, SESSION, &mut rng, terms, said, channel)
     }
 
     #[test]
@@ -301,6 +249,26 @@ mod tests {
             sender.derive("search", 0),
         ];
         assert!((0..5).all(|i| (0..i).all(|j| derived[i] != derived[j])));
+    }
+
+    /// The shares are the same in all of these runs.
+    #[test]
+    fn the_seed_depends_on_what_both_say() {
+        let seed = |sender: usize, receiver: usize, terms: Terms| {
+            let (mut left, mut right) = Channel::memory_pair();
+            std::thread::scope(|scope| {
+                scope.spawn(move || reach(Role::Receiver, receiver, terms, &mut right).unwrap());
+                reach(Role::Sender, sender, terms, &mut left).unwrap().seed
+            })
+        };
+        let seeds = [
+            seed(5, 9, TERMS),
+            seed(6, 9, TERMS),
+            seed(5, 8, TERMS),
+            seed(5, 9, [6; 16]),
+        ];
+        assert!((0..4).all(|i| (0..i).all(|j| seeds[i] != seeds[j])));
+        assert_eq!(seeds[0], seed(5, 9, TERMS));
     }
 
     #[test]
@@ -344,36 +312,129 @@ mod tests {
         }
     }
 
-    /// Each byte of what the sender says is either refused by the receiver or changes what it agrees to.
+    /// What becomes of an honest party whose peer does `villain`.
+    fn reach_against(
+        role: Role,
+        villain: impl FnOnce(&mut Channel) -> Result<()> + Send,
+    ) -> Result<Agreement> {
+        let (mut near, mut far) = Channel::memory_pair();
+        for channel in [&mut near, &mut far] {
+            channel.set_timeout(Some(Duration::from_secs(5)));
+        }
+        let ((agreement, _), _) = run_two_channels(
+            near,
+            far,
+            |channel| reach(role, 9, TERMS, channel),
+            |channel| {
+                villain(channel)?;
+                channel.flush().map_err(Error::from)
+            },
+        );
+        agreement
+    }
+
+    fn assert_refused(agreement: Result<Agreement>, what: &str) {
+        let Err(Error::Channel(ChannelError::PeerMisbehaved(why))) = agreement else {
+            panic!("{what}: {:?}", agreement.err());
+        };
+        assert_eq!(why, "it opened something else than it had committed to");
+    }
+
+    /// No byte of what a party says can be another one on the way.
     #[test]
-    fn a_changed_byte_does_not_pass() {
-        for at in 0..96 {
-            let (ours, theirs) = memory::pair();
-            let timeout = Some(std::time::Duration::from_secs(5));
-            let (_, (receiver, _)) = run_two_channels(
-                Channel::with_timeout(Tampered::flip(ours, at, 0x40), timeout),
-                Channel::with_timeout(theirs, timeout),
-                |channel| reach(Role::Sender, 5, TERMS, channel),
-                |channel| reach(Role::Receiver, 9, TERMS, channel),
-            );
-            match receiver {
-                Ok(agreement) => {
-                    let numbers = 32..48;
-                    assert!(numbers.contains(&at), "{at}");
-                    assert_ne!((agreement.sender_items, agreement.note), (5, 12));
-                }
-                Err(Error::Channel(ChannelError::PeerMisbehaved(_))) => {}
-                Err(other) => panic!("{at}: {other}"),
+    fn a_changed_byte_is_refused() {
+        for role in [Role::Sender, Role::Receiver] {
+            for at in 0..96 {
+                let (ours, theirs) = memory::pair();
+                let timeout = Some(Duration::from_secs(5));
+                let (_, (agreement, _)) = run_two_channels(
+                    Channel::with_timeout(Tampered::flip(ours, at, 0x40), timeout),
+                    Channel::with_timeout(theirs, timeout),
+                    |channel| reach(role.other(), 5, TERMS, channel),
+                    |channel| reach(role, 9, TERMS, channel),
+                );
+                assert_refused(agreement, &format!("{role:?}, byte {at}"));
             }
+        }
+    }
+
+    /// Who speaks last and likes another seed better finds nothing that it can still change: not
+    /// its size, not its note, not its share.
+    #[test]
+    fn nothing_can_be_changed_after_the_others_opening() {
+        for role in [Role::Sender, Role::Receiver] {
+            for changed in (0..OPENING).map(Some).chain([None]) {
+                let agreement = reach_against(role, |channel| {
+                    let mut opening = [7; OPENING];
+                    opening[..8].copy_from_slice(&5_u64.to_le_bytes());
+                    opening[16..32].copy_from_slice(&TERMS);
+                    channel.send(&commitment(SESSION, role.other(), &opening))?;
+                    let mut theirs = [0; 32 + OPENING];
+                    channel.recv(&mut theirs)?;
+                    if let Some(at) = changed {
+                        opening[at] ^= 1;
+                    }
+                    channel.send(&opening)?;
+                    Ok(())
+                });
+                match changed {
+                    Some(at) => assert_refused(agreement, &format!("{role:?}, byte {at}")),
+                    None => assert!(agreement.is_ok(), "right but for the change"),
+                }
+            }
+        }
+    }
+
+    /// Who has not committed hears a commitment and no more.
+    #[test]
+    fn no_opening_before_the_others_commitment() {
+        for role in [Role::Sender, Role::Receiver] {
+            let mut heard = 0;
+            let agreement = reach_against(role, |channel| {
+                channel.set_timeout(Some(Duration::from_millis(100)));
+                while channel.recv(&mut [0]).is_ok() {
+                    heard += 1;
+                }
+                Ok(())
+            });
+            assert!(agreement.is_err());
+            assert_eq!(heard, 32);
+        }
+    }
+
+    /// Who repeats what the other says has no share of its own: the role is part of the commitment.
+    #[test]
+    fn an_echo_is_refused() {
+        for role in [Role::Sender, Role::Receiver] {
+            let agreement = reach_against(role, |channel| {
+                for length in [32, OPENING] {
+                    let mut bytes = vec![0; length];
+                    channel.recv(&mut bytes)?;
+                    channel.send(&bytes)?;
+                }
+                Ok(())
+            });
+            assert_refused(agreement, &format!("{role:?}"));
+        }
+    }
+
+    /// A commitment of another session is worth nothing in this one.
+    #[test]
+    fn a_commitment_of_another_session_is_refused() {
+        for role in [Role::Sender, Role::Receiver] {
+            let agreement = reach_against(role, |channel| {
+                let other = SessionId::from_bytes([4; 32]);
+                let mut rng = Prg::new(Block::ONE);
+                Agreement::reach(role.other(), other, &mut rng, TERMS, (5, 0), channel).map(|_| ())
+            });
+            assert_refused(agreement, &format!("{role:?}"));
         }
     }
 
     #[test]
     fn a_set_that_is_too_large_is_refused() {
         let mut channel = Channel::memory_pair().0;
-        let [committed, _] = Committed::dealt(SESSION, &mut Prg::new(Block::ONE));
-        let items = MAX_ITEMS as usize + 1;
-        let sender = Agreement::reach(&committed, TERMS, items, 0, &mut channel);
+        let sender = reach(Role::Sender, MAX_ITEMS as usize + 1, TERMS, &mut channel);
         assert!(matches!(sender, Err(Error::TooMany { .. })));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Sender: X                                       Receiver: Y
-//! offline: the setup of the OPRF, commitments to a seed
-//! 0. both: sizes, settings, seed                  (module agree)
+//! offline: the setup of the OPRF
+//! 0. both: sizes, settings, seed, committed to    (module agree)
 //! 1. hash functions h_1, h_2, h_3, the code and the salt of the items from the seed
 //! 2.                                              a cuckoo table of Y
 //!    <--- number of the attempt that placed all --
@@ -36,7 +36,7 @@ use volery_primitives::ro::RandomOracle;
 use volery_primitives::{Block, bits};
 use zeroize::Zeroizing;
 
-use crate::agree::{Agreement, Committed, Role, Terms, misbehaved};
+use crate::agree::{Agreement, Role, Terms, misbehaved};
 use crate::code::Code;
 use crate::distinct::check_distinct;
 use crate::error::Result;
@@ -105,7 +105,7 @@ fn settle(agreement: &Agreement, settings: Settings) -> (Parameters, Code) {
 /// A call that fails drops it, and with it all its secrets.
 pub struct Sender {
     oprf: oprf::Sender,
-    committed: Committed,
+    session: SessionId,
     rng: Prg,
 }
 
@@ -125,16 +125,8 @@ impl Sender {
     /// # Errors
     /// If the channel fails, or the peer was caught cheating.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let seed = rng.fork("setup");
-        let (committed, oprf) =
-            Committed::exchange(Role::Sender, session, &mut rng, channel, |channel| {
-                Ok(oprf::Sender::setup(session, seed, channel)?)
-            })?;
-        Ok(Self {
-            oprf,
-            committed,
-            rng,
-        })
+        let oprf = oprf::Sender::setup(session, rng.fork("setup"), channel)?;
+        Ok(Self { oprf, session, rng })
     }
 
     /// Steps 0 to 3. `note` is a number that the receiver gets.
@@ -148,7 +140,8 @@ impl Sender {
     ) -> Result<SenderHalf> {
         watch.begin(Phase::Agree, 0);
         let terms = settings.terms(protocol);
-        let agreement = Agreement::reach(&self.committed, terms, items.len(), note, channel)?;
+        let (role, said) = (Role::Sender, (items.len(), note));
+        let agreement = Agreement::reach(role, self.session, &mut self.rng, terms, said, channel)?;
         let (parameters, code) = settle(&agreement, settings); // step 1
         let offer = offer(&agreement.salt(), items, &mut self.rng, watch)?;
         let mut attempt = [0];
@@ -311,7 +304,8 @@ impl SenderHalf {
 /// A call that fails drops it, and with it all its secrets.
 pub struct Receiver {
     oprf: oprf::Receiver,
-    committed: Committed,
+    session: SessionId,
+    rng: Prg,
 }
 
 /// The receiver when it has its outputs of the OPRF.
@@ -341,12 +335,8 @@ impl Receiver {
     /// # Errors
     /// If the channel fails, or the peer was caught cheating.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
-        let seed = rng.fork("setup");
-        let (committed, oprf) =
-            Committed::exchange(Role::Receiver, session, &mut rng, channel, |channel| {
-                Ok(oprf::Receiver::setup(session, seed, channel)?)
-            })?;
-        Ok(Self { oprf, committed })
+        let oprf = oprf::Receiver::setup(session, rng.fork("setup"), channel)?;
+        Ok(Self { oprf, session, rng })
     }
 
     /// Steps 0 to 3. `derive` makes what the sender sends of the outputs, and what is kept for later; without it the outputs
@@ -361,7 +351,8 @@ impl Receiver {
     ) -> Result<ReceiverHalf> {
         watch.begin(Phase::Agree, 0);
         let terms = settings.terms(protocol);
-        let agreement = Agreement::reach(&self.committed, terms, items.len(), 0, channel)?;
+        let (role, said) = (Role::Receiver, (items.len(), 0));
+        let agreement = Agreement::reach(role, self.session, &mut self.rng, terms, said, channel)?;
         let (parameters, code) = settle(&agreement, settings); // step 1
         watch.begin(Phase::Hash, items.len() as u64);
         let digests = digests(&agreement.salt(), items, &mut |steps| {

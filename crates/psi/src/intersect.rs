@@ -23,9 +23,11 @@
 //! it stated. A sender that deviates can make the result wrong, and learn from what becomes of a wrong result; it does not
 //! learn whether the receiver noticed anything before the receiver has said all that it says to an honest sender.
 //!
-//! Cost: beside the setup 2 messages from the receiver (size with the rows, end) and 1 from the sender, whose size goes with
-//! its last one of the setup; `Parameters::row_bytes` and 81 bytes from the receiver, `Parameters::tag_bytes` and 80 from the sender, and with
-//! `both` a bit for each item of the sender. If a set is empty, 80 bytes each way.
+//! Cost: beside the setup 3 messages from the receiver (commitment, opening with the rows, end) and
+//! 2 from the sender (opening, outputs), whose commitment goes with its last one of the setup;
+//! `Parameters::row_bytes` and 113 bytes from the receiver, `Parameters::tag_bytes` and 112 from
+//! the sender, and with `both` a bit for each item of the sender. If a set is empty, 112 bytes each
+//! way.
 
 use volery_channel::Channel;
 

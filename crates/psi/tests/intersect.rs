@@ -132,9 +132,9 @@ fn a_duplicate_is_an_error_on_either_side() {
     assert!(matches!(sent, Err(Error::Channel(_))));
 }
 
-/// Messages of the sender and of the receiver, runs of bytes in one direction; what the sender says of its size goes with its
-/// last one of the setup.
-const MESSAGES: [u64; 2] = [1, 2];
+/// Messages of the sender and of the receiver, runs of bytes in one direction; the sender's
+/// commitment goes with its last one of the setup.
+const MESSAGES: [u64; 2] = [2, 3];
 
 /// Traffic is what the module documentation says, for every size.
 #[test]
@@ -178,12 +178,12 @@ fn bytes_and_messages() {
             let attempt = u64::from(!trivial);
             assert_eq!(
                 whole.bytes_sent - setup.bytes_sent,
-                parameters.tag_bytes() + 80,
+                parameters.tag_bytes() + 112,
                 "{n} {m} {variant}"
             );
             assert_eq!(
                 whole.bytes_received - setup.bytes_received,
-                parameters.row_bytes() + 80 + attempt + shared,
+                parameters.row_bytes() + 112 + attempt + shared,
                 "{n} {m} {variant}"
             );
             let messages = [

@@ -260,13 +260,13 @@ fn bytes() {
             let more = 16 * parameters.evaluations() + (2 + longest as u64) * n as u64;
             assert_eq!(
                 whole.bytes_sent - setup.bytes_sent,
-                parameters.tag_bytes() + something * more + 80,
+                parameters.tag_bytes() + something * more + 112,
                 "{n} {m} {variant}"
             );
             let shared = if both { n.div_ceil(8) as u64 } else { 0 };
             assert_eq!(
                 whole.bytes_received - setup.bytes_received,
-                parameters.row_bytes() + 80 + something * (1 + shared),
+                parameters.row_bytes() + 112 + something * (1 + shared),
                 "{n} {m} {variant}"
             );
         }

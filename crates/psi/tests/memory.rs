@@ -8,6 +8,7 @@
 mod common;
 
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{SESSION, items};
@@ -17,6 +18,7 @@ use volery_channel::{
 };
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
 use volery_psi::params::MAX_ITEMS;
 use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant};
 
@@ -64,10 +66,10 @@ fn inside() {
         for both in [false, true] {
             for lookup in [false, true] {
                 let settings = Settings { variant, both };
-                assert!(run(settings, lookup, None).is_ok());
+                let lies = [0, 1].map(|party| lie(settings, lookup, party));
                 let before = peak();
-                for party in 0..2 {
-                    let error = run(settings, lookup, Some(party)).unwrap_err();
+                for (party, lie) in lies.into_iter().enumerate() {
+                    let error = run(settings, lookup, party, MOMENT, lie).unwrap_err();
                     let expected = ChannelError::Disconnected.to_string();
                     assert_eq!(error.to_string(), expected, "{settings:?} {party}");
                 }
@@ -87,23 +89,68 @@ fn setup_bytes() -> [u64; 2] {
     [left.bytes_sent, right.bytes_sent]
 }
 
-/// A run in which one of the parties may state another size than its own; gives what became of the other one.
-fn run(settings: Settings, lookup: bool, liar: Option<usize>) -> Result<()> {
-    let lie = |party: usize, transport: memory::Memory| -> Channel {
-        if liar != Some(party) {
-            return Channel::with_timeout(transport, Some(Duration::from_secs(60)));
-        }
-        let start = setup_bytes()[party];
-        let state = move |offset: u64, bytes: &mut [u8]| {
-            for (place, byte) in (offset..).zip(bytes) {
-                if (start..start + 8).contains(&place) {
-                    *byte = MAX_ITEMS.to_le_bytes()[(place - start) as usize];
-                }
+/// What is done to the bytes of a party, given their place in all that it sends.
+type Change = Box<dyn FnMut(u64, &mut [u8]) + Send>;
+
+/// Bytes that a party says of its set: a commitment, then the size, and more.
+const SAID: usize = 32 + 64;
+
+/// Makes a party say that it has the largest set there is, and commit to that.
+fn lie(settings: Settings, lookup: bool, party: usize) -> Change {
+    let start = setup_bytes()[party];
+    let said = move |place: u64| (place.checked_sub(start)).filter(|at| *at < SAID as u64);
+    let heard = Arc::new(Mutex::new([0; SAID]));
+    let copy = Arc::clone(&heard);
+    let listen = move |offset: u64, bytes: &mut [u8]| {
+        for (place, byte) in (offset..).zip(bytes) {
+            if let Some(at) = said(place) {
+                copy.lock().unwrap()[at as usize] = *byte;
             }
-        };
-        // It waits for the other one, and goes away.
-        let timeout = Some(Duration::from_millis(400));
-        Channel::with_timeout(Tampered::new(transport, state), timeout)
+        }
+    };
+    run(settings, lookup, party, MINUTE, Box::new(listen)).unwrap();
+    let mut claim = *heard.lock().unwrap();
+    let (commitment, opening) = claim.split_at_mut(32);
+    let commit = |opening: &[u8]| {
+        RandomOracle::new("volery psi: commitment")
+            .absorb(SESSION.as_bytes())
+            .absorb(&[party as u8])
+            .absorb(opening)
+            .finish32()
+    };
+    assert_eq!(commitment, commit(opening), "as the documentation has it");
+    opening[..8].copy_from_slice(&MAX_ITEMS.to_le_bytes());
+    commitment.copy_from_slice(&commit(opening));
+    Box::new(move |offset, bytes| {
+        for (place, byte) in (offset..).zip(bytes) {
+            if let Some(at) = said(place) {
+                *byte = claim[at as usize];
+            }
+        }
+    })
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How long a liar waits for the other one before it goes away.
+const MOMENT: Duration = Duration::from_millis(400);
+
+/// A run in which something is done to the bytes of one of the parties; gives what became of the
+/// other one.
+fn run(
+    settings: Settings,
+    lookup: bool,
+    liar: usize,
+    patience: Duration,
+    change: Change,
+) -> Result<()> {
+    let mut change = Some(change);
+    let mut lie = |party: usize, transport: memory::Memory| -> Channel {
+        if liar != party {
+            return Channel::with_timeout(transport, Some(MINUTE));
+        }
+        let changed = Tampered::new(transport, change.take().unwrap());
+        Channel::with_timeout(changed, Some(patience))
     };
     let (left, right) = memory::pair();
     let (ours, theirs) = (items(0, 500), items(200, 800));
@@ -130,11 +177,7 @@ fn run(settings: Settings, lookup: bool, liar: Option<usize>) -> Result<()> {
             Ok(())
         },
     );
-    match liar {
-        Some(0) => received,
-        Some(_) => sent,
-        None => sent.and(received),
-    }
+    if liar == 0 { received } else { sent }
 }
 
 /// The error says nothing but that the other one is gone.
@@ -142,7 +185,8 @@ fn run(settings: Settings, lookup: bool, liar: Option<usize>) -> Result<()> {
 fn the_liar_is_what_fails() {
     let settings = Settings::default();
     for party in 0..2 {
-        let error = run(settings, false, Some(party)).unwrap_err();
+        let lie = lie(settings, false, party);
+        let error = run(settings, false, party, MOMENT, lie).unwrap_err();
         assert!(matches!(error, Error::Channel(ChannelError::Disconnected)));
     }
 }

@@ -13,6 +13,7 @@ use volery_channel::{Channel, Error as ChannelError, run_two_channels};
 
 use super::tests::{SESSION, common, dealt, items};
 use super::*;
+use crate::agree::commitment;
 use crate::error::Error;
 use crate::intersect::{Received, Sent};
 use crate::lookup::Found;
@@ -108,6 +109,17 @@ fn searcher_against(
     found
 }
 
+/// Step 0 as an honest receiver does it, with terms and a size of its own.
+fn agree(
+    receiver: &mut Receiver,
+    terms: Terms,
+    size: usize,
+    channel: &mut Channel,
+) -> Result<Agreement> {
+    let (session, rng) = (receiver.session, &mut receiver.rng);
+    Agreement::reach(Role::Receiver, session, rng, terms, (size, 0), channel)
+}
+
 /// The error is that of one check, and names no item.
 fn assert_caught<T>(result: Result<T>, why: &str) {
     let Some(Error::Channel(error)) = result.err() else {
@@ -127,7 +139,6 @@ fn assert_disconnected<T>(result: Result<T>) {
     assert!(matches!(error, ChannelError::Disconnected), "{error}");
 }
 
-const OPENING: &str = "it opened another share of the seed than it had committed to";
 const DIFFERENT: &str = "it runs another protocol, or has other settings";
 const TOO_LARGE: &str = "its set is larger than any version takes";
 const FUNCTIONS_UNKNOWN: &str = "it names hash functions that there are not";
@@ -138,76 +149,39 @@ const TWICE: &str = "two of its outputs are for the same item";
 const LONG_VALUES: &str = "its values are longer than values can be";
 const LONG_VALUE: &str = "a value is longer than it said";
 
-/// The first message with a size, and a share that was never committed to.
-fn claim(terms: Terms, size: u64, channel: &mut Channel) -> Result<()> {
-    let mut message = [7; 64];
-    message[..8].copy_from_slice(&size.to_le_bytes());
-    message[16..32].copy_from_slice(&terms);
-    channel.send(&message)?;
+/// The part of module `agree` with a size and terms of its own, then nothing.
+fn claim(role: Role, terms: Terms, size: u64, channel: &mut Channel) -> Result<()> {
+    let mut opening = [7; 64];
+    opening[..8].copy_from_slice(&size.to_le_bytes());
+    opening[16..32].copy_from_slice(&terms);
+    channel.send(&commitment(SESSION, role, &opening))?;
+    channel.recv(&mut [0; 32])?;
+    channel.send(&opening)?;
     // Stays until it is found out.
     channel.recv(&mut [0; 64 + 1])?;
     Ok(())
 }
 
 #[test]
-fn a_share_that_was_not_committed_to() {
-    for settings in [ONE, BOTH, PAPER] {
-        let terms = settings.terms(Protocol::Intersection);
-        let sent = sender_against(settings, |_, channel| claim(terms, 5, channel));
-        assert_caught(sent, OPENING);
-        let received = receiver_against(settings, |_, channel| claim(terms, 5, channel));
-        assert_caught(received, OPENING);
-    }
-    let terms = ONE.terms(Protocol::Search);
-    assert_caught(
-        searcher_against(|_, channel| claim(terms, 5, channel)),
-        OPENING,
-    );
-}
-
-/// Who repeats what the other says brings no share of its own: the role is part of the commitment.
-#[test]
-fn a_share_that_is_the_others() {
-    fn echo(channel: &mut Channel) -> Result<()> {
-        let mut commitment = [0; 32];
-        channel.recv(&mut commitment)?;
-        channel.send(&commitment)?;
-        channel.flush()?;
-        let mut bytes = [0; 64];
-        channel.recv(&mut bytes)?;
-        channel.send(&bytes)?;
-        channel.flush()?;
-        Ok(())
-    }
-    // The receiver commits first: only the sender can repeat.
-    let (agreement, _) = meet(
-        |channel| -> Result<_> {
-            let mut rng = Prg::new(Block::ONE);
-            let role = Role::Receiver;
-            let (committed, ()) =
-                Committed::exchange(role, SESSION, &mut rng, channel, |_| Ok(()))?;
-            Agreement::reach(&committed, *TERMS, 5, 0, channel)
-        },
-        echo,
-    );
-    assert_caught(agreement, OPENING);
-}
-
-#[test]
 fn a_size_above_the_bound() {
     for size in [MAX_ITEMS + 1, 1 << 32, u64::MAX] {
-        let sent = sender_against(ONE, |_, channel| claim(*TERMS, size, channel));
+        let sent = sender_against(ONE, |_, channel| {
+            claim(Role::Receiver, *TERMS, size, channel)
+        });
         assert_caught(sent, TOO_LARGE);
         let terms = BOTH.terms(Protocol::Intersection);
-        let received = receiver_against(BOTH, |_, channel| claim(terms, size, channel));
+        let received =
+            receiver_against(BOTH, |_, channel| claim(Role::Sender, terms, size, channel));
         assert_caught(received, TOO_LARGE);
         let terms = ONE.terms(Protocol::Search);
-        let found = searcher_against(|_, channel| claim(terms, size, channel));
+        let found = searcher_against(|_, channel| claim(Role::Sender, terms, size, channel));
         assert_caught(found, TOO_LARGE);
     }
     // The bound itself is a size like any other.
-    let sent = sender_against(ONE, |_, channel| claim(*TERMS, MAX_ITEMS, channel));
-    assert_caught(sent, OPENING);
+    let received = receiver_against(ONE, |_, channel| {
+        claim(Role::Sender, *TERMS, MAX_ITEMS, channel)
+    });
+    assert_disconnected(received);
 }
 
 /// The largest set there can be, and then nothing: the honest party waits, and has taken no memory for it.
@@ -216,14 +190,17 @@ fn a_size_that_is_not_meant() {
     let size = MAX_ITEMS as usize;
     for settings in [ONE, BOTH, PAPER] {
         let terms = settings.terms(Protocol::Intersection);
-        let sent = sender_against(settings, |receiver, channel| {
-            Agreement::reach(&receiver.committed, terms, size, 0, channel)?;
+        let sent = sender_against(settings, |mut receiver, channel| {
+            agree(&mut receiver, terms, size, channel)?;
             channel.send(&[0; 1000])?;
             Ok(())
         });
         assert_disconnected(sent);
         let received = receiver_against(settings, |sender, channel| {
-            Agreement::reach(&sender.committed, terms, size, 0, channel)?;
+            let Sender {
+                session, mut rng, ..
+            } = sender;
+            Agreement::reach(Role::Sender, session, &mut rng, terms, (size, 0), channel)?;
             channel.send(&[0; 1000])?;
             // Waits for the rows.
             channel.recv(&mut [0; 500])?;
@@ -242,15 +219,14 @@ fn a_peer_that_falls_silent() {
         };
         assert!(!text.contains("secret"));
     };
-    let (sender, receiver) = dealt(1);
+    let (sender, mut receiver) = dealt(1);
     let (sent, _) = meet(
         |channel| {
             channel.set_timeout(Some(Duration::from_millis(200)));
             sender.intersect(&ours(), ONE, &mut (), channel)
         },
         |channel| {
-            Agreement::reach(&receiver.committed, *TERMS, M, 0, channel)?;
-            channel.flush()?;
+            agree(&mut receiver, *TERMS, M, channel)?;
             channel.recv(&mut [0]).map_err(Error::from)
         },
     );

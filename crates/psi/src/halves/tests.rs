@@ -21,15 +21,15 @@ pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 pub(super) fn dealt(seed: u128) -> (Sender, Receiver) {
     let (sender, receiver) = oprf::tests::dealt(seed);
     let mut rng = Prg::new(Block::new(seed << 8));
-    let [ours, theirs] = Committed::dealt(SESSION, &mut rng);
-    let sender = Sender {
-        oprf: sender,
-        committed: ours,
-        rng,
-    };
     let receiver = Receiver {
         oprf: receiver,
-        committed: theirs,
+        session: SESSION,
+        rng: rng.fork("receiver"),
+    };
+    let sender = Sender {
+        oprf: sender,
+        session: SESSION,
+        rng,
     };
     (sender, receiver)
 }
@@ -76,7 +76,7 @@ pub(super) fn common(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Vec<usize> {
 }
 
 /// Where the number of the attempt is among the bytes that the receiver sends.
-pub(super) const ATTEMPT: usize = 64;
+pub(super) const ATTEMPT: usize = 32 + 64;
 
 /// Tables so tight that hash functions have to be drawn again: what both parties get is exact nevertheless.
 #[test]
@@ -174,15 +174,13 @@ fn most_placed(hasher: &Hasher, digests: &[Block]) -> usize {
 }
 
 fn agreement(seed: u128, items: usize) -> Agreement {
-    let [ours, theirs] = Committed::dealt(SESSION, &mut Prg::new(Block::new(seed)));
-    let reach = |committed: &Committed, channel: &mut Channel| {
-        let agreement = Agreement::reach(committed, [0; 16], items, 0, channel).unwrap();
-        channel.flush().unwrap();
-        agreement
+    let reach = |role: Role, channel: &mut Channel| {
+        let mut rng = Prg::new(Block::new(seed << 1 | role as u128));
+        Agreement::reach(role, SESSION, &mut rng, [0; 16], (items, 0), channel).unwrap()
     };
     let (agreement, _) = run_two_parties(
-        |channel| reach(&ours, channel),
-        |channel| reach(&theirs, channel),
+        |channel| reach(Role::Sender, channel),
+        |channel| reach(Role::Receiver, channel),
     );
     agreement
 }

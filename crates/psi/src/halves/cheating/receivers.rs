@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn hash_functions_that_there_are_not() {
     let say = |attempt: u8| {
-        sender_against(ONE, move |receiver, channel| {
-            Agreement::reach(&receiver.committed, *TERMS, M, 0, channel)?;
+        sender_against(ONE, move |mut receiver, channel| {
+            agree(&mut receiver, *TERMS, M, channel)?;
             channel.send(&[attempt])?;
             Ok(())
         })
@@ -132,8 +132,8 @@ fn places_that_are_not_common() {
 /// A row more than the sizes ask for is read as the end; a row less leaves the sender waiting.
 #[test]
 fn rows_that_are_too_many_or_too_few() {
-    let extend = |receiver: Receiver, more: isize, channel: &mut Channel| {
-        let agreement = Agreement::reach(&receiver.committed, *TERMS, M, 0, channel)?;
+    let extend = |mut receiver: Receiver, more: isize, channel: &mut Channel| {
+        let agreement = agree(&mut receiver, *TERMS, M, channel)?;
         let parameters = Parameters::new(ONE.variant, N as u64, M as u64);
         let code = Code::new(&agreement.code(), parameters.width);
         channel.send(&[0])?;
