@@ -142,8 +142,11 @@ impl Code {
 
     /// The key under which the output of an instance on an input is hashed.
     ///
-    /// No two outputs share one, as long as inputs differ in the bits above the lowest 64 (as those of
-    /// [`items`](crate::items) do) or instances do.
+    /// The instance is added to the highest 64 bits. So two outputs have different keys if their
+    /// inputs differ in the lowest 64 bits, or nowhere, or their instances are the same. They share
+    /// one only if the inputs agree in the lowest 64 bits and differ in the others by exactly what
+    /// the instances differ by: for inputs that are hashes, as those of [`items`](crate::items),
+    /// that is as rare as two equal hashes. Other inputs must be chosen so that it does not happen.
     #[inline]
     pub(crate) fn hash_key(&self, instance: u64, input: Block) -> Block {
         self.hash ^ input ^ Block::from_words(0, instance)
@@ -188,6 +191,26 @@ mod tests {
             last = width;
         }
         assert_eq!(width(0), width(1));
+    }
+
+    /// Which outputs share a key, as the documentation has it.
+    #[test]
+    fn keys_of_the_hash() {
+        let code = Code::new(&[9; 32], 448);
+        let input = Block::from_words(77, 5);
+        let key =
+            |instance, low, high| code.hash_key(instance, input ^ Block::from_words(low, high));
+        // The instances differ by 6.
+        assert_ne!(key(3, 0, 0), key(5, 0, 0));
+        assert_ne!(key(3, 0, 0), key(5, 6, 0));
+        assert_ne!(key(3, 0, 0), key(5, 1, 6));
+        assert_ne!(key(3, 0, 0), key(5, 0, 7));
+        assert_eq!(key(3, 0, 0), key(5, 0, 6));
+        // Of one instance, no two inputs.
+        for bit in 0..64 {
+            assert_ne!(key(3, 0, 0), key(3, 1 << bit, 0));
+            assert_ne!(key(3, 0, 0), key(3, 0, 1 << bit));
+        }
     }
 
     #[test]

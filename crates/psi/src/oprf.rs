@@ -34,10 +34,23 @@
 //! right with at most twice the probability `2^-128` at the least distance, and with `2^-128 (1 + 2^-57)` in the mean over
 //! the code words of 448 bits. The code does better than it must, and folding needs no more than the paper's width.
 //!
-//! *Nothing is lost by there being many.* In the ideal cipher model an output looks random until somebody asks for AES, or
-//! its inverse, under its key and at its `y`. Every output has a key of its own, so a question is about one output, not about
-//! all millions, however many inputs the sender evaluates an instance on. (With one key for an instance, or for all, a
-//! question would be right if it hit any of their outputs.)
+//! *Nor by choosing the best of many.* The weights are public: who knows the inputs of `N` outputs
+//! can compute all `N` ranks, and guess where the rank is least. That one is among the `N`, so its
+//! `2^(128 - rank) - 1` is at most the sum of all of them, and the best guess is right with at most
+//! `2^-128 (1 + N 2^128 (3/4)^k)` in the mean over weights and code words, of which `(3/4)^k` is
+//! the mean of `2^-wt(b)`. At 448 bits the `2^-57` becomes `2^-31` at the most outputs that they
+//! are for, 2^26.5; for the largest sets there can be it stays below `2^-29`. (The best of 2^24
+//! pairs *at the least distance* would lack a rank of five. But for 2^-40, a run has no pair that
+//! close.) All that is for a seed that nobody chose: who could keep the best of `G` would multiply
+//! what is added to the one by `G`. In a run nobody can, by the commitments of step 0.
+//!
+//! *Nothing is lost by there being many.* In the ideal cipher model an output looks random until
+//! somebody asks for AES, or its inverse, under its key and at its `y`. Every output has a key of
+//! its own, so a question is about one output, not about all millions, however many inputs the
+//! sender evaluates an instance on. (With one key for an instance, or for all, a question would be
+//! right if it hit any of their outputs.) Inputs must be such that keys do differ: two share one
+//! whose lowest 64 bits agree and whose others differ as their instances do. Hashes do so as rarely
+//! as they are equal.
 //!
 //! *Linear in the row.* `L(q_j + C(x)*s)` is the sum of a block for the instance and a block for the input
 //! ([`Sender::shift`]). The sender keeps 16 bytes an instance, and what depends on its inputs can be computed at any time.

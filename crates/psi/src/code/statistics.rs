@@ -193,6 +193,49 @@ fn folding_at_the_least_distance_is_a_random_matrix() {
         .map(|(&n, lost)| f64::from(n) * f64::exp2(lost.into()))
         .sum();
     assert!((guess / f64::from(draws) - 2.0).abs() < 0.2, "{guess}");
+    // The best of N lacks about the square root of log2 N, here of 11.
+    let most = lost.iter().rposition(|&n| n > 0);
+    assert!((2..=4).contains(&most.unwrap_or(0)), "{lost:?}");
+}
+
+/// What whoever knows all inputs gains by guessing at the output with the least rank, as the module
+/// documentation of `oprf` has it: `N 2^128 (3/4)^k` at most, in the mean.
+#[test]
+fn the_best_of_all_outputs_is_as_good_as_any() {
+    // The mean of 2^-weight over all words, summed up.
+    let mean = |width: usize| -> f64 {
+        let mut term = (-(width as f64)).exp2();
+        let mut sum = 0.0;
+        for weight in 0..=width {
+            sum += term * (-(weight as f64)).exp2();
+            term *= (width - weight) as f64 / (weight + 1) as f64;
+        }
+        sum
+    };
+    let gain = |outputs: f64, width| (outputs.log2() + 128.0 + mean(width).log2()).floor();
+    assert!((mean(448).log2() - 448.0 * 0.75_f64.log2()).abs() < 1e-6);
+    assert_eq!(gain(1.0, 448), -58.0);
+    // The most outputs for which 448 bits are enough.
+    let most = (closeness(448) - f64::from(STATISTICAL)).exp2();
+    assert_eq!(width(most as u64), 448);
+    assert!((most.log2() - 26.5).abs() < 0.1);
+    assert_eq!(gain(most, 448), -32.0);
+    for variant in crate::params::Variant::ALL {
+        for log in 0..=31 {
+            let parameters = crate::params::Parameters::new(variant, 1 << log, 1 << log);
+            let gain = gain(parameters.evaluations() as f64, parameters.width);
+            assert!(gain < -29.0, "{variant}, 2^{log}: {gain}");
+        }
+    }
+    // Of square matrices the share of 3.4 2^-25 lacks five: a few of 2^24.
+    let regular: f64 = (1..60).map(|i| 1.0 - (-f64::from(i)).exp2()).product();
+    let lacks = |rank: i32| {
+        let up_to: f64 = (1..=rank).map(|i| 1.0 - (-f64::from(i)).exp2()).product();
+        regular * (-f64::from(rank * rank)).exp2() / (up_to * up_to)
+    };
+    assert!((lacks(1) - 0.5776).abs() < 1e-4 && (lacks(2) - 0.1284).abs() < 1e-4);
+    let expected = |rank| 24_f64.exp2() * lacks(rank);
+    assert!(expected(5) > 1.0 && expected(6) < 0.01);
 }
 
 /// A word of one block in all of its places is mapped one to one, unless the weight is zero.
