@@ -87,7 +87,7 @@ pub fn connect(
     peer: Fingerprint,
     timeout: Duration,
 ) -> Result<Channel> {
-    identity.check(std::time::SystemTime::now())?;
+    session::check(identity, peer)?;
     let stream = Stream::connect_anywhere(address, timeout)?;
     let tls = initiate(stream, identity, peer, timeout)?;
     Ok(channel(tls, timeout))
@@ -148,8 +148,8 @@ impl Listener {
     /// others. (Who connects faster than the peer can shake hands keeps it out: that is for a firewall to prevent.)
     ///
     /// # Errors
-    /// [`Error::Identity`] if `identity` is not valid now; [`Error::TimedOut`] if the peer does not come; [`Error::Io`] if the
-    /// listening socket fails.
+    /// [`Error::Identity`] if `identity` is not valid now, or `peer` is its own fingerprint;
+    /// [`Error::TimedOut`] if the peer does not come; [`Error::Io`] if the listening socket fails.
     pub fn accept(
         &self,
         identity: &Identity,
@@ -157,7 +157,7 @@ impl Listener {
         timeout: Duration,
         mut refused: impl FnMut(Refusal),
     ) -> Result<Channel> {
-        identity.check(std::time::SystemTime::now())?;
+        session::check(identity, peer)?;
         let start = Instant::now();
         let (done, results) = mpsc::channel();
         // Whoever leaves this list has been given up, and its thread ends.

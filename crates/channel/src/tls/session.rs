@@ -60,16 +60,18 @@ struct Incoming {
 /// other.
 ///
 /// # Errors
-/// [`Error::Identity`] if `identity` is not valid now; [`Error::Unauthenticated`] if the other side is not `peer`, or its
-/// identity is not valid now; [`Error::Refused`] if it does not accept `identity`; [`Error::TimedOut`] if that is not over
-/// within `timeout`; [`Error::PeerMisbehaved`] if it does not speak TLS 1.3 as volery does; and if `transport` fails.
+/// [`Error::Identity`] if `identity` is not valid now, or `peer` is its own fingerprint;
+/// [`Error::Unauthenticated`] if the other side is not `peer`, or its identity is not valid now;
+/// [`Error::Refused`] if it does not accept `identity`; [`Error::TimedOut`] if that is not over
+/// within `timeout`; [`Error::PeerMisbehaved`] if it does not speak TLS 1.3 as volery does; and if
+/// `transport` fails.
 pub fn initiate<T: Transport>(
     transport: T,
     identity: &Identity,
     peer: Fingerprint,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    identity.check(std::time::SystemTime::now())?;
+    check(identity, peer)?;
     let provider = provider();
     let pin = Pin::new(peer, Arc::clone(&provider));
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -97,7 +99,7 @@ pub fn respond<T: Transport>(
     peer: Fingerprint,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    identity.check(std::time::SystemTime::now())?;
+    check(identity, peer)?;
     let provider = provider();
     let pin = Pin::new(peer, Arc::clone(&provider));
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -111,6 +113,19 @@ pub fn respond<T: Transport>(
     let connection = ServerConnection::new(Arc::new(config))
         .map_err(|error| Error::Identity(error.to_string()))?;
     establish(transport, connection.into(), identity, timeout)
+}
+
+/// What must hold of both before anything is sent. To pin one's own fingerprint is a mistake: it
+/// would fit only a peer that has this party's private key.
+pub(super) fn check(identity: &Identity, peer: Fingerprint) -> Result<()> {
+    identity.check(std::time::SystemTime::now())?;
+    if identity.fingerprint() == peer {
+        return Err(Error::Identity(
+            "the fingerprint that is pinned as the peer's is its own; pin the other party's"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Hybrid key exchange only: what is sent today stays secret when elliptic curves no longer are, as long as ML-KEM holds.

@@ -154,6 +154,27 @@ fn an_identity_that_has_expired_is_not_even_shown() {
     ));
 }
 
+/// Neither side begins with its own fingerprint as the peer's.
+#[test]
+fn the_own_fingerprint_is_no_peer() {
+    let a = identity("a");
+    let own = a.fingerprint();
+    let (left, right) = memory::pair();
+    let nobody = ("127.0.0.1", 1);
+    let refused = [
+        tls::initiate(left, &a, own, PATIENCE).map(drop),
+        tls::respond(right, &a, own, PATIENCE).map(drop),
+        tls::connect(nobody, &a, own, PATIENCE).map(drop),
+        tls::listen("127.0.0.1:0", &a, own, PATIENCE).map(drop),
+    ];
+    for refused in refused {
+        let Err(Error::Identity(why)) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(why.contains("is its own"), "{why}");
+    }
+}
+
 type Checked<T> = std::result::Result<T, rustls::Error>;
 
 /// A client that does what a client of ours never does. It accepts any server.
