@@ -4,6 +4,10 @@
 //! written and on the disk. An error, a panic (by `Drop`) and a signal (by the handler of [`clean_up_on_signal`]) remove
 //! it. What a process that was killed could not remove, the next run for the same target does ([`leftovers`]). Single files, such
 //! as reports, go the same way.
+//!
+//! No link is followed but those in the name of the parent folder: a target that is a link is
+//! refused, and a link that takes its place during the run is replaced itself (`rename` follows
+//! none) or refused.
 
 mod leftovers;
 mod signal;
@@ -91,11 +95,16 @@ impl Drop for Unfinished {
     }
 }
 
-/// The absolute path of `path`, with its parent's links resolved; the parent must exist.
-fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
-    if let Ok(existing) = path.canonicalize() {
-        return Ok(existing);
-    }
+/// The absolute path of `path`, with its parent's links resolved; the parent must exist. A link at
+/// the end is refused, wherever it leads: in a folder that others may write to, one of them may
+/// have put it there to have another file replaced.
+pub(crate) fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
+    let Some(name) = path.file_name() else {
+        // It ends in a folder's `.` or `..`, or is `/`: no link has such a name.
+        return path
+            .canonicalize()
+            .map_err(|error| Failure::usage(option, format_args!("{}: {error}", path.display())));
+    };
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -104,10 +113,21 @@ fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
         Failure::usage(option, format_args!("{}: {error}", parent.display()))
             .hint(format_args!("mkdir -p {}", parent.display()))
     })?;
-    let name = path
-        .file_name()
-        .ok_or_else(|| Failure::usage(option, format_args!("{} has no name", path.display())))?;
-    Ok(parent.join(name))
+    let target = parent.join(name);
+    refuse_link(option, &target)?;
+    Ok(target)
+}
+
+fn refuse_link(option: &str, target: &Path) -> Result<(), Failure> {
+    if !target.is_symlink() {
+        return Ok(());
+    }
+    let what = format_args!(
+        "{} is a symbolic link, and nothing is written through one",
+        target.display()
+    );
+    Err(Failure::usage(option, what)
+        .hint("remove the link if it is not yours; else name the place that it leads to"))
 }
 
 /// An output folder on its way.
@@ -239,6 +259,7 @@ fn is_mount_point(target: &Path) -> bool {
 
 fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Failure> {
     let refuse = |what: &str| Failure::usage(option, format_args!("{} {what}", target.display()));
+    refuse_link(option, target)?;
     let entries = match fs::read_dir(target) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -277,7 +298,7 @@ impl SingleFile {
     /// A usage error that names `option`.
     pub(crate) fn prepare(option: &str, target: &Path) -> Result<Self, Failure> {
         let target = resolve(option, target)?;
-        if target.exists() && !target.is_file() {
+        if target.symlink_metadata().is_ok_and(|data| !data.is_file()) {
             return Err(Failure::usage(
                 option,
                 format_args!("{} exists and is not a file", target.display()),
@@ -349,6 +370,18 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    /// A link as another user would plant it; where we may not make it theirs, it is ours.
+    pub(super) fn plant(leads_to: &Path, link: &Path) {
+        std::os::unix::fs::symlink(leads_to, link).unwrap();
+        disown(link);
+    }
+
+    /// Makes a file, a folder or a link another user's; false where we may not.
+    pub(super) fn disown(path: &Path) -> bool {
+        let root = rustix::process::geteuid().is_root();
+        root && std::os::unix::fs::lchown(path, Some(4242), Some(4242)).is_ok()
     }
 
     fn fill(folder: &Folder, contents: &[u8]) {
@@ -438,6 +471,87 @@ mod tests {
         }
         let refused = SingleFile::prepare("--report", place.path()).err().unwrap();
         assert!(refused.to_string().contains("--report"), "{refused}");
+    }
+
+    /// What another user may plant where everybody may write: links to a file and to a folder of
+    /// ours, and to nothing.
+    #[test]
+    fn planted_links_are_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let shared = place.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let mine = place.path().join("mine");
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("report.json"), b"mine").unwrap();
+        fs::create_dir(place.path().join("empty")).unwrap();
+        for leads_to in ["mine/report.json", "mine", "empty", "nowhere"] {
+            let link = shared.join("link");
+            plant(&place.path().join(leads_to), &link);
+            // With a stroke at the end the system itself would follow it.
+            for target in [link.clone(), shared.join("link/"), shared.join("link/.")] {
+                let refused = [
+                    SingleFile::prepare("--out", &target).err(),
+                    Folder::prepare("--out", &target, false).err(),
+                    Folder::prepare("--out", &target, true).err(),
+                ];
+                for refused in refused {
+                    let refused = refused.expect("it is a link");
+                    assert_eq!(refused.status(), Status::Usage);
+                    let text = refused.to_string();
+                    assert!(text.starts_with("error: --out: "), "{text}");
+                    assert!(text.contains("link is a symbolic link"), "{text}");
+                    assert!(text.contains("hint: remove the link"), "{text}");
+                }
+            }
+            assert_eq!(names(&shared), ["link"]);
+            fs::remove_file(link).unwrap();
+        }
+        assert_eq!(names(&mine), ["report.json"]);
+        assert_eq!(fs::read(mine.join("report.json")).unwrap(), b"mine");
+        assert_eq!(names(place.path()), ["empty", "mine", "shared"]);
+    }
+
+    /// One that is planted while a run is under way is not followed either.
+    #[test]
+    fn links_that_are_planted_later_are_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let mine = place.path().join("mine");
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("report.json"), b"mine").unwrap();
+        let link = place.path().join("link");
+
+        let file = SingleFile::prepare("--report", &link).unwrap();
+        plant(&mine.join("report.json"), &link);
+        file.commit(b"new").unwrap();
+        assert!(!link.is_symlink(), "the link itself is replaced");
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+        fs::remove_file(&link).unwrap();
+
+        for force in [false, true] {
+            let folder = Folder::prepare("--out", &link, force).unwrap();
+            fill(&folder, b"new");
+            plant(&mine, &link);
+            let refused = folder.commit().unwrap_err();
+            assert!(refused.to_string().contains("symbolic link"), "{refused}");
+            fs::remove_file(&link).unwrap();
+        }
+        assert_eq!(names(&mine), ["report.json"]);
+        assert_eq!(fs::read(mine.join("report.json")).unwrap(), b"mine");
+    }
+
+    /// Links on the way to the parent are the caller's own business.
+    #[test]
+    fn links_to_the_parent_are_followed() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("disk")).unwrap();
+        plant(&place.path().join("disk"), &place.path().join("link"));
+        let target = place.path().join("link/out");
+        Folder::prepare("--out", &target, false)
+            .unwrap()
+            .commit()
+            .unwrap();
+        assert_eq!(names(&place.path().join("disk")), ["out"]);
     }
 
     #[test]

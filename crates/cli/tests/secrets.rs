@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -257,4 +257,82 @@ fn debug_shows_nothing() {
         assert_silent("Debug", text, &secrets);
     }
     assert_eq!(fp61, Fp61::reduce(WORD), "a value of {}", Fp61::NAME);
+}
+
+/// Another user, where the tests may make processes and files theirs.
+fn another() -> Option<u32> {
+    rustix::process::geteuid().is_root().then_some(4242)
+}
+
+/// In a folder that everybody may write to, links that another user planted at the names of
+/// outputs: refused, and what they lead to stays as it is.
+#[test]
+fn outputs_do_not_go_through_planted_links() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    fs::create_dir(path("shared")).unwrap();
+    fs::set_permissions(path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+    for folder in ["mine", "empty"] {
+        fs::create_dir(path(folder)).unwrap();
+    }
+    for file in ["mine/u.npy", "precious.csv", "data.csv"] {
+        fs::write(path(file), "k\n1\n").unwrap();
+    }
+    for (link, leads_to) in [
+        ("shared/full", "mine"),
+        ("shared/new", "empty"),
+        ("shared/rows.csv", "precious.csv"),
+        ("shared/report", "precious.csv"),
+        ("shared/lost", "nowhere"),
+    ] {
+        symlink(path(leads_to), path(link)).unwrap();
+        lchown(path(link), another(), another()).unwrap();
+    }
+    let vole = "vole --role sender --listen 127.0.0.1:0 --timeout 1 --n 5";
+    let psi = "psi --role receiver --listen 127.0.0.1:0 --timeout 1 --key k --input data.csv";
+    for (call, option) in [
+        (format!("{vole} --out shared/full --force"), "--out"),
+        (format!("{vole} --out shared/new"), "--out"),
+        (format!("{vole} --out shared/new/ --force"), "--out"),
+        (format!("{vole} --out shared/lost"), "--out"),
+        (format!("{psi} --out shared/rows.csv --force"), "--out"),
+        (
+            format!("{vole} --out out --report shared/report"),
+            "--report",
+        ),
+        (
+            format!("{psi} --out out.csv --report shared/lost"),
+            "--report",
+        ),
+        ("keygen --out shared/new".to_owned(), "--out"),
+        (
+            "keygen --out id --report shared/report".to_owned(),
+            "--report",
+        ),
+        ("params list --report shared/report".to_owned(), "--report"),
+        (
+            "bench paper ferret-table-3 --out shared/new".to_owned(),
+            "--out",
+        ),
+    ] {
+        let words: Vec<_> = call.split(' ').collect();
+        let refused = volery(&words).current_dir(place.path()).output().unwrap();
+        let refused = Finished::from(refused);
+        refused.assert_refused(2, &[&format!("{option}: "), "is a symbolic link"]);
+        assert!(refused.stderr.contains("hint: remove the link"), "{call}");
+    }
+    let mut left: Vec<_> = entries(place.path())
+        .into_iter()
+        .map(|entry| text(entry.strip_prefix(place.path()).unwrap()).to_owned())
+        .filter(|name| !name.starts_with("shared"))
+        .collect();
+    left.sort();
+    assert_eq!(
+        left,
+        ["data.csv", "empty", "mine", "mine/u.npy", "precious.csv"]
+    );
+    for file in ["mine/u.npy", "precious.csv"] {
+        assert_eq!(fs::read(path(file)).unwrap(), b"k\n1\n");
+    }
+    assert_eq!(fs::read_dir(path("shared")).unwrap().count(), 5);
 }

@@ -1,9 +1,11 @@
 //! What runs that were killed have left beside their target, and how the next run for the same target knows that it may
 //! remove it.
 //!
-//! A temporary folder or file is called `.NAME.volery-PID-TIME-HOST`, and its process holds it locked. What is called so, was made on
-//! this machine, belongs to this user, holds nothing but files of ours and is locked by nobody, is nobody's. Anything else is
-//! left alone.
+//! A temporary folder or file is called `.NAME.volery-PID-TIME-HOST`, and its process holds it
+//! locked. What is called so, was made on this machine, belongs to this user, is no link, holds
+//! nothing but files of ours and is locked by nobody, is nobody's. Anything else is left alone. Nor
+//! is anything else put back that is called like a folder that was moved aside: another user could
+//! have made it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -12,14 +14,13 @@ use std::hash::{Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 
-use super::{KEPT_FILES, OUR_FILES, remove};
+use super::{KEPT_FILES, OUR_FILES};
 
 /// The mark of a folder that was moved aside to make place, where the system cannot exchange two folders.
 const ASIDE: &str = "old-";
@@ -103,7 +104,7 @@ pub(super) fn sweep(target: &Path) {
             continue;
         };
         if rest.strip_prefix(ASIDE).is_some_and(is_ours) {
-            if target.symlink_metadata().is_err() {
+            if target.symlink_metadata().is_err() && open_output(&entry.path()).is_some() {
                 let _ = fs::rename(entry.path(), target);
             }
         } else if is_ours(rest) {
@@ -111,39 +112,40 @@ pub(super) fn sweep(target: &Path) {
         }
     }
     for path in left {
-        if is_output(&path)
-            && let Ok(opened) = open(&path)
+        if let Some(opened) = open_output(&path)
             && rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            remove(&path);
+            // By the opened folder: its name may be another's by now.
+            for name in names_of_ours() {
+                let _ = rustix::fs::unlinkat(&opened, name, AtFlags::empty());
+            }
+            let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
         }
     }
 }
 
-/// Whether `path` is a file of this user, or a folder of this user that holds nothing but files of ours.
-fn is_output(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    let Ok(data) = path.symlink_metadata() else {
-        return false;
-    };
-    if data.uid() != own {
-        return false;
-    }
-    if !data.is_dir() {
-        return data.is_file();
-    }
-    let Ok(entries) = fs::read_dir(path) else {
-        return false;
-    };
-    entries.into_iter().all(|entry| {
-        entry.is_ok_and(|entry| {
-            let name = entry.file_name();
-            OUR_FILES
-                .iter()
-                .chain(&KEPT_FILES)
-                .any(|ours| name == *ours)
-        })
-    })
+fn names_of_ours() -> impl Iterator<Item = &'static str> {
+    OUR_FILES.into_iter().chain(KEPT_FILES)
+}
+
+/// Opens a file of this user, or a folder of this user that holds nothing but files of ours; `None`
+/// for all else, links among it.
+fn open_output(path: &Path) -> Option<OwnedFd> {
+    let opened = open(path).ok()?;
+    let data = rustix::fs::fstat(&opened).ok()?;
+    let is_output = data.st_uid == rustix::process::geteuid().as_raw()
+        && match FileType::from_raw_mode(data.st_mode) {
+            FileType::RegularFile => true,
+            FileType::Directory => Dir::read_from(&opened).ok()?.all(|entry| {
+                entry.is_ok_and(|entry| {
+                    let name = entry.file_name().to_bytes();
+                    let ours = names_of_ours().any(|ours| name == ours.as_bytes());
+                    ours || [&b"."[..], b".."].contains(&name)
+                })
+            }),
+            _ => false,
+        };
+    is_output.then_some(opened)
 }
 
 #[cfg(test)]
@@ -153,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::output::Folder;
+    use crate::output::tests::{disown, plant};
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
@@ -196,14 +199,7 @@ mod tests {
             fs::write(at(name), b"not ours").unwrap();
         }
         symlink(at("elsewhere"), at(&kept[4])).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            at(&kept[5]),
-            rustix::fs::FileType::Fifo,
-            Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at(&kept[5]), FileType::Fifo, Mode::RWXU, 0).unwrap();
         folder(&kept[6], "u.npy");
 
         let second = Folder::prepare("--out", &target, false).unwrap();
@@ -230,5 +226,39 @@ mod tests {
         fs::create_dir(&old).unwrap();
         sweep(&target);
         assert_eq!(names(place.path()).len(), 2);
+    }
+
+    /// Another user could make them: links, folders of its own, with files that are called like
+    /// ours.
+    #[test]
+    fn what_others_planted_is_neither_put_back_nor_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("out");
+        let mine = place.path().join("mine");
+        fs::create_dir(&mine).unwrap();
+        fs::write(mine.join("u.npy"), b"mine").unwrap();
+        for make in [aside, temporary] {
+            let planted = make(&target);
+            plant(&mine, &planted);
+            sweep(&target);
+            assert!(planted.is_symlink() && !target.is_symlink());
+            fs::remove_file(&planted).unwrap();
+
+            fs::create_dir(&planted).unwrap();
+            fs::write(planted.join("u.npy"), b"theirs").unwrap();
+            if disown(&planted) {
+                sweep(&target);
+                assert!(planted.join("u.npy").exists() && !target.exists());
+            }
+            fs::remove_dir_all(&planted).unwrap();
+
+            fs::create_dir(&planted).unwrap();
+            fs::write(planted.join("thesis.tex"), b"years of work").unwrap();
+            sweep(&target);
+            assert!(planted.join("thesis.tex").exists() && !target.exists());
+            fs::remove_dir_all(&planted).unwrap();
+        }
+        assert_eq!(names(place.path()), ["mine"]);
+        assert_eq!(names(&mine), ["u.npy"]);
     }
 }

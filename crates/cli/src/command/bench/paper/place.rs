@@ -11,7 +11,7 @@ use volery_bench::Error;
 use volery_bench::results::{Results, UNFINISHED};
 
 use crate::exit::Failure;
-use crate::output::SingleFile;
+use crate::output::{SingleFile, resolve};
 
 /// What is in the folder.
 const RESULTS: &str = "results.json";
@@ -57,6 +57,7 @@ impl Place {
         let refuse = |why: &dyn std::fmt::Display| {
             Failure::usage("--out", format_args!("{}: {why}", folder.display()))
         };
+        resolve("--out", folder)?;
         let is_new = match fs::create_dir(folder) {
             Ok(()) => true,
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
