@@ -69,6 +69,11 @@ pub fn main() -> ExitCode {
         Err(error) => return usage_error(&error),
     };
     clean_up_on_signal();
+    // The data of `bench` are its own, and it resets its peak memory by a file of /proc that would
+    // be closed to it.
+    if !matches!(arguments.verb, Verb::Bench(_)) {
+        keep_memory_private();
+    }
     // A panic has unwound through the guards that remove unfinished output by the time it is here.
     let result = catch_unwind(AssertUnwindSafe(|| match &arguments.verb {
         Verb::Demo(arguments) => demo::run(arguments),
@@ -90,6 +95,13 @@ pub fn main() -> ExitCode {
             .hint("please report it with the command that led to it")
             .tell(),
     }
+}
+
+/// Keeps secrets out of core dumps, and other processes of the same user out of this one's memory,
+/// where the system can: it fails on none that knows it.
+fn keep_memory_private() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// What `volery verify SENDER RECEIVER --ring RING --quiet` finds: nothing, or the line that it would end with. No ring

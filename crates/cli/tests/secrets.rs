@@ -6,7 +6,8 @@ mod common;
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -335,4 +336,49 @@ fn outputs_do_not_go_through_planted_links() {
         assert_eq!(fs::read(path(file)).unwrap(), b"k\n1\n");
     }
     assert_eq!(fs::read_dir(path("shared")).unwrap().count(), 5);
+}
+
+/// Linux gives the files of a process in `/proc` to root if its memory is for nobody: then there is
+/// no core dump of it, and no other process of its user can read it.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_memory_of_a_run_is_for_nobody() {
+    let place = tempfile::tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    // Where another user can run it: root's own files tell nothing.
+    let program = place.path().join("volery");
+    fs::copy(env!("CARGO_BIN_EXE_volery"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let user = another().unwrap_or_else(|| rustix::process::getuid().as_raw());
+    let of = |process: u32| {
+        let memory = format!("/proc/{process}/mem");
+        fs::metadata(memory).unwrap().uid()
+    };
+
+    let theirs = |command: &mut Command| {
+        if let Some(another) = another() {
+            command.uid(another).gid(another);
+        }
+    };
+
+    let mut plain = Command::new("sleep");
+    theirs(plain.arg("60"));
+    let mut plain = plain.spawn().unwrap();
+    let seen = of(plain.id());
+    plain.kill().unwrap();
+    plain.wait().unwrap();
+    assert_eq!(seen, user, "of a program that does nothing about it");
+
+    let mut command = Command::new(&program);
+    command
+        .args(["vole", "--role", "sender", "--listen", "127.0.0.1:0"])
+        .args(["--timeout", "60", "--n", "5", "--out", "out"])
+        .current_dir(place.path());
+    theirs(&mut command);
+    let running = Running::spawn(command);
+    running.port();
+    let seen = of(running.id());
+    running.signal("TERM");
+    running.finish();
+    assert_ne!(seen, user);
 }

@@ -128,6 +128,11 @@ impl Running {
         self.port.recv_timeout(Duration::from_secs(60)).unwrap()
     }
 
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill")
