@@ -6,14 +6,10 @@ use volery_ot::softspoken::SmallField;
 
 use super::{Base, Kind, Plan, PlanError, Wishes, own_sets, usable};
 use crate::{
-    Noise, Security, Trees,
+    Security,
     bootstrap::cost::{self, Cost},
     lpn::{estimate::Field, set_named},
 };
-
-/// Bits per second from which on [`Protocol::Auto`] leaves dual LPN alone: its assumption is the youngest, and bytes are not what takes the
-/// time there.
-const LOW_COMMUNICATION_BELOW: f64 = 2e8;
 
 /// How correlations are made.
 ///
@@ -27,15 +23,16 @@ const LOW_COMMUNICATION_BELOW: f64 = 2e8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Whichever of the others takes the least time on the link, by the model of [`Plan::candidates`]; dual LPN on links of less than 200
-    /// Mbit/s only.
+    /// Whichever of the others takes the least time on the link, by the model of [`Plan::candidates`]; never
+    /// [`LowCommunication`](Self::LowCommunication), whose code nobody outside this project has looked at.
     #[default]
     Auto,
     /// What is elsewhere the base of the first round is the output: OT extension, or Gilboa's multiplication.
     Direct(Base),
     /// Primal LPN in rounds: Ferret, and the vector OLE of the 2019 paper.
     Primal,
-    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. Only with regular noise on half-trees.
+    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. By this name only, and with regular noise
+    /// on half-trees.
     LowCommunication,
 }
 
@@ -56,8 +53,8 @@ pub struct Candidate {
 pub struct ParseProtocolError(String);
 
 impl Plan {
-    /// All plans that fulfil the wishes, the cheapest first: each way to make the base, each set of primal LPN with the cheapest
-    /// way to its base, and dual LPN; fewer if the wishes name a protocol or a set.
+    /// All plans that fulfil the wishes, the cheapest first: each way to make the base, and each set of primal LPN with
+    /// the cheapest way to its base; fewer if the wishes name a protocol or a set. Dual LPN where it is named, and then alone.
     ///
     /// # Errors
     /// If there is none: the security is not to be had, there is no set of that name or no such base for this kind and
@@ -111,10 +108,7 @@ impl Plan {
                 all.push(rated(plan, cost));
             }
         }
-        let is_dual = (wishes.noise, wishes.trees) == (Noise::Regular, Trees::Half);
-        let is_slow = wishes.link.bits_per_second < LOW_COMMUNICATION_BELOW;
-        let is_candidate = protocol == Protocol::Auto && is_dual && is_slow;
-        if protocol == Protocol::LowCommunication || is_candidate {
+        if protocol == Protocol::LowCommunication {
             let plan = Self::low_communication(kind, wishes)?;
             let cost = plan.dual_cost(wishes.link);
             all.push(rated(plan, cost));

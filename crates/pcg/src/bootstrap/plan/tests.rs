@@ -203,7 +203,53 @@ fn the_plan_follows_from_number_and_link() {
     let many = |link| name(100_000_000, link);
     assert!(many(Link::LOOPBACK).starts_with("softspoken"));
     assert!(many(lan).starts_with("primal"), "{}", many(lan));
-    assert_eq!(many(slow), "low-communication");
+    assert_eq!(many(slow), "primal-b13");
+}
+
+/// Dual LPN is taken where it is named, and nowhere else: on no link, which a peer can make as slow as it likes.
+#[test]
+fn dual_lpn_by_name_only() {
+    let rates = (3..=12).flat_map(|log| [1.0, 3.0].map(|digit| digit * 10f64.powi(log)));
+    let links: Vec<_> = rates
+        .flat_map(|bits_per_second| {
+            [0.0, 1e-4, 1e-3, 0.02, 0.2, 10.0].map(|round_trip| Link {
+                bits_per_second,
+                round_trip,
+            })
+        })
+        .collect();
+    let totals: Vec<_> = (10..=27).map(|log| Some(1 << log)).chain([None]).collect();
+    let protocols = [Protocol::Auto, Protocol::Primal, Protocol::LowCommunication];
+    for kind in KINDS {
+        for (security, protocol) in [Security::SemiHonest, Security::Malicious]
+            .into_iter()
+            .flat_map(|security| protocols.map(|protocol| (security, protocol)))
+        {
+            for (&total, &link) in totals
+                .iter()
+                .flat_map(|total| links.iter().map(move |link| (total, link)))
+            {
+                let wishes = Wishes {
+                    total,
+                    security,
+                    link,
+                    protocol,
+                    ..Wishes::default()
+                };
+                let all = match Plan::candidates(kind, &wishes) {
+                    Err(PlanError::NotMalicious) => continue,
+                    all => all.unwrap(),
+                };
+                let named = protocol == Protocol::LowCommunication;
+                for Candidate { plan, .. } in all {
+                    assert_eq!(plan.dual().is_some(), named, "{plan:?} for {wishes:?}");
+                    assert_eq!(plan.protocol() == Protocol::LowCommunication, named);
+                    assert_eq!(plan.describe().contains("dual"), named);
+                    assert_eq!(plan.assumption().contains("Reed-Muller"), named);
+                }
+            }
+        }
+    }
 }
 
 /// What is foretold grows with the number, and with how bad the link is; the plan is the first of the candidates.
@@ -226,7 +272,11 @@ fn what_is_foretold() {
             names.sort();
             names.dedup();
             assert_eq!(names.len(), all.len(), "each has its own name");
-            for one in &all {
+            let low = Wishes {
+                protocol: Protocol::LowCommunication,
+                ..wishes
+            };
+            for one in all.iter().chain(&Plan::candidates(kind, &low)?) {
                 let wishes = Wishes {
                     protocol: one.plan.protocol(),
                     set: one.plan.ladder().last().map(|set| set.name),
