@@ -252,6 +252,43 @@ fn dual_lpn_by_name_only() {
     }
 }
 
+/// `docs/protocols.md` says what is taken in place of dual LPN where that was the fastest.
+#[test]
+fn what_the_docs_foretell() {
+    let docs = include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/protocols.md"
+    ));
+    let digits = |seconds: f64| match seconds {
+        100.0.. => format!("{seconds:.0} s"),
+        10.0.. => format!("{seconds:.1} s"),
+        _ => format!("{seconds:.2} s"),
+    };
+    let links = [("1Mbit,50ms", 1e6, 0.05), ("10Mbit,20ms", 1e7, 0.02)];
+    for (place, log) in [(0, 5), (0, 6), (0, 7), (0, 8), (0, 9), (1, 5), (1, 6)] {
+        let (name, bits_per_second, round_trip) = links[place];
+        let best = |protocol| {
+            let wishes = Wishes {
+                total: Some(10u64.pow(log)),
+                protocol,
+                link: Link {
+                    bits_per_second,
+                    round_trip,
+                },
+                ..Wishes::default()
+            };
+            Plan::candidates(Kind::Cot, &wishes).unwrap().remove(0)
+        };
+        let (auto, low) = (best(Protocol::Auto), best(Protocol::LowCommunication));
+        let [ours, theirs] = [auto.seconds, low.seconds].map(digits);
+        let row = format!(
+            "| {name} | 10^{log} | `{}` | {ours} | {theirs} |",
+            auto.plan.name()
+        );
+        assert!(docs.contains(&row), "not there: {row}");
+    }
+}
+
 /// What is foretold grows with the number, and with how bad the link is; the plan is the first of the candidates.
 #[test]
 fn what_is_foretold() {
