@@ -214,6 +214,74 @@ impl Spread {
     }
 }
 
+/// A quantity of one run, above zero: measured, or what is left of a measured one when another is taken away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// What was measured.
+    pub whole: f64,
+    /// What is taken away; zero where the quantity itself was measured.
+    pub less: f64,
+}
+
+impl Term {
+    /// The quantity itself was measured.
+    #[must_use]
+    pub const fn measured(value: f64) -> Self {
+        Self {
+            whole: value,
+            less: 0.0,
+        }
+    }
+
+    /// In another unit.
+    #[must_use]
+    pub fn times(self, factor: f64) -> Self {
+        Self {
+            whole: self.whole * factor,
+            less: self.less * factor,
+        }
+    }
+}
+
+/// What several runs tell of a quantity that may be a difference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Told {
+    /// It is above zero in each run.
+    Value(Spread),
+    /// In one run at least, what is taken away hides it.
+    Below {
+        /// Above zero: how far the two terms are apart at most, or by how much their runs differ if that is more; of one
+        /// run, which does not tell that, the whole.
+        bound: f64,
+        /// How many runs.
+        count: usize,
+    },
+}
+
+impl Told {
+    /// By one run each; none of none.
+    #[must_use]
+    pub fn of(terms: &[Term]) -> Option<Self> {
+        let over = |of: fn(&Term) -> f64| Spread::of(terms.iter().map(of).collect());
+        let difference = over(|term| term.whole - term.less)?;
+        if difference.least > 0.0 {
+            return Some(Self::Value(difference));
+        }
+        let (whole, less) = (over(|term| term.whole)?, over(|term| term.less)?);
+        let runs_differ = (whole.most - whole.least) + (less.most - less.least);
+        let bound = runs_differ.max(whole.most - less.least).min(whole.most);
+        let count = difference.count;
+        Some(Self::Below {
+            bound: if count > 1 && bound > 0.0 {
+                bound
+            } else {
+                whole.most
+            },
+            count,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -284,5 +352,47 @@ mod tests {
             r#"{"protocol":"vole-fp61-malicious","n":1048576,"link":"100Mbit,0.2ms","threads":2}"#
         );
         assert_eq!(serde_json::from_str::<Key>(&json).ok(), Some(key));
+    }
+
+    fn terms(pairs: &[[f64; 2]]) -> Vec<Term> {
+        let term = |&[whole, less]: &[f64; 2]| Term { whole, less };
+        pairs.iter().map(term).collect()
+    }
+
+    #[test]
+    fn a_difference_is_told_where_each_run_shows_it() {
+        assert_eq!(Told::of(&[]), None);
+        let told = Told::of(&terms(&[[5.0, 2.0], [6.0, 2.0], [9.0, 4.0]]));
+        let spread = Spread::of(vec![3.0, 4.0, 5.0]).expect("there are values");
+        assert_eq!(told, Some(Told::Value(spread)));
+        let measured = Told::of(&[Term::measured(3.0).times(2.0)]);
+        assert_eq!(measured, Some(Told::Value(Spread::exactly(6.0))));
+    }
+
+    /// Neither zero nor less, whatever was measured, and never more than the whole.
+    #[test]
+    fn a_difference_that_is_lost_has_a_bound() {
+        for (pairs, expected) in [
+            // One run does not tell by how much it may be wrong.
+            (&[[5.0, 6.0]][..], 5.0),
+            (&[[5.0, 5.0]], 5.0),
+            // The greatest whole less the least that may have to be taken away.
+            (&[[5.0, 4.0], [6.0, 7.0]], 4.0),
+            // The runs differ by 0.1 and 0.5, the terms by less than nothing.
+            (&[[5.0, 6.0], [5.1, 6.5]], 0.6),
+            // Not more than the whole.
+            (&[[1.0, 0.0], [2.0, 9.0]], 2.0),
+            // All alike.
+            (&[[2.0, 3.0], [2.0, 3.0]], 2.0),
+        ] {
+            let told = Told::of(&terms(pairs));
+            let Some(Told::Below { bound, count }) = told else {
+                panic!("{pairs:?}: {told:?}");
+            };
+            assert!((bound - expected).abs() < 1e-9, "{pairs:?}: {bound}");
+            assert_eq!(count, pairs.len());
+            let most = pairs.iter().map(|[whole, less]| whole - less);
+            assert!(most.fold(0.0, f64::max) <= bound);
+        }
     }
 }

@@ -16,7 +16,7 @@ mod wrap;
 
 use serde::Serialize;
 
-use crate::measurement::{Measurement, Sample, Spread};
+use crate::measurement::{Measurement, Sample, Spread, Told};
 
 /// All that is shown of one table or figure of a paper, or of one benchmark.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -123,6 +123,13 @@ pub enum Value {
         /// Less was made than the table is about, and the time scaled.
         extrapolated: bool,
     },
+    /// Lost in what it was to be told from: above zero, and below this.
+    Below {
+        /// See [`Told::Below`].
+        bound: f64,
+        /// How many runs.
+        count: usize,
+    },
     /// Follows from the parameters, or from other values of the page.
     Computed {
         /// It.
@@ -185,11 +192,35 @@ impl Value {
         })
     }
 
+    /// What several runs tell; [`Self::None`] if there are none. Beside what is below a bound no ratio tells anything.
+    #[must_use]
+    pub fn told(told: Option<Told>, published: Option<f64>) -> Self {
+        match told {
+            Some(Told::Below { bound, count }) => Self::Below { bound, count },
+            Some(Told::Value(spread)) => Self::measured(Some(spread), published),
+            None => Self::None,
+        }
+    }
+
+    /// As the point of a plot, if it was measured: what is below a bound stands at it, with a range down to zero.
+    #[must_use]
+    pub fn plotted(&self) -> Option<Spread> {
+        match *self {
+            Self::Measured { spread, .. } => Some(spread),
+            Self::Below { bound, count } => Some(Spread {
+                least: 0.0,
+                count,
+                ..Spread::exactly(bound)
+            }),
+            _ => None,
+        }
+    }
+
     /// The number in it, the median of several.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
-            Self::None | Self::Text { .. } | Self::Skipped { .. } => None,
+            Self::None | Self::Text { .. } | Self::Skipped { .. } | Self::Below { .. } => None,
             Self::Published { value, .. } | Self::Computed { value, .. } => Some(*value),
             Self::Measured { spread, .. } => Some(spread.median),
         }

@@ -37,19 +37,18 @@ fn sentence(
     candidate: Candidate,
 ) -> Option<String> {
     let figures = line.times.iter().filter_map(|times| {
-        let Value::Measured {
-            spread,
-            extrapolated,
-            ..
-        } = times.ours[place]
-        else {
-            return None;
-        };
+        let ours = &times.ours[place];
         Some(Figure {
             rate: times.rate,
-            spread,
+            spread: ours.plotted()?,
             published: times.published,
-            scaled: extrapolated,
+            scaled: matches!(
+                ours,
+                Value::Measured {
+                    extrapolated: true,
+                    ..
+                }
+            ),
         })
     });
     let figures: Vec<_> = figures.collect();

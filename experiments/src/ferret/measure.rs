@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use volery_bench::measurement::Sample;
+use volery_bench::measurement::{Sample, Term};
 use volery_bench::parties::{Mark, Watch, meet, run_in_pools};
 use volery_bench::{Link, Result};
 use volery_channel::Channel;
@@ -113,8 +113,8 @@ impl Run {
 /// A run in the parts that the tables tell apart; times are the slower party's, bytes go both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Parts {
-    /// The one-time setup, without the first main round.
-    pub(super) setup_seconds: f64,
+    /// The one-time setup: its phase, and of that the first main round, which takes as long as the next.
+    pub(super) setup_seconds: Term,
     pub(super) setup_bytes: u64,
     /// The stream.
     pub(super) seconds: f64,
@@ -127,8 +127,8 @@ pub(super) struct Parts {
 /// A main round of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Round {
-    /// The part with messages, without the encoding of what is kept for the next round.
-    pub(super) trees_seconds: f64,
+    /// The part with messages, and of that the encoding of what is kept for the next round.
+    pub(super) trees_seconds: Term,
     /// The encoding of all outputs.
     pub(super) lpn_seconds: f64,
     /// Correlated OTs handed out.
@@ -140,7 +140,7 @@ impl Parts {
     pub(super) fn of(sample: &Sample, checked: Option<&LpnSet>) -> Option<Self> {
         let (first, stream) = (sample.phase(FIRST)?, sample.phase(STREAM)?);
         let mut parts = Self {
-            setup_seconds: first.seconds,
+            setup_seconds: Term::measured(first.seconds),
             setup_bytes: first.bytes,
             seconds: stream.seconds,
             bytes: stream.bytes,
@@ -148,7 +148,7 @@ impl Parts {
             round: None,
         };
         if let (Some(begin), Some(rest)) = (sample.phase(BEGIN), sample.phase(REST)) {
-            parts.setup_seconds = (first.seconds - begin.seconds).max(0.0);
+            parts.setup_seconds.less = begin.seconds;
             parts.setup_bytes = first.bytes.saturating_sub(begin.bytes);
             parts.seconds += begin.seconds + rest.seconds;
             parts.bytes += begin.bytes + rest.bytes;
@@ -157,7 +157,10 @@ impl Parts {
                 // As long for an output that is kept as for one that is handed out.
                 let lpn_seconds = rest.seconds * set.n as f64 / rest.outputs as f64;
                 Round {
-                    trees_seconds: (begin.seconds + rest.seconds - lpn_seconds).max(0.0),
+                    trees_seconds: Term {
+                        whole: begin.seconds,
+                        less: lpn_seconds - rest.seconds,
+                    },
                     lpn_seconds,
                     cots: begin.outputs + rest.outputs,
                 }
@@ -207,13 +210,22 @@ mod tests {
         let parts = Parts::of(&sample, Some(set)).expect("all phases are there");
         let round = parts.round.expect("it is checked");
         let twice = |value: f64| (2.0 * value).round() / 2.0;
-        assert_eq!((parts.setup_seconds, parts.setup_bytes), (3.0, 600));
+        let setup = Term {
+            whole: 5.0,
+            less: 2.0,
+        };
+        assert_eq!((parts.setup_seconds, parts.setup_bytes), (setup, 600));
         assert_eq!((parts.seconds, parts.bytes), (7.0, 600));
         assert_eq!((parts.cots, round.cots), (n / 2 + 1010, n / 2 + 10));
         // The rest is half of what the set makes: all of it would have taken twice as long.
         assert_eq!(
-            (twice(round.lpn_seconds), twice(round.trees_seconds)),
-            (2.0, 1.0)
+            [
+                round.lpn_seconds,
+                round.trees_seconds.whole,
+                round.trees_seconds.less
+            ]
+            .map(twice),
+            [2.0, 2.0, 1.0]
         );
         assert_eq!(
             Parts::of(&sample, None).map(|parts| parts.round),
@@ -229,7 +241,8 @@ mod tests {
             (STREAM, 100, 2.0, 1600),
         ];
         let parts = Parts::of(&sample(&extension), None).expect("all phases are there");
-        assert_eq!((parts.setup_seconds, parts.setup_bytes), (0.5, 70));
+        let setup = Term::measured(0.5);
+        assert_eq!((parts.setup_seconds, parts.setup_bytes), (setup, 70));
         assert_eq!((parts.seconds, parts.bytes, parts.cots), (2.0, 1600, 100));
     }
 

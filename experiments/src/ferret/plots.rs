@@ -1,6 +1,6 @@
 //! The tables as plots: time over the bandwidth of the link, one plot for each security.
 
-use volery_bench::page::{Axis, Plot, Scale, Series, Value};
+use volery_bench::page::{Axis, Plot, Scale, Series};
 use volery_pcg::Security;
 
 use super::published::{Published, Rate};
@@ -44,16 +44,10 @@ fn all_series(published: &Published, line: &Line) -> Vec<Series> {
     }
     for (place, candidate) in line.beside.iter().enumerate() {
         let Some(candidate) = candidate else { continue };
-        let points = line.times.iter().map(|times| {
-            let Value::Measured { spread, .. } = times.ours[place] else {
-                return (x(times.rate), None);
-            };
-            // A setup that is lost in the noise of a round has no place on a logarithmic axis.
-            (
-                x(times.rate),
-                Some(spread).filter(|spread| spread.least > 0.0),
-            )
-        });
+        let points = line
+            .times
+            .iter()
+            .map(|times| (x(times.rate), times.ours[place].plotted()));
         let series = Series::measured(candidate.title(), points);
         if !series.points.is_empty() {
             all.push(series);

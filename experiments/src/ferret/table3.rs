@@ -6,6 +6,7 @@
 //! other differences are in the data file.
 
 use volery_bench::Result;
+use volery_bench::measurement::Term;
 use volery_bench::page::Section;
 use volery_bench::results::Results;
 use volery_bench::runner::Cell;
@@ -58,8 +59,8 @@ pub(super) fn shown() -> Shown {
 }
 
 /// Milliseconds of ten million.
-fn milliseconds(parts: &Parts, part: Part) -> Option<f64> {
-    Some(nanoseconds(parts, part)? * TEN_MILLION as f64 * 1e-6)
+fn milliseconds(parts: &Parts, part: Part) -> Option<Term> {
+    Some(nanoseconds(parts, part)?.times(TEN_MILLION as f64 * 1e-6))
 }
 
 #[cfg(test)]
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn a_second_for_a_million_are_ten_for_ten() {
         let parts = Parts {
-            setup_seconds: 9.0,
+            setup_seconds: Term::measured(9.0),
             setup_bytes: 9,
             seconds: 1.0,
             bytes: 125_000,
@@ -158,7 +159,7 @@ mod tests {
             round: None,
         };
         let figure = milliseconds(&parts, Part::Total).expect("a total");
-        assert!((figure - 10_000.0).abs() < 1e-6);
+        assert!((figure.whole - 10_000.0).abs() < 1e-6);
         assert!((bits(&parts) - 1.0).abs() < 1e-12);
         assert_eq!(milliseconds(&parts, Part::Lpn), None);
     }

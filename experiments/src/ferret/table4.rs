@@ -6,6 +6,7 @@
 //! The other differences are in the data file.
 
 use volery_bench::Result;
+use volery_bench::measurement::Term;
 use volery_bench::page::Section;
 use volery_bench::results::Results;
 use volery_bench::runner::Cell;
@@ -55,8 +56,8 @@ pub(super) fn shown() -> Shown {
 }
 
 /// Milliseconds of the setup, which has no parts.
-fn milliseconds(parts: &Parts, _: Part) -> Option<f64> {
-    Some(parts.setup_seconds * 1e3)
+fn milliseconds(parts: &Parts, _: Part) -> Option<Term> {
+    Some(parts.setup_seconds.times(1e3))
 }
 
 /// Megabytes of the setup, both ways.
@@ -99,7 +100,10 @@ mod tests {
     #[test]
     fn setup_in_its_units() {
         let parts = Parts {
-            setup_seconds: 0.25,
+            setup_seconds: Term {
+                whole: 0.75,
+                less: 0.5,
+            },
             setup_bytes: 1_500_000,
             seconds: 9.0,
             bytes: 9,
@@ -107,6 +111,7 @@ mod tests {
             round: None,
         };
         let figure = milliseconds(&parts, Part::Total).expect("a total");
-        assert!((figure - 250.0).abs() < 1e-9 && (megabytes(&parts) - 1.5).abs() < 1e-9);
+        let [whole, less] = [figure.whole, figure.less].map(f64::round);
+        assert!((whole, less) == (750.0, 500.0) && (megabytes(&parts) - 1.5).abs() < 1e-9);
     }
 }

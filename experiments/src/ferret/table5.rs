@@ -55,6 +55,8 @@ pub(super) fn shown() -> Shown {
 
 #[cfg(test)]
 mod tests {
+    use volery_bench::measurement::Term;
+
     use super::super::measure::{Parts, Round};
     use super::super::published::{Part, Protocol};
     use super::super::tests::{assert_digits, assert_whole};
@@ -99,18 +101,18 @@ mod tests {
     #[test]
     fn each_part_is_of_its_own_round() {
         let parts = Parts {
-            setup_seconds: 9.0,
+            setup_seconds: Term::measured(9.0),
             setup_bytes: 9,
             seconds: 10.0,
             bytes: 9,
             cots: 100,
             round: Some(Round {
-                trees_seconds: 3.0,
+                trees_seconds: Term::measured(3.0),
                 lpn_seconds: 1.0,
                 cots: 50,
             }),
         };
-        let figure = |part| nanoseconds(&parts, part).map(|value| (value * 1e-6).round());
+        let figure = |part| nanoseconds(&parts, part).map(|value| (value.whole * 1e-6).round());
         let found = [Part::Trees, Part::Lpn, Part::Total].map(figure);
         assert_eq!(found, [Some(60.0), Some(20.0), Some(100.0)]);
     }

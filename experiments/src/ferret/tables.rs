@@ -1,7 +1,7 @@
 //! The published figures and ours, side by side, as a section.
 
 use volery_bench::Result;
-use volery_bench::measurement::Spread;
+use volery_bench::measurement::{Spread, Term, Told};
 use volery_bench::page::{Column, Section, Table, Value};
 use volery_bench::results::Results;
 
@@ -16,7 +16,7 @@ pub(super) struct Shown {
     pub(super) name: &'static str,
     pub(super) published: Published,
     /// A figure in the table's unit; none if the run has no such part.
-    pub(super) figure: fn(&Parts, Part) -> Option<f64>,
+    pub(super) figure: fn(&Parts, Part) -> Option<Term>,
     /// The traffic in the table's unit; none if it has no such column.
     pub(super) traffic: Option<fn(&Parts) -> f64>,
     /// Of how many a time is, if it is scaled from as many as were made.
@@ -61,13 +61,13 @@ pub(super) struct Times {
 }
 
 /// Nanoseconds of a correlated OT; of a checked main round alone where the part is one of its own.
-pub(super) fn nanoseconds(parts: &Parts, part: Part) -> Option<f64> {
+pub(super) fn nanoseconds(parts: &Parts, part: Part) -> Option<Term> {
     let (seconds, cots) = match part {
         Part::Trees => (parts.round?.trees_seconds, parts.round?.cots),
-        Part::Lpn => (parts.round?.lpn_seconds, parts.round?.cots),
-        Part::Total | Part::Extra => (parts.seconds, parts.cots),
+        Part::Lpn => (Term::measured(parts.round?.lpn_seconds), parts.round?.cots),
+        Part::Total | Part::Extra => (Term::measured(parts.seconds), parts.cots),
     };
-    Some(seconds * 1e9 / cots as f64)
+    Some(seconds.times(1e9 / cots as f64))
 }
 
 /// Bits of a correlated OT, both ways.
@@ -153,7 +153,7 @@ impl Shown {
         })
     }
 
-    /// A figure of the runs; `less` are those whose total is taken away, run by run.
+    /// A figure of the runs; `less` are those whose total is taken away, run by run. What is left of that may be less than zero.
     fn value(
         &self,
         part: Part,
@@ -164,14 +164,14 @@ impl Shown {
         if let Some(seconds) = measured.skipped_seconds {
             return Value::Skipped { seconds };
         }
-        let runs = measured.parts.iter().enumerate();
-        let figures = runs.filter_map(|(run, parts)| {
-            let figure = (self.figure)(parts.as_ref()?, part)?;
-            let Some(less) = less else {
-                return Some(figure);
-            };
-            let less = less.parts.get(run)?.as_ref()?;
-            Some(figure - (self.figure)(less, Part::Total)?)
+        let figure = |parts: &Option<Parts>, part| (self.figure)(parts.as_ref()?, part);
+        let Some(less) = less else {
+            let figures = measured.parts.iter().filter_map(|run| figure(run, part));
+            return Value::told(Told::of(&figures.collect::<Vec<_>>()), published);
+        };
+        let runs = measured.parts.iter().zip(&less.parts);
+        let figures = runs.filter_map(|(run, less)| {
+            Some(figure(run, part)?.whole - figure(less, Part::Total)?.whole)
         });
         let spread = Spread::of(figures.collect());
         // Of a difference that is lost in the spread, no ratio tells anything.

@@ -8,9 +8,9 @@
 //! | `row` | the words in the row, joined by ` / `; the name of the line, or the label of the mark |
 //! | `column` | the heading of the column; what is along the second axis |
 //! | `unit` | of `value`, `least`, `most` and `published` |
-//! | `kind` | `published`, `measured`, `computed`, `skipped`; of plots `point` and `mark` |
+//! | `kind` | `published`, `measured`, `below`, `computed`, `skipped`; of plots `point` and `mark` |
 //! | `value` | the number, the median of several; of what was skipped how long it would take |
-//! | `least`, `most`, `count` | the range of the runs, and how many they were; of measured values and points |
+//! | `least`, `most`, `count` | the range of the runs, and how many they were; of measured values and points. What is below a bound is from 0 to that |
 //! | `published` | the published value that it stands beside |
 //! | `ratio` | `value` over `published` |
 //! | `marks` | of `extrapolated`, `from-plot`, `published` (a published line), those that apply, with blanks between |
@@ -131,6 +131,11 @@ fn of_value<'a>(column: &'a Column, value: &'a Value) -> Option<Line<'a>> {
             marks: marks([(*extrapolated, "extrapolated")]),
             ..with_range(line, spread)
         },
+        Value::Below { bound, .. } => Line {
+            kind: "below",
+            value: Some(*bound),
+            ..value.plotted().iter().fold(line, with_range)
+        },
         Value::Computed { published, .. } => Line {
             kind: "computed",
             published: *published,
@@ -228,6 +233,7 @@ mod tests {
             "measured",
             "computed",
             "skipped",
+            "below",
         ];
         expected.extend(["point"; 5]);
         expected.push("mark");
@@ -254,11 +260,15 @@ mod tests {
         assert_eq!(fields(3, &["marks"]), ["extrapolated"]);
         assert_eq!(fields(5, &["value", "unit"]), ["123.4", "s"]);
         assert_eq!(
-            fields(10, &["row", "row_number", "x", "x_axis", "marks"]),
+            fields(6, &["value", "least", "most", "count", "ratio"]),
+            ["12.34", "0.0", "12.34", "5", ""]
+        );
+        assert_eq!(
+            fields(11, &["row", "row_number", "x", "x_axis", "marks"]),
             ["theirs", "2", "1048576.0", "n", "from-plot published"]
         );
         assert_eq!(
-            fields(11, &["row", "x", "value"]),
+            fields(12, &["row", "x", "value"]),
             ["a mark", "65536.0", ""]
         );
     }

@@ -188,7 +188,7 @@ fn cell(column: &Column, value: &Value, first: bool, ratio: usize) -> Markup {
             };
         }
         Value::Published { .. } => "published",
-        Value::Measured { .. } => "measured",
+        Value::Measured { .. } | Value::Below { .. } => "measured",
         Value::Computed { .. } => "computed",
         Value::Skipped { .. } => "skipped",
         Value::None => "none",

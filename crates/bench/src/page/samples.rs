@@ -30,6 +30,10 @@ pub(super) fn values() -> Vec<Value> {
             published: Some(800.0),
         },
         Value::Skipped { seconds: 123.4 },
+        Value::Below {
+            bound: 12.34,
+            count: 5,
+        },
     ]
 }
 

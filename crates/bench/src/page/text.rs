@@ -189,7 +189,8 @@ row             †12.3
 row              12.3  10.0..14.0  x0.95
 row             ~12.3
 row              1000              x1.25
-row           > 123 s";
+row           > 123 s
+row            < 12.3";
         assert_eq!(format!("\n{text}"), expected, "{text}");
     }
 

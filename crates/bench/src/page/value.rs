@@ -37,6 +37,7 @@ impl Words {
                     short(spread.median)
                 }
             ),
+            Value::Below { bound, .. } => format!("< {}", short(*bound)),
             Value::Computed { value, .. } => short(*value),
             Value::Skipped { seconds } => format!("> {} s", short(*seconds)),
         };
@@ -115,7 +116,7 @@ pub(super) fn signs<'a>(
     tables: impl IntoIterator<Item = &'a Table>,
     times: &str,
 ) -> Vec<(String, &'static str)> {
-    let mut found = [false; 6];
+    let mut found = [false; 7];
     let values = tables.into_iter().flat_map(|table| &table.rows).flatten();
     for value in values {
         found[0] |= range(value).is_some();
@@ -135,7 +136,8 @@ pub(super) fn signs<'a>(
             }
         );
         found[4] |= matches!(value, Value::Skipped { .. });
-        found[5] |= matches!(value, Value::None);
+        found[5] |= matches!(value, Value::Below { .. });
+        found[6] |= matches!(value, Value::None);
     }
     let meanings = [
         (
@@ -157,6 +159,11 @@ pub(super) fn signs<'a>(
         (
             "> 123 s".to_owned(),
             "not measured: a run would take about so long",
+        ),
+        (
+            "< 12.3".to_owned(),
+            "the difference of two measured ones, which is lost in what the runs differ by: above zero and below this; in a \
+             plot a range from there down to the axis",
         ),
         (NONE.to_owned(), "no value"),
     ];
@@ -190,6 +197,7 @@ mod tests {
                 "~12.3",
                 "1000 x1.25",
                 "> 123 s",
+                "< 12.3",
             ]
         );
     }
@@ -236,7 +244,15 @@ mod tests {
         let all: Vec<_> = signs([&all], "x").into_iter().map(|sign| sign.0).collect();
         assert_eq!(
             all,
-            ["10.0..14.0", "x0.95", "~12.3", "†12.3", "> 123 s", "-"]
+            [
+                "10.0..14.0",
+                "x0.95",
+                "~12.3",
+                "†12.3",
+                "> 123 s",
+                "< 12.3",
+                "-"
+            ]
         );
         let skipped = samples::table(vec![vec![Value::Skipped { seconds: 9.0 }]]);
         assert_eq!(signs([&skipped], "x").len(), 1);

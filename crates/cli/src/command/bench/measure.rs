@@ -57,13 +57,17 @@ impl After {
         Some(runs.last()?.1.plan.name())
     }
 
-    /// The run of the median time, and the parts of it measured alone. Of an even number of runs, the two in the middle are
-    /// equally near to the median: it is the faster.
-    pub(super) fn row(self, machine: &Machine) -> Result<Row, Failure> {
+    /// The run of the median time among those that count, and the parts of it measured alone. Of an even number of runs, the
+    /// two in the middle are equally near to the median: it is the faster.
+    pub(super) fn row(self, machine: &Machine, counted: &[Sample]) -> Result<Row, Failure> {
         let Setting {
             n, link, common, ..
         } = &self.setting;
         let mut runs = lock(&self.runs.outcomes).clone();
+        runs.retain(|(outcomes, _)| {
+            let phases = sample(*n, *outcomes).phases;
+            counted.iter().any(|sample| sample.phases == phases)
+        });
         runs.sort_by_key(|(outcomes, _)| outcomes[0].total().max(outcomes[1].total()));
         let (outcomes, deal) = runs.swap_remove((runs.len() - 1) / 2);
         let parts = (self.parts)(&parts::Run {

@@ -189,13 +189,14 @@ fn measure(arguments: &Arguments) -> Result<(Vec<Row>, Results), Failure> {
     };
     let measured = runner::run(&cells, &mut results, settings, &mut Spoken(voice));
     let mut rows = Vec::new();
-    for after in afterwards {
+    for (after, cell) in afterwards.into_iter().zip(&cells) {
         if measured.is_err() {
             // What the failing run said itself says more.
             after.failure()?;
         } else {
             voice.explain("measuring the parts");
-            rows.push(after.row(&machine)?);
+            let measured = results.find(&cell.key).expect("every cell was run");
+            rows.push(after.row(&machine, &measured.samples)?);
         }
     }
     measured?;
