@@ -412,6 +412,19 @@ mod tests {
     }
 
     #[test]
+    fn another_release_is_refused() {
+        let ours = Hello {
+            role: "receiver",
+            ..example()
+        };
+        let mut theirs = decode(&body(&example())).unwrap();
+        assert!(compare(&ours, &theirs).is_ok());
+        theirs.release.push('1');
+        let refused = compare(&ours, &theirs);
+        assert!(matches!(refused, Err(Error::Mismatch { field, .. }) if field == "volery version"));
+    }
+
+    #[test]
     fn what_the_peer_says_is_shortened_and_escaped() {
         let theirs = format!("\x1b[2J\n{}", "x".repeat(4000));
         let Error::Mismatch { theirs, .. } = mismatch("n", "1", &theirs) else {

@@ -192,6 +192,7 @@ fn other_programs_are_recognised() {
     ] {
         for (mut left, mut right) in pairs() {
             // The peer stays connected and waits.
+            left.set_timeout(Some(LONG / 6));
             right.send(greeting).unwrap();
             right.flush().unwrap();
             let error = handshake(&mut left, &hello("sender"), [1; 32]).unwrap_err();
@@ -205,6 +206,19 @@ fn other_programs_are_recognised() {
     }
 }
 
+/// The first bytes are right, the length too, and what follows says nothing.
+#[test]
+fn a_hello_that_cannot_be_read_is_refused() {
+    for (mut left, mut right) in pairs() {
+        right
+            .send(b"\x89volery\n\x01\0\x04\0\xff\xff\xff\xff")
+            .unwrap();
+        right.flush().unwrap();
+        let error = handshake(&mut left, &hello("sender"), [1; 32]).unwrap_err();
+        assert!(error.to_string().contains("malformed"), "{error}");
+    }
+}
+
 #[test]
 fn a_peer_that_closes_is_a_disconnection() {
     for (mut left, right) in pairs() {
@@ -212,6 +226,17 @@ fn a_peer_that_closes_is_a_disconnection() {
         let error = handshake(&mut left, &hello("sender"), [1; 32]).unwrap_err();
         assert!(matches!(error, Error::Disconnected), "{error:?}");
     }
+}
+
+/// A peer that has said a good hello, and has gone before it could hear the other's.
+#[test]
+fn a_peer_that_has_gone_is_a_disconnection() {
+    let (mut left, mut right) = Channel::memory_pair();
+    right.set_timeout(Some(Duration::from_millis(1)));
+    assert!(handshake(&mut right, &hello("receiver"), [2; 32]).is_err());
+    drop(right);
+    let error = handshake(&mut left, &hello("sender"), [1; 32]).unwrap_err();
+    assert!(matches!(error, Error::Disconnected), "{error:?}");
 }
 
 #[test]

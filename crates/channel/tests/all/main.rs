@@ -8,6 +8,8 @@ mod lanes;
 mod pace;
 mod parties;
 mod shaped;
+#[cfg(feature = "tls")]
+mod strangers;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;

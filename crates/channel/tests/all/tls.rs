@@ -9,19 +9,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::SingleCertAndKey;
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme};
 use volery_channel::memory::{self, Memory};
 use volery_channel::tamper::Tampered;
 use volery_channel::tls::{self, Fingerprint, Identity, Refusal, Tls};
 use volery_channel::{Channel, Error, Hello, Result, Transport, handshake, run_two_channels, tcp};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::strangers::shown;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn identity(name: &str) -> Identity {
+pub(crate) fn identity(name: &str) -> Identity {
     let now = SystemTime::now();
     Identity::generate(name, now - DAY..now + DAY).unwrap()
 }
@@ -218,6 +219,16 @@ impl ServerCertVerifier for Reckless {
 
 /// Connects as such a client; gives what the server sent behind the handshake, if anything.
 fn reckless(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) -> Vec<u8> {
+    let certificate = certificate.map(|(chain, owned)| shown(&[chain], owned));
+    stranger(address, certificate, b"volery/1")
+}
+
+/// The same, with any certificates and a name of what it speaks, which may be empty.
+pub(crate) fn stranger(
+    address: SocketAddr,
+    certificate: Option<SingleCertAndKey>,
+    protocol: &[u8],
+) -> Vec<u8> {
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -225,15 +236,11 @@ fn reckless(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) ->
         .with_custom_certificate_verifier(Arc::new(Reckless));
     let mut config = match certificate {
         None => builder.with_no_client_auth(),
-        Some((shown, owned)) => {
-            let shown = CertificateDer::from_pem_slice(shown.to_pem().as_bytes()).unwrap();
-            let key = PrivateKeyDer::from_pem_slice(owned.to_pem().as_bytes()).unwrap();
-            let key = aws_lc_rs::sign::any_supported_type(&key).unwrap();
-            let pair = Arc::new(CertifiedKey::new(vec![shown], key));
-            builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
-        }
+        Some(certificate) => builder.with_client_cert_resolver(Arc::new(certificate)),
     };
-    config.alpn_protocols = vec![b"volery/1".to_vec()];
+    if !protocol.is_empty() {
+        config.alpn_protocols = vec![protocol.to_vec()];
+    }
     let name = ServerName::try_from("volery").unwrap();
     let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut socket = TcpStream::connect(address).unwrap();
@@ -247,7 +254,7 @@ fn reckless(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) ->
 
 /// Runs `strangers` against a listener that waits for its peer, then, after so many of them have been `refused`, lets the peer
 /// connect; gives the refusals.
-fn besieged(
+pub(crate) fn besieged(
     here: &Identity,
     peer: &Identity,
     refused: usize,
