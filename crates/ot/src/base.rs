@@ -360,6 +360,37 @@ mod tests {
         .map(|_| ())
     }
 
+    /// Each argument of each hash changes it.
+    #[test]
+    fn hashes_depend_on_all_that_they_bind() {
+        fn assert_different<T: PartialEq>(all: &[T]) {
+            assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+        }
+        let other = SessionId::from_bytes([8; 32]);
+        let [zero, one] = [[0; ENCODED], [1; ENCODED]];
+        assert_different(&[
+            half_hash(SESSION, 0, 0, &zero),
+            half_hash(other, 0, 0, &zero),
+            half_hash(SESSION, 1, 0, &zero),
+            half_hash(SESSION, 0, 1, &zero),
+            half_hash(SESSION, 0, 0, &one),
+        ]);
+        assert_different(&[
+            transcript(SESSION, &zero, &[[zero; 2]]),
+            transcript(other, &zero, &[[zero; 2]]),
+            transcript(SESSION, &one, &[[zero; 2]]),
+            transcript(SESSION, &zero, &[[one, zero]]),
+            transcript(SESSION, &zero, &[[zero, one]]),
+        ]);
+        assert_different(&[
+            key(&[0; 32], 0, 0, &zero),
+            key(&[1; 32], 0, 0, &zero),
+            key(&[0; 32], 1, 0, &zero),
+            key(&[0; 32], 0, 1, &zero),
+            key(&[0; 32], 0, 0, &one),
+        ]);
+    }
+
     #[test]
     fn an_element_that_cancels_its_hash_is_refused() {
         let honest = blind(&[0], 2, SESSION, &mut Prg::new(Block::from(4))).1;

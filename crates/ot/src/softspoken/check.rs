@@ -250,6 +250,72 @@ mod tests {
         }
     }
 
+    /// The first coefficient.
+    fn first(transcript: &Transcript) -> Block {
+        transcript.challenge(2).chi[0]
+    }
+
+    #[test]
+    fn challenges_depend_on_all_that_was_said() {
+        let session = SessionId::from_bytes([1; 32]);
+        let other = SessionId::from_bytes([2; 32]);
+        let message = |field: SmallField, key: u128| {
+            let keys = vec![[Block::from(key), Block::ZERO]; 128];
+            super::super::pprf::full(field.into(), session, &[1; 32], &keys).1
+        };
+        let (small, large) = (SmallField::Bits4, SmallField::Bits8);
+        let message = [message(small, 1), message(small, 2)];
+        let new = |field, session, base: u8, which: usize| {
+            Transcript::new(field, session, &[base; 32], &message[which])
+        };
+        let mut all = vec![
+            first(&new(small, session, 1, 0)),
+            first(&new(large, session, 1, 0)),
+            first(&new(small, other, 1, 0)),
+            first(&new(small, session, 2, 0)),
+            first(&new(small, session, 1, 1)),
+        ];
+        // Messages, and their order.
+        for said in [[b"a"; 2], [b"b"; 2], [b"a", b"b"], [b"b", b"a"]] {
+            let mut transcript = new(small, session, 1, 0);
+            for message in said {
+                transcript.absorb(message);
+                all.push(first(&transcript));
+            }
+        }
+        // What begins alike goes on alike, and is there twice.
+        let twice = [all.remove(9), all.remove(10)];
+        assert_eq!(twice, [all[5], all[7]]);
+        for session in [session, other] {
+            let mut transcript = new(small, session, 1, 0);
+            all.push(first(&transcript.fork(session)));
+            all.push(first(&transcript));
+        }
+        let mut one = new(small, session, 1, 0);
+        all.push(first(&one.fork(other)));
+        for corrections in [[Block::ZERO; 2], [Block::ZERO, Block::ONE]] {
+            let mut transcript = new(small, session, 1, 0);
+            transcript.absorb(&Transcript::hash_corrections(&corrections));
+            all.push(first(&transcript));
+        }
+        for i in 0..all.len() {
+            assert!(!all[..i].contains(&all[i]), "number {i}");
+        }
+    }
+
+    /// The same rows and the same `x`, after something else was said.
+    #[test]
+    fn responses_depend_on_all_that_was_said() {
+        let rows = vec![Block::ZERO; 128 * 2];
+        let response = |seed: u8| {
+            let challenge = Transcript([seed; 32]).challenge(2);
+            challenge.respond(&[Block::ZERO, Block::ONE], &rows)
+        };
+        let [one, other] = [response(1), response(2)];
+        assert_eq!(one.x(), other.x());
+        assert_ne!(one.as_bytes(), other.as_bytes());
+    }
+
     #[test]
     fn counters_start_apart() {
         let mut seen = std::collections::HashSet::new();

@@ -360,6 +360,31 @@ mod tests {
         );
     }
 
+    /// Equal leaves in other places, trees, sessions, after other base OTs or with another setting have nothing in common.
+    #[test]
+    fn seeds_and_tags_are_those_of_their_leaf() {
+        let session = SessionId::from_bytes(SESSION);
+        let other = SessionId::from_bytes([10; 32]);
+        let field = SmallField::Bits8;
+        let splitters = [
+            Splitter::new(field.into(), session, &[1; 32]),
+            Splitter::new(field.into(), other, &[1; 32]),
+            Splitter::new(field.into(), session, &[2; 32]),
+            Splitter::new(field.unchecked(), session, &[1; 32]),
+        ];
+        let (mut seeds, mut tags) = (Vec::new(), Vec::new());
+        for splitter in splitters {
+            for tree in 0..2 {
+                splitter.split(tree, &[Block::ONE; 3], &mut seeds, &mut tags);
+            }
+        }
+        assert_eq!((seeds.len(), tags.len()), (24, 24));
+        for i in 0..24 {
+            assert!(!seeds[..i].contains(&seeds[i]), "seed {i}");
+            assert!(!tags[..i].contains(&tags[i]), "tag {i}");
+        }
+    }
+
     #[test]
     fn every_wrong_block_is_caught_or_not_used() {
         let session = SessionId::from_bytes(SESSION);

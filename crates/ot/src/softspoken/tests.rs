@@ -355,3 +355,82 @@ fn what_the_sender_sees_of_the_check_is_masked() {
         x(&second)
     );
 }
+
+/// The first coefficient of the challenge to a batch that would come now.
+fn coefficient(state: &State) -> Block {
+    let challenge = state.transcript.challenge(2);
+    let rows = vec![Block::ZERO; 128 * 2];
+    let response = challenge.respond(&[Block::ONE, Block::ZERO], &rows);
+    let mut first = [0; 16];
+    first.copy_from_slice(&response.as_bytes()[..16]);
+    Block::from_bytes(first)
+}
+
+/// Each party's randomness alone changes every challenge, and so does each batch.
+#[test]
+fn challenges_are_drawn_anew() {
+    let challenges = |of_sender: u128, of_receiver: u128| {
+        let field = SmallField::Bits8;
+        let (left, right) = run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(of_sender));
+                let delta = Some(Block::ALL_ONES);
+                let mut sender = Sender::setup(delta, field, SESSION, rng, channel).unwrap();
+                [(); 3].map(|()| {
+                    sender.extend(&mut [Block::ZERO; N], channel).unwrap();
+                    let live = sender.0.get_mut().unwrap();
+                    coefficient(&live.state)
+                })
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(of_receiver));
+                let mut receiver = Receiver::setup(field, SESSION, rng, channel).unwrap();
+                [(); 3].map(|()| {
+                    let (mut u, mut w) = (vec![0; bytes_for(N)], vec![Block::ZERO; N]);
+                    receiver.extend(&mut u, &mut w, channel).unwrap();
+                    coefficient(receiver.0.get_mut().unwrap())
+                })
+            },
+        );
+        assert_eq!(left, right);
+        left
+    };
+    assert_eq!(challenges(1, 2), challenges(1, 2));
+    let all = [challenges(1, 2), challenges(1, 3), challenges(4, 2)].concat();
+    assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+}
+
+/// Who could have chosen its corrections for a challenge that it knows: the rest of what it says is honest.
+#[test]
+fn a_challenge_drawn_before_the_corrections_is_refused() {
+    let run = |early: bool| {
+        let field = SmallField::Bits8;
+        let (result, ()) = run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let mut sender = Sender::setup(None, field, SESSION, rng, channel).unwrap();
+                sender.extend(&mut [Block::ZERO; N], channel)
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                let mut receiver = Receiver::setup(field, SESSION, rng, channel).unwrap();
+                let state = receiver.0.get_mut().unwrap();
+                let (batches, leaves, transcript) = state.take(N);
+                let batch = &mut batches[0];
+                batch.expand(leaves);
+                batch.hash_corrections();
+                if !early {
+                    transcript.absorb(&batch.hash);
+                }
+                let challenge = transcript.challenge(batch.row_blocks);
+                let response = challenge.respond(batch.first_sum(), &batch.rows);
+                channel.send_blocks(batch.sent_corrections()).unwrap();
+                channel.send(response.as_bytes()).unwrap();
+                channel.flush().unwrap();
+            },
+        );
+        result
+    };
+    assert!(run(false).is_ok(), "right but for that");
+    assert!(matches!(run(true), Err(Error::PeerMisbehaved(_))));
+}
