@@ -272,3 +272,163 @@ impl<R: Ring> Coefficients<R> {
         total
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use volery_channel::{memory, run_two_channels, tamper::Tampered};
+    use volery_field::Fp61;
+
+    use super::*;
+
+    fn context(session: u8, round: u64) -> Context {
+        let session = SessionId::from_bytes([session; 32]);
+        Context { session, round }
+    }
+
+    fn messages(of_key_holder: u8, of_value_holder: u8) -> Messages {
+        Messages {
+            of_key_holder: [of_key_holder; 32],
+            of_value_holder: [of_value_holder; 32],
+        }
+    }
+
+    /// A context and messages, and each with one thing changed.
+    fn variants() -> [(Context, Messages); 5] {
+        [
+            (context(1, 1), messages(1, 2)),
+            (context(2, 1), messages(1, 2)),
+            (context(1, 2), messages(1, 2)),
+            (context(1, 1), messages(3, 2)),
+            (context(1, 1), messages(1, 3)),
+        ]
+    }
+
+    fn assert_different<T: PartialEq>(all: &[T]) {
+        for (i, one) in all.iter().enumerate() {
+            assert!(!all[..i].contains(one), "number {i}");
+        }
+    }
+
+    #[test]
+    fn coefficients_depend_on_all_that_was_said() {
+        let forest = Forest::regular(3, 4);
+        let mut all: Vec<Fp61> = Vec::new();
+        let mut add = |(context, messages), nonce: u128| {
+            for Factors { trees, places } in
+                Coefficients::<Fp61>::derive(context, messages, Block::from(nonce), &forest).0
+            {
+                all.extend(trees.into_iter().chain(places));
+            }
+        };
+        variants().into_iter().for_each(|variant| add(variant, 1));
+        add(variants()[0], 2);
+        assert_eq!(all.len(), 6 * 2 * (3 + 4), "two repetitions");
+        assert_different(&all);
+    }
+
+    #[test]
+    fn commitments_depend_on_all_that_was_said() {
+        let v = [Fp61::ONE, Fp61::ZERO];
+        let mut all: Vec<_> = variants()
+            .into_iter()
+            .map(|(context, messages)| commitment(context, messages, &[1; 32], &v))
+            .collect();
+        let [first, ..] = variants();
+        all.push(commitment(first.0, first.1, &[2; 32], &v));
+        for v in [[Fp61::ZERO; 2], [Fp61::ONE; 2]] {
+            all.push(commitment(first.0, first.1, &[1; 32], &v));
+        }
+        assert_different(&all);
+    }
+
+    /// What both parties say in an honest check, cut into its parts.
+    fn said(of_key_holder: u128, of_value_holder: u128, masks: u128) -> [Vec<Vec<u8>>; 2] {
+        let forest = Forest::regular(2, 4);
+        let mut elements = [Fp61::ZERO; 11];
+        Fp61::random_slice(&mut Prg::new(Block::from(1)), &mut elements);
+        let [x, y_0, y_1, leaves @ ..] = elements;
+        let (alphas, y) = ([1, 3], [y_0, y_1]);
+        let mut mask = [Fp61::ZERO; 4];
+        Fp61::random_slice(&mut Prg::new(Block::from(masks)), &mut mask);
+        let mask = [(mask[0], mask[1]), (mask[2], mask[3])];
+        let mut of_key = leaves;
+        for (tree, (alpha, y)) in alphas.iter().zip(y).enumerate() {
+            of_key[4 * tree + alpha] += x * y;
+        }
+        let (left, right) = memory::pair();
+        let taps = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let tapped = |inner, tap: &Arc<Mutex<Vec<u8>>>| {
+            let tap = Arc::clone(tap);
+            Channel::new(Tampered::new(inner, move |_, bytes| {
+                tap.lock().unwrap().extend_from_slice(bytes);
+            }))
+        };
+        run_two_channels(
+            tapped(left, &taps[0]),
+            tapped(right, &taps[1]),
+            |channel| {
+                channel.bind();
+                let mut rng = Prg::new(Block::from(of_key_holder));
+                let mask = mask.map(|(u, v)| x * u + v);
+                let leaves = &of_key[..];
+                key_holder(context(1, 1), &forest, x, leaves, &mask, &mut rng, channel).unwrap();
+            },
+            |channel| {
+                channel.bind();
+                let mut rng = Prg::new(Block::from(of_value_holder));
+                let leaves = &leaves[..];
+                let context = context(1, 1);
+                value_holder(
+                    context, &forest, &alphas, &y, leaves, &mask, &mut rng, channel,
+                )
+                .unwrap();
+            },
+        );
+        let size = Fp61::encoded_len(2);
+        let sizes = [[32, 32, size], [16, size, size]];
+        [0, 1].map(|party| {
+            let bytes = taps[party].lock().unwrap();
+            let mut rest = &bytes[..];
+            let parts = sizes[party].map(|size| {
+                let part;
+                (part, rest) = rest.split_at(size);
+                part.to_vec()
+            });
+            assert!(rest.is_empty());
+            parts.to_vec()
+        })
+    }
+
+    /// Runs that differ in the randomness of the value holder alone have no challenge in common, nor anything that follows
+    /// from it; with that of the key holder another salt comes, and with it another commitment.
+    #[test]
+    fn challenges_and_salts_are_drawn_anew() {
+        let [first, value, key] = [said(1, 2, 5), said(1, 3, 5), said(4, 2, 5)];
+        assert_eq!(said(1, 2, 5), first);
+        for (party, differ) in [(0, [true, false, true]), (1, [true; 3])] {
+            for (part, differ) in differ.into_iter().enumerate() {
+                let same = value[party][part] == first[party][part];
+                assert_eq!(same, !differ, "part {part} of party {party}");
+            }
+        }
+        assert_eq!(key[1], first[1]);
+        assert!(key[0][0] != first[0][0] && key[0][1] != first[0][1]);
+        assert_eq!(key[0][2], first[0][2]);
+    }
+    /// The same noise and leaves under another mask: nothing of what the value holder says is the same but for the nonce.
+    #[test]
+    fn what_the_value_holder_says_is_masked() {
+        let [[_, one], [_, other]] = [said(1, 2, 5), said(1, 2, 6)];
+        assert_eq!(one[0], other[0]);
+        for part in 1..3 {
+            let repetitions = one[part].chunks(8).zip(other[part].chunks(8));
+            assert_eq!(repetitions.len(), 2);
+            for (one, other) in repetitions {
+                assert_ne!(one, other, "part {part}");
+            }
+        }
+    }
+}

@@ -393,3 +393,25 @@ fn sub(session: SessionId, plan: &Plan, carrier: Carrier, part: &str) -> Session
     oracle.absorb(&[carrier.0]);
     plan.session(oracle, session, part)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_depend_on_carrier_and_part() {
+        let plan = plan(Some(100), Link::default(), Security::Malicious).unwrap();
+        let sessions = [
+            SessionId::from_bytes([1; 32]),
+            SessionId::from_bytes([2; 32]),
+        ];
+        let all = [
+            sub(sessions[0], &plan, Carrier(0), "base"),
+            sub(sessions[1], &plan, Carrier(0), "base"),
+            sub(sessions[0], &plan, Carrier(1), "base"),
+            sub(sessions[0], &plan, Carrier(0), "rounds"),
+        ];
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+    }
+}

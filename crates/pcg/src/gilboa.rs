@@ -314,6 +314,116 @@ mod tests {
         check(Z64::ZERO - Z64::ONE, &[3]);
     }
 
+    /// The receiver says nothing but its challenges: they differ from check to check, and with its randomness from run to run.
+    #[test]
+    fn challenges_are_drawn_anew() {
+        let challenges = |seed: u128| {
+            let bits = Fp61::BITS as usize;
+            let (challenges, ()) = run_two_parties(
+                |channel| {
+                    let mut sender = Sender::from_ots(&vec![[Block::ZERO; 2]; bits]);
+                    let zeros = vec![Fp61::ZERO; 3 + repetitions::<Fp61>()];
+                    [(); 2].map(|()| {
+                        let (u, a) = zeros.split_at(3);
+                        let mut v = zeros.clone();
+                        sender.multiply(u, &mut v[..3], channel).unwrap();
+                        sender.multiply(a, &mut v[3..], channel).unwrap();
+                        let seed = channel.recv_block().unwrap();
+                        let mut combined = Vec::new();
+                        for (chi, v_a) in challenge(seed, a.len(), 3).iter().zip(&v[3..]) {
+                            combined.push(Fp61::ZERO);
+                            combined.push(*v_a + Fp61::inner_product(chi, &v[..3]));
+                        }
+                        wire::send(&combined, channel).unwrap();
+                        channel.flush().unwrap();
+                        seed
+                    })
+                },
+                |channel| {
+                    let mut rng = Prg::new(Block::from(seed));
+                    let mut receiver = Receiver::from_ots(Fp61::ONE, &vec![Block::ZERO; bits]);
+                    for _ in 0..2 {
+                        let mut w = [Fp61::ZERO; 3];
+                        receiver
+                            .multiply_checked(&mut w, &mut rng, channel)
+                            .unwrap();
+                    }
+                },
+            );
+            challenges
+        };
+        assert_eq!(challenges(1), challenges(1));
+        let all = [challenges(1), challenges(2)].concat();
+        assert!((0..4).all(|i| !all[..i].contains(&all[i])), "{all:?}");
+        // Each repetition has coefficients of its own, and so has each seed.
+        let coefficients: Vec<Fp61> = all
+            .iter()
+            .flat_map(|seed| challenge(*seed, 2, 3).concat())
+            .collect();
+        assert_eq!(coefficients.len(), 4 * 2 * 3);
+        assert!((0..24).all(|i| !coefficients[..i].contains(&coefficients[i])));
+    }
+
+    /// A receiver that has not got all corrections says nothing.
+    #[test]
+    fn no_challenge_before_the_corrections() {
+        let bits = Fp61::BITS as usize;
+        let (left, right) = Channel::memory_pair();
+        volery_channel::run_two_channels(
+            left,
+            right,
+            |channel| {
+                channel.set_timeout(Some(std::time::Duration::from_millis(200)));
+                let mut sender = Sender::from_ots(&vec![[Block::ZERO; 2]; bits]);
+                let (u, mut v) = ([Fp61::ONE; 3], [Fp61::ZERO; 3]);
+                sender.multiply(&u, &mut v, channel).unwrap();
+                assert!(matches!(channel.recv_block(), Err(Error::TimedOut(_))));
+            },
+            |channel| {
+                let mut receiver = Receiver::from_ots(Fp61::ONE, &vec![Block::ZERO; bits]);
+                let mut rng = Prg::new(Block::from(1));
+                let result = receiver.multiply_checked(&mut [Fp61::ZERO; 3], &mut rng, channel);
+                assert!(matches!(result, Err(Error::Disconnected)));
+            },
+        );
+    }
+
+    /// The same product with other randomness of the sender, and the same challenge: no value of the answer is the same.
+    #[test]
+    fn the_answer_is_masked() {
+        let answer = |seed: u128| {
+            let bits = Fp61::BITS as usize;
+            let keys: Vec<_> = (0..bits as u128).map(|i| [i, i + 1000]).collect();
+            let (_, answer) = run_two_parties(
+                |channel| {
+                    let keys: Vec<_> = keys.iter().map(|keys| keys.map(Block::from)).collect();
+                    let mut sender = Sender::from_ots(&keys);
+                    let (u, mut v) = ([Fp61::ONE; 3], [Fp61::ZERO; 3]);
+                    let mut rng = Prg::new(Block::from(seed));
+                    sender
+                        .multiply_checked(&u, &mut v, &mut rng, channel)
+                        .unwrap();
+                },
+                |channel| {
+                    let keys: Vec<_> = keys.iter().map(|keys| Block::from(keys[0])).collect();
+                    let mut receiver = Receiver::from_ots(Fp61::ZERO, &keys);
+                    let repetitions = repetitions::<Fp61>();
+                    receiver.multiply(&mut [Fp61::ZERO; 3], channel).unwrap();
+                    let mut w_a = vec![Fp61::ZERO; repetitions];
+                    receiver.multiply(&mut w_a, channel).unwrap();
+                    channel.send_block(Block::ONE).unwrap();
+                    let mut combined = vec![Fp61::ZERO; 2 * repetitions];
+                    wire::recv(&mut combined, "an answer", channel).unwrap();
+                    combined
+                },
+            );
+            answer
+        };
+        // What is said of u; what is said of v follows from it.
+        let [one, other] = [answer(1), answer(2)];
+        assert!((0..one.len()).step_by(2).all(|i| one[i] != other[i]));
+    }
+
     #[test]
     #[should_panic(expected = "one OT for each bit of x")]
     fn ots_for_another_ring_are_refused() {

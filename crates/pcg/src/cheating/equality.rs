@@ -30,6 +30,9 @@ fn a_key_holder_who_opens_something_else() {
                 Lie::Echo,
                 Lie::Round,
                 Lie::Session,
+                Lie::First,
+                Lie::Last,
+                Lie::EchoLast,
             ];
             for lie in lies {
                 for setup in [Setup::Dealt(1), Setup::Real] {

@@ -28,15 +28,15 @@ struct Wrong<R> {
     u: Option<(usize, u32, R)>,
     /// To `v'`, for each coefficient of that entry: what makes up for it if the bit is set.
     made_up: bool,
-    /// To `u'` and `v'`.
-    combined: [R; 2],
+    /// To `u'` and `v'` of the repetition with that number.
+    combined: (usize, [R; 2]),
 }
 
 impl<R: Ring> Wrong<R> {
     const NOTHING: Self = Self {
         u: None,
         made_up: false,
-        combined: [R::ZERO; 2],
+        combined: (0, [R::ZERO; 2]),
     };
 }
 
@@ -82,8 +82,10 @@ fn sender<R: Ring>(wrong: Wrong<R>, channel: &mut Channel) -> Result<(Vec<R>, Ve
         }
         combined.extend([R::inner_product(&chi, &u), v_sum]);
     }
-    combined[0] += wrong.combined[0];
-    combined[1] += wrong.combined[1];
+    let (repetition, errors) = wrong.combined;
+    for (combined, error) in combined[2 * repetition..].iter_mut().zip(errors) {
+        *combined += error;
+    }
     wire::send(&combined, channel)?;
     channel.flush()?;
     Ok((u, v))
@@ -133,7 +135,14 @@ fn another_u_in_one_correction() {
         for bit in bits {
             let is_set = x.bit(bit).unwrap_u8() == 1;
             let error = R::random(&mut rng(4));
-            for (entry, made_up) in [(0, false), (3, true), (N, bit % 2 == 0)] {
+            let last = N + check::repetitions::<R>() - 1;
+            let entries = [
+                (0, false),
+                (3, true),
+                (N, bit % 2 == 0),
+                (last, bit % 2 == 1),
+            ];
+            for (entry, made_up) in entries {
                 let wrong = Wrong {
                     u: Some((entry, bit, error)),
                     made_up,
@@ -150,24 +159,26 @@ fn another_u_in_one_correction() {
     run::<Gf128>((0..Gf128::BITS).step_by(29));
 }
 
+/// In each repetition alone, and in both values of it or in one.
 #[test]
 fn a_wrong_answer_to_the_challenge() {
     fn run<R: Ring>() {
         let mut random = rng(5);
         let x = R::random(&mut random);
-        for combined in [[R::ONE, R::ZERO], [R::ZERO, R::ONE], [R::ONE, R::ONE]] {
+        let passes = |repetition: usize, errors: [R; 2]| {
             let wrong = Wrong {
-                combined,
+                combined: (repetition, errors),
                 ..Wrong::NOTHING
             };
-            assert!(!passes(x, wrong));
-        }
-        // Who knows x needs no luck.
-        let wrong = Wrong {
-            combined: [R::ONE, -x],
-            ..Wrong::NOTHING
+            passes(x, wrong)
         };
-        assert!(passes(x, wrong));
+        for repetition in 0..check::repetitions::<R>() {
+            for errors in [[R::ONE, R::ZERO], [R::ZERO, R::ONE], [R::ONE, R::ONE]] {
+                assert!(!passes(repetition, errors), "repetition {repetition}");
+            }
+            // Who knows x needs no luck.
+            assert!(passes(repetition, [R::ONE, -x]), "repetition {repetition}");
+        }
     }
     run::<Fp61>();
     run::<Gf128>();

@@ -70,6 +70,12 @@ pub(crate) enum Lie {
     Session,
     /// Commitment and opening of the round before.
     Replay,
+    /// Commits to a value that is wrong in its first repetition alone, and opens that.
+    First,
+    /// The same in its last repetition.
+    Last,
+    /// Commits to the same, and opens in the last repetition what the value holder said.
+    EchoLast,
 }
 
 /// Trees, and what is to be sent of them.
@@ -378,6 +384,12 @@ pub(crate) fn check<R: Ring>(
         }
         v.push(sum);
     }
+    let last = v.len() - 1;
+    match lie {
+        Lie::First => v[0] += R::ONE,
+        Lie::Last | Lie::EchoLast => v[last] += R::ONE,
+        _ => (),
+    }
     let mut salt = [0; 32];
     rng.fill_bytes(&mut salt);
     let committed = |session, number, v: &[R]| {
@@ -404,8 +416,10 @@ pub(crate) fn check<R: Ring>(
     channel.send(&opening.0)?;
     let mut w = vec![R::ZERO; v.len()];
     wire::recv(&mut w, "an element", channel)?;
-    if lie == Lie::Echo {
-        opening.2.clone_from(&w);
+    match lie {
+        Lie::Echo => opening.2.clone_from(&w),
+        Lie::EchoLast => opening.2[last] = w[last],
+        _ => (),
     }
     channel.send(&opening.1)?;
     wire::send(&opening.2, channel)?;

@@ -78,3 +78,98 @@ fn seed(context: Context, key_holder: Block, value_holder: Block) -> Block {
     oracle.absorb(&value_holder.to_bytes());
     oracle.finish_block()
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::{SessionId, run_two_channels, run_two_parties};
+
+    use super::*;
+
+    fn context(session: u8, round: u64) -> Context {
+        let session = SessionId::from_bytes([session; 32]);
+        Context { session, round }
+    }
+
+    fn tossed(context: Context, of_key_holder: u128, of_value_holder: u128) -> Block {
+        let rng = |seed: u128| Prg::new(Block::from(seed));
+        let (left, right) = run_two_parties(
+            |channel| key_holder(context, &mut rng(of_key_holder), channel).unwrap(),
+            |channel| value_holder(context, &mut rng(of_value_holder), channel).unwrap(),
+        );
+        assert_eq!(left, right);
+        left
+    }
+
+    /// Each party's randomness alone makes another coin; so do another session and another instance.
+    #[test]
+    fn coins_are_drawn_anew() {
+        let first = tossed(context(1, 1), 1, 2);
+        assert_eq!(tossed(context(1, 1), 1, 2), first);
+        let coins = [
+            first,
+            tossed(context(1, 1), 1, 3),
+            tossed(context(1, 1), 3, 2),
+            tossed(context(2, 1), 1, 2),
+            tossed(context(1, 2), 1, 2),
+        ];
+        assert!((0..coins.len()).all(|i| !coins[..i].contains(&coins[i])));
+    }
+
+    /// What a key holder says first tells nothing of its coin before it is opened, and holds for one coin in one place alone.
+    #[test]
+    fn commitments_depend_on_all_that_they_open() {
+        let coin = Block::from(5);
+        let commitments = [
+            commitment(context(1, 1), coin, &[1; 32]),
+            commitment(context(2, 1), coin, &[1; 32]),
+            commitment(context(1, 2), coin, &[1; 32]),
+            commitment(context(1, 1), Block::ZERO, &[1; 32]),
+            commitment(context(1, 1), coin, &[2; 32]),
+        ];
+        assert!((0..commitments.len()).all(|i| !commitments[..i].contains(&commitments[i])));
+        let salt = |seed: u128| {
+            let (_, salt) = run_two_parties(
+                |channel| {
+                    key_holder(context(1, 1), &mut Prg::new(Block::from(seed)), channel).unwrap()
+                },
+                |channel| {
+                    let mut bytes = [0; 32];
+                    channel.recv(&mut bytes).unwrap();
+                    channel.send_block(Block::ZERO).unwrap();
+                    channel.recv_block().unwrap();
+                    channel.recv(&mut bytes).unwrap();
+                    bytes
+                },
+            );
+            salt
+        };
+        assert!(salt(1) != salt(2) && salt(1) != [0; 32]);
+    }
+    /// Who has not committed hears no coin; who has not said its own sees no other opened.
+    #[test]
+    fn nothing_is_opened_too_early() {
+        fn assert_silent(
+            heard: usize,
+            honest: impl FnOnce(&mut Prg, &mut Channel) -> Result<Block> + Send,
+        ) {
+            let (mut left, right) = Channel::memory_pair();
+            left.set_timeout(Some(std::time::Duration::from_millis(200)));
+            run_two_channels(
+                left,
+                right,
+                |channel| {
+                    channel.recv(&mut vec![0; heard]).unwrap();
+                    let more = channel.recv(&mut [0]);
+                    assert!(matches!(more, Err(Error::TimedOut(_))), "{more:?}");
+                },
+                |channel| {
+                    let result = honest(&mut Prg::new(Block::from(1)), channel);
+                    assert!(matches!(result, Err(Error::Disconnected)));
+                },
+            );
+        }
+        assert_silent(0, |rng, channel| value_holder(context(1, 1), rng, channel));
+        assert_silent(32, |rng, channel| key_holder(context(1, 1), rng, channel));
+    }
+}

@@ -432,3 +432,33 @@ impl<K: Correlation> Drop for KeyHolder<K> {
         self.x.zeroize();
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_primitives::Block;
+
+    use super::*;
+    use crate::{Kind, Protocol, Wishes, correlation::Cot};
+
+    #[test]
+    fn instances_have_keys_and_contexts_of_their_own() {
+        let wishes = Wishes {
+            security: Security::Malicious,
+            protocol: Protocol::LowCommunication,
+            ..Wishes::default()
+        };
+        let plan = Plan::new(Kind::Cot, &wishes).unwrap();
+        let of = |session: u8| Instances::new(plan.clone(), SessionId::from_bytes([session; 32]));
+        let mut all = Vec::new();
+        for mut instances in [of(1), of(2)] {
+            for round in 0..3 {
+                let instance = instances.next::<Cot>();
+                assert_eq!(instance.context.round, round);
+                let children = |tree| instance.prgs.tree(tree).children(Block::ZERO);
+                all.extend([children(0), children(1)]);
+            }
+        }
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+    }
+}

@@ -271,3 +271,30 @@ fn what_p1_has_does_not_depend_on_the_points() {
     // With the dealer's OTs and the same randomness, P1 computes from the key, its own values and the OTs.
     assert!(shares(1) == shares(2));
 }
+
+/// The party with the points draws the hash functions: from its randomness, and from nothing else.
+#[test]
+fn hash_functions_are_drawn_anew() {
+    let public = Public {
+        n: 10,
+        t: 2,
+        overflow: Overflow::Drop,
+    };
+    let key = |seed: u128| {
+        let (_, cot) = ideal::pair(Block::from(5), Block::from(6));
+        let (left, right) = Channel::memory_pair();
+        let ((key, _), _) = volery_channel::run_two_channels(
+            left,
+            right,
+            |channel| channel.recv_block().unwrap(),
+            |channel| {
+                let mut ot = flavour::Receiver::new(cot, session());
+                let rng = &mut Prg::new(Block::from(seed));
+                receive(public, &[None; 2], &[Z64::ONE; 2], rng, &mut ot, channel).map(|_| ())
+            },
+        );
+        key
+    };
+    assert_eq!(key(1), key(1));
+    assert_ne!(key(1), key(2));
+}

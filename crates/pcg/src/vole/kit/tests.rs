@@ -261,3 +261,15 @@ fn another_plan_is_noticed() {
             .map(|noise| rounds::<Fp61>(20_011, noise, Security::SemiHonest)),
     );
 }
+
+#[test]
+fn sessions_depend_on_number_and_part() {
+    let other = SessionId::from_bytes([6; 32]);
+    let mut all = vec![SESSION, other];
+    for session in [SESSION, other] {
+        let mut numbers = Numbers::new(session);
+        all.extend([(); 3].map(|()| numbers.next().0));
+        all.extend(["trees", "bits"].map(|part| sub(session, part)));
+    }
+    assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+}
