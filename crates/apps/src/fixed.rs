@@ -181,13 +181,12 @@ impl Format {
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
-    use volery_channel::{Error as ChannelError, run_two_parties};
     use volery_pcg::Security;
 
     use super::*;
     use crate::{
         linear::{Output, Receiver, Sender, Shape},
-        testing::sources,
+        testing::{difference, sources},
     };
 
     /// The product of the encoded matrices, decoded, and the product in doubles.
@@ -361,16 +360,18 @@ mod tests {
 
     #[test]
     fn formats_that_differ_are_named() {
-        let formats = [8, 9].map(|fraction| Format::new(3, fraction, 1.0, 2.0).unwrap());
-        let (a, b) = run_two_parties(
-            |channel| formats[0].agree(channel).unwrap_err(),
-            |channel| formats[1].agree(channel).unwrap_err(),
-        );
-        for error in [a, b] {
-            assert!(matches!(
-                error,
-                Error::Channel(ChannelError::Mismatch { field, .. }) if field == "fraction bits"
-            ));
+        let compare = |terms, fraction, left, right| {
+            let format = Format::new(terms, fraction, left, right).unwrap();
+            move |channel: &mut Channel| format.agree(channel)
+        };
+        for (theirs, name) in [
+            (compare(4, 8, 1.0, 2.0), "terms"),
+            (compare(3, 9, 1.0, 2.0), "fraction bits"),
+            (compare(3, 8, 1.5, 2.0), "left factor"),
+            (compare(3, 8, 1.0, 2.5), "right factor"),
+        ] {
+            let field = difference(compare(3, 8, 1.0, 2.0), theirs);
+            assert!(field.contains(name), "{field}");
         }
     }
 }

@@ -4,13 +4,14 @@
 use std::time::Duration;
 
 use volery_channel::{
-    Channel, SessionId, memory, run_two_channels, run_two_parties, tamper::Tampered,
+    Channel, Error as ChannelError, SessionId, memory, run_two_channels, run_two_parties,
+    tamper::Tampered,
 };
 use volery_pcg::Security;
 use volery_primitives::{Block, prg::Prg};
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     offline::{Receiver, Sender},
 };
 
@@ -98,4 +99,21 @@ pub(crate) fn with_flips<A: Send, B: Send>(
         all.push((a, b));
     }
     all
+}
+
+/// The name of the setting that both parties say they disagree on.
+pub(crate) fn difference(
+    left: impl FnOnce(&mut Channel) -> Result<()> + Send,
+    right: impl FnOnce(&mut Channel) -> Result<()> + Send,
+) -> String {
+    let name = |result: Result<()>| match result {
+        Err(Error::Channel(ChannelError::Mismatch { field, .. })) => field,
+        other => panic!("{other:?}"),
+    };
+    let (a, b) = run_two_parties(
+        |channel| name(left(channel)),
+        |channel| name(right(channel)),
+    );
+    assert_eq!(a, b);
+    a
 }

@@ -226,3 +226,33 @@ impl<R: Ring> Vector<R> {
         ))
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::run_two_parties;
+    use volery_field::Z64;
+    use volery_primitives::Block;
+
+    use super::*;
+
+    #[test]
+    fn each_access_has_keys_of_its_own() {
+        let keys = |session: u8| {
+            let party = move |channel: &mut Channel| {
+                let session = SessionId::from_bytes([session; 32]);
+                let mut vector = Vector::new(vec![Z64::ZERO; 4], session);
+                [(); 3].map(|()| {
+                    let prgs = vector.use_up(channel).unwrap();
+                    vector.usable = true;
+                    prgs.tree(0).children(Block::ZERO)
+                })
+            };
+            let (left, right) = run_two_parties(party, party);
+            assert_eq!(left, right);
+            left
+        };
+        let all = [keys(1), keys(2)].concat();
+        assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
+    }
+}

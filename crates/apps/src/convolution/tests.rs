@@ -6,7 +6,7 @@ use volery_field::{Fp61, Z64};
 use volery_primitives::{Block, prg::Prg};
 
 use super::*;
-use crate::testing::sources;
+use crate::testing::{difference, sources};
 
 fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
     let mut entries = vec![R::ZERO; n];
@@ -234,5 +234,33 @@ fn shapes_that_differ_are_named_at_both_sides() {
             error,
             Error::Channel(ChannelError::Mismatch { .. })
         ));
+    }
+}
+
+#[test]
+fn each_setting_is_compared() {
+    let compare = |image, kernels, padding| {
+        move |channel: &mut Channel| {
+            let shape = Shape::new(image, kernels, padding).unwrap();
+            shape.agree::<Fp61>(Security::Malicious, channel)
+        }
+    };
+    for (image, kernels, padding, name) in [
+        (
+            (2, 5, 6),
+            (2, 3, 1),
+            Padding::Valid,
+            "channels of the image",
+        ),
+        ((1, 7, 6), (2, 3, 1), Padding::Valid, "height of the image"),
+        ((1, 5, 7), (2, 3, 1), Padding::Valid, "width of the image"),
+        ((1, 5, 6), (3, 3, 1), Padding::Valid, "output channels"),
+        ((1, 5, 6), (2, 1, 1), Padding::Valid, "height of a kernel"),
+        ((1, 5, 6), (2, 3, 3), Padding::Valid, "width of a kernel"),
+        ((1, 5, 6), (2, 3, 1), Padding::Same, "padding"),
+    ] {
+        let ours = compare((1, 5, 6), (2, 3, 1), Padding::Valid);
+        let field = difference(ours, compare(image, kernels, padding));
+        assert!(field.contains(name), "{field}");
     }
 }

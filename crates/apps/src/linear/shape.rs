@@ -188,3 +188,38 @@ impl Output {
         }
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::run_two_parties;
+
+    use super::*;
+
+    /// What a party with a factor of these rows and columns makes of a peer that claims some of its own.
+    fn met(own: (usize, usize), claimed: [u64; 2]) -> Result<Shape> {
+        run_two_parties(
+            |channel| Shape::agree(Side::Left, own, channel),
+            |channel| {
+                for number in claimed {
+                    channel.send(&number.to_le_bytes()).unwrap();
+                }
+                channel.flush().unwrap();
+                channel.recv(&mut [0; 16]).unwrap();
+            },
+        )
+        .0
+    }
+
+    #[test]
+    fn sizes_of_the_peer_are_bounded() {
+        let largest = LARGEST / 2;
+        assert_eq!(met((2, 1), [1, largest]).unwrap().columns() as u64, largest);
+        for columns in [largest + 1, 1 << 63, u64::MAX] {
+            let shape = met((2, 1), [1, columns]);
+            assert!(matches!(shape, Err(Error::TooLarge { .. })), "{shape:?}");
+        }
+        let shape = met((2, 1), [1, 0]);
+        assert!(matches!(shape, Err(Error::Empty(_))), "{shape:?}");
+    }
+}

@@ -9,7 +9,7 @@ use volery_primitives::{Block, prg::Prg};
 use super::*;
 use crate::{
     error::Error,
-    testing::{sources, with_flips},
+    testing::{difference, sources, with_flips},
 };
 
 const OUTPUTS: [Output; 3] = [Output::Shared, Output::Left, Output::Right];
@@ -394,4 +394,28 @@ fn changed_messages_never_panic() {
         };
         assert!(runs.iter().filter(right).count() <= 12);
     }
+}
+
+#[test]
+fn each_setting_is_compared() {
+    type Setting = (usize, usize, usize, Output);
+    let compare = |(rows, inner, columns, output): Setting| {
+        move |channel: &mut Channel| {
+            let shape = Shape::new(rows, inner, columns).unwrap();
+            agree::<Fp61>(shape, output, Security::Malicious, channel)
+        }
+    };
+    let ours = (4, 3, 2, Output::Shared);
+    for (theirs, name) in [
+        ((5, 3, 2, Output::Shared), "rows of the left"),
+        ((4, 5, 2, Output::Shared), "columns of the left"),
+        ((4, 3, 5, Output::Shared), "columns of the right"),
+        ((4, 3, 2, Output::Left), "output"),
+        ((4, 3, 2, Output::Right), "output"),
+    ] {
+        let field = difference(compare(ours), compare(theirs));
+        assert!(field.contains(name), "{field}");
+    }
+    let [left, right] = [Output::Left, Output::Right].map(|output| compare((4, 3, 2, output)));
+    assert!(difference(left, right).contains("output"));
 }

@@ -7,7 +7,7 @@ use volery_field::{Gf128, Ring, Z64};
 use volery_primitives::{Block, prg::Prg};
 
 use super::*;
-use crate::testing::{sources, with_flips};
+use crate::testing::{difference, sources, with_flips};
 
 /// The values, and what each channel counted in the online phase (the sender's, then the receiver's).
 fn run<R: VoleRing>(
@@ -296,4 +296,15 @@ fn changed_messages_never_panic() {
         |values: &Zeroizing<Vec<Fp61>>| ***values == [0, 1].map(|i| evaluate(&p, points[i]));
     let harmless = runs.iter().filter(|run| run.1.as_ref().is_ok_and(right));
     assert!(harmless.count() <= 24);
+}
+
+#[test]
+fn each_setting_is_compared() {
+    let compare = |degree, points| {
+        move |channel: &mut Channel| agree::<Gf128>(degree, points, Security::Malicious, channel)
+    };
+    let field = difference(compare(5, 2), compare(6, 2));
+    assert!(field.contains("degree"), "{field}");
+    let field = difference(compare(5, 2), compare(5, 3));
+    assert!(field.contains("points"), "{field}");
 }

@@ -7,6 +7,7 @@ use volery_ot::ideal;
 use volery_primitives::Block;
 
 use super::*;
+use crate::testing::difference;
 
 mod gathering;
 
@@ -414,5 +415,32 @@ fn a_helper_that_sends_garbage() {
             );
             assert!(misbehaved, "step {step}, {way:?}: {error}");
         }
+    }
+}
+
+#[test]
+fn each_setting_is_compared() {
+    let public = Public {
+        length: 10,
+        count: 2,
+        repeats: Repeats::Add,
+        overflow: Overflow::Drop,
+    };
+    let compare = |public: Public| move |channel: &mut Channel| public.agree::<Z64>(channel);
+    let (repeats, overflow) = (Repeats::Refuse, Overflow::Abort);
+    for (theirs, name) in [
+        (
+            Public {
+                length: 11,
+                ..public
+            },
+            "entries of the vector",
+        ),
+        (Public { count: 3, ..public }, "pairs"),
+        (Public { repeats, ..public }, "repeated indices"),
+        (Public { overflow, ..public }, "failed hashing"),
+    ] {
+        let field = difference(compare(public), compare(theirs));
+        assert!(field.contains(name), "{field}");
     }
 }

@@ -7,6 +7,7 @@ use volery_ot::ideal;
 use volery_primitives::Block;
 
 use super::*;
+use crate::testing::difference;
 
 type Entries<R> = Vec<(usize, usize, R)>;
 
@@ -281,4 +282,44 @@ fn the_messages_do_not_depend_on_the_entries() {
     let one_row: Vec<_> = (0..60).map(|i| (3, i % 50, Z64::ONE)).collect();
     assert_eq!(none, check::<Z64>(shape, &one_row));
     assert_eq!(none, check::<Z64>(shape, &entries(shape, 60, 9)));
+}
+
+#[test]
+fn each_setting_is_compared() {
+    let shape = Shape {
+        rows: 2,
+        columns: 3,
+        entries: 4,
+        bits: 10,
+    };
+    let compare =
+        |shape: Shape, factor| move |channel: &mut Channel| shape.agree::<Z64>(factor, channel);
+    for (theirs, factor, name) in [
+        (Shape { rows: 5, ..shape }, Factor::Plain, "rows"),
+        (
+            Shape {
+                columns: 5,
+                ..shape
+            },
+            Factor::Plain,
+            "columns",
+        ),
+        (
+            Shape {
+                entries: 5,
+                ..shape
+            },
+            Factor::Plain,
+            "entries",
+        ),
+        (
+            Shape { bits: 5, ..shape },
+            Factor::Plain,
+            "bits of the entries",
+        ),
+        (shape, Factor::Transposed, "transposed"),
+    ] {
+        let field = difference(compare(shape, Factor::Plain), compare(theirs, factor));
+        assert!(field.contains(name), "{field}");
+    }
 }

@@ -104,3 +104,36 @@ fn a_gather_of_what_is_not_there_is_refused() {
         "{right}"
     );
 }
+
+#[test]
+fn each_setting_is_compared() {
+    let public = gather::Public {
+        length: 3,
+        count: 2,
+        order: gather::Order::Any,
+    };
+    let order = gather::Order::Runs;
+    for (theirs, name) in [
+        (
+            gather::Public {
+                length: 4,
+                ..public
+            },
+            "entries of the vector",
+        ),
+        (gather::Public { count: 1, ..public }, "the indices"),
+        (gather::Public { order, ..public }, "order"),
+    ] {
+        let (left, right, _) = run(
+            |ot, channel| gather::send(public, &[Z64::ONE; 3], ot, channel).unwrap_err(),
+            |ot, channel| {
+                let (indices, vector) = ([0, 1], [Z64::ONE; 4]);
+                let (indices, vector) = (&indices[..theirs.count], &vector[..theirs.length]);
+                gather::receive(theirs, indices, vector, ot, channel).unwrap_err()
+            },
+        );
+        for error in [left, right] {
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}
