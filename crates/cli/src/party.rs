@@ -274,3 +274,34 @@ pub(crate) fn fresh_prg() -> Result<Prg, Failure> {
         )
     })
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_channel::run_two_parties;
+
+    use super::*;
+
+    #[test]
+    fn an_end_that_is_none_is_refused() {
+        for byte in [OVER, OVER ^ 1, 0, u8::MAX] {
+            let (is_refused, ()) = run_two_parties(
+                |channel| {
+                    let outcome = Outcome {
+                        session: SessionId::from_bytes([1; 32]),
+                        setup: Duration::ZERO,
+                        extend: Duration::ZERO,
+                        setup_traffic: Stats::default(),
+                        traffic: Stats::default(),
+                    };
+                    conclude(outcome, channel).is_err()
+                },
+                |channel| {
+                    channel.send(&[byte]).unwrap();
+                    channel.recv(&mut [0]).unwrap();
+                },
+            );
+            assert_eq!(is_refused, byte != OVER, "{byte}");
+        }
+    }
+}

@@ -209,6 +209,9 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
+mod anew;
+
+#[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

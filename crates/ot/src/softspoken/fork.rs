@@ -197,6 +197,33 @@ mod tests {
         }
     }
 
+    /// What a fork has for its seeds is no part of any stream: not of the parent's, not of another fork's seeds.
+    #[test]
+    fn the_seeds_of_a_fork_are_not_used_again() {
+        run_two_parties(
+            |channel| {
+                let rng = Prg::new(Block::from(1));
+                let field = SmallField::Bits4;
+                let mut parent = Sender::setup(None, field, session(0), rng, channel).unwrap();
+                let mut seeds = || {
+                    let state = &parent.0.get_mut().unwrap().state;
+                    let seeds = state.leaves.block_of_each(state.next);
+                    parent.fork(session(1)).unwrap();
+                    seeds
+                };
+                let [one, other] = [seeds(), seeds()];
+                assert!(one.iter().all(|seed| !other.contains(seed)));
+                let state = &parent.0.get_mut().unwrap().state;
+                let next = state.leaves.block_of_each(state.next);
+                assert!(next.iter().all(|block| !other.contains(block)));
+            },
+            |channel| {
+                let rng = Prg::new(Block::from(2));
+                Receiver::setup(SmallField::Bits4, session(0), rng, channel).unwrap();
+            },
+        );
+    }
+
     #[test]
     fn given_ots_serve_as_base_ots() {
         let delta = Block::from(0x1234_5678_9abc_def0);
