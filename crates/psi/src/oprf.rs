@@ -42,7 +42,8 @@
 //! are for, 2^26.5; for the largest sets there can be it stays below `2^-29`. (The best of 2^24
 //! pairs *at the least distance* would lack a rank of five. But for 2^-40, a run has no pair that
 //! close.) All that is for a seed that nobody chose: who could keep the best of `G` would multiply
-//! what is added to the one by `G`. In a run nobody can, by the commitments of step 0.
+//! what is added to the one by `G`. In set intersection and keyword search nobody can: both parties
+//! commit before either opens.
 //!
 //! *Nothing is lost by there being many.* In the ideal cipher model an output looks random until
 //! somebody asks for AES, or its inverse, under its key and at its `y`. Every output has a key of
