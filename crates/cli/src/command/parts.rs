@@ -11,7 +11,7 @@
 //! | trees | key holder: `ggm::expand`, in a checked round three times; value holder: `ggm::expand_punctured`, two times | the AES blocks of a leaf |
 //! | check | both, malicious: `Ring::inner_product` of the leaves of each tree | - |
 //! | indices | both: AES in counter mode, cut into indices | the AES blocks |
-//! | coefficients | both, over `gf128`: AES in counter mode, nine products an element | the AES blocks |
+//! | factors | both, over `gf128`: AES in counter mode, a product an element | the AES block |
 //! | gather | both: ten entries at known places, their sum with a share, an output | ten random reads from a table of that size |
 //! | bits | value holder of correlated OT: `bits::lowest_bits` | copying the blocks |
 //! | OT | vector OLE: `SoftSpoken` OT extension and correlated OT, over memory | the AES blocks of the extension's rows |
@@ -354,23 +354,14 @@ fn lpn_parts<K: Correlation>(
     });
     let value = kernels::Encoding::of(&value_table, <K::Pipeline as Pipeline>::sum);
     if !<K::Pipeline as Pipeline>::Base::GENERATED_BY_ONE {
-        let aes_blocks = (WEIGHT - 1) as f64;
-        let limit = aes_blocks * scale.run.machine.nanoseconds_aes_block;
+        let limit = scale.run.machine.nanoseconds_aes_block;
         let work = Work {
-            aes_blocks,
+            aes_blocks: 1.0,
             ..Work::default()
         };
         for (party, elements) in [(key_holder, 1), (value_holder, 2)] {
-            let time = kernels::coefficients::<K::Ring>(elements);
-            parts.push(scale.part(
-                "coefficients",
-                party,
-                "output",
-                time,
-                Some(limit),
-                outputs,
-                work,
-            ));
+            let time = kernels::factors::<K::Ring>(elements);
+            parts.push(scale.part("factors", party, "output", time, Some(limit), outputs, work));
         }
     }
     for (party, encoding, size) in [

@@ -184,11 +184,11 @@ pub(super) fn round(round: &Round, link: Link) -> Cost {
         Kind::Cot => 0.0,
         Kind::Vole(_) => 3.0,
     };
-    let coefficients = match round.kind {
-        Kind::Vole(Field::Gf128) => 17.0,
+    let factor = match round.kind {
+        Kind::Vole(Field::Gf128) => 2.0,
         _ => 0.0,
     };
-    let work = round.outputs as f64 * (output + coefficients)
+    let work = round.outputs as f64 * (output + factor)
         + round.leaves as f64 * (leaf + check + more)
         + round.trees as f64 * TREE;
     let bits = sent(round.levels);

@@ -64,14 +64,12 @@ fn public(domain: &'static str, round: u64) -> Block {
     oracle.finish_block()
 }
 
-/// What entry `j` of column `i` of the code is: one, but for all entries after the first where ones do not generate the
-/// ring. Those are made for 48 columns at a time: their second entries, then their third ones, and so on.
+/// What entry `j` of column `i` of the code is: one, but for the last five where ones do not generate the ring.
 fn factor<R: Ring>(code: &Aes128, i: usize, j: usize) -> R {
-    if j == 0 || R::GENERATED_BY_ONE {
-        return R::ONE;
+    match R::GENERATED_BY_ONE || j < 5 {
+        true => R::ONE,
+        false => R::from_block(code.encrypt(Block::from((1 << 64) + i as u128))),
     }
-    let number = (i / 48 * 9 + j - 1) * 48 + i % 48;
-    R::from_block(code.encrypt(Block::from((1 << 64) + number as u128)))
 }
 
 /// The ten rows that column `i` of the code adds up.

@@ -8,19 +8,23 @@
 //! The code computes `a * C` for the columns of a range: each output is the sum of ten entries of `a`. That is ten
 //! reads from random places of a table of `k` entries, which is the time it takes.
 //!
-//! # Coefficients
+//! # Entries other than one
 //!
 //! Over GF(2), the integers modulo 2^61 - 1 and modulo 2^64 the entries of `C` are ones. In a ring that ones do not generate
-//! ([`Ring::GENERATED_BY_ONE`]: GF(2^128)) they must not be. There the samples `a*C + e` are 128 samples over GF(2) side by
-//! side, of one code and with noise at the same `t` places, so whoever takes about `k` samples of which `m` are noisy solves
+//! ([`Ring::GENERATED_BY_ONE`]: GF(2^128)) they must not all be. There the samples `a*C + e` would be 128 samples over GF(2) side
+//! by side, of one code and with noise at the same `t` places, so whoever takes about `k` samples of which `m` are noisy solves
 //! 128 systems of equations at once, and at least `128 - m` combinations of them are without noise: linear algebra finds
 //! those, and with them the places of the noise and all of `a` (the decoder of Metzner and Kapturowski, *A general
 //! decoding technique applicable to replicated file disagreement location and concatenated code decoding*, IEEE Transactions
 //! on Information Theory, 1990). All sets here have `m = t*k/n < 128`, and a test plays the attack.
 //!
-//! So the second to tenth entry of a column are uniform elements of the ring, by AES under the same seed: a uniformly random
-//! code with ten entries a column, as the definition over a field has it. The first is one, which is no restriction: to
-//! multiply a sample by an invertible element that is public takes uniform noise to uniform noise.
+//! So there the last five entries of column `j` are `c_j`, a uniform element of the ring by AES under the same seed. (The papers ask
+//! for ten entries that are not zero, and leave open which. Any further factor of the whole column would change nothing: it
+//! takes uniform noise to uniform noise.) Why no smaller code is left: say somebody looks at sample `j` through `r` maps
+//! to GF(2). At a row where the column has `c_j` they see other functions of `a` than at all other columns of that row, as
+//! the `c_j` are independent; so the maps of the `5n/k` such columns together see all 128 bits of an entry, or `5n/k * r`
+//! of them if that is less. What they see is a code over GF(2) of length `r*n` and dimension `128k` or `5r*n`, whose rate is no
+//! less than `k/n`; nothing is gained over the code over GF(2^128), to which the estimates apply.
 
 use std::ops::Range;
 
@@ -39,8 +43,8 @@ pub const WEIGHT: usize = 10;
 /// of cutting indices from the stream.
 pub const GROUP: usize = 48;
 
-/// The counter from which coefficients are made: no row index comes so far.
-const COEFFICIENTS: u128 = 1 << 64;
+/// The counter from which the factors are made: no row index comes so far.
+const FACTORS: u128 = 1 << 64;
 
 /// Something that the code can add up: a ring element, or several side by side that share their indices.
 pub trait Entry: Copy + Send + Sync {
@@ -76,17 +80,11 @@ pub struct Pair<R> {
 
 /// An entry made of `P` elements of a ring.
 pub trait Parts<R, const P: usize>: Entry {
-    /// The elements.
-    fn parts(self) -> [R; P];
     /// The elements of a sum.
     fn finish(sum: Self::Sum) -> [R; P];
 }
 
 impl<R: Ring> Parts<R, 1> for R {
-    #[inline(always)]
-    fn parts(self) -> [R; 1] {
-        [self]
-    }
     #[inline(always)]
     fn finish(sum: Self::Sum) -> [R; 1] {
         [R::lazy_finish(sum)]
@@ -94,10 +92,6 @@ impl<R: Ring> Parts<R, 1> for R {
 }
 
 impl<R: Ring> Parts<R, 2> for Pair<R> {
-    #[inline(always)]
-    fn parts(self) -> [R; 2] {
-        [self.u, self.v]
-    }
     #[inline(always)]
     fn finish(sum: Self::Sum) -> [R; 2] {
         R::pair_finish(sum)
@@ -180,7 +174,7 @@ impl LocalCode {
     }
 
     /// The code of a vector-OLE over the ring of the entries, some columns at a time: calls `output(i, sums)` with the sums of the
-    /// columns from `first + i` on, one slice for each part of an entry. Entries have coefficients where the ring asks for them.
+    /// columns from `first + i` on, one slice for each part of an entry. Entries are other than one where the ring asks for it.
     ///
     /// # Panics
     /// As [`encode`](Self::encode).
@@ -204,34 +198,28 @@ impl LocalCode {
                 output(done, sums.each_mut().map(|sums| &mut sums[..len]));
             });
         }
-        let Aligned(entries) = &mut Aligned([[[R::ZERO; GROUP]; WEIGHT]; P]);
-        let Aligned(coefficients) = &mut Aligned([[R::ZERO; GROUP]; WEIGHT - 1]);
+        let Aligned(scaled) = &mut Aligned([[R::ZERO; GROUP]; P]);
+        let Aligned(factors) = &mut Aligned([R::ZERO; GROUP]);
         self.for_each_group(table, first, count, |done, columns, take| {
-            self.coefficients((first + done) / GROUP, coefficients);
-            columns.each_entry(table, |column, place, entry| {
-                for (entries, part) in entries.iter_mut().zip(entry.parts()) {
-                    entries[place][column] = part;
+            self.factors((first + done) / GROUP, factors);
+            columns.halves(table, |i, [plain, other]| {
+                let (plain, other) = (E::finish(plain), E::finish(other));
+                for part in 0..P {
+                    (sums[part][i], scaled[part][i]) = (plain[part], other[part]);
                 }
             });
-            for (sums, [alone, others @ ..]) in sums.iter_mut().zip(entries.iter()) {
-                sums.copy_from_slice(alone);
-                let others = others.each_ref().map(|entries| &entries[..]);
-                let factors = coefficients.each_ref().map(|factors| &factors[..]);
-                R::add_products(factors, others, sums);
+            for (sums, scaled) in sums.iter_mut().zip(&*scaled) {
+                R::add_products([factors], [scaled], sums);
             }
             output(done, sums.each_mut().map(|sums| &mut sums[take.clone()]));
         });
     }
 
-    /// The coefficients of the columns from `number * GROUP` on: of all second entries, of all third ones, and so on.
-    fn coefficients<R: Ring>(&self, number: usize, out: &mut [[R; GROUP]; WEIGHT - 1]) {
-        let out = out.as_flattened_mut();
-        let first = COEFFICIENTS + (number * out.len()) as u128;
-        if let Some(blocks) = R::as_blocks_mut(out) {
-            return self.aes.ctr(first, blocks);
-        }
-        let mut blocks = [Block::ZERO; GROUP * (WEIGHT - 1)];
-        self.aes.ctr(first, &mut blocks);
+    /// `c_j` for the columns `j` from `number * GROUP` on.
+    fn factors<R: Ring>(&self, number: usize, out: &mut [R; GROUP]) {
+        let mut blocks = [Block::ZERO; GROUP];
+        self.aes
+            .ctr(FACTORS + (number * GROUP) as u128, &mut blocks);
         R::from_blocks(&blocks, out);
     }
 
@@ -288,17 +276,21 @@ impl<E: Entry> Group<E> {
         }
     }
 
-    /// Calls `look(i, j, entry)` for entry `j` of each column `i`.
+    /// Calls `output(i, sums)` for each column, with the sums of its first five entries and of its last five.
     ///
     /// # Panics
     /// If `table` has not an entry for each row.
     #[inline(always)]
-    fn each_entry(&self, table: &[E], mut look: impl FnMut(usize, usize, E)) {
+    fn halves(&self, table: &[E], mut output: impl FnMut(usize, [E::Sum; 2])) {
         let entries = self.0.of(table);
         for column in 0..GROUP {
-            for (place, entry) in entries.column(column).enumerate() {
-                look(column, place, entry);
-            }
+            let mut entries = entries.column(column);
+            let mut half = || {
+                let five = entries.by_ref().take(WEIGHT / 2);
+                five.fold(E::Sum::default(), |sum, entry| entry.add_to(sum))
+            };
+            let sums = [half(), half()];
+            output(column, sums);
         }
     }
 
@@ -381,16 +373,12 @@ mod tests {
         });
     }
 
-    /// A plain reading of the coefficients of column `i`.
-    fn coefficients<R: Ring>(seed: Block, i: usize) -> [R; WEIGHT] {
-        let aes = Aes128::new(seed);
-        std::array::from_fn(|j| {
-            if j == 0 || R::GENERATED_BY_ONE {
-                return R::ONE;
-            }
-            let (group, column) = (i / GROUP, i % GROUP);
-            let number = group * GROUP * (WEIGHT - 1) + (j - 1) * GROUP + column;
-            R::from_block(aes.encrypt(Block::from((1 << 64) + number as u128)))
+    /// A plain reading of the entries of column `i`.
+    fn entries<R: Ring>(seed: Block, i: usize) -> [R; WEIGHT] {
+        let factor = Aes128::new(seed).encrypt(Block::from((1 << 64) + i as u128));
+        std::array::from_fn(|j| match R::GENERATED_BY_ONE || j < 5 {
+            true => R::ONE,
+            false => R::from_block(factor),
         })
     }
 
@@ -403,9 +391,8 @@ mod tests {
         let expected = |table: &[R]| -> Vec<R> {
             (first..first + count)
                 .map(|i| {
-                    let entries = column(seed, k, i).map(|row| table[row]);
-                    let entries = entries.into_iter().zip(coefficients::<R>(seed, i));
-                    entries.fold(R::ZERO, |sum, (entry, factor)| sum + factor * entry)
+                    let terms = column(seed, k, i).into_iter().zip(entries::<R>(seed, i));
+                    terms.fold(R::ZERO, |sum, (row, entry)| sum + entry * table[row])
                 })
                 .collect()
         };
@@ -428,14 +415,14 @@ mod tests {
         );
     }
 
-    /// Samples over GF(2^128) of a random secret with regular noise, of the code with coefficients or of that with ones.
-    fn samples(coded: bool, [n, k, t]: [usize; 3]) -> (Vec<Gf128>, Vec<usize>) {
+    /// Samples over GF(2^128) of a random secret with regular noise, of this code or of the one with ones.
+    fn samples(ours: bool, [n, k, t]: [usize; 3]) -> (Vec<Gf128>, Vec<usize>) {
         let mut random = Prg::new(Block::from(3));
         let mut secret = vec![Gf128::ZERO; k];
         Gf128::random_slice(&mut random, &mut secret);
         let mut out = vec![Gf128::ZERO; n];
         let code = LocalCode::new(Block::from(77), k);
-        if coded {
+        if ours {
             code.encode_over(&secret, 0, n, |i, [sums]: [&mut [Gf128]; 1]| {
                 out[i..i + sums.len()].copy_from_slice(sums);
             });
@@ -496,8 +483,8 @@ mod tests {
             .count()
     }
 
-    /// The attack that coefficients are there for, on samples of `k + 200` places: with ones, whoever sees them solves 128 systems
-    /// at once, and all but as many linear maps as there are noisy places are without noise.
+    /// The attack that entries other than one are there for, on samples of `k + 200` places: with ones, whoever sees them
+    /// solves 128 systems at once, and all but as many linear maps as there are noisy places are without noise.
     #[test]
     fn over_gf128_a_code_of_ones_is_solved_by_linear_algebra() {
         let sizes @ [n, k, _] = [4096, 1024, 128];
@@ -507,8 +494,8 @@ mod tests {
         let (ones, places) = samples(false, sizes);
         assert_eq!(noiseless_maps(&ones, chosen(), k), 128 - noisy(&places));
         assert!(noisy(&places) < 64);
-        let (coded, _) = samples(true, sizes);
-        assert_eq!(noiseless_maps(&coded, chosen(), k), 0);
+        let (ours, _) = samples(true, sizes);
+        assert_eq!(noiseless_maps(&ours, chosen(), k), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use volery_pcg::Trees;
 use volery_pcg::correlation::Correlation as Pipeline;
 use volery_pcg::forest::Forest;
 use volery_pcg::ggm::{self, PuncturedSums, Scratch, TreePrgs};
-use volery_pcg::lpn::{Entry, GROUP, Group, LocalCode, WEIGHT};
+use volery_pcg::lpn::{Entry, GROUP, Group, LocalCode};
 use volery_primitives::{Aligned, Block, aes::Aes128, bits, pages::Buffer, prg::Prg};
 
 use super::OT_FIELD;
@@ -93,22 +93,18 @@ pub(super) fn indices<E: Entry>(k: usize) -> f64 {
     })
 }
 
-/// Nanoseconds an output: the coefficients of its column, and their products with as many parts of its entries.
-pub(super) fn coefficients<R: Ring>(parts: usize) -> f64 {
-    const FACTORS: usize = WEIGHT - 1;
+/// Nanoseconds an output: the factor of its column, and its products with as many sums of entries.
+pub(super) fn factors<R: Ring>(parts: usize) -> f64 {
     let aes = Aes128::new(Block::ONE);
-    let mut blocks = [Block::ZERO; FACTORS * GROUP];
-    let Aligned([factors, entries]) = &mut Aligned([[[R::ONE; GROUP]; FACTORS]; 2]);
-    let mut sums = [R::ZERO; GROUP];
+    let mut blocks = [Block::ZERO; GROUP];
+    let Aligned([factors, entries, sums]) = &mut Aligned([[R::ONE; GROUP]; 3]);
     fastest(GROUP, || {
         aes.ctr(0, black_box(&mut blocks));
-        R::from_blocks(&blocks, factors.as_flattened_mut());
+        R::from_blocks(&blocks, factors);
         for _ in 0..parts {
-            let factors = factors.each_ref().map(|row| &row[..]);
-            let entries = black_box(&*entries).each_ref().map(|row| &row[..]);
-            R::add_products(factors, entries, &mut sums);
+            R::add_products([factors], [black_box(&*entries)], sums);
         }
-        black_box(&sums);
+        black_box(&*sums);
     })
 }
 
