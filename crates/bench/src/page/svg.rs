@@ -1,7 +1,8 @@
 //! Plots as pictures.
 //!
-//! A picture is as wide as its place, and its letters are large enough for a phone. Lines differ by marker and by dashes as
-//! well as by colour, so that they are told apart in grey. The legend stands below the axes and hides nothing.
+//! A picture is as wide as its place, and its letters are large enough for a phone. Lines differ by
+//! marker or by dashes as well as by colour, so that they are told apart in grey. The legend stands
+//! below the axes and hides nothing.
 
 mod axis;
 mod legend;
@@ -185,7 +186,9 @@ impl<'a> Picture<'a> {
     /// Of the lines that are drawn.
     fn looks(&self) -> Vec<Look> {
         let lines = self.series.iter();
-        Look::of(lines.map(|(series, _)| (series.name.as_str(), series.published)))
+        Look::of(
+            lines.map(|(series, points)| (series.name.as_str(), series.published, points.len())),
+        )
     }
 
     /// That of the second axis stands above it, that of the first in the middle below.

@@ -76,8 +76,9 @@ pub(super) struct Along {
 }
 
 impl Along {
-    /// The axis that all values are on, with at most so many labels; a linear one begins at zero where `from_zero` and
-    /// nothing is below. None if there are no values on it.
+    /// The axis that all values are on, with at most so many labels; a linear one begins at zero
+    /// where `from_zero`, nothing is below, and the values take the half of it at least. None if
+    /// there are no values on it.
     pub(super) fn of(
         scale: Scale,
         values: impl Iterator<Item = f64>,
@@ -98,7 +99,7 @@ impl Along {
     }
 
     fn linear(least: f64, most: f64, labels: usize, from_zero: bool, whole: bool) -> Self {
-        let from_zero = from_zero && least >= 0.0;
+        let from_zero = from_zero && least >= 0.0 && least <= most / 2.0;
         let low = if from_zero { 0.0 } else { least };
         let mut span = most - low;
         if span <= low.abs().max(most.abs()) * 1e-9 {

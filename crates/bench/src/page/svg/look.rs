@@ -1,5 +1,8 @@
 //! How lines are told apart: by colour, by marker, by dashes.
 //!
+//! A line of many points has no markers, which would hide it and the lines beside it; there the
+//! dashes tell.
+//!
 //! The colours are those of Okabe and Ito, which people who do not see red or green tell apart, the darkest first; yellow,
 //! which is hardly seen on white, is not among them. In grey, the markers tell.
 
@@ -44,6 +47,21 @@ enum Marker {
     Right,
 }
 
+/// Dashes and gaps of lines without markers; as many kinds as have no factor in common with the
+/// colours. The first is drawn through.
+const DASHES: [Option<(i32, i32)>; 4] = [
+    None,
+    Some((EM * 5 / 6, EM / 3)),
+    Some((EM / 5, EM / 5)),
+    Some((EM * 3 / 2, EM * 3 / 4)),
+];
+
+/// Dashes and gaps of published lines.
+const PUBLISHED: (i32, i32) = (EM * 9 / 20, EM * 7 / 30);
+
+/// Points of a line that has no markers, at least.
+pub(super) const DENSE: usize = 24;
+
 /// The size of a marker, from its middle.
 const SIZE: i32 = EM / 4;
 
@@ -54,17 +72,20 @@ const STROKE: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Look {
     colour: RGBColor,
-    marker: Marker,
-    /// Dashed, with hollow markers.
+    /// None on a line of many points.
+    marker: Option<Marker>,
+    dashes: Option<(i32, i32)>,
+    /// With hollow markers.
     published: bool,
 }
 
 impl Look {
-    /// Of lines in this order, by their names and whether they are published. A published one looks like the first of ours,
-    /// and ours like the first published one, that has the same name but for the end and no such partner yet.
-    pub(super) fn of<'a>(lines: impl Iterator<Item = (&'a str, bool)>) -> Vec<Self> {
+    /// Of lines in this order, by their names, whether they are published, and their points. A
+    /// published one looks like the first of ours, and ours like the first published one, that has
+    /// the same name but for the end and no such partner yet.
+    pub(super) fn of<'a>(lines: impl Iterator<Item = (&'a str, bool, usize)>) -> Vec<Self> {
         let mut taken: Vec<(&str, [bool; 2])> = Vec::new();
-        let look = |(name, published): (&'a str, bool)| {
+        let look = |(name, published, points): (&'a str, bool, usize)| {
             let side = usize::from(published);
             let find = |same: &dyn Fn(&str) -> bool| {
                 let partner = |(other, sides): &(&str, [bool; 2])| same(other) && !sides[side];
@@ -78,9 +99,15 @@ impl Look {
                     taken.len() - 1
                 });
             taken[index].1[side] = true;
+            let dense = points >= DENSE;
             Self {
                 colour: COLOURS[index % COLOURS.len()],
-                marker: MARKERS[index % MARKERS.len()],
+                marker: (!dense).then(|| MARKERS[index % MARKERS.len()]),
+                dashes: match (published, dense) {
+                    (true, _) => Some(PUBLISHED),
+                    (false, true) => DASHES[index % DASHES.len()],
+                    (false, false) => None,
+                },
                 published,
             }
         };
@@ -91,15 +118,9 @@ impl Look {
     pub(super) fn line(self, sheet: &Sheet<'_>, places: &[(i32, i32)]) -> Drawn {
         let style = self.colour.stroke_width(STROKE);
         let places = places.to_vec();
-        if self.published {
-            sheet.draw(&DashedPathElement::new(
-                places,
-                EM * 9 / 20,
-                EM * 7 / 30,
-                style,
-            ))
-        } else {
-            sheet.draw(&PathElement::new(places, style))
+        match self.dashes {
+            Some((dash, gap)) => sheet.draw(&DashedPathElement::new(places, dash, gap, style)),
+            None => sheet.draw(&PathElement::new(places, style)),
         }
     }
 
@@ -118,32 +139,37 @@ impl Look {
 
     /// At a place in the picture, with a white edge to be seen on other lines.
     pub(super) fn marker(self, sheet: &Sheet<'_>, at: (i32, i32)) -> Drawn {
+        let Some(marker) = self.marker else {
+            return Ok(());
+        };
         let edge = SIZE / 3;
-        self.shape(sheet, at, SIZE + edge, WHITE)?;
-        self.shape(sheet, at, SIZE, self.colour)?;
-        if self.published && !self.is_of_strokes() {
-            self.shape(sheet, at, SIZE / 2, WHITE)?;
+        marker.shape(sheet, at, SIZE + edge, WHITE)?;
+        marker.shape(sheet, at, SIZE, self.colour)?;
+        if self.published && !marker.is_of_strokes() {
+            marker.shape(sheet, at, SIZE / 2, WHITE)?;
         }
         Ok(())
     }
+}
 
+impl Marker {
     fn is_of_strokes(self) -> bool {
-        matches!(self.marker, Marker::Cross | Marker::Plus)
+        matches!(self, Self::Cross | Self::Plus)
     }
 
     fn shape(self, sheet: &Sheet<'_>, (x, y): (i32, i32), size: i32, colour: RGBColor) -> Drawn {
         let filled: ShapeStyle = colour.filled();
         let at = |(right, down): (i32, i32)| (x + right * size / 8, y + down * size / 8);
-        let corners: &[(i32, i32)] = match self.marker {
-            Marker::Circle => return sheet.draw(&Circle::new((x, y), size, filled)),
-            Marker::Square => &[(-7, -7), (7, -7), (7, 7), (-7, 7)],
-            Marker::Diamond => &[(0, -11), (11, 0), (0, 11), (-11, 0)],
-            Marker::Up => &[(0, -11), (10, 7), (-10, 7)],
-            Marker::Down => &[(0, 11), (10, -7), (-10, -7)],
-            Marker::Left => &[(-11, 0), (7, 10), (7, -10)],
-            Marker::Right => &[(11, 0), (-7, 10), (-7, -10)],
-            Marker::Cross => &[(-8, -8), (8, 8), (-8, 8), (8, -8)],
-            Marker::Plus => &[(-10, 0), (10, 0), (0, -10), (0, 10)],
+        let corners: &[(i32, i32)] = match self {
+            Self::Circle => return sheet.draw(&Circle::new((x, y), size, filled)),
+            Self::Square => &[(-7, -7), (7, -7), (7, 7), (-7, 7)],
+            Self::Diamond => &[(0, -11), (11, 0), (0, 11), (-11, 0)],
+            Self::Up => &[(0, -11), (10, 7), (-10, 7)],
+            Self::Down => &[(0, 11), (10, -7), (-10, -7)],
+            Self::Left => &[(-11, 0), (7, 10), (7, -10)],
+            Self::Right => &[(11, 0), (-7, 10), (-7, -10)],
+            Self::Cross => &[(-8, -8), (8, 8), (-8, 8), (8, -8)],
+            Self::Plus => &[(-10, 0), (10, 0), (0, -10), (0, 10)],
         };
         let corners: Vec<_> = corners.iter().copied().map(at).collect();
         if !self.is_of_strokes() {
@@ -171,9 +197,13 @@ mod tests {
     #[test]
     fn lines_look_different() {
         let names: Vec<_> = (0..60).map(|index| format!("line {index}")).collect();
-        let looks = Look::of(names.iter().map(|name| (name.as_str(), false)));
-        for (index, look) in looks.iter().enumerate() {
-            assert!(!looks[..index].contains(look), "{index}: {look:?}");
+        for (points, lines) in [(DENSE - 1, 60), (DENSE, 28)] {
+            let names = names[..lines].iter();
+            let looks = Look::of(names.map(|name| (name.as_str(), false, points)));
+            for (index, look) in looks.iter().enumerate() {
+                assert!(!looks[..index].contains(look), "{index}: {look:?}");
+                assert_eq!(look.marker.is_some(), points < DENSE);
+            }
         }
     }
 
@@ -187,11 +217,16 @@ mod tests {
             ("Ferret (paper)", true),
             ("Ferret (here)", false),
         ];
-        let looks = Look::of(lines.into_iter());
+        let looks = Look::of(
+            lines
+                .into_iter()
+                .map(|(name, published)| (name, published, 9)),
+        );
         let same = |ours: usize, published: usize| {
             assert!(looks[published].published && !looks[ours].published);
             looks[ours]
                 == Look {
+                    dashes: None,
                     published: false,
                     ..looks[published]
                 }
@@ -210,7 +245,11 @@ mod tests {
             ("cot, published", true),
             ("other, published", true),
         ];
-        let looks = Look::of(names.into_iter());
+        let looks = Look::of(
+            names
+                .into_iter()
+                .map(|(name, published)| (name, published, 9)),
+        );
         let like = |index: usize| {
             let same = |look: &Look| {
                 (look.colour, look.marker) == (looks[index].colour, looks[index].marker)
