@@ -22,8 +22,13 @@ pub(super) enum FieldName {
     /// The integers modulo 2^64, noise values of any kind: half of them are none modulo 2.
     #[value(name = "z64-uniform")]
     Z64Uniform,
-    /// Polynomials over two elements modulo X^128 + X^7 + X^2 + X + 1.
+    /// Polynomials over two elements modulo X^128 + X^7 + X^2 + X + 1, the code with entries from
+    /// all of them.
     Gf128,
+    /// The same with a code of zeros and ones, as no set is used: linear algebra over the
+    /// coordinates breaks it.
+    #[value(name = "gf128-binary")]
+    Gf128Binary,
 }
 
 impl From<FieldName> for Field {
@@ -34,6 +39,7 @@ impl From<FieldName> for Field {
             FieldName::Z64 => Self::Z64Odd,
             FieldName::Z64Uniform => Self::Z64Uniform,
             FieldName::Gf128 => Self::Gf128,
+            FieldName::Gf128Binary => Self::Gf128Binary,
         }
     }
 }

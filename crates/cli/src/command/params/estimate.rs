@@ -15,7 +15,7 @@ use crate::exit::Failure;
 use crate::output::SingleFile;
 use crate::report::Report;
 
-/// Weights that a plot shows, from a quarter of the instance's to four times that.
+/// Weights that a plot shows, from seven tenths of the instance's to three halves of it.
 const SAMPLES: usize = 97;
 
 /// Estimate what every known attack on LPN parameters costs, or search for parameters
@@ -29,7 +29,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     asked: Asked,
 
-    /// Draw the bits of each attack against the noise weight, as an SVG picture; for one ring
+    /// Draw the bits of the cheapest attacks against the noise weight, as an SVG picture; for one
+    /// ring
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
@@ -209,12 +210,13 @@ impl Answer {
 
     fn plot(&self, bits: u32) -> Plot {
         let Instance { n, t, .. } = self.instance;
-        let (low, high) = (t.div_ceil(4), t.saturating_mul(4).min(n));
+        let (low, high) = ((t * 7).div_ceil(10), (t * 3 / 2).clamp(t, n));
         Plot {
             title: self.heading(),
             samples: sweep(&self.instance, &weights(low, high, SAMPLES)),
             wanted: bits,
-            chosen: (t, self.least().bits),
+            chosen: t,
+            attacks: self.attacks.clone(),
         }
     }
 }

@@ -29,6 +29,9 @@ fn json(set: &LpnSet) -> serde_json::Value {
         "fields": set.fields.iter().copied().map(field_name).collect::<Vec<_>>(),
         "claimed_bits": set.claim, "computed_bits": set.weakest().bits, "attack": set.weakest().attack,
         "levels": levels.collect::<Vec<_>>(),
+        "gf128_with_binary_code": set.with_binary_code().map(
+            |Level { bits, attack }| serde_json::json!({ "bits": bits, "attack": attack }),
+        ),
         "paper": set.paper, "source": set.source, "date": set.date,
     })
 }
@@ -46,6 +49,8 @@ fn list() -> String {
             format!("{} bits", set.claim),
             format!("{bits:.1}"),
             attack.to_owned(),
+            set.with_binary_code()
+                .map_or("-".to_owned(), |level| format!("{:.1}", level.bits)),
             if set.paper { "paper" } else { "own" }.to_owned(),
             set.source.to_owned(),
             set.date.to_owned(),
@@ -53,16 +58,31 @@ fn list() -> String {
     });
     table(
         [
-            "name", ">n", ">k", ">t", "noise", "rings", ">claims", ">holds", "attack", "whose",
-            "source", "date",
+            "name", ">n", ">k", ">t", "noise", "rings", ">claims", ">holds", "attack", ">binary",
+            "whose", "source", "date",
         ],
         rows,
-    )
+    ) + NOTE
 }
+
+/// What the column `binary` means.
+const NOTE: &str = "
+
+binary: the bits that gf128 would hold if its code had entries 0 and 1. An attacker could then
+look at the 128 coordinates of a round as so many rounds over f2 with their noise in the same
+places. The code of gf128 has random coefficients, which rules that out.";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_view_of_a_binary_code_is_explained() {
+        let text = list();
+        assert!(
+            text.contains("34.1") && text.contains("\n\nbinary: the bits that gf128 would hold")
+        );
+    }
 
     #[test]
     fn every_set_is_listed_with_its_numbers() {
@@ -73,8 +93,10 @@ mod tests {
                 .find(|line| line.split_whitespace().next() == Some(set.name))
                 .unwrap_or_else(|| panic!("{} is missing", set.name));
             let bits = format!("{:.1}", set.weakest().bits);
+            let binary = set.with_binary_code();
+            let binary = binary.map_or("-".to_owned(), |level| format!("{:.1}", level.bits));
             let numbers = [set.n, set.k, set.t].map(|number| number.to_string());
-            for number in numbers.into_iter().chain([bits]) {
+            for number in numbers.into_iter().chain([bits, binary]) {
                 assert!(line.split_whitespace().any(|word| word == number), "{line}");
             }
             assert!(line.contains(&fields(set)), "{line}");

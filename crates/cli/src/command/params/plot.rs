@@ -1,9 +1,15 @@
-//! A picture of bits against the noise weight: a line for each attack, one for the cheapest of all, the bits that are wanted,
-//! and the weight that was chosen.
+//! A picture of bits against the noise weight: a line for each attack that costs little more than
+//! the cheapest, a line for the bits that are wanted, and the weight that was chosen.
 
 use volery_bench::measurement::Spread;
 use volery_bench::page::{self, Axis, Point, Scale, Series, VerticalMark, svg};
-use volery_pcg::lpn::estimate::Sample;
+use volery_pcg::lpn::estimate::{Estimate, Sample};
+
+/// How far the picture reaches below and above what is wanted and what the chosen weight has.
+const RANGE: [f64; 2] = [0.85, 1.2];
+
+/// Of the cost of the cheapest attack at the chosen weight: the most that an attack costs there whose line is drawn.
+const NEAR: f64 = 1.1;
 
 /// What is drawn.
 pub(super) struct Plot {
@@ -12,8 +18,10 @@ pub(super) struct Plot {
     pub(super) samples: Vec<Sample>,
     /// The bits that are wanted.
     pub(super) wanted: u32,
-    /// The weight that was chosen, and its bits.
-    pub(super) chosen: (usize, f64),
+    /// The weight that was chosen.
+    pub(super) chosen: usize,
+    /// What the attacks cost there, the cheapest first.
+    pub(super) attacks: Vec<Estimate>,
 }
 
 impl Plot {
@@ -23,10 +31,18 @@ impl Plot {
     }
 
     fn page(&self) -> page::Plot {
-        let attacks = self.samples.first().map_or(&[][..], |first| &first.attacks);
-        let line = |attack: &'static str| self.series(attack, |sample| sample.bits(attack));
-        let mut series: Vec<_> = attacks.iter().map(|found| line(found.attack)).collect();
-        series.push(self.series("the cheapest attack", |sample| Some(sample.least())));
+        let least = self.least();
+        let near = self
+            .attacks
+            .iter()
+            .filter(|found| found.bits <= NEAR * least);
+        let mut series: Vec<_> = near
+            .map(|Estimate { attack, bits }| {
+                self.series(&format!("{attack}: {bits:.1}"), |sample| {
+                    sample.bits(attack)
+                })
+            })
+            .collect();
         let wanted = f64::from(self.wanted);
         let mut level = self.series(&format!("{wanted} bits"), |_| Some(wanted));
         // Dashed, as it is no attack.
@@ -37,7 +53,7 @@ impl Plot {
             x: Axis {
                 label: "noise weight t".to_owned(),
                 unit: String::new(),
-                scale: Scale::Log,
+                scale: Scale::Linear,
             },
             y: Axis {
                 label: "security".to_owned(),
@@ -49,11 +65,22 @@ impl Plot {
         }
     }
 
+    /// The cost of the cheapest attack at the chosen weight.
+    fn least(&self) -> f64 {
+        self.attacks
+            .first()
+            .map_or(f64::INFINITY, |found| found.bits)
+    }
+
     /// A line through the points that are near enough to what is wanted to be seen beside it.
     fn series(&self, name: &str, bits: impl Fn(&Sample) -> Option<f64>) -> Series {
-        let highest = 1.5 * f64::from(self.wanted);
+        let wanted = f64::from(self.wanted);
+        let least = Some(self.least())
+            .filter(|bits| bits.is_finite())
+            .unwrap_or(wanted);
+        let (lowest, highest) = (RANGE[0] * wanted.min(least), RANGE[1] * wanted.max(least));
         let points = self.samples.iter().filter_map(|sample| {
-            let bits = bits(sample).filter(|bits| *bits <= highest)?;
+            let bits = bits(sample).filter(|bits| (lowest..=highest).contains(bits))?;
             Some(Point {
                 x: sample.t as f64,
                 y: Spread::exactly(bits),
@@ -68,7 +95,7 @@ impl Plot {
     }
 
     fn mark(&self) -> Option<VerticalMark> {
-        let (t, bits) = self.chosen;
+        let (t, bits) = (self.chosen, self.least());
         (!self.samples.is_empty()).then(|| VerticalMark {
             x: t as f64,
             label: if bits.is_finite() {
@@ -82,8 +109,6 @@ impl Plot {
 
 #[cfg(test)]
 mod tests {
-    use volery_pcg::lpn::estimate::Estimate;
-
     use super::*;
 
     fn plot(bits: [f64; 3]) -> Plot {
@@ -100,13 +125,17 @@ mod tests {
                 })
                 .collect(),
             wanted: 128,
-            chosen: (200, bits[1]),
+            chosen: 200,
+            attacks: vec![Estimate {
+                attack: "guessing",
+                bits: bits[1],
+            }],
         }
     }
 
     #[test]
     fn lines_of_all_attacks_and_what_is_wanted() {
-        let drawn = plot([64.0, 128.0, 192.0]).page();
+        let drawn = plot([109.0, 128.0, 160.0]).page();
         let lines: Vec<_> = drawn
             .series
             .iter()
@@ -115,25 +144,37 @@ mod tests {
                 (series.name.as_str(), points.collect::<Vec<_>>())
             })
             .collect();
-        let bits = vec![(100.0, 64.0), (200.0, 128.0), (400.0, 192.0)];
-        let level = bits.iter().map(|(t, _)| (*t, 128.0)).collect();
-        assert_eq!(
-            lines,
-            [
-                ("guessing", bits.clone()),
-                ("the cheapest attack", bits),
-                ("128 bits", level)
-            ]
-        );
+        // 160 bits are too far above.
+        let bits = vec![(100.0, 109.0), (200.0, 128.0)];
+        let level = vec![(100.0, 128.0), (200.0, 128.0), (400.0, 128.0)];
+        assert_eq!(lines, [("guessing: 128.0", bits), ("128 bits", level)]);
         assert_eq!(drawn.marks[0].label, "t = 200: 128.0 bits");
-        let svg = plot([64.0, 128.0, 192.0]).svg();
+        let svg = plot([109.0, 128.0, 160.0]).svg();
         assert!(svg.contains("a title") && svg.contains("noise weight t"));
-        assert_eq!(svg, plot([64.0, 128.0, 192.0]).svg());
+        assert_eq!(svg, plot([109.0, 128.0, 160.0]).svg());
+    }
+
+    #[test]
+    fn attacks_that_cost_far_more_have_no_line() {
+        let mut plot = plot([109.0, 120.0, 130.0]);
+        for (attack, bits) in [("trying", 131.0), ("waiting", 133.0)] {
+            plot.attacks.push(Estimate { attack, bits });
+            for sample in &mut plot.samples {
+                sample.attacks.push(Estimate { attack, bits });
+            }
+        }
+        let names: Vec<_> = plot
+            .page()
+            .series
+            .into_iter()
+            .map(|series| series.name)
+            .collect();
+        assert_eq!(names, ["guessing: 120.0", "trying: 131.0", "128 bits"]);
     }
 
     #[test]
     fn what_has_no_place_leaves_no_mark() {
-        let far = plot([1.0, f64::INFINITY, 1e12]);
+        let far = plot([110.0, f64::INFINITY, 1e12]);
         assert_eq!(far.page().series[0].points.len(), 1);
         assert_eq!(far.page().marks[0].label, "t = 200");
         let none = Plot {
