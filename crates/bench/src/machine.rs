@@ -144,7 +144,8 @@ pub(crate) struct Memory {
 ///
 /// A virtual machine's host takes memory away that has been free for some seconds. To have it back takes 2 to 3 seconds a
 /// GiB on the machine where this was found, to clear pages that are there 0.4: so the same work took either time. What is
-/// touched is given back to the system just before the work: to clear it again is part of that, as in any process.
+/// touched is given back to the system just before the work: to clear it again is part of that, as in any process. What the
+/// work takes after some seconds only, the host may have taken away again; `docs/performance.md` says how to keep it.
 pub(crate) fn with_memory_at_hand<T>(before: Option<u64>, work: impl FnOnce() -> T) -> (T, Memory) {
     let own = own_memory().unwrap_or(0);
     let wanted = before.map_or(0, |peak| peak.saturating_sub(own));
