@@ -134,7 +134,8 @@ const TOUCHED: u64 = 64 << 20;
 /// How far the process had to reach for memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// The most that it held, in bytes, where the system tells: with what its allocator kept from before.
+    /// The most that it held, in bytes, where the system tells: with what its allocator kept from
+    /// before.
     pub(crate) peak: Option<u64>,
     /// Some of that had not been touched beforehand.
     pub(crate) fresh: bool,
@@ -142,10 +143,11 @@ pub(crate) struct Memory {
 
 /// Does the work after touching as much memory as it has taken before, and says what it took now.
 ///
-/// A virtual machine's host takes memory away that has been free for some seconds. To have it back takes 2 to 3 seconds a
-/// GiB on the machine where this was found, to clear pages that are there 0.4: so the same work took either time. What is
-/// touched is given back to the system just before the work: to clear it again is part of that, as in any process. What the
-/// work takes after some seconds only, the host may have taken away again; `docs/performance.md` says how to keep it.
+/// A virtual machine's host takes memory away that has been free for some seconds. To have it back
+/// takes 2 to 3 seconds a GiB on the machine where this was found, to clear pages that are there
+/// 0.4: so the same work took either time. What is touched is given back to the system just before
+/// the work: to clear it again is part of that, as in any process. What the work takes after some
+/// seconds only, the host may have taken away again; `docs/performance.md` says how to keep it.
 pub(crate) fn with_memory_at_hand<T>(before: Option<u64>, work: impl FnOnce() -> T) -> (T, Memory) {
     let own = own_memory().unwrap_or(0);
     let wanted = before.map_or(0, |peak| peak.saturating_sub(own));
@@ -158,7 +160,8 @@ pub(crate) fn with_memory_at_hand<T>(before: Option<u64>, work: impl FnOnce() ->
     (done, Memory { peak, fresh })
 }
 
-/// Touches so many bytes, or as many as the system has to give, and gives them back. Returns how many.
+/// Touches so many bytes, or as many as the system has to give, and gives them back. Returns how
+/// many.
 fn touch(bytes: u64) -> u64 {
     touch_at_most(bytes, available())
 }

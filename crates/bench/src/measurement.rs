@@ -214,7 +214,8 @@ impl Spread {
     }
 }
 
-/// A quantity of one run, above zero: measured, or what is left of a measured one when another is taken away.
+/// A quantity of one run, above zero: measured, or what is left of a measured one when another is
+/// taken away.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
     /// What was measured.
@@ -250,8 +251,8 @@ pub enum Told {
     Value(Spread),
     /// In one run at least, what is taken away hides it.
     Below {
-        /// Above zero: how far the two terms are apart at most, or by how much their runs differ if that is more; of one
-        /// run, which does not tell that, the whole.
+        /// Above zero: how far the two terms are apart at most, or by how much their runs differ if
+        /// that is more; of one run, which does not tell that, the whole.
         bound: f64,
         /// How many runs.
         count: usize,

@@ -192,7 +192,8 @@ impl Value {
         })
     }
 
-    /// What several runs tell; [`Self::None`] if there are none. Beside what is below a bound no ratio tells anything.
+    /// What several runs tell; [`Self::None`] if there are none. Beside what is below a bound no
+    /// ratio tells anything.
     #[must_use]
     pub fn told(told: Option<Told>, published: Option<f64>) -> Self {
         match told {
@@ -202,7 +203,8 @@ impl Value {
         }
     }
 
-    /// As the point of a plot, if it was measured: what is below a bound stands at it, with a range down to zero.
+    /// As the point of a plot, if it was measured: what is below a bound stands at it, with a range
+    /// down to zero.
     #[must_use]
     pub fn plotted(&self) -> Option<Spread> {
         match *self {

@@ -1,8 +1,9 @@
 //! Cells are measured in turn: the first run of all of them, then the second, and so on, so that an hour in which the machine is
 //! slower is spread over all. After each run the observer may keep the results.
 //!
-//! Before each run as much memory is touched as a run of its cell has taken. A run that takes much more than that, as the first of
-//! a cell does, is made again and does not count: where the system had to fetch memory it would say how long that takes.
+//! Before each run as much memory is touched as a run of its cell has taken. A run that takes much
+//! more than that, as the first of a cell does, is made again and does not count: where the system
+//! had to fetch memory it would say how long that takes.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Times without the system's search for memory: in a process of its own, whose memory nothing else takes.
+//! Times without the system's search for memory: in a process of its own, whose memory nothing else
+//! takes.
 #![cfg(target_os = "linux")]
 
 use std::hint::black_box;
@@ -55,8 +56,8 @@ fn holding(name: &str, bytes: usize, runs: &Arc<AtomicU64>) -> Cell {
     }
 }
 
-/// The first run that takes much more memory than was touched before does not count, and none after it is made again; what
-/// was held is told of each run by itself.
+/// The first run that takes much more memory than was touched before does not count, and none after
+/// it is made again; what was held is told of each run by itself.
 #[test]
 fn a_run_that_fetches_memory_does_not_count() {
     const MUCH: u64 = 500 << 20;

@@ -113,7 +113,8 @@ impl Run {
 /// A run in the parts that the tables tell apart; times are the slower party's, bytes go both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Parts {
-    /// The one-time setup: its phase, and of that the first main round, which takes as long as the next.
+    /// The one-time setup: its phase, and of that the first main round, which takes as long as the
+    /// next.
     pub(super) setup_seconds: Term,
     pub(super) setup_bytes: u64,
     /// The stream.

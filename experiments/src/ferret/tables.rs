@@ -153,7 +153,8 @@ impl Shown {
         })
     }
 
-    /// A figure of the runs; `less` are those whose total is taken away, run by run. What is left of that may be less than zero.
+    /// A figure of the runs; `less` are those whose total is taken away, run by run. What is left
+    /// of that may be less than zero.
     fn value(
         &self,
         part: Part,

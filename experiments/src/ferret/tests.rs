@@ -291,8 +291,9 @@ fn what_was_skipped_is_told() {
     assert_eq!(section.findings, table1::published().findings);
 }
 
-/// A first round that took no longer than a later one: the setup is neither zero nor gone, but below a bound, in the table and in
-/// the plot, and nothing is said of how it stands to the published one.
+/// A first round that took no longer than a later one: the setup is neither zero nor gone, but
+/// below a bound, in the table and in the plot, and nothing is said of how it stands to the
+/// published one.
 #[test]
 fn a_setup_that_is_lost_is_below_a_bound() {
     let extent = few();
@@ -325,7 +326,8 @@ fn a_setup_that_is_lost_is_below_a_bound() {
         })
         .collect();
     let section = section(&table4::shown(), &extent, &results);
-    // The runs of the one differ by 1 s, those of the other by half a second, and the terms by 1 s at most.
+    // The runs of the one differ by 1 s, those of the other by half a second, and the terms by 1 s
+    // at most.
     let below = Value::Below {
         bound: 1500.0,
         count: 2,

@@ -10,7 +10,7 @@
 //! | `unit` | of `value`, `least`, `most` and `published` |
 //! | `kind` | `published`, `measured`, `below`, `computed`, `skipped`; of plots `point` and `mark` |
 //! | `value` | the number, the median of several; of what was skipped how long it would take |
-//! | `least`, `most`, `count` | the range of the runs, and how many they were; of measured values and points. What is below a bound is from 0 to that |
+//! | `least`, `most`, `count` | the range of the runs, and how many; below a bound, from 0 to that |
 //! | `published` | the published value that it stands beside |
 //! | `ratio` | `value` over `published` |
 //! | `marks` | of `extrapolated`, `from-plot`, `published` (a published line), those that apply, with blanks between |

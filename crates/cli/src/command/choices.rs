@@ -27,10 +27,11 @@ pub(crate) struct Choices {
     #[arg(long, default_value = "default")]
     pub(crate) parameters: Parameters,
 
-    /// How the correlations are made: auto, the fastest of those below but low-communication for --n and the link, which is
-    /// measured unless --link says what it is like; OT extension, softspoken1, softspoken2, softspoken4 or softspoken8; primal,
-    /// LPN in rounds; what a vector OLE begins with, gilboa, or over gf128 packed1 to packed8; and low-communication, dual LPN
-    /// with a code of this project's own, which is taken by this name only
+    /// How the correlations are made: auto, the fastest of all but low-communication for --n and
+    /// the link, which is measured unless --link says what it is like; OT extension, softspoken1,
+    /// softspoken2, softspoken4 or softspoken8; primal, LPN in rounds; what a vector OLE begins
+    /// with, gilboa, or over gf128 packed1 to packed8; and low-communication, dual LPN with a code
+    /// of this project's own, which is taken by this name only
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) protocol: Protocol,
 }

@@ -172,7 +172,8 @@ impl Arguments {
         }
     }
 
-    /// `auto`, as what it would be on that link, and all that can be named: what it chooses among, and low communication.
+    /// `auto`, as what it would be on that link, and all that can be named: what it chooses among,
+    /// and low communication.
     fn ways(&self, n: u64, link: &Link) -> Result<Vec<(String, Choices, Candidate)>, Failure> {
         let choices = Choices {
             security: Some(self.security),
@@ -201,8 +202,8 @@ impl Arguments {
     }
 }
 
-/// A table for each link: what was chosen, its time, the fastest of all that could have been chosen, and the ratio; behind them
-/// the times of all that can be named.
+/// A table for each link: what was chosen, its time, the fastest of all that could have been
+/// chosen, and the ratio; behind them the times of all that can be named.
 fn section(spots: &[Spot], taken: impl Fn(&Way) -> Taken) -> page::Section {
     use page::{Column, Table, Value};
     let mut tables: Vec<Table> = Vec::new();

@@ -57,8 +57,8 @@ impl After {
         Some(runs.last()?.1.plan.name())
     }
 
-    /// The run of the median time among those that count, and the parts of it measured alone. Of an even number of runs, the
-    /// two in the middle are equally near to the median: it is the faster.
+    /// The run of the median time among those that count, and the parts of it measured alone. Of an
+    /// even number of runs, the two in the middle are equally near to the median: it is the faster.
     pub(super) fn row(self, machine: &Machine, counted: &[Sample]) -> Result<Row, Failure> {
         let Setting {
             n, link, common, ..

@@ -23,16 +23,17 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Whichever of the others takes the least time on the link, by the model of [`Plan::candidates`]; never
-    /// [`LowCommunication`](Self::LowCommunication), whose code nobody outside this project has looked at.
+    /// Whichever of the others takes the least time on the link, by the model of
+    /// [`Plan::candidates`]; never [`LowCommunication`](Self::LowCommunication), whose code nobody
+    /// outside this project has looked at.
     #[default]
     Auto,
     /// What is elsewhere the base of the first round is the output: OT extension, or Gilboa's multiplication.
     Direct(Base),
     /// Primal LPN in rounds: Ferret, and the vector OLE of the 2019 paper.
     Primal,
-    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. By this name only, and with regular noise
-    /// on half-trees.
+    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. By this name only,
+    /// and with regular noise on half-trees.
     LowCommunication,
 }
 
@@ -53,8 +54,9 @@ pub struct Candidate {
 pub struct ParseProtocolError(String);
 
 impl Plan {
-    /// All plans that fulfil the wishes, the cheapest first: each way to make the base, and each set of primal LPN with
-    /// the cheapest way to its base; fewer if the wishes name a protocol or a set. Dual LPN where it is named, and then alone.
+    /// All plans that fulfil the wishes, the cheapest first: each way to make the base, and each
+    /// set of primal LPN with the cheapest way to its base; fewer if the wishes name a protocol or
+    /// a set. Dual LPN where it is named, and then alone.
     ///
     /// # Errors
     /// If there is none: the security is not to be had, there is no set of that name or no such base for this kind and

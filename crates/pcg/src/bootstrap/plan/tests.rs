@@ -206,7 +206,8 @@ fn the_plan_follows_from_number_and_link() {
     assert_eq!(many(slow), "primal-b13");
 }
 
-/// Dual LPN is taken where it is named, and nowhere else: on no link, which a peer can make as slow as it likes.
+/// Dual LPN is taken where it is named, and nowhere else: on no link, which a peer can make as slow
+/// as it likes.
 #[test]
 fn dual_lpn_by_name_only() {
     let rates = (3..=12).flat_map(|log| [1.0, 3.0].map(|digit| digit * 10f64.powi(log)));
