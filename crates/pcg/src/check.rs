@@ -402,8 +402,9 @@ mod tests {
         })
     }
 
-    /// Runs that differ in the randomness of the value holder alone have no challenge in common, nor anything that follows
-    /// from it; with that of the key holder another salt comes, and with it another commitment.
+    /// Runs that differ in the randomness of the value holder alone have no challenge in common,
+    /// nor anything that follows from it; with that of the key holder another salt comes, and with
+    /// it another commitment.
     #[test]
     fn challenges_and_salts_are_drawn_anew() {
         let [first, value, key] = [said(1, 2, 5), said(1, 3, 5), said(4, 2, 5)];
@@ -418,7 +419,8 @@ mod tests {
         assert!(key[0][0] != first[0][0] && key[0][1] != first[0][1]);
         assert_eq!(key[0][2], first[0][2]);
     }
-    /// The same noise and leaves under another mask: nothing of what the value holder says is the same but for the nonce.
+    /// The same noise and leaves under another mask: nothing of what the value holder says is the
+    /// same but for the nonce.
     #[test]
     fn what_the_value_holder_says_is_masked() {
         let [[_, one], [_, other]] = [said(1, 2, 5), said(1, 2, 6)];

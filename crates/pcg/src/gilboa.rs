@@ -314,7 +314,8 @@ mod tests {
         check(Z64::ZERO - Z64::ONE, &[3]);
     }
 
-    /// The receiver says nothing but its challenges: they differ from check to check, and with its randomness from run to run.
+    /// The receiver says nothing but its challenges: they differ from check to check, and with its
+    /// randomness from run to run.
     #[test]
     fn challenges_are_drawn_anew() {
         let challenges = |seed: u128| {
@@ -388,7 +389,8 @@ mod tests {
         );
     }
 
-    /// The same product with other randomness of the sender, and the same challenge: no value of the answer is the same.
+    /// The same product with other randomness of the sender, and the same challenge: no value of
+    /// the answer is the same.
     #[test]
     fn the_answer_is_masked() {
         let answer = |seed: u128| {

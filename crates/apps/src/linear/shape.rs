@@ -196,7 +196,8 @@ mod tests {
 
     use super::*;
 
-    /// What a party with a factor of these rows and columns makes of a peer that claims some of its own.
+    /// What a party with a factor of these rows and columns makes of a peer that claims some of its
+    /// own.
     fn met(own: (usize, usize), claimed: [u64; 2]) -> Result<Shape> {
         run_two_parties(
             |channel| Shape::agree(Side::Left, own, channel),

@@ -1,7 +1,7 @@
 //! Strangers with a TLS of their own: what no side of ours does, and what becomes of it.
 
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection};
-use volery_channel::tls::{self, Identity};
+use volery_channel::tls::{self, Identity, Refusal};
 use volery_channel::{Channel, Error, Result};
 
 use crate::tls::{PATIENCE, besieged, identity, stranger};
@@ -31,7 +31,8 @@ pub(crate) fn shown(chain: &[&Identity], owned: &Identity) -> SingleCertAndKey {
     SingleCertAndKey::from(Arc::new(CertifiedKey::new(chain.collect(), key)))
 }
 
-/// The pinned identity with another beside it, and with a client that does not say what it speaks, or something else.
+/// The pinned identity with another beside it, and with a client that does not say what it speaks,
+/// or something else.
 #[test]
 fn the_pinned_identity_in_other_clients_is_refused() {
     let [here, peer, other] = ["here", "peer", "other"].map(identity);
@@ -50,7 +51,21 @@ fn the_pinned_identity_in_other_clients_is_refused() {
     }
 }
 
-/// Connects to a server that shows a certificate with a key, asks for none, and says something behind the handshake.
+/// More silent connections than a listener looks at at a time: the oldest make room, each at the
+/// price of a thread and a socket.
+#[test]
+fn silent_strangers_are_not_held_for_ever() {
+    let [here, peer] = ["here", "peer"].map(identity);
+    let mut silent = Vec::new();
+    let refusals = besieged(&here, &peer, 80, |address| {
+        silent.extend((0..150).map(|_| TcpStream::connect(address).unwrap()));
+    });
+    let slow = |refusal: &&Refusal| refusal.error.to_string().contains("it was slow");
+    assert!(refusals.iter().filter(slow).count() >= 80);
+}
+
+/// Connects to a server that shows a certificate with a key, asks for none, and says something
+/// behind the handshake.
 fn connect_to(pinned: &Identity, owned: &Identity, said: &[u8]) -> Result<Channel> {
     let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let mut config = builder
@@ -75,7 +90,8 @@ fn connect_to(pinned: &Identity, owned: &Identity, said: &[u8]) -> Result<Channe
     })
 }
 
-/// The certificate alone does not make the pinned server; and a side that is not told that it is accepted does not go on.
+/// The certificate alone does not make the pinned server; and a side that is not told that it is
+/// accepted does not go on.
 #[test]
 fn a_server_must_be_the_pinned_one_and_welcome() {
     let [peer, other] = ["peer", "other"].map(identity);

@@ -197,7 +197,8 @@ mod tests {
         }
     }
 
-    /// What a fork has for its seeds is no part of any stream: not of the parent's, not of another fork's seeds.
+    /// What a fork has for its seeds is no part of any stream: not of the parent's, not of another
+    /// fork's seeds.
     #[test]
     fn the_seeds_of_a_fork_are_not_used_again() {
         run_two_parties(

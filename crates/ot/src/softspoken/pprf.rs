@@ -360,7 +360,8 @@ mod tests {
         );
     }
 
-    /// Equal leaves in other places, trees, sessions, after other base OTs or with another setting have nothing in common.
+    /// Equal leaves in other places, trees, sessions, after other base OTs or with another setting
+    /// have nothing in common.
     #[test]
     fn seeds_and_tags_are_those_of_their_leaf() {
         let session = SessionId::from_bytes(SESSION);

@@ -400,7 +400,8 @@ fn challenges_are_drawn_anew() {
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
 }
 
-/// Who could have chosen its corrections for a challenge that it knows: the rest of what it says is honest.
+/// Who could have chosen its corrections for a challenge that it knows: the rest of what it says is
+/// honest.
 #[test]
 fn a_challenge_drawn_before_the_corrections_is_refused() {
     let run = |early: bool| {

@@ -452,4 +452,6 @@ impl fmt::Display for Base {
 }
 
 #[cfg(test)]
+mod parts;
+#[cfg(test)]
 mod tests;

@@ -125,3 +125,34 @@ impl Rounds {
         oracle.finish_block()
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+    use crate::{Kind, Protocol, Wishes, correlation::Cot};
+
+    #[test]
+    fn rounds_have_keys_codes_and_contexts_of_their_own() {
+        let wishes = Wishes {
+            security: Security::Malicious,
+            protocol: Protocol::Primal,
+            ..Wishes::default()
+        };
+        let plan = Plan::new(Kind::Cot, &wishes).unwrap();
+        let of =
+            |session: u8| Rounds::new::<Cot>(plan.clone(), SessionId::from_bytes([session; 32]));
+        let (mut keys, mut codes, mut contexts) = (Vec::new(), Vec::new(), Vec::new());
+        for mut rounds in [of(1), of(2)] {
+            for number in 0..3 {
+                codes.push(rounds.public("a code", number));
+                let round = rounds.next();
+                keys.push(round.prgs.tree(0).children(Block::ZERO));
+                contexts.push((round.context.session, round.context.round));
+            }
+        }
+        assert!((0..6).all(|i| !keys[..i].contains(&keys[i])));
+        assert!((0..6).all(|i| !codes[..i].contains(&codes[i])));
+        assert!((0..6).all(|i| !contexts[..i].contains(&contexts[i])));
+    }
+}

@@ -5,6 +5,7 @@
 //! | [`trees`] | key holder | another `delta` or `x`, wrong sums, guesses at the places of the noise |
 //! | [`guesses`] | key holder | all places of a small tree against all guesses |
 //! | [`equality`] | both | in the messages of the check |
+//! | [`encodings`] | both | sends what is no element |
 //! | [`choices`] | value holder | its places, its OTs |
 //! | [`low`] | both | in the coin for the code of dual LPN, and around it |
 //! | [`leak`] | value holder | reads `delta` off a tree, where the tree is of the wrong kind |
@@ -18,6 +19,7 @@
 //! Every case runs twice: with a base that a dealer made, and, through [`Setup::Real`], as a user would meet it.
 
 mod choices;
+mod encodings;
 mod equality;
 mod guesses;
 mod leak;

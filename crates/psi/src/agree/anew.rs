@@ -27,7 +27,8 @@ fn assert_different<T: PartialEq>(all: &[T]) {
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
 }
 
-/// Each party's randomness alone makes another seed, and so does the session: no salt, code or hash function comes twice.
+/// Each party's randomness alone makes another seed, and so does the session: no salt, code or hash
+/// function comes twice.
 #[test]
 fn seeds_are_drawn_anew() {
     let runs = [

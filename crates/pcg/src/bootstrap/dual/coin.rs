@@ -101,7 +101,8 @@ mod tests {
         left
     }
 
-    /// Each party's randomness alone makes another coin; so do another session and another instance.
+    /// Each party's randomness alone makes another coin; so do another session and another
+    /// instance.
     #[test]
     fn coins_are_drawn_anew() {
         let first = tossed(context(1, 1), 1, 2);
@@ -116,7 +117,8 @@ mod tests {
         assert!((0..coins.len()).all(|i| !coins[..i].contains(&coins[i])));
     }
 
-    /// What a key holder says first tells nothing of its coin before it is opened, and holds for one coin in one place alone.
+    /// What a key holder says first tells nothing of its coin before it is opened, and holds for
+    /// one coin in one place alone.
     #[test]
     fn commitments_depend_on_all_that_they_open() {
         let coin = Block::from(5);
