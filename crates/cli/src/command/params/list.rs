@@ -70,7 +70,7 @@ const NOTE: &str = "
 
 binary: the bits that gf128 would hold if its code had entries 0 and 1. An attacker could then
 look at the 128 coordinates of a round as so many rounds over f2 with their noise in the same
-places. The code of gf128 has random coefficients, which rules that out.";
+places. The code of gf128 has random factors, which rules that out.";
 
 #[cfg(test)]
 mod tests {
