@@ -171,7 +171,7 @@ pub(super) struct Ots {
 pub(super) const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 
 /// The high words of the first counters: eight bytes of the oracle for each column.
-fn starts() -> impl Iterator<Item = u128> {
+pub(super) fn starts() -> impl Iterator<Item = u128> {
     let mut oracle = RandomOracle::new("volery oprf: starts of the columns");
     oracle.absorb(SESSION.as_bytes());
     let mut bytes = [0; 8 * MAX_WIDTH];

@@ -19,7 +19,7 @@ use crate::code::BLOCKS;
 /// The counters of a column start at a public random place. If all started at 0, one guess of a key could be compared with the
 /// columns of all sessions.
 pub(super) struct Streams {
-    keys: Vec<Aes128>,
+    pub(super) keys: Vec<Aes128>,
     /// The high words of the counters.
     starts: Vec<u64>,
 }

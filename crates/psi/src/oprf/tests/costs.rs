@@ -1,6 +1,7 @@
 //! The setup, and what is sent and held.
 
 use volery_channel::{Stats, run_two_parties, run_two_parties_with_stats};
+use volery_primitives::aes::Aes128;
 
 use super::*;
 
@@ -55,9 +56,12 @@ fn the_setup_makes_keys_that_fit() {
     let stream = |key: &Aes128| key.encrypt(Block::new(1 << 100));
     let mut all = std::collections::HashSet::new();
     let mut ones = 0;
-    let [zeros, ones_of] = &receiver.columns;
-    let pairs = zeros.iter().zip(ones_of).map(|(zero, one)| [zero, one]);
-    for (i, (own, pair)) in sender.columns.iter().zip(pairs).enumerate() {
+    let [zeros, ones_of] = receiver
+        .columns
+        .each_ref()
+        .map(|columns| columns.keys.iter());
+    let pairs = zeros.zip(ones_of).map(|(zero, one)| [zero, one]);
+    for (i, (own, pair)) in sender.columns.keys.iter().zip(pairs).enumerate() {
         let bit = sender.s[i / 128].bit(i % 128);
         ones += usize::from(bit);
         assert_eq!(stream(own), stream(pair[usize::from(bit)]), "{i}");
@@ -99,7 +103,7 @@ fn the_setup_depends_on_the_session_and_on_both_seeds() {
             |channel| Sender::setup(session, Prg::new(Block::new(left)), channel).unwrap(),
             |channel| Receiver::setup(session, Prg::new(Block::new(right)), channel).unwrap(),
         );
-        sender.0.unwrap().columns[0].encrypt(Block::ZERO)
+        sender.0.unwrap().columns.keys[0].encrypt(Block::ZERO)
     };
     let first = stream(1, 2, 3);
     assert_eq!(stream(1, 2, 3), first);

@@ -1,6 +1,6 @@
 //! Against the plain reading of Figure 2.
 
-use volery_primitives::aes::rekeyed_on;
+use volery_primitives::aes::{Aes128, rekeyed_on};
 use volery_primitives::clmul::gf128_combine_on;
 use volery_primitives::cpu::Cpu;
 use volery_primitives::transpose::transpose_128_on;
@@ -156,9 +156,10 @@ fn every_level_of_the_processor_gives_the_same() {
         let rows: [Vec<Block>; BLOCKS] = std::array::from_fn(|block| {
             let row_blocks = n.div_ceil(128);
             let mut columns = vec![Block::ZERO; 128 * row_blocks];
-            let keys = ots.keys[128 * block..].iter().take(code.bits(block));
-            for ([key, _], column) in keys.zip(columns.chunks_exact_mut(row_blocks)) {
-                Aes128::with_cpu(Block::new(*key), cpu).ctr(0, column);
+            let keys = ots.keys.iter().zip(plain::starts()).skip(128 * block);
+            let keys = keys.take(code.bits(block));
+            for (([key, _], start), column) in keys.zip(columns.chunks_exact_mut(row_blocks)) {
+                Aes128::with_cpu(Block::new(*key), cpu).ctr(start << 64, column);
             }
             let mut rows = vec![Block::ZERO; columns.len()];
             transpose_128_on(cpu, &columns, &mut rows);
