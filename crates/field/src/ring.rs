@@ -68,8 +68,8 @@ pub trait Ring:
     /// 64-bit words from which [`from_words`](Self::from_words) makes one element: 2 for `gf128`, 1 for the others.
     const WORDS: usize;
 
-    /// Whether every element is a sum of ones. `gf128` is not: what adds and subtracts alone, such as a code of zeros and
-    /// ones, keeps to the cosets of smaller rings in it.
+    /// Whether every element is a sum of ones. `gf128` is not: what adds and subtracts alone, such
+    /// as a code of zeros and ones, keeps to the cosets of smaller rings in it.
     const GENERATED_BY_ONE: bool;
 
     /// A sum under way that is not reduced at each step; the default value is the empty sum. See

@@ -11,13 +11,14 @@
 //!     --- m_0 + message_0, m_1 + message_1 ----->                               (chosen*)
 //! ```
 //!
-//! The first step is that of Beaver, *Precomputing Oblivious Transfer*, CRYPTO 1995; breaking the correlation with a
-//! hash is from Ishai, Kilian, Nissim, Petrank, CRYPTO 2003. The hash `h` is tweakable, circular and correlation
-//! robust (Guo, Katz, Wang, Yu, ePrint 2019/074, section 7.4; with a key for each tweak as in ePrint 2019/1168), and
-//! starts from the session. Its tweak is the running number
-//! of the OT within this object, so no tweak is ever used twice: a peer who can make two rows equal or related (a
-//! malicious receiver can, through `d` and the extension's messages) still gets unrelated hashes. And each OT is hashed
-//! under an AES key of its own: who knows the messages of many OTs finds `delta` no sooner than who knows one.
+//! The first step is that of Beaver, *Precomputing Oblivious Transfer*, CRYPTO 1995; breaking the
+//! correlation with a hash is from Ishai, Kilian, Nissim, Petrank, CRYPTO 2003. The hash `h` is
+//! tweakable, circular and correlation robust (Guo, Katz, Wang, Yu, ePrint 2019/074, section 7.4;
+//! with a key for each tweak as in ePrint 2019/1168), and starts from the session. Its tweak is the
+//! running number of the OT within this object, so no tweak is ever used twice: a peer who can make
+//! two rows equal or related (a malicious receiver can, through `d` and the extension's messages)
+//! still gets unrelated hashes. And each OT is hashed under an AES key of its own: who knows the
+//! messages of many OTs finds `delta` no sooner than who knows one.
 //!
 //! Functionality: a corrupt party may choose its own part of the random forms (the sender its `v` and both messages,
 //! the receiver its `u`, `w` and the message it gets), as it may in the source. What it does not get is random to it.
@@ -375,7 +376,8 @@ fn recv_difference(n: usize, channel: &mut Channel) -> Result<Vec<u8>> {
 /// The hash that breaks correlations, with the number of the next OT.
 struct RunningHash {
     hash: Tweaked,
-    /// Where the key streams of byte strings start: the high word of the first counter of OT number 0.
+    /// Where the key streams of byte strings start: the high word of the first counter of OT number
+    /// 0.
     streams: u64,
     next: u128,
 }
@@ -393,8 +395,9 @@ impl RunningHash {
         }
     }
 
-    /// The first counter of the key streams of each of the next OTs. All differ, within a session and (but for chance)
-    /// between sessions, so that one guess of a message cannot be compared with the strings of many OTs.
+    /// The first counter of the key streams of each of the next OTs. All differ, within a session
+    /// and (but for chance) between sessions, so that one guess of a message cannot be compared
+    /// with the strings of many OTs.
     fn starts(&self) -> impl Iterator<Item = Block> + use<> {
         let first = self.streams.wrapping_add(self.next as u64);
         (0..).map(move |i| Block::from_words(0, first.wrapping_add(i)))

@@ -122,13 +122,14 @@ impl fmt::Debug for Aes128 {
     }
 }
 
-/// `out[n*k + i] = AES(2^64 starts[k] + counter + i)` under `keys[k]`, with `n = out.len() / keys.len()`: a column of a matrix
-/// for each key.
+/// `out[n*k + i] = AES(2^64 starts[k] + counter + i)` under `keys[k]`, with `n = out.len() /
+/// keys.len()`: a column of a matrix for each key.
 ///
 /// # Panics
 ///
-/// If there are not as many starts as keys, or `out` is not as long for each key as for the others. If the keys were made for
-/// different levels of the processor it may panic too, with a part of `out` written.
+/// If there are not as many starts as keys, or `out` is not as long for each key as for the others.
+/// If the keys were made for different levels of the processor it may panic too, with a part of
+/// `out` written.
 pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Block]) {
     assert_eq!(keys.len(), starts.len(), "a start for each key");
     if keys.is_empty() {
@@ -293,8 +294,9 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     }
 }
 
-/// Each block hashed under a key of its own: `x[i]` becomes `AES(s(x[i])) ^ s(x[i])` under `keys[i]`, with the orthomorphism
-/// `s` of [`Circular`](crate::hash::Circular). As [`rekeyed`] else.
+/// Each block hashed under a key of its own: `x[i]` becomes `AES(s(x[i])) ^ s(x[i])` under
+/// `keys[i]`, with the orthomorphism `s` of [`Circular`](crate::hash::Circular). As [`rekeyed`]
+/// else.
 ///
 /// # Panics
 ///
@@ -322,7 +324,8 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     }
 }
 
-/// As [`rekeyed_circular`], two blocks under each key: those of `x[i]` under `keys[i]`. One key schedule serves both.
+/// As [`rekeyed_circular`], two blocks under each key: those of `x[i]` under `keys[i]`. One key
+/// schedule serves both.
 ///
 /// # Panics
 ///

@@ -65,7 +65,8 @@ pub fn gf128_combine<const N: usize>(
     gf128_combine_on(Cpu::detect(), columns, weights, out);
 }
 
-/// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`; the sum is taken before the one reduction.
+/// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`; the sum is taken before the one
+/// reduction.
 ///
 /// # Panics
 ///

@@ -89,16 +89,19 @@ impl Circular {
     }
 }
 
-/// `H(i, x) = pi_i(s(x)) ^ s(x)` with `s` as in [`Circular`] and `pi_i` AES under the key `start ^ i`: tweakable circular
-/// correlation robust in the ideal-cipher model, the hash to use where a malicious party has a say in `x`.
+/// `H(i, x) = pi_i(s(x)) ^ s(x)` with `s` as in [`Circular`] and `pi_i` AES under the key `start ^
+/// i`: tweakable circular correlation robust in the ideal-cipher model, the hash to use where a
+/// malicious party has a say in `x`.
 ///
-/// This is MITCCRH of Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for Half-Gates Garbling*, CRYPTO 2020 (ePrint
-/// 2019/1168), with a key for each tweak. A key that serves one tweak keeps its hashes apart from all others: one call of AES
-/// under a guessed input tests the few inputs of one tweak, not those of all `u` tweaks that somebody has seen, which would
-/// be a search of `2^128 / u` calls.
+/// This is MITCCRH of Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for Half-Gates
+/// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with a key for each tweak. A key that serves one
+/// tweak keeps its hashes apart from all others: one call of AES under a guessed input tests the
+/// few inputs of one tweak, not those of all `u` tweaks that somebody has seen, which would be a
+/// search of `2^128 / u` calls.
 ///
-/// The bound wants each tweak used a bounded number of times, and `start` chosen after the parties have fixed what they can
-/// choose; ours are running numbers, each used for one OT, and a hash of the session.
+/// The bound wants each tweak used a bounded number of times, and `start` chosen after the parties
+/// have fixed what they can choose; ours are running numbers, each used for one OT, and a hash of
+/// the session.
 pub struct Tweaked {
     start: Block,
 }
@@ -123,7 +126,8 @@ impl Tweaked {
         self.chunks(first_tweak, x, aes::rekeyed_circular);
     }
 
-    /// As [`hash_slice`](Self::hash_slice) for two blocks with each tweak: those of `x[j]` have `first_tweak + j`.
+    /// As [`hash_slice`](Self::hash_slice) for two blocks with each tweak: those of `x[j]` have
+    /// `first_tweak + j`.
     pub fn hash_pairs(&self, first_tweak: u128, x: &mut [[Block; 2]]) {
         self.chunks(first_tweak, x, aes::rekeyed_circular_pairs);
     }

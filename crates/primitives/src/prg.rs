@@ -39,7 +39,8 @@ impl Prg {
 
     /// The generator with this seed whose first block is `AES_seed(start)`.
     ///
-    /// Where many seeds are used, starts that differ keep one guess of a seed from being compared with the streams of all.
+    /// Where many seeds are used, starts that differ keep one guess of a seed from being compared
+    /// with the streams of all.
     #[must_use]
     pub fn starting_at(seed: Block, start: Block) -> Self {
         let mut prg = Self::new(seed);
@@ -47,8 +48,8 @@ impl Prg {
         prg
     }
 
-    /// A generator with fresh randomness from the operating system: 128 bits of seed and 128 bits of
-    /// [start](Self::starting_at).
+    /// A generator with fresh randomness from the operating system: 128 bits of seed and 128 bits
+    /// of [start](Self::starting_at).
     ///
     /// # Errors
     ///

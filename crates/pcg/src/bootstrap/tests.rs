@@ -64,7 +64,8 @@ fn public(domain: &'static str, round: u64) -> Block {
     oracle.finish_block()
 }
 
-/// What entry `j` of column `i` of the code is: one, but for the last five where ones do not generate the ring.
+/// What entry `j` of column `i` of the code is: one, but for the last five where ones do not
+/// generate the ring.
 fn factor<R: Ring>(code: &Aes128, i: usize, j: usize) -> R {
     match R::GENERATED_BY_ONE || j < 5 {
         true => R::ONE,

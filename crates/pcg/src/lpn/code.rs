@@ -1,30 +1,34 @@
 //! The local linear code of primal LPN: the matrix `C` of Protocol 6, ten entries in each column.
 //!
-//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 7. Column `i` of `C` has entries at ten rows chosen
-//! independently and uniformly by AES in counter mode under a public seed, fresh for every round of every session.
-//! Two of the ten coincide in about one column out of `k/45`; like the implementations of both papers we
-//! leave that as it is.
+//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 7. Column `i` of `C` has entries at
+//! ten rows chosen independently and uniformly by AES in counter mode under a public seed, fresh
+//! for every round of every session. Two of the ten coincide in about one column out of `k/45`;
+//! like the implementations of both papers we leave that as it is.
 //!
 //! The code computes `a * C` for the columns of a range: each output is the sum of ten entries of `a`. That is ten
 //! reads from random places of a table of `k` entries, which is the time it takes.
 //!
 //! # Entries other than one
 //!
-//! Over GF(2), the integers modulo 2^61 - 1 and modulo 2^64 the entries of `C` are ones. In a ring that ones do not generate
-//! ([`Ring::GENERATED_BY_ONE`]: GF(2^128)) they must not all be. There the samples `a*C + e` would be 128 samples over GF(2) side
-//! by side, of one code and with noise at the same `t` places, so whoever takes about `k` samples of which `m` are noisy solves
-//! 128 systems of equations at once, and at least `128 - m` combinations of them are without noise: linear algebra finds
-//! those, and with them the places of the noise and all of `a` (the decoder of Metzner and Kapturowski, *A general
-//! decoding technique applicable to replicated file disagreement location and concatenated code decoding*, IEEE Transactions
-//! on Information Theory, 1990). All sets here have `m = t*k/n < 128`, and a test plays the attack.
+//! Over GF(2), the integers modulo 2^61 - 1 and modulo 2^64 the entries of `C` are ones. In a ring
+//! that ones do not generate ([`Ring::GENERATED_BY_ONE`]: GF(2^128)) they must not all be. There
+//! the samples `a*C + e` would be 128 samples over GF(2) side by side, of one code and with noise
+//! at the same `t` places, so whoever takes about `k` samples of which `m` are noisy solves 128
+//! systems of equations at once, and at least `128 - m` combinations of them are without noise:
+//! linear algebra finds those, and with them the places of the noise and all of `a` (the decoder of
+//! Metzner and Kapturowski, *A general decoding technique applicable to replicated file
+//! disagreement location and concatenated code decoding*, IEEE Transactions on Information Theory,
+//! 1990). All sets here have `m = t*k/n < 128`, and a test plays the attack.
 //!
-//! So there the last five entries of column `j` are `c_j`, a uniform element of the ring by AES under the same seed. (The papers ask
-//! for ten entries that are not zero, and leave open which. Any further factor of the whole column would change nothing: it
-//! takes uniform noise to uniform noise.) Why no smaller code is left: say somebody looks at sample `j` through `r` maps
-//! to GF(2). At a row where the column has `c_j` they see other functions of `a` than at all other columns of that row, as
-//! the `c_j` are independent; so the maps of the `5n/k` such columns together see all 128 bits of an entry, or `5n/k * r`
-//! of them if that is less. What they see is a code over GF(2) of length `r*n` and dimension `128k` or `5r*n`, whose rate is no
-//! less than `k/n`; nothing is gained over the code over GF(2^128), to which the estimates apply.
+//! So there the last five entries of column `j` are `c_j`, a uniform element of the ring by AES
+//! under the same seed. (The papers ask for ten entries that are not zero, and leave open which.
+//! Any further factor of the whole column would change nothing: it takes uniform noise to uniform
+//! noise.) Why no smaller code is left: say somebody looks at sample `j` through `r` maps to GF(2).
+//! At a row where the column has `c_j` they see other functions of `a` than at all other columns of
+//! that row, as the `c_j` are independent; so the maps of the `5n/k` such columns together see all
+//! 128 bits of an entry, or `5n/k * r` of them if that is less. What they see is a code over GF(2)
+//! of length `r*n` and dimension `128k` or `5r*n`, whose rate is no less than `k/n`; nothing is
+//! gained over the code over GF(2^128), to which the estimates apply.
 
 use std::ops::Range;
 
@@ -173,8 +177,9 @@ impl LocalCode {
         });
     }
 
-    /// The code of a vector-OLE over the ring of the entries, some columns at a time: calls `output(i, sums)` with the sums of the
-    /// columns from `first + i` on, one slice for each part of an entry. Entries are other than one where the ring asks for it.
+    /// The code of a vector-OLE over the ring of the entries, some columns at a time: calls
+    /// `output(i, sums)` with the sums of the columns from `first + i` on, one slice for each part
+    /// of an entry. Entries are other than one where the ring asks for it.
     ///
     /// # Panics
     /// As [`encode`](Self::encode).
@@ -276,7 +281,8 @@ impl<E: Entry> Group<E> {
         }
     }
 
-    /// Calls `output(i, sums)` for each column, with the sums of its first five entries and of its last five.
+    /// Calls `output(i, sums)` for each column, with the sums of its first five entries and of its
+    /// last five.
     ///
     /// # Panics
     /// If `table` has not an entry for each row.
@@ -415,7 +421,8 @@ mod tests {
         );
     }
 
-    /// Samples over GF(2^128) of a random secret with regular noise, of this code or of the one with ones.
+    /// Samples over GF(2^128) of a random secret with regular noise, of this code or of the one
+    /// with ones.
     fn samples(ours: bool, [n, k, t]: [usize; 3]) -> (Vec<Gf128>, Vec<usize>) {
         let mut random = Prg::new(Block::from(3));
         let mut secret = vec![Gf128::ZERO; k];
@@ -439,12 +446,14 @@ mod tests {
         (out, places)
     }
 
-    /// The dimension of the space of linear maps from GF(2^128) to GF(2) under which the samples at `chosen` places are those of
-    /// a code of ones without noise: Gaussian elimination of its columns, each beside its sample.
+    /// The dimension of the space of linear maps from GF(2^128) to GF(2) under which the samples at
+    /// `chosen` places are those of a code of ones without noise: Gaussian elimination of its
+    /// columns, each beside its sample.
     fn noiseless_maps(samples: &[Gf128], chosen: impl Iterator<Item = usize>, k: usize) -> usize {
         let seed = Block::from(77);
         let mut rows: Vec<Option<(Vec<u64>, u128)>> = vec![None; k];
-        // What is left of samples whose columns add up to zero: a map must take each of them to zero.
+        // What is left of samples whose columns add up to zero: a map must take each of them to
+        // zero.
         let mut conditions = [0u128; 128];
         for place in chosen {
             let mut bits = vec![0u64; k.div_ceil(64)];
@@ -483,8 +492,9 @@ mod tests {
             .count()
     }
 
-    /// The attack that entries other than one are there for, on samples of `k + 200` places: with ones, whoever sees them
-    /// solves 128 systems at once, and all but as many linear maps as there are noisy places are without noise.
+    /// The attack that entries other than one are there for, on samples of `k + 200` places: with
+    /// ones, whoever sees them solves 128 systems at once, and all but as many linear maps as there
+    /// are noisy places are without noise.
     #[test]
     fn over_gf128_a_code_of_ones_is_solved_by_linear_algebra() {
         let sizes @ [n, k, _] = [4096, 1024, 128];

@@ -16,8 +16,8 @@ use crate::code::BLOCKS;
 
 /// The seeds of the columns: AES in counter mode.
 ///
-/// The counters of a column start at a public random place. If all started at 0, one guess of a key could be compared with the
-/// columns of all sessions.
+/// The counters of a column start at a public random place. If all started at 0, one guess of a key
+/// could be compared with the columns of all sessions.
 pub(super) struct Streams {
     pub(super) keys: Vec<Aes128>,
     /// The high words of the counters.
@@ -25,8 +25,8 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// The streams of a session under one key of each OT. Both keys of an OT have the same start, as the sender does not
-    /// tell which one it has.
+    /// The streams of a session under one key of each OT. Both keys of an OT have the same start,
+    /// as the sender does not tell which one it has.
     pub(super) fn new(keys: impl ExactSizeIterator<Item = Block>, session: SessionId) -> Self {
         let mut oracle = RandomOracle::new("volery oprf: starts of the columns");
         oracle.absorb(session.as_bytes());
@@ -42,7 +42,8 @@ impl Streams {
     }
 }
 
-/// A block of each of `n` rows from number `128*first` on: `G` of the seeds of `range` gives its columns, at most 128.
+/// A block of each of `n` rows from number `128*first` on: `G` of the seeds of `range` gives its
+/// columns, at most 128.
 pub(super) fn rows(
     streams: &Streams,
     range: Range<usize>,

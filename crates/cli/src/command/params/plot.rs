@@ -8,7 +8,8 @@ use volery_pcg::lpn::estimate::{Estimate, Sample};
 /// How far the picture reaches below and above what is wanted and what the chosen weight has.
 const RANGE: [f64; 2] = [0.85, 1.2];
 
-/// Of the cost of the cheapest attack at the chosen weight: the most that an attack costs there whose line is drawn.
+/// Of the cost of the cheapest attack at the chosen weight: the most that an attack costs there
+/// whose line is drawn.
 const NEAR: f64 = 1.1;
 
 /// What is drawn.

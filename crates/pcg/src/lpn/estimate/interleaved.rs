@@ -5,23 +5,23 @@
 //! Nothing of the kind works with entries from all of GF(2^128), as a linear map does not keep
 //! their products.
 //!
-//! **Projected.** One map makes about half of the noise values vanish. An attacker may try maps until one leaves few: the weight
-//! is binomial, and what is least is the cost of an attack at a weight less `log2` of the chance of
-//! it.
+//! **Projected.** One map makes about half of the noise values vanish. An attacker may try maps
+//! until one leaves few: the weight is binomial, and what is least is the cost of an attack at a
+//! weight less `log2` of the chance of it.
 //!
-//! **Interleaved.** Taken together, the 128 coordinates are 128 code words of one binary code whose noise sits in the same `t`
-//! places. The attacker takes `k` places and some more, in which `m` noise values sit. These span
-//! at most `m` of 128 dimensions, so for `m < 128` there is a map to GF(2) under which all of them
-//! vanish, and where there is one, linear algebra finds it: what all maps make of the samples in
-//! those places meets the parity checks of the code for the right ones only. For larger `m` there
-//! is one with chance `2^(128 - m)`. So an instance with `t k/n` below 128 costs an elimination and
-//! no more. J. J. Metzner and E. J. Kapturowski, *A general decoding technique applicable to
-//! replicated file disagreement location and concatenated code decoding*, IEEE Transactions on
-//! Information Theory 36 (1990).
+//! **Interleaved.** Taken together, the 128 coordinates are 128 code words of one binary code whose
+//! noise sits in the same `t` places. The attacker takes `k` places and some more, in which `m`
+//! noise values sit. These span at most `m` of 128 dimensions, so for `m < 128` there is a map to
+//! GF(2) under which all of them vanish, and where there is one, linear algebra finds it: what all
+//! maps make of the samples in those places meets the parity checks of the code for the right ones
+//! only. For larger `m` there is one with chance `2^(128 - m)`. So an instance with `t k/n` below
+//! 128 costs an elimination and no more. J. J. Metzner and E. J. Kapturowski, *A general decoding
+//! technique applicable to replicated file disagreement location and concatenated code decoding*,
+//! IEEE Transactions on Information Theory 36 (1990).
 //!
-//! **Interleaved ISD.** The code and the 128 noise vectors span a code of dimension `k + 128`, in which each of the `2^128` sums of
-//! noise vectors is a word of weight `t/2` or so: information-set decoding finds any one of those
-//! that are light.
+//! **Interleaved ISD.** The code and the 128 noise vectors span a code of dimension `k + 128`, in
+//! which each of the `2^128` sums of noise vectors is a word of weight `t/2` or so: information-set
+//! decoding finds any one of those that are light.
 
 use std::f64::consts::LN_2;
 

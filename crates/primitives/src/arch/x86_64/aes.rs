@@ -450,7 +450,8 @@ pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
     rekeyed_sets::<PAIRED, 2, true>(keys, x);
 }
 
-/// `AES(x) ^ x` for each block of a set, under the set's key, and where it is asked for with the orthomorphism before.
+/// `AES(x) ^ x` for each block of a set, under the set's key, and where it is asked for with the
+/// orthomorphism before.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn rekeyed_sets<const N: usize, const B: usize, const CIRCULAR: bool>(

@@ -16,8 +16,8 @@ pub(crate) const BLOCKS: usize = WIDTH * VECTORS;
 /// Keys at a time.
 const KEYS: usize = 2;
 
-/// `out[BLOCKS*k + i] = AES(2^64 start + counter + i)` for each key and its start, where no counter carries from the low word
-/// into the high one.
+/// `out[BLOCKS*k + i] = AES(2^64 start + counter + i)` for each key and its start, where no counter
+/// carries from the low word into the high one.
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 pub(crate) fn ctr<'a>(
     mut keys: impl Iterator<Item = (&'a Schedule, &'a u64)>,
