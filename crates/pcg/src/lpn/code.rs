@@ -207,7 +207,7 @@ impl LocalCode {
         let Aligned(factors) = &mut Aligned([R::ZERO; GROUP]);
         self.for_each_group(table, first, count, |done, columns, take| {
             self.factors((first + done) / GROUP, factors);
-            columns.halves(table, |i, [plain, other]| {
+            columns.split_sums(table, |i, [plain, other]| {
                 let (plain, other) = (E::finish(plain), E::finish(other));
                 for part in 0..P {
                     (sums[part][i], scaled[part][i]) = (plain[part], other[part]);
@@ -287,7 +287,7 @@ impl<E: Entry> Group<E> {
     /// # Panics
     /// If `table` has not an entry for each row.
     #[inline(always)]
-    fn halves(&self, table: &[E], mut output: impl FnMut(usize, [E::Sum; 2])) {
+    fn split_sums(&self, table: &[E], mut output: impl FnMut(usize, [E::Sum; 2])) {
         let entries = self.0.of(table);
         for column in 0..GROUP {
             let mut entries = entries.column(column);
