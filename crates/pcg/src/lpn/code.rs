@@ -18,7 +18,8 @@
 //! linear algebra finds those, and with them the places of the noise and all of `a` (the decoder of
 //! Metzner and Kapturowski, *A general decoding technique applicable to replicated file
 //! disagreement location and concatenated code decoding*, IEEE Transactions on Information Theory,
-//! 1990). All sets here have `m = t*k/n < 128`, and a test plays the attack.
+//! 1990). All sets here have `m = t*k/n < 128`, and a test plays the step that decides: it counts
+//! the combinations without noise.
 //!
 //! So there the last five entries of column `j` are `c_j`, a uniform element of the ring by AES
 //! under the same seed. (The papers ask for ten entries that are not zero, and leave open which.
