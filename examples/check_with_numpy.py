@@ -54,7 +54,7 @@ def main():
         folder = pathlib.Path(folder)
         path = lambda name: str(folder / name)
 
-        # A polynomial whose coefficients are all pixels of the digits, at the labels of the first of them.
+        # A polynomial whose coefficients are all pixels of the digits, at the labels of the first.
         digits, labels = load_digits(return_X_y=True)
         coefficients = digits.astype(np.uint64).ravel()
         points = (labels[:5].astype(np.uint64) + np.uint64(2)) * np.uint64(10**15)

@@ -1,5 +1,5 @@
-//! See `volery_hostile::fuzz::csv`.
+//! See `volery_testing::fuzz::csv`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_hostile::fuzz::csv(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_testing::fuzz::csv(data));

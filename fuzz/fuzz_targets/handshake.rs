@@ -1,5 +1,5 @@
-//! See `volery_hostile::fuzz::handshake`.
+//! See `volery_testing::fuzz::handshake`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_hostile::fuzz::handshake(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_testing::fuzz::handshake(data));

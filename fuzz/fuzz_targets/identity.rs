@@ -1,5 +1,5 @@
-//! See `volery_hostile::fuzz::identity`.
+//! See `volery_testing::fuzz::identity`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_hostile::fuzz::identity(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_testing::fuzz::identity(data));

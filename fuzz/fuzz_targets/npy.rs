@@ -1,5 +1,5 @@
-//! See `volery_hostile::fuzz::npy`.
+//! See `volery_testing::fuzz::npy`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_hostile::fuzz::npy(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_testing::fuzz::npy(data));

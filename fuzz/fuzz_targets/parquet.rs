@@ -1,5 +1,5 @@
-//! See `volery_hostile::fuzz::parquet`.
+//! See `volery_testing::fuzz::parquet`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_hostile::fuzz::parquet(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_testing::fuzz::parquet(data));

@@ -1,5 +1,5 @@
-//! See `volery_hostile::fuzz::wire`.
+//! See `volery_testing::fuzz::wire`.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_hostile::fuzz::wire(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| volery_testing::fuzz::wire(data));

@@ -1,18 +1,20 @@
-//! A semi-private array between two processes, and what an access costs.
+//! A semi-private array between two processes, and the cost of an access.
 //!
 //! ```text
-//! cargo run --release -p volery-apps --example array -- partner --listen  127.0.0.1:7000 [N [ACCESSES]]
-//! cargo run --release -p volery-apps --example array -- holder  --connect 127.0.0.1:7000 [N [ACCESSES]]
-//! cargo run --release -p volery-apps --example array -- measure [N [ACCESSES]]
-//! cargo run --release -p volery-apps --example array -- load    [N]
-//! cargo run --release -p volery-apps --example array -- stash   [N [ACCESSES]]
+//! cargo build --release -p volery-apps --example array
+//! target/release/examples/array partner --listen  127.0.0.1:7000 [N [ACCESSES]]
+//! target/release/examples/array holder  --connect 127.0.0.1:7000 [N [ACCESSES]]
+//! target/release/examples/array measure [N [ACCESSES]]
+//! target/release/examples/array load    [N]
+//! target/release/examples/array stash   [N [ACCESSES]]
 //! ```
 //!
-//! The holder accesses an array of `N` zeros (2^20 64-bit words) at random places, which the partner does not learn: it
-//! opens an entry, and in half of the accesses sets it to another value, which the partner does not learn either. For
-//! this test the holder keeps a plain array beside it and compares. `measure` runs both parties in one process, over the
-//! loopback interface and over a link of 100 Mbit/s with a round trip of 20 ms; `load` shares an array and loads it;
-//! `stash` repeats the experiment about the size of the stash.
+//! The holder accesses an array of `N` zeros (2^20 64-bit words) at random indices, which the
+//! partner does not learn: it opens an entry, and in half of the accesses sets it to another value,
+//! which the partner does not learn either. For this test the holder also keeps a plain array and
+//! compares. `measure` runs both parties in one process, over the loopback interface and over a
+//! link of 100 Mbit/s with a round trip of 20 ms; `load` shares an array and loads it; `stash`
+//! repeats the experiment about the size of the stash.
 
 use std::env;
 use std::error::Error;
@@ -23,11 +25,11 @@ use volery_channel::{
     Channel, Hello, SessionId, Stats, handshake, run_two_channels, run_two_parties_tcp, shaped, tcp,
 };
 use volery_field::{Ring, Z64};
-use volery_ot::flavour;
+use volery_ot::convert;
 use volery_ot::softspoken::{self, SmallField};
 use volery_primitives::prg::Prg;
 
-/// Nothing from the peer for this long ends the run.
+/// The run ends if the peer is silent for this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The small field of the OT extension.
 const FIELD: SmallField = SmallField::Bits8;
@@ -82,7 +84,7 @@ fn open(way: &str, address: &str) -> Result<Channel, Failure> {
     }
 }
 
-/// The first message both ways: the two sides must be about to run the same thing.
+/// The first message both ways: it checks that both sides run the same protocol.
 fn begin(
     channel: &mut Channel,
     role: &'static str,
@@ -105,7 +107,7 @@ fn begin(
     Ok(handshake(channel, &hello, nonce)?)
 }
 
-/// P1, who sees the array as shares and the indices not at all.
+/// P1, which sees shares of the array and no indices.
 fn partner(
     n: usize,
     accesses: usize,
@@ -113,7 +115,7 @@ fn partner(
     channel: &mut Channel,
 ) -> Result<(), Failure> {
     let cot = softspoken::Sender::setup(None, FIELD, session, Prg::from_os()?, channel)?;
-    let mut ot = flavour::Sender::new(cot, session);
+    let mut ot = convert::Sender::new(cot, session);
     let mut array = Partner::<Z64>::new(n);
     for _ in 0..FIRST + accesses {
         array.open(&mut ot, channel)?;
@@ -128,7 +130,7 @@ fn partner(
 /// Additions to a dense vector.
 const DENSE: usize = 9;
 
-/// P2, who knows the indices.
+/// P2, which knows the indices.
 fn holder(
     n: usize,
     accesses: usize,
@@ -136,14 +138,14 @@ fn holder(
     channel: &mut Channel,
 ) -> Result<Report, Failure> {
     let cot = softspoken::Receiver::setup(FIELD, session, Prg::from_os()?, channel)?;
-    let mut ot = flavour::Receiver::new(cot, session);
+    let mut ot = convert::Receiver::new(cot, session);
     let mut array = Holder::<Z64>::zeros(n, Prg::from_os()?);
     let mut plain = vec![Z64::ZERO; n];
     let mut rng = Prg::from_os()?;
     let mut used: Vec<usize> = Vec::new();
     let mut report = Report::new(n, accesses);
     for access in 0..FIRST + accesses {
-        // Half of the accesses return to an entry that was used.
+        // Half of the accesses return to a used entry.
         let index = match used.len() as u64 {
             len if len > 0 && rng.next_u64() % 2 == 0 => used[rng.below(len) as usize],
             _ => rng.below(n as u64) as usize,
@@ -171,7 +173,7 @@ fn holder(
     Ok(report)
 }
 
-/// What was measured at the holder.
+/// The measurements at the holder.
 struct Report {
     n: usize,
     accesses: usize,
@@ -241,7 +243,7 @@ fn measure(n: usize, accesses: usize) -> Result<(), Failure> {
     left?;
     right?.show("loopback");
     let id = fresh()?;
-    // The link is slow and steady: fewer accesses say as much.
+    // The link is slow and steady: fewer accesses are enough.
     let accesses = accesses.min(100);
     let link = |inner| Channel::new(shaped(inner, 100_000_000, Duration::from_millis(20)));
     let (left, right) = volery_channel::memory::pair();
@@ -257,12 +259,12 @@ fn measure(n: usize, accesses: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What one access of FLORAM would take, with a distributed point function whose keys need no garbled circuit: computed, not
-/// measured.
+/// The cost of one access of FLORAM, with a distributed point function whose keys need no garbled
+/// circuit: computed, not measured.
 fn floram(n: usize) -> String {
     let h = n.next_power_of_two().ilog2() as usize;
-    // Each way and level: two OTs' corrections of a block in all, a block and two bits of correction words. Twice: to read
-    // and to write.
+    // Each way and level: two OTs' corrections of a block in all, a block and two bits of
+    // correction words. Twice: to read and to write.
     let keys = 2 * h * (2 * 16 + 2 * 16 + 1);
     // One AES in a garbled circuit with two blocks for each of its 5,120 AND gates.
     let prf = 5_120 * 32;
@@ -284,14 +286,14 @@ fn load(n: usize) -> Result<(), Failure> {
     let (left, right) = run_two_parties_tcp(
         |channel| -> Result<(), Failure> {
             let cot = softspoken::Sender::setup(None, FIELD, session, Prg::from_os()?, channel)?;
-            let mut ot = flavour::Sender::new(cot, session);
+            let mut ot = convert::Sender::new(cot, session);
             let shares = vec![Z64::ONE; n];
             Partner::load(&shares, &mut ot, channel)?.open(&mut ot, channel)?;
             Ok(())
         },
         |channel| -> Result<(Duration, Stats, Z64), Failure> {
             let cot = softspoken::Receiver::setup(FIELD, session, Prg::from_os()?, channel)?;
-            let mut ot = flavour::Receiver::new(cot, session);
+            let mut ot = convert::Receiver::new(cot, session);
             let shares: Vec<_> = (0..n as u64).map(Z64::new).collect();
             let (start, before) = (Instant::now(), channel.stats());
             let mut array = Holder::load(&shares, Prg::from_os()?, &mut ot, channel)?;
@@ -302,7 +304,7 @@ fn load(n: usize) -> Result<(), Failure> {
     left?;
     let (time, cost, last) = right?;
     if last != Z64::new(n as u64) {
-        return Err("the last entry is not the one that was loaded".into());
+        return Err("the last entry differs from the loaded one".into());
     }
     show(&format!(
         "{n} words loaded in {:.1} s; {} bytes from the holder, {} from the partner, {} messages",
@@ -339,7 +341,7 @@ fn fill_stash(n: usize, accesses: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "an example says what it found")]
+#[expect(clippy::print_stdout, reason = "an example prints its results")]
 fn show(line: &str) {
     println!("{line}");
 }

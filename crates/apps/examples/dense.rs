@@ -1,17 +1,19 @@
-//! Polynomial evaluation, a matrix times a vector, and convolutions between two processes, and beside Gilboa's multiplication.
+//! Polynomial evaluation, a matrix times a vector, and convolutions between two processes, and a
+//! comparison with Gilboa's multiplication.
 //!
 //! ```text
 //! cargo build --release -p volery-apps --example dense
 //! target/release/examples/dense left  --listen  127.0.0.1:7000
 //! target/release/examples/dense right --connect 127.0.0.1:7000
-//! target/release/examples/dense bench [--no-gilboa]      # both parties as threads, one thread each
+//! target/release/examples/dense bench [--no-gilboa]   # both parties as threads, one thread each
 //! ```
 //!
-//! The left party has polynomial, matrix and images, the right one point, vector and kernels, and gets the results. The
-//! data come from seeds that both know, so that the right party can compare each result with plain computation; real parties
-//! bring their own. `left` and `right` may be given `--degree N`, `--rows N` and `--columns N`, both the same.
+//! The left party has the polynomial, the matrix and the images; the right party has the point, the
+//! vector and the kernels, and gets the results. The data come from seeds that both know, so that
+//! the right party can compare each result with plain computation; real parties have their own
+//! data. `left` and `right` may be given `--degree N`, `--rows N` and `--columns N`, both the same.
 
-#![allow(clippy::print_stdout, reason = "its output is what it is for")]
+#![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -22,14 +24,14 @@ use volery_apps::{offline, ope};
 use volery_channel::{Channel, Hello, handshake, run_two_parties_tcp, tcp};
 use volery_channel::{SessionId, Stats};
 use volery_field::{Fp61, Ring};
-use volery_ot::{flavour, softspoken};
+use volery_ot::{convert, softspoken};
 use volery_pcg::{Security, gilboa};
 use volery_primitives::{Block, prg::Prg};
 
 type Anything = Box<dyn std::error::Error + Send + Sync>;
 type Result<T> = std::result::Result<T, Anything>;
 
-/// Nothing from the peer for this long ends the run.
+/// The run ends if the peer is silent for this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Height and width of the images.
@@ -40,13 +42,13 @@ const IMAGE: usize = 255;
 enum Job {
     /// A polynomial of this degree at one point.
     Polynomial(usize),
-    /// A matrix of so many rows and columns times a vector.
+    /// A matrix, given by rows and columns, times a vector.
     Matrix(usize, usize),
     /// An image and square kernels: input channels, output channels, height of a kernel.
     Convolution(usize, usize, usize),
 }
 
-/// What a phase took, as the right party saw it.
+/// The cost of a phase at the right party.
 struct Phase {
     time: Duration,
     bytes: u64,
@@ -66,7 +68,7 @@ impl Job {
         }
     }
 
-    /// The vector-OLEs it takes: how many, and their length.
+    /// Number and length of the vector-OLEs.
     fn vector_oles(self) -> (usize, usize) {
         match self {
             Self::Polynomial(degree) => (1, degree),
@@ -129,7 +131,7 @@ impl Job {
         Ok(())
     }
 
-    /// Both phases; fails where the result is not the plain one.
+    /// Both phases; fails if the result differs from the plain one.
     fn right(self, source: &mut offline::Receiver, channel: &mut Channel) -> Result<[Phase; 2]> {
         let data = self.right_data();
         meet(channel)?;
@@ -169,19 +171,20 @@ impl Job {
             }
         }
         if result != plain {
-            return Err(format!("{}: not the plain result", self.name()).into());
+            return Err(format!("{}: the result differs from the plain one", self.name()).into());
         }
         Ok([offline, online])
     }
 
-    /// The vector-OLEs of the job by Gilboa's multiplication with its check, the OTs from an extension: the left party.
+    /// The vector-OLEs of the job by Gilboa's multiplication with its check, the OTs from an
+    /// extension: the left party.
     fn gilboa_left(self, session: SessionId, channel: &mut Channel) -> Result<()> {
         let (count, length) = self.vector_oles();
         let mut rng = Prg::from_os()?;
         let field = softspoken::SmallField::Bits8;
         meet(channel)?;
         let source = softspoken::Sender::setup(None, field, session, rng.fork("ot"), channel)?;
-        let mut ot = flavour::Sender::new(source, session);
+        let mut ot = convert::Sender::new(source, session);
         for _ in 0..count {
             let mut keys = vec![[Block::ZERO; 2]; Fp61::BITS as usize];
             ot.random_chosen(&mut keys, channel)?;
@@ -200,7 +203,7 @@ impl Job {
         meet(channel)?;
         let clock = Clock::start(channel);
         let source = softspoken::Receiver::setup(field, session, rng.fork("ot"), channel)?;
-        let mut ot = flavour::Receiver::new(source, session);
+        let mut ot = convert::Receiver::new(source, session);
         for _ in 0..count {
             let x = Fp61::random(&mut rng);
             let mut keys = vec![Block::ZERO; Fp61::BITS as usize];
@@ -285,7 +288,7 @@ fn right(jobs: &[Job], session: SessionId, channel: &mut Channel) -> Result<()> 
     Ok(())
 }
 
-/// Both parties as threads over TCP, each with one thread of its own.
+/// Both parties over TCP, each in one thread.
 fn bench(jobs: &[Job], with_gilboa: bool) -> Result<()> {
     println!(
         "AES-128, counter mode: {:.3} ns a block",
@@ -313,7 +316,7 @@ fn bench(jobs: &[Job], with_gilboa: bool) -> Result<()> {
     Ok(())
 }
 
-/// In a pool of one thread.
+/// Runs a party in a pool of one thread.
 fn alone<T: Send>(party: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     pool.install(party)

@@ -2,41 +2,47 @@
 //!
 //! ```text
 //! cargo build --release -p volery-apps --example logistic
-//! target/release/examples/logistic holder --listen  127.0.0.1:7000 --shape 20000x10000 --entries 200000 --data train.svm
-//! target/release/examples/logistic helper --connect 127.0.0.1:7000 --shape 20000x10000 --entries 200000 \
-//!     [--model theta.npy] [--rate 1.0] --out stepped.npy
+//! target/release/examples/logistic holder --listen  127.0.0.1:7000 \
+//!     --shape 20000x10000 --entries 200000 --data train.svm
+//! target/release/examples/logistic helper --connect 127.0.0.1:7000 \
+//!     --shape 20000x10000 --entries 200000 [--model theta.npy] [--rate 1.0] --out stepped.npy
 //! ```
 //!
-//! The holder has the examples, a sparse matrix `X` with a label `y` for each of its `n` rows, in a file in svmlight format; labels
-//! above zero count as 1, others as 0. The helper has the model `theta`, a number for each column (zeros, if no file is
-//! given). In the end the helper has the stepped model and the holder nothing:
+//! The holder has the examples, a sparse matrix `X` with a label `y` for each of its `n` rows, in a
+//! file in svmlight format; labels above zero count as 1, others as 0. The helper has the model
+//! `theta`, a number for each column (zeros, if no file is given). In the end the helper has the
+//! updated model and the holder nothing:
 //!
 //! ```text
 //! z = X theta                      a sparse product, shared
 //! e = 1/2 + 37/256 z - y           on the shares: the activation is linear
-//! g = X^T e                        a sparse product, shared; the holder sends its share to the helper
+//! g = X^T e                        a sparse product, shared; the helper gets the holder's share
 //! theta' = theta - rate/n g        by the helper alone
 //! ```
 //!
-//! `1/2 + 37/256 z` stands for the logistic function: it is off by at most 0.101 for `z` in [-4, 4], about the least
-//! that a straight line can do there, and needs no comparison and no product of shared values.
+//! `1/2 + 37/256 z` approximates the logistic function: its error is at most 0.101 for `z` in [-4,
+//! 4], about the least of any line there, and it needs no comparison and no product of shared
+//! values.
 //!
-//! Who learns what: the helper the gradient `g`, which says something of the data; both the shape, `--entries` (a bound of the
-//! number of entries of `X`) and the constants below; the holder nothing of the model. Semi-honest.
+//! Leakage: the helper learns the gradient `g`, which depends on the data; both learn the shape,
+//! `--entries` (a bound of the number of entries of `X`) and the constants below; the holder learns
+//! nothing about the model. Semi-honest.
 //!
 //! # Numbers
 //!
-//! Elements of `z64`, with 12 fraction bits for `X` and 16 for `theta`, so that `z` has 28, `e` 36 and `g` 48 of them. Nothing is
-//! cut off on the way, so nothing but the rounding of `X` and `theta` makes an error. With `|theta| <= T`, in row `i` with `k_i`
-//! entries that add up to `l_i` in absolute value:
+//! Elements of `z64`, with 12 fraction bits for `X` and 16 for `theta`, so that `z` has 28, `e` 36
+//! and `g` 48 of them. Nothing is truncated on the way, so the rounding of `X` and `theta` is the
+//! only error. With `|theta| <= T`, in row `i` with `k_i` entries that add up to `l_i` in absolute
+//! value:
 //!
 //! ```text
 //! |error of e_i| <= d_i = 37/256 (l_i 2^-17 + k_i (T 2^-13 + 2^-30))
 //! |error of g_j| <= the sum over the entries of column j of |x_ij| d_i + 2^-13 (|e_i| + d_i)
 //! ```
 //!
-//! Entries of `X` are at least -8 and below 8, those of `theta` between -8 and 8; the holder refuses data with which `g` could
-//! leave the 64 bits. `logistic_check.py` makes such data, runs both parties, and compares with NumPy.
+//! Entries of `X` are at least -8 and below 8, those of `theta` between -8 and 8; the holder
+//! refuses data for which `g` could exceed 64 bits. `logistic_check.py` creates suitable data, runs
+//! both parties, and compares with NumPy.
 
 use std::collections::HashMap;
 use std::env;
@@ -51,13 +57,13 @@ use npyz::NpyFile;
 use volery_apps::sparse::{self, Factor, Matrix, Shape};
 use volery_channel::{Channel, Hello, SessionId, handshake, tcp};
 use volery_field::{Ring, Z64};
-use volery_ot::flavour;
+use volery_ot::convert;
 use volery_pcg::{Link, Plan, Security, cot, wire};
 use volery_primitives::prg::Prg;
 
 type Failure = Box<dyn Error>;
 
-/// Nothing from the peer for this long ends the run.
+/// The run ends if the peer is silent for this long.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Fraction bits of the entries of `X`.
 const X_FRACTION: u32 = 12;
@@ -147,7 +153,7 @@ fn shape(shape: &str, entries: &str) -> Result<Shape, Failure> {
     Ok(shape)
 }
 
-/// The number with so many fraction bits, rounded to the nearest.
+/// The number with `fraction` fraction bits, rounded to the nearest.
 fn fixed(value: f64, fraction: u32) -> Z64 {
     Z64::new((value * f64::from(fraction).exp2()).round() as i64 as u64)
 }
@@ -162,7 +168,7 @@ struct Data {
 impl Data {
     fn read(path: &str, shape: Shape) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-        // The library knows no comments.
+        // The library does not support comments.
         let plain: Vec<_> = text
             .lines()
             .map(|line| line.split('#').next().unwrap_or(""))
@@ -187,7 +193,7 @@ impl Data {
                     .ok_or("features are numbered from 1")?;
                 let scaled = (node.value * f64::from(X_FRACTION).exp2()).round();
                 let bound = f64::from(X_BITS).exp2();
-                // Not a number is in no range.
+                // NaN is in no range.
                 if !(-bound..bound).contains(&scaled) {
                     let example = row + 1;
                     return Err(format!(
@@ -205,7 +211,7 @@ impl Data {
     }
 }
 
-/// Whether `g` stays below 2^63 for every model within its bound; with a little to spare for rounding.
+/// Whether `g` stays below 2^63 for every model within its bound; with a margin for rounding.
 fn refuse_overflow(problem: &SvmProblem, shape: Shape) -> Result<(), Failure> {
     let mut columns = vec![0.0; shape.columns];
     let mut largest = 0.0f64;
@@ -218,10 +224,10 @@ fn refuse_overflow(problem: &SvmProblem, shape: Shape) -> Result<(), Failure> {
             largest = largest.max(columns[node.index as usize - 1]);
         }
     }
-    let room = f64::from(62 - E_FRACTION - X_FRACTION).exp2();
-    if largest > room {
+    let limit = f64::from(62 - E_FRACTION - X_FRACTION).exp2();
+    if largest > limit {
         return Err(format!(
-            "an entry of the gradient could be above {room}: scale the features, or take fewer examples"
+            "an entry of the gradient could be above {limit}: scale the features, or take fewer examples"
         )
         .into());
     }
@@ -250,13 +256,13 @@ fn model(path: Option<&str>, columns: usize) -> Result<Vec<f64>, Failure> {
     }
 }
 
-/// P2: the gradient, of which it sends its share.
+/// P2: computes the gradient and sends its share.
 fn holder(data: &Data, mut channel: Channel) -> Result<(), Failure> {
     let shape = data.matrix.shape();
     let (plan, session) = begin(&mut channel, "holder", shape)?;
     let mut report = Report::new();
     let cot = cot::Receiver::setup(&plan, session, Prg::from_os()?, &mut channel)?;
-    let mut ot = flavour::Receiver::new(cot, session);
+    let mut ot = convert::Receiver::new(cot, session);
     let rng = &mut Prg::from_os()?;
     report.line("setup", &channel);
     let zeros = vec![Z64::ZERO; shape.columns];
@@ -288,7 +294,7 @@ fn holder(data: &Data, mut channel: Channel) -> Result<(), Failure> {
     Ok(())
 }
 
-/// P1: the stepped model.
+/// P1: returns the updated model.
 fn helper(
     shape: Shape,
     model: &[f64],
@@ -298,7 +304,7 @@ fn helper(
     let (plan, session) = begin(&mut channel, "helper", shape)?;
     let mut report = Report::new();
     let cot = cot::Sender::setup(&plan, None, session, Prg::from_os()?, &mut channel)?;
-    let mut ot = flavour::Sender::new(cot, session);
+    let mut ot = convert::Sender::new(cot, session);
     let rng = &mut Prg::from_os()?;
     report.line("setup", &channel);
     let theta: Vec<_> = model
@@ -312,7 +318,7 @@ fn helper(
     let mut other = vec![Z64::ZERO; g.len()];
     wire::recv(
         &mut other,
-        "a share of the gradient is no element of the ring",
+        "a share of the gradient is not an element of the ring",
         &mut channel,
     )?;
     report.line("X^T e", &channel);
@@ -324,14 +330,14 @@ fn helper(
     Ok(stepped.collect())
 }
 
-/// The first message both ways: the two sides must be about to run the same thing.
+/// The first message both ways: it checks that both sides run the same protocol.
 fn begin(
     channel: &mut Channel,
     role: &'static str,
     shape: Shape,
 ) -> Result<(Plan, SessionId), Failure> {
     let total = shape.products::<Z64>(Factor::Plain) + shape.products::<Z64>(Factor::Transposed);
-    let plan = cot::plan(Some(total as u64), Link::default(), Security::Malicious)?;
+    let plan = cot::plan(Some(total as u64), Link::default(), Security::Malicious);
     let hello = Hello {
         protocol: "example logistic over z64",
         role,
@@ -362,7 +368,7 @@ impl Report {
         }
     }
 
-    #[expect(clippy::print_stderr, reason = "an example says what it did")]
+    #[expect(clippy::print_stderr, reason = "an example prints its progress")]
     fn line(&mut self, part: &str, channel: &Channel) {
         let stats = channel.stats();
         let bytes = stats.bytes_sent + stats.bytes_received;

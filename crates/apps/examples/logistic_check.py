@@ -1,4 +1,4 @@
-"""Runs `logistic.rs` as two processes and compares the stepped model with NumPy.
+"""Runs `logistic.rs` as two processes and compares the updated model with NumPy.
 
     pip install numpy scikit-learn
     cargo build --release -p volery-apps --example logistic
@@ -38,7 +38,7 @@ def step(x, y, theta, rate, activation):
 
 
 def bound(x, e, theta, rate):
-    """The largest deviation that rounding can make: see the documentation of the example."""
+    """The largest deviation caused by rounding: see the documentation of the example."""
     size = abs(x)
     there = x.copy()
     there.data = np.ones_like(there.data)

@@ -1,4 +1,5 @@
-//! Index-value pairs to a dense shared vector, between two processes, and what it costs beside plain multiplication.
+//! Index-value pairs to a dense shared vector, between two processes, and a cost comparison with
+//! plain multiplication.
 //!
 //! ```text
 //! cargo build --release -p volery-apps --example scatter
@@ -7,14 +8,15 @@
 //! target/release/examples/scatter bench      # both parties as threads, one thread each
 //! ```
 //!
-//! The helper brings a value for each pair, the holder the indices, some of them equal; the data are random. Both end with
-//! shares of the vector. For this test they are put together and compared: the helper sends its values and its share to the
-//! holder, which real parties never do.
+//! The helper has a value for each pair, the holder the indices, some of them equal; the data are
+//! random. Both end with shares of the vector. For this test the shares are combined and compared:
+//! the helper sends its values and its share to the holder, which real parties never do.
 //!
-//! `bench` prints time and bytes of both ways, without the setup of the OTs, and the bytes of the plain way in the
-//! manner of Gilboa: a correlated OT of a ring element for each pair and each entry, the bit being whether the pair belongs there.
+//! `bench` prints time and bytes of both ways, without the setup of the OTs, and the bytes of the
+//! plain way in the manner of Gilboa: a correlated OT of a ring element for each pair and each
+//! entry, where the bit tells whether the pair belongs to the entry.
 
-#![allow(clippy::print_stdout, reason = "its output is what it is for")]
+#![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
 use std::env;
 use std::error::Error;
@@ -23,14 +25,14 @@ use std::time::{Duration, Instant};
 use volery_apps::scatter::{self, Overflow, Public, Repeats};
 use volery_channel::{Channel, Hello, SessionId, handshake, run_two_parties_tcp, tcp};
 use volery_field::{Ring, Z64};
-use volery_ot::flavour;
+use volery_ot::convert;
 use volery_ot::softspoken::{self, SmallField};
 use volery_pcg::wire;
 use volery_primitives::prg::Prg;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Nothing from the peer for this long ends the run.
+/// The run ends if the peer is silent for this long.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The small field of the OT extension.
 const FIELD: SmallField = SmallField::Bits8;
@@ -91,7 +93,7 @@ fn public(length: usize, count: usize) -> Public {
     }
 }
 
-/// What a phase took.
+/// The cost of a phase.
 struct Phase {
     time: Duration,
     bytes: u64,
@@ -109,7 +111,7 @@ fn helper(public: Public, session: SessionId, channel: &mut Channel) -> Result<(
     let mut values = vec![Z64::ZERO; public.count];
     Z64::random_slice(&mut rng, &mut values);
     let cot = softspoken::Sender::setup(None, FIELD, session, Prg::from_os()?, channel)?;
-    let mut ot = flavour::Sender::new(cot, session);
+    let mut ot = convert::Sender::new(cot, session);
     let share = scatter::send(public, &values, &mut rng, &mut ot, channel)?;
     wire::send(&values, channel)?;
     wire::send(&share, channel)?;
@@ -122,7 +124,7 @@ fn holder(public: Public, session: SessionId, channel: &mut Channel) -> Result<P
         .map(|_| rng.below(public.length.max(1) as u64) as usize)
         .collect();
     let cot = softspoken::Receiver::setup(FIELD, session, Prg::from_os()?, channel)?;
-    let mut ot = flavour::Receiver::new(cot, session);
+    let mut ot = convert::Receiver::new(cot, session);
     let (start, before) = (Instant::now(), channel.stats());
     let zeros = vec![Z64::ZERO; public.count];
     let share = scatter::receive(public, &indices, &zeros, &mut rng, &mut ot, channel)?;
@@ -132,8 +134,12 @@ fn holder(public: Public, session: SessionId, channel: &mut Channel) -> Result<P
         bytes: stats.bytes_sent + stats.bytes_received,
     };
     let (mut values, mut other) = (zeros, vec![Z64::ZERO; public.length]);
-    wire::recv(&mut values, "a value is no element of the ring", channel)?;
-    wire::recv(&mut other, "a share is no element of the ring", channel)?;
+    wire::recv(
+        &mut values,
+        "a value is not an element of the ring",
+        channel,
+    )?;
+    wire::recv(&mut other, "a share is not an element of the ring", channel)?;
     let mut table = vec![Z64::ZERO; public.length];
     for (index, value) in indices.iter().zip(&values) {
         table[*index] += *value;

@@ -1,26 +1,26 @@
-//! The public numbers that both parties must give alike, exchanged before they are used.
+//! Comparison of the public numbers on which both parties must agree, before their use.
 //!
 //! ```text
 //! Party                                   Party
-//! 1. <---- the numbers of each, crossing ---->
+//! 1. <---- each party's numbers, crossing ---->
 //! ```
 //!
-//! What the peer sent is compared and reported, and decides no length.
-//! Cost: one message of 8 bytes a number, in both directions. [`same_over`] adds a number for the ring, and one for the security
-//! where there is a choice.
+//! The peer's numbers are compared and reported, and determine no length. Cost: one message of 8
+//! bytes a number, in both directions. [`same_over`] adds a number for the ring, and one for the
+//! security level if it can be chosen.
 
 use volery_channel::{Channel, Error, Result};
 use volery_field::Ring;
 use volery_pcg::Security;
 
-/// Sends `ours`, and gives what the peer sent.
+/// Sends `ours` and returns the peer's numbers.
 pub(crate) fn exchange<const N: usize>(ours: [u64; N], channel: &mut Channel) -> Result<[u64; N]> {
     let mut theirs = [0; N];
     swap(&ours, &mut theirs, channel)?;
     Ok(theirs)
 }
 
-/// Compares numbers with their names.
+/// Compares named numbers with the peer's.
 ///
 /// # Errors
 /// If the channel fails, or at the first number that differs, with both values.
@@ -42,8 +42,8 @@ pub(crate) fn same(numbers: &[(&'static str, u64)], channel: &mut Channel) -> Re
     }
 }
 
-/// [`same`] for a protocol over the ring `R`, with the given security where there is a choice: these first, then the numbers. No two
-/// rings have as many bits.
+/// [`same`] for a protocol over the ring `R`, and with the given security if it can be chosen: ring
+/// and security come first, then the numbers. All rings differ in their number of bits.
 ///
 /// # Errors
 /// As [`same`].
@@ -83,7 +83,7 @@ mod tests {
 
     type Compare = fn(Option<Security>, &[(&'static str, u64)], &mut Channel) -> Result<()>;
 
-    /// The names and values of the first difference, as both parties report it.
+    /// The name of the first differing number, as both parties report it.
     fn differ(left: (Compare, Security), right: (Compare, Security)) -> Option<String> {
         let party = |(compare, security): (Compare, Security), channel: &mut Channel| {
             compare(Some(security), &[("one", 1)], channel)

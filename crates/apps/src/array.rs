@@ -1,23 +1,25 @@
-//! A semi-private array: its entries are shared, and one party knows at which index it is accessed. Section 7.3 of the
-//! 2019 paper, "Partially Private Distributed ORAM".
+//! A semi-private array: the entries are secret-shared, and one party knows the index of each
+//! access. Section 7.3 of the 2019 paper, "Partially Private Distributed ORAM".
 //!
-//! FLORAM (Doerner and shelat, *Scaling ORAM for Secure Computation*, CCS 2017) reads from a copy that is masked by a PRF
-//! and held by both, writes by a distributed point function to shares, evaluates the PRF in a garbled circuit, and makes
-//! the masked copy anew every sqrt(n) accesses. The paper puts known-index SPFSS in place of the point functions. That
-//! makes a *write* easy: on plain additive shares each party adds its expansion, and no write-only ORAM is needed
-//! ([`dense`]). It does not give a *read*: the entry of two shared vectors at a place that P1 must not learn is an inner
-//! product of shares, and the expansion of one party alone says nothing about the shares of the other. So there are two
-//! structures:
+//! FLORAM (Doerner and shelat, *Scaling ORAM for Secure Computation*, CCS 2017) reads from a copy
+//! that is masked by a PRF and held by both, writes by a distributed point function to shares,
+//! evaluates the PRF in a garbled circuit, and renews the masked copy every sqrt(n) accesses. The
+//! paper replaces the point functions by known-index SPFSS. That makes a *write* easy: on plain
+//! additive shares each party adds its expansion, and no write-only ORAM is needed ([`dense`]). It
+//! does not give a *read*: the entry of a shared vector at an index that P1 must not learn is an
+//! inner product of shares, and one party's expansion carries no information about the other's
+//! shares. So there are two structures:
 //!
-//! * [`dense`], the paper's: additions only, then the vector of shares as a whole;
-//! * this one, for reads and writes: a tree of buckets as in Path ORAM (Stefanov, van Dijk, Shi, Fletcher, Ren, Yu,
-//!   Devadas, CCS 2013). The holder of the indices plays the client, who knows where every block is; the memory is
-//!   shared, and the holder moves blocks that it does not see by the oblivious switching network
-//!   [`volery_pcg::switching`].
+//! * [`dense`], the paper's: additions only, and then the whole vector of shares;
+//! * this one, for reads and writes: a tree of buckets as in Path ORAM (Stefanov, van Dijk, Shi,
+//!   Fletcher, Ren, Yu, Devadas, CCS 2013). The holder of the indices plays the client, which knows
+//!   the position of every block; the memory is secret-shared, and the holder moves blocks that it
+//!   does not see through the oblivious switching network [`crate::switching`].
 //!
-//! There are `2^L` leaves, `L = max(1, ceil(log2 n) - 1)`, `Z = 4` blocks a bucket, and a stash of `S = min(n, 140)`
-//! blocks, of which slot 0 is the *front*: the block accessed last. Each block that was ever accessed has a leaf, uniform
-//! and known to P2 only, and lies in a bucket on the path to it, or in the stash. One access, of index `i`:
+//! There are `2^L` leaves, `L = max(1, ceil(log2 n) - 1)`, `Z = 4` blocks a bucket, and a stash of
+//! `S = min(n, 140)` blocks, of which slot 0 is the *front*: the most recently accessed block. Each
+//! block that was ever accessed has a leaf, uniform and known to P2 only, and lies in a bucket on
+//! the path to that leaf, or in the stash. One access, of index `i`:
 //!
 //! ```text
 //! P1 (partner)                            P2 (holder): i
@@ -25,11 +27,12 @@
 //! 1.                                      x = the leaf of i, or a random one if it has none
 //!         <---- operation, x ----         a new random leaf for i
 //! 2. wires: the shares of the stash, of the path to x from the root down, and a zero
-//! 3.                                      a permutation of the wires: block i to the front, the zero if i was never
-//!                                         accessed; the others as deep on the path as their leaves allow, the
-//!                                         rest into the stash; what holds no block anywhere
+//! 3.                                      a permutation of the wires: block i to the front, or the
+//!                                         zero if i was never accessed; the others as deep on the
+//!                                         path as their leaves allow, the rest into the stash;
+//!                                         wires without a block anywhere
 //! 4. ------------------------ switching, P2's permutation ------------------------
-//! 5. the wires go back to where they came from; the last one is dropped
+//! 5. the wires return to their slots; the last one is dropped
 //! 6. read: s_1                            s_2, the shares of the front
 //!    open: ---- s_1 ---->                 s_1 + s_2
 //!    write: the front becomes the shares given; add: they are added
@@ -38,53 +41,62 @@
 //! | P1 calls | P2 calls | |
 //! |---|---|---|
 //! | [`Partner::read`] | [`Holder::read`] | the entry, shared |
-//! | [`Partner::open`] | [`Holder::open`], [`Holder::replace`] | the entry, to P2; `replace` sets it to what P2 makes of it |
+//! | [`Partner::open`] | [`Holder::open`] | the entry, to P2 |
+//! | [`Partner::open`] | [`Holder::replace`] | the entry, to P2, who computes a new one from it |
 //! | [`Partner::write`] | [`Holder::write`] | the entry becomes a shared value |
 //! | [`Partner::add`] | [`Holder::add`] | the entry, shared, and then a shared value is added |
 //!
-//! The calls of a line must meet. So the operation that P2 names in step 1 is one of three, as `read` and `add` are one to
-//! P1 and the wire: a `read` is an `add` of zero, and either meets either. With `open`, too, P2 hides whether it writes. P1
-//! refuses another operation than its own before it changes anything, with a
-//! [`Mismatch`](volery_channel::Error::Mismatch) that names both, and has no array any more; P2 finds that the other side
-//! left. In step 0, which is part of `load` or else of the first access, each party gets the `Mismatch`.
+//! Both parties must make calls of the same line, or of the two lines `read` and `add`. P2 names
+//! one of three operations in step 1, because `read` and `add` are the same to P1 and on the wire:
+//! a `read` is an `add` of zero. With `open`, too, P2 hides whether it writes. P1 refuses an
+//! operation that differs from its own before it changes anything, with a
+//! [`Mismatch`](volery_channel::Error::Mismatch) that names both, and its array is unusable
+//! afterwards; P2 sees that the other side disconnected. In step 0, which is part of `load` or else
+//! of the first access, each party gets the `Mismatch`.
 //!
-//! An array starts with zeros ([`Holder::zeros`]), with values that P2 knows ([`Holder::from_known`]), both without a
-//! message till the first access, or with shared ones ([`Holder::load`]), by one large network of about `3.5*n` wires: at
-//! `n = 2^20`, 612 MB in a 64-bit ring from P1, and 154 MB with the OTs from P2.
+//! An array starts with zeros ([`Holder::zeros`]) or with values that P2 knows
+//! ([`Holder::from_known`]), both without a message before the first access, or with shared values
+//! ([`Holder::load`]), through one large network of about `3.5*n` wires: at `n = 2^20`, 612 MB in a
+//! 64-bit ring from P1, and 154 MB with the OTs from P2.
 //!
-//! The shares that `read` gives are those that the front has until the next access; whoever opens them to the other party
-//! reveals the entry and nothing else, as each access masks all that it touches afresh.
+//! The shares that `read` returns are those of the front until the next access; opening them to the
+//! other party reveals the entry and nothing else, because each access re-masks everything it
+//! touches.
 //!
-//! Security: semi-honest. P1 learns `n`, how many accesses there are, which line of the table each one is, and leaves:
-//! `x` is uniform and independent of all indices, because it was drawn when `i` was accessed last and has been used since
-//! only to choose among permutations that P1 does not see (step 4). P2 learns what `open` gives it. By extrapolation, not
-//! by proof or count, the stash overflows with a probability below 2^-60 an access: [`stash`] has the evidence and its
-//! limits. Then P2 stops, with an error, before it sends anything of that access; the array is lost, and P1 learns that
-//! P2 stopped. A cheating P1 can add errors in step 4 that depend on single switches, and so on indices; whether the
-//! results are then wrong would tell it. A cheating P2 gains nothing over the choice of other indices: a switching
-//! network copies nothing, so it sees one entry for each `open`, and entries that were overwritten are in no wire; it can
-//! lose or mix up entries. P2's indices and leaves choose among addresses and branches in P2's own memory: a process that
-//! shares a cache with P2 could learn of them.
+//! Security: semi-honest. P1 learns `n`, the number of accesses, the table line of each one, and
+//! leaves: `x` is uniform and independent of all indices, because it was drawn at the last access
+//! of `i` and has been used since only to choose among permutations that P1 does not see (step 4).
+//! P2 learns the entries that `open` returns. By extrapolation, not by proof or count, the stash
+//! overflows with a probability below 2^-60 an access: [`stash`] documents the evidence and its
+//! limits. Then P2 stops, with an error, before it sends anything of that access; the array is
+//! lost, and P1 learns that P2 stopped. A malicious P1 can add errors in step 4 that depend on
+//! single switches, and so on indices; it would learn about them from whether the results are
+//! wrong. A malicious P2 gains nothing over the choice of other indices: a switching network copies
+//! nothing, so P2 sees one entry for each `open`, and overwritten entries are in no wire; it can
+//! lose or mix up entries. P2's indices and leaves select addresses and branches in P2's own
+//! memory: a process that shares a cache with P2 could learn about them.
 //!
-//! Cost: step 0 takes 32 bytes each way. An access takes 2 messages, one each way, where the source of OTs sends from P2
-//! only or nothing. There are `w = S + 4*(L + 1) + 1` wires and `s =` [`switches`](volery_pcg::switching::switches)`(w)`
-//! switches: beside the OTs, `5 + ceil(s/8)` bytes from P2, and from P1 `s` ring elements and one more for `open`. At `n
-//! = 2^20` there are 221 wires and 1,513 switches: 12,307 bytes in a 64-bit ring, and 3,168 for SoftSpoken OT with `k =
-//! 8`. Computation: that of the OTs. Nothing but the memory grows faster than the logarithm of `n`.
+//! Cost: step 0 takes 32 bytes each way. An access takes 2 messages, one each way, if the source of
+//! OTs sends only from P2 or not at all. There are `w = S + 4*(L + 1) + 1` wires and `s =`
+//! [`switches`](crate::switching::switches)`(w)` switches: beside the OTs, `5 + ceil(s/8)` bytes
+//! from P2, and from P1 `s` ring elements and one more for `open`. At `n = 2^20` there are 221
+//! wires and 1,513 switches: 12,307 bytes in a 64-bit ring, and 3,168 for SoftSpoken OT with `k =
+//! 8`. Computation: that of the OTs. Only the memory grows faster than the logarithm of `n`.
 //!
-//! Memory: `4*(2^(L+1) - 1) + S` shares at each party, about `4*n` if `n` is a power of two, and at P2 as many places of
-//! 4 bytes and `n` leaves of 4 bytes: with `n = 2^20` and 8-byte elements, 32 MiB and 52 MiB.
+//! Memory: `4*(2^(L+1) - 1) + S` shares at each party, about `4*n` if `n` is a power of two, and at
+//! P2 as many entry numbers of 4 bytes and `n` leaves of 4 bytes: with `n = 2^20` and 8-byte
+//! elements, 32 MiB and 52 MiB.
 //!
 //! # Examples
 //!
-//! A thousand words between two parties. A real run takes its session from the handshake and its seeds from
-//! [`Prg::from_os`](volery_primitives::prg::Prg::from_os).
+//! A thousand words between two parties. A real run takes its session from the handshake and its
+//! seeds from [`Prg::from_os`](volery_primitives::prg::Prg::from_os).
 //!
 //! ```
 //! use volery_apps::array::{Error, Holder, Partner};
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_field::Z64;
-//! use volery_ot::{flavour, softspoken::{self, SmallField}};
+//! use volery_ot::{convert, softspoken::{self, SmallField}};
 //! use volery_primitives::{Block, prg::Prg};
 //!
 //! let session = SessionId::from_bytes([7; 32]);
@@ -92,7 +104,7 @@
 //!     |channel| -> Result<(), Error> {
 //!         let rng = Prg::new(Block::from(1));
 //!         let cot = softspoken::Sender::setup(None, SmallField::Bits8, session, rng, channel)?;
-//!         let mut ot = flavour::Sender::new(cot, session);
+//!         let mut ot = convert::Sender::new(cot, session);
 //!         let mut array = Partner::<Z64>::new(1000);
 //!         array.write(Z64::new(20), &mut ot, channel)?; // its share
 //!         Ok(array.open(&mut ot, channel)?)
@@ -100,9 +112,9 @@
 //!     |channel| -> Result<Z64, Error> {
 //!         let rng = Prg::new(Block::from(2));
 //!         let cot = softspoken::Receiver::setup(SmallField::Bits8, session, rng, channel)?;
-//!         let mut ot = flavour::Receiver::new(cot, session);
+//!         let mut ot = convert::Receiver::new(cot, session);
 //!         let mut array = Holder::zeros(1000, Prg::new(Block::from(3)));
-//!         array.write(123, Z64::new(22), &mut ot, channel)?; // at an index that the other does not learn
+//!         array.write(123, Z64::new(22), &mut ot, channel)?; // the other does not learn 123
 //!         array.open(123, &mut ot, channel)
 //!     },
 //! );
@@ -121,32 +133,34 @@ pub mod stash;
 #[cfg(test)]
 mod tests;
 
+use crate::switching;
 use volery_channel::Channel;
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::{switching, wire};
+use volery_ot::{CotReceiver, CotSender, convert};
+use volery_pcg::wire;
 use volery_primitives::prg::Prg;
 
 use map::{Map, Shape};
 use meet::{Operation, Start};
 use memory::Memory;
 
-/// Why an access failed.
+/// The reason why an access failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Talking to the peer failed, or the peer does not follow the protocol.
+    /// Communication with the peer failed, or the peer does not follow the protocol.
     #[error(transparent)]
     Channel(#[from] volery_channel::Error),
 
-    /// The index is not that of an entry. Nothing was sent, and the array is as it was.
+    /// The index is past the end of the array. Nothing was sent, and the array is unchanged.
     #[error("the index is past the end of the array, whose entries are 0 to {}", length - 1)]
     PastTheEnd {
         /// Entries of the array.
         length: usize,
     },
 
-    /// The stash has no room left. Nothing of this access was sent, but the array cannot be used any more, by neither party.
+    /// The stash is full. Nothing of this access was sent, but the array is unusable for both
+    /// parties.
     #[error(
         "the stash of the array is full, which is estimated to happen less than once in 2^60 accesses: its entries are lost, so \
          start again with a new array"
@@ -157,14 +171,14 @@ pub enum Error {
 /// The result of an access.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// P1: holds shares and moves them about.
+/// P1: holds shares and moves them.
 ///
 /// Its memory is wiped when it is dropped.
 pub struct Partner<R: Ring> {
     memory: Memory<R>,
 }
 
-/// P2: holds shares, knows the indices, and where each entry lies.
+/// P2: holds shares, and knows the indices and the position of each entry.
 ///
 /// Its memory is wiped when it is dropped.
 pub struct Holder<R: Ring> {
@@ -184,17 +198,18 @@ impl<R: Ring> Partner<R> {
         }
     }
 
-    /// An array with the shared values `values`, of which the holder gives its own shares.
+    /// An array with the shared values of which `values` are P1's shares. The holder gives its own
+    /// shares.
     ///
     /// # Panics
-    /// If there is no value, or there are more than 2^30.
+    /// If there are no values, or more than 2^30.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails; [`Mismatch`](volery_channel::Error::Mismatch) if the holder loads another
-    /// number of values or has another ring, or loads none.
+    /// If the channel or the source of OTs fails; [`Mismatch`](volery_channel::Error::Mismatch) if
+    /// the holder loads another number of values or has another ring, or loads none.
     pub fn load<C: CotSender>(
         values: &[R],
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<Self> {
         let mut array = Self::new(values.len());
@@ -212,23 +227,23 @@ impl<R: Ring> Partner<R> {
     ///
     /// # Errors
     /// If the channel or the source of OTs fails, or the holder sent no leaf;
-    /// [`Mismatch`](volery_channel::Error::Mismatch) if it has another array or calls another operation;
-    /// [`Broken`](volery_channel::Error::Broken) after an access that failed.
+    /// [`Mismatch`](volery_channel::Error::Mismatch) if it has another array or calls another
+    /// operation; [`Broken`](volery_channel::Error::Broken) after an access that failed.
     pub fn read<C: CotSender>(
         &mut self,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<R> {
         self.add(R::ZERO, ot, channel)
     }
 
-    /// The entry goes to the holder, who may set it to another value.
+    /// Opens the entry to the holder, which may set it to another value.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn open<C: CotSender>(
         &mut self,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         self.bring(Operation::Open, ot, channel)?;
@@ -245,7 +260,7 @@ impl<R: Ring> Partner<R> {
     pub fn write<C: CotSender>(
         &mut self,
         share: R,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         self.bring(Operation::Write, ot, channel)?;
@@ -254,14 +269,14 @@ impl<R: Ring> Partner<R> {
         Ok(())
     }
 
-    /// P1's share of the entry, to which then the value is added of which `share` is P1's share.
+    /// Returns P1's share of the entry, then adds the value of which `share` is P1's share.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn add<C: CotSender>(
         &mut self,
         share: R,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<R> {
         self.bring(Operation::Read, ot, channel)?;
@@ -275,7 +290,7 @@ impl<R: Ring> Partner<R> {
     fn bring<C: CotSender>(
         &mut self,
         operation: Operation,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         self.memory.use_up()?;
@@ -288,7 +303,7 @@ impl<R: Ring> Partner<R> {
         let leaf = u32::from_le_bytes(leaf);
         if leaf >= self.memory.shape.leaves() {
             return Err(volery_channel::Error::PeerMisbehaved(
-                "the path of an access leads to no leaf of the array",
+                "the holder of an array sent a leaf out of range",
             ));
         }
         let mut wires = self.memory.wires(leaf); // step 2
@@ -312,10 +327,11 @@ impl<R: Ring> Holder<R> {
         }
     }
 
-    /// An array with values that the holder knows. The partner calls [`Partner::new`], and no message is sent.
+    /// An array with values that the holder knows. The partner calls [`Partner::new`], and no
+    /// message is sent.
     ///
     /// # Panics
-    /// If there is no value, or there are more than 2^30.
+    /// If there are no values, or more than 2^30.
     ///
     /// # Errors
     /// [`Error::StashFull`].
@@ -328,19 +344,20 @@ impl<R: Ring> Holder<R> {
         Ok(array)
     }
 
-    /// An array with the shared values `values`, of which the partner gives its own shares.
+    /// An array with the shared values of which `values` are P2's shares. The partner gives its own
+    /// shares.
     ///
     /// # Panics
-    /// If there is no value, or there are more than 2^30.
+    /// If there are no values, or more than 2^30.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or the partner sent what is no element of the ring; [`Error::StashFull`];
-    /// [`Mismatch`](volery_channel::Error::Mismatch) if the partner loads another number of values or has another ring, or
-    /// loads none.
+    /// If the channel or the source of OTs fails, or the partner sent a value that is not an
+    /// element of the ring; [`Error::StashFull`]; [`Mismatch`](volery_channel::Error::Mismatch) if
+    /// the partner loads another number of values or has another ring, or loads none.
     pub fn load<C: CotReceiver>(
         values: &[R],
         rng: Prg,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
         let mut array = Self::zeros(values.len(), rng);
@@ -358,13 +375,14 @@ impl<R: Ring> Holder<R> {
     /// P2's share of the entry `index`.
     ///
     /// # Errors
-    /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails, or the partner sent
-    /// what is no element of the ring; [`Mismatch`](volery_channel::Error::Mismatch) if it has another array;
-    /// [`Error::StashFull`]; [`Broken`](volery_channel::Error::Broken) after an access that failed.
+    /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails,
+    /// or the partner sent a value that is not an element of the ring;
+    /// [`Mismatch`](volery_channel::Error::Mismatch) if it has another array; [`Error::StashFull`];
+    /// [`Broken`](volery_channel::Error::Broken) after an access that failed.
     pub fn read<C: CotReceiver>(
         &mut self,
         index: usize,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<R> {
         self.add(index, R::ZERO, ot, channel)
@@ -377,13 +395,14 @@ impl<R: Ring> Holder<R> {
     pub fn open<C: CotReceiver>(
         &mut self,
         index: usize,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<R> {
         self.replace(index, |value| value, ot, channel)
     }
 
-    /// The entry `index`, which then becomes what `change` makes of it. To the partner this is an [`open`](Self::open).
+    /// Returns the entry `index` and replaces it by the result of `change`. The partner sees an
+    /// [`open`](Self::open).
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -391,7 +410,7 @@ impl<R: Ring> Holder<R> {
         &mut self,
         index: usize,
         change: impl FnOnce(R) -> R,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<R> {
         self.bring(index, Operation::Open, ot, channel)?;
@@ -415,7 +434,7 @@ impl<R: Ring> Holder<R> {
         &mut self,
         index: usize,
         share: R,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
         self.bring(index, Operation::Write, ot, channel)?;
@@ -424,7 +443,7 @@ impl<R: Ring> Holder<R> {
         Ok(())
     }
 
-    /// P2's share of the entry `index`, to which then the value is added of which `share` is P2's share.
+    /// Returns P2's share of the entry `index`, then adds the value of which `share` is P2's share.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -432,7 +451,7 @@ impl<R: Ring> Holder<R> {
         &mut self,
         index: usize,
         share: R,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<R> {
         self.bring(index, Operation::Read, ot, channel)?;
@@ -447,7 +466,7 @@ impl<R: Ring> Holder<R> {
         &mut self,
         index: usize,
         operation: Operation,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
         let length = self.length();

@@ -1,27 +1,31 @@
 //! Convolutions: one party has an image of several channels, the other the kernels.
 //!
-//! Section 7.1 of the 2019 paper. With `C` input channels, kernels of `a x b` and `O` output channels,
+//! Section 7.1 of the 2019 paper. With `C` input channels, kernels of `a x b` and `O` output
+//! channels,
 //!
 //! ```text
 //! out[o][y][x] = sum over c, i, j of  kernel[o][c][i][j] * image[c][y + i - top][x + j - left],
 //! ```
 //!
-//! which is what neural networks call a convolution (the kernel is not mirrored). Outputs lie where the whole kernel is inside the
-//! image ([`Padding::Valid`], `top = left = 0`), or at every pixel, with zeros around the image ([`Padding::Same`], `top =
-//! (a - 1)/2` and `left = (b - 1)/2`, rounded down).
+//! the convolution of neural networks (the kernel is not mirrored). There is an output where the
+//! whole kernel is inside the image ([`Padding::Valid`], `top = left = 0`), or at every pixel, with
+//! zeros around the image ([`Padding::Same`], `top = (a - 1)/2` and `left = (b - 1)/2`, rounded
+//! down).
 //!
-//! Each entry of a kernel multiplies a window of one channel, as large as the output. So the holder of the image is the sender of
-//! [`linear`], with a matrix whose columns are these `C*a*b` windows, written down piece by piece; the
-//! kernels are the right factor, one column for each output channel: `C*O*a*b` vector-OLEs of the length of an output channel.
+//! Each entry of a kernel multiplies a window of one channel, as large as the output. So the holder
+//! of the image is the sender of [`linear`], with a matrix whose columns are these `C*a*b` windows,
+//! generated piece by piece; the kernels are the right factor, one column for each output channel:
+//! `C*O*a*b` vector-OLEs of the length of an output channel.
 //!
-//! Images and kernels are given as their entries in the order of the formula above: `[channel][row][column]`, and
-//! `[output channel][input channel][row][column]`.
+//! Images and kernels are given as their entries in the order of the formula above:
+//! `[channel][row][column]`, and `[output channel][input channel][row][column]`.
 //!
-//! Security and output: [`linear`]; the holder of the image is its left side. That the columns of its matrix are
-//! windows of one image is not shown to the other party: a malicious sender may use any others.
-//! Cost: that of [`linear`] with `n` the pixels of an output channel, `m = C*a*b`, `p = O`, and a message of 72 bytes in both
-//! directions that compares ring, security and shapes. For 255 x 255 pixels and one channel each, `Same`: 9 vector-OLEs of
-//! length 65,025 for 3 x 3, 25 for 5 x 5, 81 for 9 x 9; online 0.5 MB for each.
+//! Security and output: [`linear`]; the holder of the image is its left side. The other party gets
+//! no proof that the columns of the matrix are windows of one image: a malicious sender may use any
+//! others. Cost: that of [`linear`] with `n` the pixels of an output channel, `m = C*a*b`, `p = O`,
+//! and a message of 72 bytes in both directions that compares ring, security and shapes. For 255 x
+//! 255 pixels and one channel each, `Same`: 9 vector-OLEs of length 65,025 for 3 x 3, 25 for 5 x 5,
+//! 81 for 9 x 9; online 0.5 MB for each.
 
 use volery_channel::Channel;
 use volery_field::Ring;
@@ -35,16 +39,16 @@ use crate::{
     offline,
 };
 
-/// The most entries of an image or of kernels: what can be counted, not what fits into memory.
+/// The maximum number of entries of an image or of kernels: a limit of the counters, not of memory.
 const LARGEST: u64 = 1 << 40;
 
-/// Where the outputs lie.
+/// The positions of the outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// Where the kernel is inside the image: `(h - a + 1) x (w - b + 1)`.
+    /// Positions where the kernel is inside the image: `(h - a + 1) x (w - b + 1)`.
     #[default]
     Valid,
-    /// At every pixel: `h x w`, zeros around the image.
+    /// Every pixel: `h x w`, with zeros around the image.
     Same,
 }
 
@@ -73,11 +77,12 @@ pub struct Receiver<R: VoleRing> {
 }
 
 impl Shape {
-    /// The shape of an image of `inputs` channels with `height x width` pixels, and kernels of `kernel_height x kernel_width` for
-    /// `outputs` output channels.
+    /// The shape of an image of `inputs` channels with `height x width` pixels, and kernels of
+    /// `kernel_height x kernel_width` for `outputs` output channels.
     ///
     /// # Errors
-    /// If one of them is zero; if a kernel is larger than the image, with [`Padding::Valid`]; if there are too many entries in all.
+    /// If a size is zero; if a kernel is larger than the image, with [`Padding::Valid`]; if the
+    /// total number of entries is too large.
     pub fn new(
         (inputs, height, width): (usize, usize, usize),
         (outputs, kernel_height, kernel_width): (usize, usize, usize),
@@ -142,7 +147,7 @@ impl Shape {
         linear::Shape::new(height * width, window, self.outputs)
     }
 
-    /// Compares the shapes that both parties give.
+    /// Compares the shapes of both parties.
     fn agree<R: Ring>(&self, security: Security, channel: &mut Channel) -> Result<()> {
         Ok(agree::same_over::<R>(
             Some(security),
@@ -189,7 +194,8 @@ impl Shape {
         self.check("the kernels", given, &sizes)
     }
 
-    /// Entries of window `number`, those of the outputs from `first` on: what the kernel entry of that number multiplies.
+    /// The entries of window `number`, which the kernel entry of that number multiplies, for the
+    /// outputs from `first` on.
     fn window<R: Ring>(&self, image: &[R], number: usize, first: usize, out: &mut [R]) {
         let (top, left) = match self.padding {
             Padding::Valid => (0, 0),
@@ -228,7 +234,8 @@ impl<R: VoleRing> Sender<R> {
     /// The offline phase.
     ///
     /// # Errors
-    /// If the peer gives another shape, output, ring or security; if the channel fails or the peer misbehaves.
+    /// If the peer gives another shape, output, ring or security; if the channel fails or the peer
+    /// misbehaves.
     pub fn offline(
         shape: Shape,
         output: Output,
@@ -240,10 +247,12 @@ impl<R: VoleRing> Sender<R> {
         Ok(Self { shape, product })
     }
 
-    /// The online phase: this party's share of `[output channel][row][column]`, or the result, or nothing, as the output says.
+    /// The online phase: this party's share of `[output channel][row][column]`, or the result, or
+    /// nothing, depending on the output.
     ///
     /// # Errors
-    /// If the image has not the agreed size; if the channel fails, or the receiver sent what is no element of the ring.
+    /// If the image does not have the agreed size; if the channel fails, or the receiver sent a
+    /// value that is not an element of the ring.
     pub fn online(self, image: &[R], channel: &mut Channel) -> Result<Option<Zeroizing<Vec<R>>>> {
         let shape = self.shape;
         shape.check_image(image.len())?;
@@ -270,10 +279,12 @@ impl<R: VoleRing> Receiver<R> {
         Ok(Self { shape, product })
     }
 
-    /// The online phase: this party's share of `[output channel][row][column]`, or the result, or nothing, as the output says.
+    /// The online phase: this party's share of `[output channel][row][column]`, or the result, or
+    /// nothing, depending on the output.
     ///
     /// # Errors
-    /// If the kernels have not the agreed size; if the channel fails, or the sender sent what is no element of the ring.
+    /// If the kernels do not have the agreed size; if the channel fails, or the sender sent a value
+    /// that is not an element of the ring.
     pub fn online(self, kernels: &[R], channel: &mut Channel) -> Result<Option<Zeroizing<Vec<R>>>> {
         self.shape.check_kernels(kernels.len())?;
         let product = self.shape.product()?;
@@ -285,7 +296,7 @@ impl<R: VoleRing> Receiver<R> {
 /// The convolution in the clear.
 ///
 /// # Errors
-/// If the image or the kernels have not the size that the shape says.
+/// If the image or the kernels do not have the sizes of the shape.
 pub fn plain<R: Ring>(shape: Shape, image: &[R], kernels: &[R]) -> Result<Vec<R>> {
     shape.check_image(image.len())?;
     shape.check_kernels(kernels.len())?;
@@ -302,7 +313,7 @@ pub fn plain<R: Ring>(shape: Shape, image: &[R], kernels: &[R]) -> Result<Vec<R>
     Ok(out)
 }
 
-/// One output channel after the other: the columns of the product.
+/// The columns of the product: one output channel after the other.
 fn entries<R: Ring>(product: Matrix<R>) -> Zeroizing<Vec<R>> {
     Zeroizing::new(product.entries().to_vec())
 }

@@ -1,26 +1,30 @@
-//! What can go wrong beside the channel.
+//! Errors other than those of the channel.
 
-use volery_pcg::{PlanError, mpfss::general};
+use volery_pcg::PlanError;
+
+use crate::mpfss;
 
 /// The result of a protocol of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a protocol of this crate failed. Variants hold what both parties know, and sizes of a party's own input and places in it,
-/// counted from 0; none holds an entry of it, be it a value or an index. They are for the party that gave the input.
+/// The reason why a protocol of this crate failed. Variants hold public values, and sizes of a
+/// party's own input and positions in it, counted from 0; none holds an entry of the input, neither
+/// a value nor an index. They are for the party that gave the input.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Talking to the peer failed, or the peer does not follow the protocol, or was started with other settings.
+    /// Communication with the peer failed, or the peer does not follow the protocol, or was started
+    /// with other settings.
     #[error(transparent)]
     Channel(#[from] volery_channel::Error),
 
-    /// There is no vector-OLE of this kind.
+    /// The library has no vector-OLE of this kind.
     #[error("{0}")]
     Plan(PlanError),
 
     /// Two matrices that cannot be multiplied: rows and columns of each.
     #[error(
-        "a matrix of {} x {} times one of {} x {}: the columns of the first must be as many as the rows of the second",
+        "a matrix of {} x {} times one of {} x {}: the first must have as many columns as the second has rows",
         left.0, left.1, right.0, right.1
     )]
     Shape {
@@ -31,50 +35,54 @@ pub enum Error {
     },
 
     /// A matrix of another shape than the agreed one.
-    #[error("{what} has {} x {} entries where {} x {} were agreed on", given.0, given.1, wanted.0, wanted.1)]
+    #[error(
+        "{what} has {} x {} entries, but the parties agreed on {} x {}: give a matrix of that shape",
+        given.0, given.1, wanted.0, wanted.1
+    )]
     Factor {
         /// Which matrix.
         what: &'static str,
         /// Its rows and columns.
         given: (usize, usize),
-        /// The agreed ones.
+        /// The agreed rows and columns.
         wanted: (usize, usize),
     },
 
-    /// Something has no entries. Holds what.
+    /// An input has no entries. Holds a description of the input.
     #[error("{0}")]
     Empty(&'static str),
 
-    /// A list of entries has not the length that its shape asks for.
-    #[error("{what}: {given} entries where the shape takes {wanted}")]
+    /// A list of entries whose length does not match its shape.
+    #[error("{what}: {given} entries given, but the shape requires {wanted}")]
     Entries {
-        /// What the entries are of.
+        /// The object that the entries belong to.
         what: &'static str,
-        /// How many were given.
+        /// Number of given entries.
         given: usize,
-        /// How many there must be.
+        /// Number of required entries.
         wanted: usize,
     },
 
-    /// More of something than this version can count.
-    #[error("{what}: more than 2^{bits}, which is the most that can be counted")]
+    /// A size above what this version supports.
+    #[error("{what}: more than 2^{bits}, the maximum that this version supports")]
     TooLarge {
-        /// What there is too much of.
+        /// The counted objects.
         what: &'static str,
-        /// The logarithm of the most that there may be.
+        /// The binary logarithm of the maximum.
         bits: u32,
     },
 
-    /// Not a vector, where one was asked for ([`Shape::agree_vector`](crate::linear::Shape::agree_vector)).
+    /// A matrix where a vector is required
+    /// ([`Shape::agree_vector`](crate::linear::Shape::agree_vector)).
     #[error(
-        "the right factor has {columns} columns, where only a vector, of one column, is accepted"
+        "the right factor has {columns} columns, but only a vector, of one column, is accepted"
     )]
     NotVector {
         /// The columns of the right factor.
         columns: u64,
     },
 
-    /// A kernel that is larger than the image, so that there is no place to put it.
+    /// A kernel that is larger than the image.
     #[error(
         "a kernel of {} x {} does not fit into an image of {} x {}: pad the image, or choose the same-size output",
         kernel.0, kernel.1, image.0, image.1
@@ -95,7 +103,7 @@ pub enum Error {
         degree: usize,
     },
 
-    /// A number that is no canonical element of the field.
+    /// A number that is not a canonical element of the field.
     #[error("entry {position} (counted from 0) is not below {modulus}: reduce it first")]
     NotReduced {
         /// Its place, counted from 0.
@@ -104,7 +112,7 @@ pub enum Error {
         modulus: u64,
     },
 
-    /// A real number that is none.
+    /// A number that is NaN or infinite.
     #[error("{what}: entry {position} (counted from 0) is NaN or infinite")]
     NotFinite {
         /// What the entry belongs to.
@@ -124,7 +132,7 @@ pub enum Error {
         bound: f64,
     },
 
-    /// A fixed-point factor for sums of another number of terms than the format is made for.
+    /// A fixed-point factor whose number of terms differs from that of the format.
     #[error(
         "{what}: sums of {given} terms, but the format is made for {terms}: the terms are the columns of the left factor, \
          the rows of the right one"
@@ -132,13 +140,13 @@ pub enum Error {
     Terms {
         /// Which factor.
         what: &'static str,
-        /// The terms that it gives.
+        /// Its number of terms.
         given: usize,
-        /// The terms of the format.
+        /// The number of terms of the format.
         terms: usize,
     },
 
-    /// Fixed-point products that could leave the 64 bits of the ring.
+    /// Fixed-point products that could exceed the 64 bits of the ring.
     #[error(
         "{terms} products of numbers up to {left} and up to {right} with {fraction} fraction bits each could reach 2^63: \
          take fewer fraction bits or smaller bounds"
@@ -154,21 +162,21 @@ pub enum Error {
         fraction: u32,
     },
 
-    /// A declared bound that is no positive number.
+    /// A declared bound that is not a positive number.
     #[error("{what}: the declared bound {bound} is not a positive finite number")]
     Bound {
-        /// What the bound is of.
+        /// The factor that the bound applies to.
         what: &'static str,
         /// The bound.
         bound: f64,
     },
 
-    /// An index past the vector.
+    /// An index past the end of the vector.
     #[error(
         "index number {place} (counted from 0) is not below {length}, the entries of the vector: the first is number 0"
     )]
     Index {
-        /// Which of the indices, counted from 0: with scatter the number of the pair.
+        /// Position of the index in the list, counted from 0: with scatter the number of the pair.
         place: usize,
         /// Entries of the vector.
         length: usize,
@@ -179,15 +187,15 @@ pub enum Error {
         "pairs {first} and {second} (counted from 0) have the same index: leave one out, or let equal indices add up on both sides"
     )]
     Repeated {
-        /// The first of them, counted from 0.
+        /// The first of the two pairs, counted from 0.
         first: usize,
         /// The second.
         second: usize,
     },
 
-    /// Equal indices do not stand next to each other, as was promised.
+    /// Equal indices are not adjacent, as promised.
     #[error(
-        "index number {place} (counted from 0) is one of an earlier run, but equal indices must stand next to each other: sort them"
+        "index number {place} (counted from 0) repeats an index of an earlier run, but equal indices must be adjacent: sort them"
     )]
     Runs {
         /// Which of the indices, counted from 0.
@@ -230,21 +238,21 @@ pub enum Error {
     /// A sparse matrix with more entries than declared.
     #[error("the matrix has more entries than the declared {declared}: declare more on both sides")]
     TooMany {
-        /// How many were declared.
+        /// The declared number of entries.
         declared: usize,
     },
 
     /// Indices do not fit into the bins of this run's hash functions.
     #[error(
-        "the indices do not fit into the bins of this run's hash functions, which happens once in 2^40 runs: run again"
+        "the indices do not fit into the bins of this run's hash functions, which happens about once in 2^40 runs: run again"
     )]
     Hashing,
 }
 
-impl From<general::Failure> for Error {
-    fn from(failure: general::Failure) -> Self {
+impl From<mpfss::Failure> for Error {
+    fn from(failure: mpfss::Failure) -> Self {
         match failure {
-            general::Failure::Channel(error) => Self::Channel(error),
+            mpfss::Failure::Channel(error) => Self::Channel(error),
             _ => Self::Hashing,
         }
     }
@@ -253,5 +261,11 @@ impl From<general::Failure> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::Plan(error)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Channel(error.into())
     }
 }

@@ -1,34 +1,39 @@
 //! Products of matrices of real numbers, as fixed-point numbers in `z64`.
 //!
-//! A number `a` with `|a| <= A` becomes the integer nearest to `a * 2^f`, `f` fraction bits, as an element of the integers
-//! modulo 2^64, negative ones as their two's complement. A product of two such numbers has `2f` fraction bits, and so has a
-//! sum of `m` of them, an entry of a matrix product; nothing is cut off on the way, so no protocol is needed but
-//! [`linear`](crate::linear). The result is right if it never leaves the range of a signed 64-bit integer:
+//! A number `a` with `|a| <= A` becomes the integer nearest to `a * 2^f`, `f` fraction bits, as an
+//! element of the integers modulo 2^64, negative ones as their two's complement. A product of two
+//! such numbers has `2f` fraction bits, and so has a sum of `m` of them, an entry of a matrix
+//! product; nothing is truncated on the way, so [`linear`](crate::linear) is the only protocol
+//! needed. The result is right if it never leaves the range of a signed 64-bit integer:
 //!
 //! ```text
-//! m * round(A * 2^f) * round(X * 2^f) < 2^63                      (about m * A * X * 2^(2f) < 2^63)
+//! m * round(A * 2^f) * round(X * 2^f) < 2^63          (about m * A * X * 2^(2f) < 2^63)
 //! ```
 //!
-//! for the declared bounds `A` of the left and `X` of the right factor. [`Format::new`] refuses a format that breaks this, before
-//! any protocol; encoding refuses what is beyond its bound, or no number at all, and says where, and
-//! a factor whose products have sums of another number of terms.
+//! for the declared bounds `A` of the left and `X` of the right factor. [`Format::new`] refuses a
+//! format that violates this, before any protocol; encoding refuses, with its position, an entry
+//! that is beyond its bound or not a number, and a factor whose products have sums of another
+//! number of terms.
 //!
 //! # The error
 //!
-//! Let `a' = a + e` and `x' = x + g` be the encoded numbers, `|e|, |g| <= 2^(-f-1)` as they are rounded to the nearest. Then
-//! `a'*x' - a*x = a*g + x*e + e*g`, at most `2^(-f-1)*(A + X) + 2^(-2f-2)`. An entry is a sum of `m` of these, all else
-//! is exact, so that the result differs from the product of the real matrices by at most
+//! Let `a' = a + e` and `x' = x + g` be the encoded numbers, `|e|, |g| <= 2^(-f-1)` as they are
+//! rounded to the nearest. Then `a'*x' - a*x = a*g + x*e + e*g`, at most `2^(-f-1)*(A + X) +
+//! 2^(-2f-2)`. An entry is a sum of `m` of these, and everything else is exact, so the result
+//! differs from the product of the real matrices by at most
 //!
 //! ```text
 //! m * (2^(-f-1) * (A + X) + 2^(-2f-2)).
 //! ```
 //!
-//! Where an entry has more than 53 bits, handing it out as an `f64` rounds it to the nearest, a relative error of 2^-53 more.
+//! If an entry has more than 53 bits, conversion to `f64` rounds it to the nearest, an additional
+//! relative error of 2^-53.
 //!
-//! Security: of a real-valued product exactly what [`linear`](crate::linear) says, semi-honest, as there is nothing else over `z64`. A
-//! party that breaks its declared bound makes the result wrong and learns nothing by it; the bounds are public. The values that
-//! are encoded are branched on only where they are refused.
-//! Cost: encoding and decoding are local; [`Format::agree`] takes one message of 32 bytes in both directions.
+//! Security: for a real-valued product exactly that of [`linear`](crate::linear), semi-honest, as
+//! `z64` supports nothing else. A party that violates its declared bound makes the result wrong and
+//! learns nothing by it; the bounds are public. The encoder branches on values only to refuse them.
+//! Cost: encoding and decoding are local; [`Format::agree`] takes one message of 32 bytes in both
+//! directions.
 
 use volery_channel::Channel;
 use volery_field::Z64;
@@ -40,7 +45,7 @@ use crate::{
     linear::{Matrix, Side},
 };
 
-/// How real matrices are encoded, for products with sums of at most `terms` terms.
+/// The encoding of real matrices, for products with sums of at most `terms` terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Format {
     terms: usize,
@@ -50,11 +55,12 @@ pub struct Format {
 }
 
 impl Format {
-    /// The format with `fraction` fraction bits for factors with entries up to `left` and up to `right` in absolute value, whose
-    /// product has sums of `terms` terms: the columns of the left factor.
+    /// The format with `fraction` fraction bits for factors with entries up to `left` and up to
+    /// `right` in absolute value, whose product has sums of `terms` terms: the columns of the left
+    /// factor.
     ///
     /// # Errors
-    /// If a bound is no positive finite number, or the sums could leave the 64 bits.
+    /// If a bound is not a positive finite number, or the sums could exceed 64 bits.
     pub fn new(terms: usize, fraction: u32, left: f64, right: f64) -> Result<Self> {
         for (bound, what) in [(left, "the left factor"), (right, "the right factor")] {
             if !(bound.is_finite() && bound > 0.0) {
@@ -117,9 +123,10 @@ impl Format {
     /// The factor on the given side, its entries given row after row.
     ///
     /// # Errors
-    /// [`Error::Terms`] if the columns of the left factor, or the rows of the right one, are not the terms of this format: then
-    /// nothing would be known of the size of the sums. If an entry is no finite number, or beyond the declared bound: the first
-    /// one, with its place; if the entries are not those of a matrix of this shape.
+    /// [`Error::Terms`] if the number of columns of the left factor, or of rows of the right one,
+    /// is not the number of terms of this format: then the size of the sums would be unknown. If an
+    /// entry is not a finite number, or beyond the declared bound: the first such entry, with its
+    /// position; if the number of entries does not match the shape.
     pub fn encode(
         &self,
         side: Side,
@@ -147,14 +154,15 @@ impl Format {
                     bound,
                 });
             }
-            // Exact but for the rounding: the factor is a power of two.
+            // Exact except for the rounding: the factor is a power of two.
             let integer = (value * self.scale()).round() as i64;
             encoded.push(Z64::new(integer as u64));
         }
         Matrix::from_rows(rows, columns, &encoded)
     }
 
-    /// The entries of a product, row after row: each the real number of `2f` fraction bits, or the double nearest to it.
+    /// The entries of a product, row after row: each is the real number of `2f` fraction bits, or
+    /// the double nearest to it.
     #[must_use]
     pub fn decode(&self, product: &Matrix<Z64>) -> Zeroizing<Vec<f64>> {
         let scale = self.scale();
@@ -163,7 +171,7 @@ impl Format {
         Zeroizing::new(entries.iter().map(real).collect())
     }
 
-    /// The most by which an entry of the result differs from the product of the real matrices:
+    /// The maximum difference between an entry of the result and the product of the real matrices:
     /// `m * (2^(-f-1) * (A + X) + 2^(-2f-2))`.
     #[must_use]
     pub fn error(&self) -> f64 {
@@ -207,7 +215,8 @@ mod tests {
         (format.decode(&left.times(&right).unwrap()), plain)
     }
 
-    /// Every rounding at its worst and all of one sign: the bound is reached but for the second-order term.
+    /// With the worst rounding everywhere and all of one sign, the bound is reached except for the
+    /// second-order term.
     #[test]
     fn the_error_bound_holds_and_is_tight() {
         for (terms, fraction, left, right) in
@@ -243,7 +252,7 @@ mod tests {
         }
     }
 
-    /// The largest sums that a format allows come out exactly.
+    /// The largest sums that a format allows are exact.
     #[test]
     fn extremes_do_not_wrap() {
         let large = f64::from(2).powi(31);
@@ -258,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_overflow_is_refused_before_the_protocol() {
+    fn a_possible_overflow_is_refused_before_the_protocol() {
         let error = Format::new(1000, 24, 100.0, 1000.0).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -279,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_named() {
+    fn invalid_numbers_are_named() {
         let format = Format::new(3, 8, 1.0, 2.0).unwrap();
         let error = |entries: &[f64]| format.encode(Side::Left, 1, 3, entries).unwrap_err();
         assert!(matches!(
@@ -305,7 +314,7 @@ mod tests {
         assert!(matches!(error(&[0.0; 4]), Error::Entries { given: 4, .. }));
     }
 
-    /// More terms than the format counts with could leave the 64 bits; fewer would be a wrong bound of the error.
+    /// More terms than the format's could exceed 64 bits; fewer would give a wrong error bound.
     #[test]
     fn factors_for_other_sums_are_refused() {
         let format = Format::new(3, 8, 1.0, 2.0).unwrap();

@@ -1,16 +1,18 @@
-//! What vector-OLE is used for: section 7 of *Distributed Vector-OLE* (Schoppmann, Gascón, Reichert, Raykova, CCS 2019).
+//! Applications of vector-OLE, after section 7 of *Distributed Vector-OLE* (Schoppmann, Gascón,
+//! Reichert, Raykova, CCS 2019).
 //!
 //! ```text
 //! random vector-OLE ──> offline ──┬─> ope                  one party's polynomial at the other's points
-//!                                 ├─> linear ──> fixed     one party's matrix times the other's, real numbers
+//!                                 ├─> linear ──> fixed     one party's matrix times the other's; reals
 //!                                 └─> convolution          one party's image, the other's kernels
-//! mpfss::general ─────┬─> scatter ──> sparse               values to indices that one party knows, and back; a sparse matrix
-//! switching ──────────┤
-//!                     └─> array                            reads and writes at an index that one party knows
+//! mpfss ──────────────┬─> scatter ──> sparse               values to one party's indices, and back; a sparse matrix
+//! ring_cot ─> switching                                    bit times value; a private permutation
+//!                     └─> array                            reads and writes at one party's index
 //! ```
 //!
-//! All are functions for both parties over a [`Channel`](volery_channel::Channel). Those over vector-OLE have an offline phase that needs
-//! no inputs. What each party learns stands at the head of each module.
+//! All protocols are functions of each party over a [`Channel`](volery_channel::Channel). Those
+//! over vector-OLE have an offline phase that needs no inputs. The documentation of each module
+//! states what each party learns.
 
 #![forbid(unsafe_code)]
 
@@ -20,10 +22,13 @@ pub mod convolution;
 mod error;
 pub mod fixed;
 pub mod linear;
+pub mod mpfss;
 pub mod offline;
 pub mod ope;
+pub mod ring_cot;
 pub mod scatter;
 pub mod sparse;
+pub mod switching;
 #[cfg(test)]
 mod testing;
 

@@ -1,8 +1,10 @@
-//! Matrix products of two parties: `Y = A*B` for an `n x m` matrix `A` of one and an `m x p` matrix `B` of the other (`p` = 1: a
-//! vector), result additively shared or revealed to one side.
+//! Two-party matrix products: `Y = A*B` for an `n x m` matrix `A` of one party and an `m x p`
+//! matrix `B` of the other (`p` = 1: a vector). The result is additively shared or revealed to one
+//! side.
 //!
-//! Section 7.1 of the 2019 paper: column `k` of `Y` is the sum over `i` of column `i` of `A`, times the scalar `B_ik`. Each of these
-//! `m*p` products is a vector-OLE of length `n` whose `x` is the scalar.
+//! Section 7.1 of the 2019 paper: column `k` of `Y` is the sum over `i` of column `i` of `A`, times
+//! the scalar `B_ik`. Each of these `m*p` products is a vector-OLE of length `n` whose `x` is the
+//! scalar.
 //!
 //! ```text
 //! Sender: A; u_j, v_j for j = (k, i)      Receiver: B; x_j, w_j = u_j*x_j + v_j
@@ -12,34 +14,39 @@
 //! 4. shared: nothing; to the receiver: ---- s ---->; to the sender: <---- t ----
 //! ```
 //!
-//! `s_k + t_k` is column `k` of `Y`: `A_i*B_ik = (u_j + D_j)*(x_j + delta_j)`, minus `u_j*delta_j`, is `u_j*x_j + B_ik*D_j`.
+//! `s_k + t_k` is column `k` of `Y`: `A_i*B_ik = (u_j + D_j)*(x_j + delta_j)`, minus `u_j*delta_j`,
+//! is `u_j*x_j + B_ik*D_j`.
 //!
-//! [`Sender`] and [`Receiver`] are these two, for the holder of `A` and of `B`. [`Left`] and [`Right`] choose between this and the
-//! transposed product `B^T * A^T`, in which the holder of `B` is the sender: `m*n` vector-OLEs of length `p`. They take the one with
-//! fewer vector-OLEs; both send `n*m*p` elements online.
+//! [`Sender`] and [`Receiver`] are these two parties, the holders of `A` and of `B`. [`Left`] and
+//! [`Right`] choose between this and the transposed product `B^T * A^T`, in which the holder of `B`
+//! is the sender: `m*n` vector-OLEs of length `p`. They take the product with fewer vector-OLEs;
+//! both send `n*m*p` elements online.
 //!
 //! # Security
 //!
 //! That of the vector-OLEs. Shapes are public.
 //!
-//! *Columns.* What a revealed product says of `A` grows with the columns of `B`: with as many as `A` has, and `B` the unit
-//! matrix, it is `A` itself, and likewise for the rows of `A` and what the product says of `B`. So to accept the other's size is a
-//! decision about privacy, not about memory alone. [`Shape::agree`] takes what the other gives; [`Shape::agree_vector`] takes
-//! one column only.
+//! *Columns.* The information about `A` in a revealed product grows with the columns of `B`: with
+//! as many as `A` has, and `B` the unit matrix, the product is `A` itself; likewise for the rows of
+//! `A` and the information about `B`. So accepting the other's size is a decision about privacy,
+//! not about memory alone. [`Shape::agree`] accepts the other's size; [`Shape::agree_vector`]
+//! accepts one column only.
 //!
-//! *Receiver.* `u_j` is pseudorandom given `x_j` and `w_j`, so `D` is uniform; `s` is the result minus `t`, which the receiver can
-//! compute from what it has. Another `delta` is another `B`.
-//! *Sender.* `x_j` is uniform to it, so `delta` is (but for what a malicious sender guesses of `x_j` offline at the risk of being
-//! caught). `t` is the result minus `s`. Another `D` is another `A`, which may differ from column to column of `B`.
-//! *Output.* Shares are not authenticated: whoever is to send its share can add an error of its choice to the result, without
-//! learning anything by it.
+//! *Receiver.* `u_j` is pseudorandom given `x_j` and `w_j`, so `D` is uniform; `s` is the result
+//! minus `t`, which the receiver can compute itself. Another `delta` is another `B`. *Sender.*
+//! `x_j` is uniform to it, so `delta` is too (except for guesses of a malicious sender about `x_j`
+//! offline, at the risk of detection). `t` is the result minus `s`. Another `D` is another `A`,
+//! which may differ from column to column of `B`. *Output.* Shares are not authenticated: a party
+//! that sends its share can add an error of its choice to the result, without learning anything by
+//! it.
 //!
 //! # Cost
 //!
-//! Online: `m*p` ring elements from the receiver in one message, then `n*m*p` from the sender in one; a revealed result adds `n*p`
-//! elements from the party that does not learn it (the sender's are in its one message). Offline: [`crate::offline`] for each of
-//! the `m*p` vector-OLEs, and a message of 48 bytes in both directions that compares ring, security, shape and output.
-//! Memory: the sender keeps `n*m*p + n*p` elements, the receiver `m*p + n*p`, and pieces of 2^14 and 2^16.
+//! Online: `m*p` ring elements from the receiver in one message, then `n*m*p` from the sender in
+//! one; a revealed result adds `n*p` elements from the party that does not learn it (the sender's
+//! are in its one message). Offline: [`crate::offline`] for each of the `m*p` vector-OLEs, and a
+//! message of 48 bytes in both directions that compares ring, security, shape and output. Memory:
+//! the sender keeps `n*m*p + n*p` elements, the receiver `m*p + n*p`, and pieces of 2^14 and 2^16.
 //!
 //! # Examples
 //!
@@ -88,10 +95,10 @@ pub use shape::{Output, Shape, Side};
 
 use crate::{agree, error::Result, offline};
 
-/// Elements that are drawn from a vector-OLE at once.
+/// Elements drawn from a vector-OLE at once.
 const PIECE: usize = 1 << 16;
 
-/// Elements that are masked and sent at once.
+/// Elements masked and sent at once.
 const CHUNK: usize = 1 << 14;
 
 /// The holder of the left factor, with random vector-OLEs.
@@ -118,7 +125,8 @@ impl<R: VoleRing> Sender<R> {
     /// The offline phase.
     ///
     /// # Errors
-    /// If the peer gives another shape, output, ring or security; if the channel fails or the peer misbehaves.
+    /// If the peer gives another shape, output, ring or security; if the channel fails or the peer
+    /// misbehaves.
     pub fn offline(
         shape: Shape,
         output: Output,
@@ -148,10 +156,11 @@ impl<R: VoleRing> Sender<R> {
         })
     }
 
-    /// Steps 1 to 4: this party's share, or the result, or nothing, as the output says.
+    /// Steps 1 to 4: this party's share, or the result, or nothing, depending on the output.
     ///
     /// # Errors
-    /// If the matrix has not the shape of the left factor; if the channel fails, or the receiver sent what is no element of the ring.
+    /// If the matrix does not have the shape of the left factor; if the channel fails, or the
+    /// receiver sent a value that is not an element of the ring.
     pub fn online(self, a: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
         self.shape.check(Side::Left, a.rows(), a.columns())?;
         let piece = |i: usize, first: usize, out: &mut [R]| {
@@ -160,8 +169,8 @@ impl<R: VoleRing> Sender<R> {
         self.online_with(piece, channel)
     }
 
-    /// As [`online`](Self::online), for a matrix that is given in pieces: `piece(i, first, out)` writes the entries of column `i`
-    /// from row `first` on.
+    /// As [`online`](Self::online), for a matrix given in pieces: `piece(i, first, out)` writes the
+    /// entries of column `i` from row `first` on.
     pub(crate) fn online_with(
         mut self,
         mut piece: impl FnMut(usize, usize, &mut [R]),
@@ -223,10 +232,11 @@ impl<R: VoleRing> Receiver<R> {
         })
     }
 
-    /// Steps 1 to 4: this party's share, or the result, or nothing, as the output says.
+    /// Steps 1 to 4: this party's share, or the result, or nothing, depending on the output.
     ///
     /// # Errors
-    /// If the matrix has not the shape of the right factor; if the channel fails, or the sender sent what is no element of the ring.
+    /// If the matrix does not have the shape of the right factor; if the channel fails, or the
+    /// sender sent a value that is not an element of the ring.
     pub fn online(mut self, b: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
         self.shape.check(Side::Right, b.rows(), b.columns())?;
         let Shape { rows, inner, .. } = self.shape;
@@ -276,7 +286,7 @@ fn finish<R: Ring>(
     Matrix::from_columns(shape.rows, shape.columns, entries).map(Some)
 }
 
-/// Compares what both parties give.
+/// Compares the parameters of both parties.
 fn agree<R: VoleRing>(
     shape: Shape,
     output: Output,

@@ -1,28 +1,31 @@
-//! The offline phase of the dense applications: random vector-OLEs, as many as are wanted, between the same two parties.
+//! The offline phase of the dense applications: any number of random vector-OLEs between the same
+//! two parties.
 //!
 //! ```text
 //! Sender                                  Receiver
-//! 1. -------- volery_pcg::vole::kit: the OT extensions that all share, once --------
+//! 1. -------- volery_pcg::vole::shared_setup: the shared OT extensions, once --------
 //! for j = 0, 1, ..
-//! 2. -------- volery_pcg::vole with the kit: u_j, v_j | x_j, w_j = u_j*x_j + v_j --------
+//! 2. -------- volery_pcg::vole with the shared setup: u_j, v_j | x_j, w_j = u_j*x_j + v_j --------
 //! ```
 //!
-//! `x_j` is random, or one that the receiver gives. [`Sender::stream`] and [`Receiver::stream`] give the stream of one vector-OLE, to be
-//! drawn in parts of any lengths; [`Sender::batch`] and [`Receiver::batch`] a whole batch of equal lengths.
+//! `x_j` is random or chosen by the receiver. [`Sender::stream`] and [`Receiver::stream`] return
+//! the stream of one vector-OLE, which can be drawn in parts of any lengths; [`Sender::batch`] and
+//! [`Receiver::batch`] return a whole batch of equal lengths.
 //!
-//! Security: the value that is passed on. Malicious is the default; over `z64` there is semi-honest only, and asking for
-//! more is an error. One failed call ends the object and all streams made with it.
+//! Security: as given by the caller. Malicious is the default; `z64` supports semi-honest only, and
+//! a request for more is an error. One failed call ends the object and all its streams.
 //!
-//! Memory: one stream of `n` outputs in progress holds at most `n` ring elements and the base of its round (a few
-//! megabytes), and the forked OT extension, 1 MB. A batch of `m` keeps `2*m*n` elements at the sender, `m*(n + 1)` at the
-//! receiver, and makes its streams one after the other.
+//! Memory: one stream of `n` outputs in progress holds at most `n` ring elements and the base of
+//! its round (a few megabytes), and the forked OT extension, 1 MB. A batch of `m` keeps `2*m*n`
+//! elements at the sender, `m*(n + 1)` at the receiver, and creates its streams one after the
+//! other.
 //!
-//! Cost: [`volery_pcg::vole::kit`] and [`volery_pcg::vole`]. For `n` = 0 nothing.
+//! Cost: [`volery_pcg::vole::shared_setup`] and [`volery_pcg::vole`]. None for `n` = 0.
 
 use volery_channel::{Channel, SessionId};
 use volery_pcg::{
     Link, Plan, Security,
-    vole::{self, VoleRing, kit},
+    vole::{self, VoleRing, shared_setup},
 };
 use volery_primitives::{pages::Buffer, prg::Prg};
 use zeroize::Zeroizing;
@@ -31,14 +34,14 @@ use crate::error::Result;
 
 /// The holder of the `u` and `v`.
 pub struct Sender {
-    kit: kit::Sender,
+    shared: shared_setup::Sender,
     plans: Plans,
     rng: Prg,
 }
 
 /// The holder of the `x` and `w`.
 pub struct Receiver {
-    kit: kit::Receiver,
+    shared: shared_setup::Receiver,
     plans: Plans,
     rng: Prg,
 }
@@ -60,7 +63,8 @@ pub struct Key<R: VoleRing> {
 }
 
 impl Sender {
-    /// Step 1. `session` is the one of the handshake, or one of its own for each object; `rng` this party's own randomness.
+    /// Step 1. `session` is the one of the handshake, or a separate one for each object; `rng` is
+    /// this party's own randomness.
     ///
     /// # Errors
     /// If the channel fails or the peer misbehaves.
@@ -71,22 +75,24 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Self> {
         Ok(Self {
-            kit: kit::Sender::setup(session, rng.fork("kit"), channel)?,
+            shared: shared_setup::Sender::setup(session, rng.fork("kit"), channel)?,
             plans: Plans::new(security),
             rng,
         })
     }
 
-    /// Against whom the vector-OLEs are secure.
+    /// The security level of the vector-OLEs.
     #[must_use]
     pub fn security(&self) -> Security {
         self.plans.security
     }
 
-    /// Step 2: the stream of the next vector-OLE, of length `n`. The peer calls [`Receiver::stream`] with the same length.
+    /// Step 2: the stream of the next vector-OLE, of length `n`. The peer calls
+    /// [`Receiver::stream`] with the same length.
     ///
     /// # Errors
-    /// If there is no vector-OLE of that security over `R`; if the channel fails or the peer misbehaves, now or before.
+    /// If no vector-OLE over `R` has that security; if the channel fails or the peer misbehaves,
+    /// now or before.
     pub fn stream<R: VoleRing>(
         &mut self,
         n: usize,
@@ -94,7 +100,12 @@ impl Sender {
     ) -> Result<vole::Sender<R>> {
         let plan = self.plans.of::<R>(n)?;
         let rng = self.rng.fork("vector-OLE");
-        Ok(vole::Sender::setup_with(&mut self.kit, plan, rng, channel)?)
+        Ok(vole::Sender::setup_with(
+            &mut self.shared,
+            plan,
+            rng,
+            channel,
+        )?)
     }
 
     /// `m` vector-OLEs of length `n`.
@@ -131,13 +142,13 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<Self> {
         Ok(Self {
-            kit: kit::Receiver::setup(session, rng.fork("kit"), channel)?,
+            shared: shared_setup::Receiver::setup(session, rng.fork("kit"), channel)?,
             plans: Plans::new(security),
             rng,
         })
     }
 
-    /// Against whom the vector-OLEs are secure.
+    /// The security level of the vector-OLEs.
     #[must_use]
     pub fn security(&self) -> Security {
         self.plans.security
@@ -146,7 +157,8 @@ impl Receiver {
     /// Step 2, for the given `x` or a random one: as [`Sender::stream`].
     ///
     /// # Errors
-    /// If there is no vector-OLE of that security over `R`; if the channel fails or the peer misbehaves, now or before.
+    /// If no vector-OLE over `R` has that security; if the channel fails or the peer misbehaves,
+    /// now or before.
     pub fn stream<R: VoleRing>(
         &mut self,
         x: Option<R>,
@@ -156,7 +168,7 @@ impl Receiver {
         let plan = self.plans.of::<R>(n)?;
         let rng = self.rng.fork("vector-OLE");
         Ok(vole::Receiver::setup_with(
-            &mut self.kit,
+            &mut self.shared,
             plan,
             x,
             rng,
@@ -164,7 +176,7 @@ impl Receiver {
         )?)
     }
 
-    /// As many vector-OLEs of length `n` as there are `x`, each given or random.
+    /// One vector-OLE of length `n` for each `x`, which is given or random.
     ///
     /// # Errors
     /// As [`stream`](Self::stream).
@@ -193,7 +205,8 @@ impl Receiver {
     }
 }
 
-/// Plans of one security; the last one is kept, as a batch asks for the same again and again.
+/// Plans of one security level; the last one is cached, as a batch requests the same plan
+/// repeatedly.
 struct Plans {
     security: Security,
     last: Option<(&'static str, usize, Plan)>,
@@ -248,7 +261,7 @@ mod tests {
                 assert!(key.w[i] == values.u[i] * *key.x + values.v[i]);
             }
         }
-        // Random keys, and other vectors each time.
+        // Random keys, and different vectors each time.
         for j in (2..m).step_by(2) {
             assert!(*keys[j].x != *keys[0].x);
             assert!(n == 0 || values[j].u[0] != values[0].u[0]);
@@ -266,7 +279,8 @@ mod tests {
         check::<Fp61>(Security::SemiHonest, 2, 140_001);
     }
 
-    /// Malicious is the default, and what is not to be had is refused, at both parties, before a message of it.
+    /// Malicious is the default; an unsupported level is refused at both parties, before any of its
+    /// messages.
     #[test]
     fn malicious_unless_it_is_refused() {
         assert_eq!(Security::default(), Security::Malicious);
@@ -288,7 +302,8 @@ mod tests {
         );
     }
 
-    /// Malicious: a changed message never gives a wrong correlation, whatever part of the kit or of a stream it belongs to.
+    /// Malicious: a changed message of any part of the shared setup or of a stream never gives a
+    /// wrong correlation.
     #[test]
     fn changed_messages_never_give_a_wrong_correlation() {
         let n = 200;
@@ -307,8 +322,8 @@ mod tests {
                 assert!((0..n).all(|i| key.w[i] == values.u[i] * *key.x + values.v[i]));
             }
         }
-        // Harmless are corrections that belong to a zero bit of x.
-        assert!(harmful >= 10, "{harmful} of 40 changes did any harm");
+        // Corrections for a zero bit of x are harmless.
+        assert!(harmful >= 10, "{harmful} of 40 changes had an effect");
     }
 
     /// A sender and a receiver of different security do not get a correlation.

@@ -1,15 +1,18 @@
-//! Oblivious polynomial evaluation: the sender has a polynomial `P` of degree at most `n`, the receiver points `z`; the receiver
-//! learns `P(z)`, the sender nothing.
+//! Oblivious polynomial evaluation: the sender has a polynomial `P` of degree at most `n`, the
+//! receiver points `z`; the receiver learns `P(z)`, the sender nothing.
 //!
-//! Section 7.2 of the 2019 paper reduces this to one vector-OLE of length `n` for each point (Naor and Pinkas, Gilboa). The
-//! random vector-OLE is itself the evaluation of a random polynomial: with `u_(-1) = u_n = v_n = 0`, let
+//! Section 7.2 of the 2019 paper reduces this to one vector-OLE of length `n` for each point (Naor
+//! and Pinkas, Gilboa). The random vector-OLE is itself the evaluation of a random polynomial: with
+//! `u_(-1) = u_n = v_n = 0`, let
 //!
 //! ```text
-//! R(X) = sum (u_(i-1) + v_i) X^i,  i = 0..n,      U(X) = sum u_i X^i,   W(X) = sum w_i X^i,  i = 0..n-1.
+//! R(X) = sum (u_(i-1) + v_i) X^i,  i = 0..n,
+//! U(X) = sum u_i X^i,   W(X) = sum w_i X^i,  i = 0..n-1.
 //! ```
 //!
-//! With `w = u*z + v` then `R(X) = W(X) + (X - z)*U(X)`, so that `R(z) = W(z)`, and one vector of corrections is enough. The
-//! `x` of the vector-OLE is random; that of `w = u*z + v'` is had by `v' = v - u*(z - x)`, with the same `w`.
+//! If `w = u*z + v`, then `R(X) = W(X) + (X - z)*U(X)`, so that `R(z) = W(z)`, and one vector of
+//! corrections is enough. The `x` of the vector-OLE is random; `v' = v - u*(z - x)` gives
+//! `w = u*z + v'`, with the same `w`.
 //!
 //! ```text
 //! Sender: P, u, v                         Receiver: z, x, w = u*x + v
@@ -21,38 +24,44 @@
 //!
 //! Several points are batched: one vector-OLE each, all `delta` in one message, then all `d`.
 //!
-//! The degree is public, and both parties give it. A polynomial of fewer coefficients is one whose leading ones are zero, and the
-//! receiver cannot tell. The degree 0 is allowed: then `P(z)` is the constant itself, whatever `z` is, so the constant is what the
-//! receiver learns; it is sent as it is (`d = p`, as there is no `u` and `v`), without a vector-OLE. A polynomial without any
-//! coefficient is refused.
+//! The degree is public, and both parties give it. A polynomial of fewer coefficients has leading
+//! zeros, and the receiver cannot tell. The degree 0 is allowed: then `P(z)` is the constant for
+//! every `z`, so the receiver learns the constant; it is sent in the clear (`d = p`, as there is no
+//! `u` and `v`), without a vector-OLE. A polynomial without coefficients is refused.
 //!
-//! As many distinct points as there are coefficients, `n + 1`, determine the polynomial: whoever learns its values there has the
-//! polynomial itself. So the number of points that a sender accepts, over all runs with the same polynomial, is a decision about what it
-//! gives away. The number is public, and a sender gives it itself: nothing is evaluated at a point more.
+//! The values at `n + 1` distinct points, as many as there are coefficients, determine the
+//! polynomial. So the number of points that a sender accepts, over all runs with the same
+//! polynomial, is a decision about what it gives away. The number is public, and the sender sets
+//! it: no further point is evaluated.
 //!
 //! # Security
 //!
 //! That of the vector-OLEs, in either model; the formulas hold over any ring.
 //!
-//! *The receiver learns `P(z)` only*, for each of its points, which says more of `P` the more of them there are: of `n + 1` distinct
-//! ones, all. Given `x` and `w`, the `u` of the vector-OLE is pseudorandom to the receiver, and all else
-//! follows: `d = P - R = P - W - (X - z)*U`. As `X - z` is monic, `(X - z)*U` for uniform `U` of degree below `n` is uniform
-//! among the polynomials of degree at most `n` that vanish at `z` (each of them has one quotient). So `d` is uniform
-//! among those with the value `P(z) - W(z)` at `z`: it can be simulated from `P(z)`, `w` and `z`. A receiver that sends another
-//! `delta` has chosen another point, `x + delta`; one that cheats in the offline phase has chosen its own `x` and `w`, for which
-//! the same holds.
+//! *The receiver learns `P(z)` only*, for each of its points; more points reveal more of `P`, and
+//! `n + 1` distinct ones all of it. Given `x` and `w`, the `u` of the vector-OLE is pseudorandom to
+//! the receiver, and everything else follows: `d = P - R = P - W - (X - z)*U`. As `X - z` is monic,
+//! `(X - z)*U` for uniform `U` of degree below `n` is uniform among the polynomials of degree at
+//! most `n` that vanish at `z` (each of them has one quotient). So `d` is uniform among those with
+//! the value `P(z) - W(z)` at `z`: it can be simulated from `P(z)`, `w` and `z`. A receiver that
+//! sends another `delta` has chosen another point, `x + delta`; one that deviates in the offline
+//! phase has chosen its own `x` and `w`, for which the same holds.
 //!
-//! *The sender learns nothing.* It sees `delta = z - x` with an `x` that is uniform to it (but for what a malicious sender guesses of
-//! `x` in the offline phase at the risk of being caught: [`volery_pcg::check`]). Step 3 has no check that could fail. A sender
-//! that sends another `d` has chosen another polynomial of degree at most `n`, `d + R`, which it knows; over the several points it may
-//! be another one for each. That it is the same polynomial for all points, or one that was promised, is not shown.
+//! *The sender learns nothing.* It sees `delta = z - x` with an `x` that is uniform to it (except
+//! for guesses of a malicious sender about `x` in the offline phase, at the risk of detection:
+//! `volery_pcg::check`). Step 3 has no check that could fail. A sender that sends another `d` has
+//! chosen another polynomial of degree at most `n`, `d + R`, which it knows; it may choose a
+//! different one for each point. The receiver gets no proof that the polynomial is the same for all
+//! points, or one that was promised.
 //!
 //! # Cost
 //!
-//! Online, for `k` points: one message of `k` ring elements from the receiver, none for degree 0, and one of `k*(n + 1)` from the
-//! sender; in fp61 with `n = 2^20` and one point, 8 bytes and 8,388,616. About one multiplication a coefficient at
-//! each party. Offline, [`crate::offline`] for each point, and a message of 32 bytes in both directions that compares
-//! ring, security, degree and number of points. Memory: `2n + 1` elements a point at the sender, `n` at the receiver, and pieces of 2^14.
+//! Online, for `k` points: one message of `k` ring elements from the receiver, none for degree 0,
+//! and one of `k*(n + 1)` from the sender; in fp61 with `n = 2^20` and one point, 8 bytes and
+//! 8,388,616. About one multiplication a coefficient at each party. Offline, [`crate::offline`] for
+//! each point, and a message of 32 bytes in both directions that compares ring, security, degree
+//! and number of points. Memory: `2n + 1` elements a point at the sender, `n` at the receiver, and
+//! pieces of 2^14.
 //!
 //! # Examples
 //!
@@ -75,8 +84,10 @@
 //!         ope::Sender::offline(degree, points.len(), &mut source, channel)?.online(&p, channel)
 //!     },
 //!     |channel| -> Result<Zeroizing<Vec<Fp61>>> {
-//!         let mut source = offline::Receiver::setup(Security::default(), session, rng_r, channel)?;
-//!         ope::Receiver::offline(degree, points.len(), &mut source, channel)?.online(&points, channel)
+//!         let security = Security::default();
+//!         let mut source = offline::Receiver::setup(security, session, rng_r, channel)?;
+//!         ope::Receiver::offline(degree, points.len(), &mut source, channel)?
+//!             .online(&points, channel)
 //!     },
 //! );
 //! sent?;
@@ -101,10 +112,11 @@ use crate::{
 };
 use evaluate::Evaluation;
 
-/// Coefficients that are worked on at a time: a multiple of the evaluation's blocks.
+/// Coefficients processed at a time: a multiple of the evaluation's blocks.
 const CHUNK: usize = 1 << 14;
 
-/// The most coefficients of all points together: what can be counted, not what fits into memory.
+/// The maximum number of coefficients of all points together: a limit of the counters, not of
+/// memory.
 const LARGEST: u64 = 1 << 40;
 
 /// The holder of the polynomial, with the random polynomials of the points.
@@ -131,8 +143,8 @@ impl<R: VoleRing> Sender<R> {
     /// The offline phase, for a polynomial of degree at most `degree` at `points` points.
     ///
     /// # Errors
-    /// If there are no points or too many coefficients in all; if the peer gives another degree, number of points, security or ring; if
-    /// the channel fails or the peer misbehaves.
+    /// If there are no points or too many coefficients in all; if the peer gives another degree,
+    /// number of points, security or ring; if the channel fails or the peer misbehaves.
     pub fn offline(
         degree: usize,
         points: usize,
@@ -153,11 +165,12 @@ impl<R: VoleRing> Sender<R> {
         Ok(Self { degree, lines })
     }
 
-    /// Steps 1 and 2, with the coefficients from the constant one on. Missing ones are zero.
+    /// Steps 1 and 2, with the coefficients in ascending order from the constant. Missing ones are
+    /// zero.
     ///
     /// # Errors
-    /// If there is no coefficient, or more than the degree allows; if the channel fails, or the receiver sent what is no element of
-    /// the ring.
+    /// If there are no coefficients, or more than the degree allows; if the channel fails, or the
+    /// receiver sent a value that is not an element of the ring.
     pub fn online(self, coefficients: &[R], channel: &mut Channel) -> Result<()> {
         if coefficients.is_empty() {
             return Err(Error::Empty(
@@ -211,8 +224,8 @@ impl<R: VoleRing> Receiver<R> {
     /// Steps 1 to 3: the polynomial's values at the points.
     ///
     /// # Errors
-    /// If there are not as many points as in the offline phase; if the channel fails, or the sender sent what is no element of the
-    /// ring.
+    /// If the number of points differs from the offline phase; if the channel fails, or the sender
+    /// sent a value that is not an element of the ring.
     pub fn online(self, points: &[R], channel: &mut Channel) -> Result<Zeroizing<Vec<R>>> {
         if points.len() != self.keys.len() {
             return Err(Error::Entries {
@@ -249,7 +262,7 @@ impl<R: VoleRing> Receiver<R> {
 /// The coefficients as elements of the field.
 ///
 /// # Errors
-/// At the first one that is not below the modulus.
+/// At the first number that is not below the modulus.
 pub fn coefficients(numbers: &[u64]) -> Result<Vec<Fp61>> {
     let element = |(position, value): (usize, &u64)| {
         Fp61::new(*value).ok_or(Error::NotReduced {
@@ -268,7 +281,7 @@ fn correction<R: VoleRing>(d: &mut [R], p: &[R], shifted: &[R], delta: R, u: &[R
     R::axpy(&mut d[..u.len()], delta, u);
 }
 
-/// Compares what both parties give.
+/// Compares the parameters of both parties.
 fn agree<R: VoleRing>(
     degree: usize,
     points: usize,

@@ -1,6 +1,7 @@
-//! Scatter ("Scatter-Init"): from index-value pairs to a dense vector; and back, [`gather`].
+//! Scatter ("Scatter-Init"), from index-value pairs to a dense vector, and its inverse [`gather`].
 //!
-//! Section 7.1.1 of the 2019 paper. The holder knows the indices, the values are additively shared, and so is the vector.
+//! Section 7.1.1 of the 2019 paper. The holder knows the indices; the values and the vector are
+//! additively shared.
 //!
 //! ```text
 //! helper (P1): values1                    holder (P2): indices, values2
@@ -8,28 +9,30 @@
 //! 1. ---- the shares in the order of the indices: a switching network over the pairs ----
 //! With Repeats::Add and Repeats::AddRuns:
 //! 2.                                      s_j: whether pair j + 1 has the index of pair j
-//!    acc_0 = value_0;  for each j:  moved_j = s_j*acc_j (products),  acc_(j+1) = value_(j+1) + moved_j
+//!    acc_0 = value_0;  for each j:  moved_j = s_j*acc_j (products),
+//!                                   acc_(j+1) = value_(j+1) + moved_j
 //!    value_j <- acc_j - moved_j: the last pair of an index has the sum of all, the others zero
-//! 3. Way::Trees:    ---- known-indices MPFSS, where only the last pair of each index has a point (mpfss::general) ----
-//!    Way::Network:  ---- a switching network over max(count, length) wires: each sum to its index ----
+//! 3. Way::Trees:    ---- known-indices MPFSS; only the last pair of an index has a point ----
+//!    Way::Network:  ---- a switching network over max(count, length) wires: sums to indices ----
 //! ```
 //!
-//! Which way is taken in step 3 follows from the sizes ([`Public::way`]): trees for few pairs in a long vector, a network
-//! where there are about as many pairs as entries.
+//! The sizes determine the way of step 3 ([`Public::way`]): trees for few pairs in a long vector, a
+//! network if there are about as many pairs as entries.
 //!
-//! The helper is the OT sender. The parties first tell each other what is [`Public`]; where it differs, both get an error
-//! that names it.
+//! The helper is the OT sender. The parties first exchange the [`Public`] parameters; at a
+//! difference, both get an error that names it.
 //!
-//! Security: semi-honest. The helper learns nothing of the indices, not even whether some are equal; nobody learns anything
-//! of the values. What both know is `length`, `count` and the policies. With [`Overflow::Abort`] the helper learns with probability
-//! 2^-40 that the indices did not fit; with [`Overflow::Drop`] some entries are wrong with that probability
-//! ([`mpfss::general`](volery_pcg::mpfss::general)); the way over the network never fails. A malicious helper can put other
-//! values into the vector. The holder's indices index and branch in its own memory, and the holder sorts them between the public
-//! numbers and its first message, which takes a time that depends on them: a helper that times this message may learn something
-//! of their order, and of how many are equal.
-//! Cost: 40 bytes in both directions for the ring and what is public. In products ([`volery_pcg::products`]), 2 messages for
-//! each 2^20 of them: step 1 `switches(count)`, step 2 `count - 1`, step 3 that of
-//! [`mpfss::general`](volery_pcg::mpfss::general), or `switches(max(count, length))`.
+//! Security: semi-honest. The helper learns nothing about the indices, not even whether some are
+//! equal; neither party learns anything about the values. Both know `length`, `count` and the
+//! policies. With [`Overflow::Abort`] the helper learns with probability 2^-40 that the indices did
+//! not fit; with [`Overflow::Drop`] some entries are wrong with that probability
+//! ([`mpfss`]); the network never fails. A malicious helper can put other values into
+//! the vector. The holder's indices index and branch in its own memory, and the holder sorts them
+//! between the public numbers and its first message, in a time that depends on them: a helper that
+//! times this message may learn something about their order and the number of equal ones. Cost: 40
+//! bytes in both directions for the ring and what is public. In products ([`crate::ring_cot`]), 2
+//! messages for each 2^20 of them: step 1 `switches(count)`, step 2 `count - 1`, step 3 that of
+//! [`mpfss`], or `switches(max(count, length))`.
 
 pub mod gather;
 mod runs;
@@ -37,10 +40,10 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
+use crate::{mpfss, switching};
 use volery_channel::Channel;
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::{mpfss::general, switching};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
@@ -49,20 +52,20 @@ use crate::{
     error::{Error, Result},
 };
 
-pub use volery_pcg::mpfss::general::Overflow;
+pub use crate::mpfss::Overflow;
 
-/// What it means when two pairs have the same index.
+/// The policy for pairs with the same index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// The holder is refused.
+    /// The holder gets an error.
     Refuse,
     /// Their values add up.
     Add,
-    /// Their values add up, and the pairs of an index stand next to each other, which saves step 1.
+    /// Their values add up, and the pairs of an index are adjacent, which saves step 1.
     AddRuns,
 }
 
-/// How the values get to their places; see [`Public::way`].
+/// The method that moves the values to their places; see [`Public::way`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// By a tree for each pair: cheap for few pairs.
@@ -71,21 +74,21 @@ pub enum Way {
     Network,
 }
 
-/// What both parties know.
+/// The public parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Public {
     /// Entries of the vector.
     pub length: usize,
     /// Index-value pairs.
     pub count: usize,
-    /// Whether an index may be there twice.
+    /// The policy for repeated indices.
     pub repeats: Repeats,
-    /// What happens when hashing fails.
+    /// The policy for failed hashing.
     pub overflow: Overflow,
 }
 
 impl Public {
-    /// How step 3 is done: the way that sends fewer bytes, beside those of the OTs.
+    /// The way of step 3: the one that sends fewer bytes, apart from those of the OTs.
     ///
     /// # Panics
     /// If there are more entries or pairs than [`LARGEST`].
@@ -93,10 +96,10 @@ impl Public {
     pub fn way<R: Ring>(&self) -> Way {
         assert!(
             self.length.max(self.count) <= LARGEST,
-            "entries and pairs that can be counted"
+            "more entries or pairs than LARGEST"
         );
         let product = 8 * R::BYTES as u64 + 1;
-        let trees = general::expected(self.length, self.count);
+        let trees = mpfss::expected(self.length, self.count);
         let trees = trees.switches as u64 * product
             + trees.levels as u64 * 129
             + trees.bins as u64 * (8 * R::BYTES as u64 + 128);
@@ -108,7 +111,7 @@ impl Public {
         }
     }
 
-    /// Tells the peer, and compares.
+    /// Compares the parameters with the peer's.
     fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
         let numbers = [
             ("the entries of the vector", self.length as u64),
@@ -120,7 +123,7 @@ impl Public {
     }
 }
 
-/// The most entries and the most pairs: the leaves of the trees are numbered with 32 bits.
+/// The maximum number of entries and of pairs: the leaves of the trees are numbered with 32 bits.
 pub const LARGEST: usize = 1 << 28;
 
 /// # Errors
@@ -140,19 +143,20 @@ fn check_length(length: usize, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Helper: from its shares of the values to its shares of the vector.
+/// Helper: converts its shares of the values to its shares of the vector.
 ///
 /// # Panics
-/// If there are not `count` values.
+/// If the number of values is not `count`.
 ///
 /// # Errors
-/// [`Error::Empty`], [`Error::TooLarge`], before anything is sent; if the parties disagree on what is public or on the ring;
-/// [`Error::Hashing`] by that policy; if the channel or the source of OTs fails.
+/// [`Error::Empty`], [`Error::TooLarge`], before anything is sent; if the parties disagree on the
+/// public parameters or on the ring; [`Error::Hashing`] under that policy; if the channel or the
+/// source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     public: Public,
     values: &[R],
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
@@ -164,17 +168,18 @@ pub fn send<R: Ring, C: CotSender>(
 /// Holder: as [`send`], with the index of each value.
 ///
 /// # Panics
-/// If there are not `count` indices and values.
+/// If the number of indices or values is not `count`.
 ///
 /// # Errors
-/// Before anything of the pairs is sent: [`Error::Index`], [`Error::Repeated`], [`Error::Runs`]; the helper finds the channel
-/// closed. Else as [`send`], and if the helper sent what is no element of the ring.
+/// Before anything of the pairs is sent: [`Error::Index`], [`Error::Repeated`], [`Error::Runs`];
+/// the helper sees a closed channel. Otherwise as [`send`], and if the helper sent a value that is
+/// not an element of the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     public: Public,
     indices: &[usize],
     values: &[R],
     rng: &mut Prg,
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
@@ -184,20 +189,20 @@ pub fn receive<R: Ring, C: CotReceiver>(
     receive_by(public.way::<R>(), public, indices, values, rng, ot, channel)
 }
 
-/// The values, with room for `wires` of them, so that growing leaves no copy behind.
+/// A copy of the values with capacity for `wires` of them, so that growing leaves no copy behind.
 fn copied<R: Ring>(values: &[R], wires: usize) -> Zeroizing<Vec<R>> {
     let mut copy = Zeroizing::new(Vec::with_capacity(wires.max(values.len())));
     copy.extend_from_slice(values);
     copy
 }
 
-/// [`send`] by the given way, without comparing what is public.
+/// [`send`] by the given way, without the comparison of the public parameters.
 pub(crate) fn send_by<R: Ring, C: CotSender>(
     way: Way,
     public: Public,
     values: &[R],
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     assert_eq!(values.len(), public.count, "a value for each pair");
@@ -211,7 +216,7 @@ pub(crate) fn send_by<R: Ring, C: CotSender>(
     }
     match way {
         Way::Trees => {
-            let share = general::send(public.trees(), &values, rng, ot, channel)?; // step 3
+            let share = mpfss::send(public.trees(), &values, rng, ot, channel)?; // step 3
             Ok(Zeroizing::new(share))
         }
         Way::Network => {
@@ -230,7 +235,7 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
     indices: &[usize],
     values: &[R],
     rng: &mut Prg,
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     assert_eq!(indices.len(), public.count, "an index for each pair");
@@ -250,14 +255,14 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
     if public.repeats != Repeats::Refuse {
         runs::receive(runs::add, &indices, &mut values, ot, channel)?; // step 2
     }
-    // Only the last pair of each index goes to a place.
+    // Only the last pair of each index has a place.
     let last = |place: usize| indices.get(place + 1) != Some(&indices[place]);
     let points = (0..public.count).map(|place| last(place).then_some(indices[place]));
     let points: Zeroizing<Vec<_>> = Zeroizing::new(points.collect());
     match way {
         Way::Trees => {
             let public = public.trees();
-            let share = general::receive(public, &points, &values, rng, ot, channel)?; // step 3
+            let share = mpfss::receive(public, &points, &values, rng, ot, channel)?; // step 3
             Ok(Zeroizing::new(share))
         }
         Way::Network => {
@@ -278,7 +283,7 @@ pub(crate) fn receive_by<R: Ring, C: CotReceiver>(
 }
 
 impl Public {
-    /// How many values there are in step 3.
+    /// Number of values in step 3.
     fn wires(&self, way: Way) -> usize {
         match way {
             Way::Trees => self.count,
@@ -287,8 +292,8 @@ impl Public {
     }
 
     /// The MPFSS of step 3.
-    fn trees(&self) -> general::Public {
-        general::Public {
+    fn trees(&self) -> mpfss::Public {
+        mpfss::Public {
             n: self.length,
             t: self.count,
             overflow: self.overflow,

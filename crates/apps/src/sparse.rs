@@ -1,6 +1,7 @@
-//! The product of a sparse matrix, which the holder knows, with a dense vector that is additively shared.
+//! The product of the holder's sparse matrix with an additively shared dense vector.
 //!
-//! Section 7.1.1 of the 2019 paper. The matrix is a list of entries `(row, column, value)`; entries at the same place add up.
+//! Section 7.1.1 of the 2019 paper. The matrix is a list of entries `(row, column, value)`; entries
+//! at the same position add up.
 //!
 //! ```text
 //! helper (P1): x1                         holder (P2): entries, x2
@@ -10,38 +11,39 @@
 //! 3. ---- scatter: the products added up by their rows ----
 //! ```
 //!
-//! and for the product with the transposed matrix, rows and columns exchanged. As gather leaves the entries in the order of the
-//! columns and scatter takes them in any, three networks are enough: to the columns, from there to the rows, and to
-//! the places.
+//! and for the product with the transposed matrix, rows and columns exchanged. As gather leaves the
+//! entries in the order of the columns and scatter takes them in any order, three networks are
+//! enough: to the columns, from there to the rows, and to the places.
 //!
 //! ```
 //! use volery_apps::sparse::{self, Factor, Matrix, Shape};
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_field::Z64;
-//! use volery_ot::{flavour, softspoken::{self, SmallField}};
+//! use volery_ot::{convert, softspoken::{self, SmallField}};
 //! use volery_primitives::prg::Prg;
 //! use zeroize::Zeroizing;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //! let shape = Shape { rows: 2, columns: 3, entries: 10, bits: 8 }; // both know
-//! let entries = [(0, 1, Z64::new(5)), (1, 0, Z64::new(2)), (1, 2, Z64::new(7))]; // the holder knows
-//! let x = [1, 10, 100].map(Z64::new); // here the helper knows it; any two vectors that add up to it will do
+//! let entries = [(0, 1, Z64::new(5)), (1, 0, Z64::new(2)), (1, 2, Z64::new(7))]; // the holder's
+//! // Here the helper knows the vector; any two vectors that add up to it are allowed.
+//! let x = [1, 10, 100].map(Z64::new);
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
 //! type Outcome = Result<Zeroizing<Vec<Z64>>, Box<dyn std::error::Error + Send + Sync>>;
 //! let (left, right) = run_two_parties(
 //!     |channel| -> Outcome {
 //!         let field = SmallField::Bits8;
 //!         let cot = softspoken::Sender::setup(None, field, session, Prg::from_os()?, channel)?;
-//!         let mut ot = flavour::Sender::new(cot, session);
+//!         let mut ot = convert::Sender::new(cot, session);
 //!         Ok(sparse::send(shape, Factor::Plain, &x, &mut Prg::from_os()?, &mut ot, channel)?)
 //!     },
 //!     |channel| -> Outcome {
 //!         let matrix = Matrix::new(shape, &entries)?;
 //!         let field = SmallField::Bits8;
 //!         let cot = softspoken::Receiver::setup(field, session, Prg::from_os()?, channel)?;
-//!         let mut ot = flavour::Receiver::new(cot, session);
-//!         let zeros = [Z64::new(0); 3];
-//!         Ok(sparse::receive(&matrix, Factor::Plain, &zeros, &mut Prg::from_os()?, &mut ot, channel)?)
+//!         let mut ot = convert::Receiver::new(cot, session);
+//!         let (zeros, mut rng) = ([Z64::new(0); 3], Prg::from_os()?);
+//!         Ok(sparse::receive(&matrix, Factor::Plain, &zeros, &mut rng, &mut ot, channel)?)
 //!     },
 //! );
 //! let (left, right) = (left?, right?);
@@ -49,26 +51,27 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Security: semi-honest; that of [`crate::scatter`] and [`ole`]. Both know the rows, the columns, a bound of the number of
-//! entries and one of their values: [`Shape`]. The helper learns nothing else: not where the entries are, how many a row has,
-//! or how many there are below the bound. Nobody learns anything of the vector or the result. (The helper learns with probability
-//! 2^-40 that hashing failed, where step 3 takes the way over trees: then both get [`Error::Hashing`].)
-//! The holder's entries index and branch in its own memory, and the holder sorts them between the public numbers and its
-//! first message, which takes a time that depends on them: a helper that times this message may learn something of the order in
-//! which they were given, and of how many there are below the bound.
-//! Cost for a vector of `n` entries, a result of `m`, and `t` entries of the matrix: 48 bytes in both directions, crossing. In
-//! products: `switches(max(n, t)) + t - 1`, then `t` times [`ole::width`], then `switches(t) + t - 1` and step 3 of
-//! [`crate::scatter`].
+//! Security: semi-honest; that of [`crate::scatter`] and [`ole`]. Both know the rows, the columns,
+//! a bound of the number of entries and one of their values: [`Shape`]. The helper learns nothing
+//! else: not the positions of the entries, their number in a row, or their total number below the
+//! bound. Neither party learns anything about the vector or the result. (The helper learns with
+//! probability 2^-40 that hashing failed, if step 3 uses trees: then both get [`Error::Hashing`].)
+//! The holder's entries index and branch in its own memory, and the holder sorts them between the
+//! public numbers and its first message, in a time that depends on them: a helper that times this
+//! message may learn something about the order in which they were given, and about their number
+//! below the bound. Cost for a vector of `n` entries, a result of `m`, and `t` entries of the
+//! matrix: 48 bytes in both directions, crossing. In products: `switches(max(n, t)) + t - 1`, then
+//! `t` times [`ole::width`], then `switches(t) + t - 1` and step 3 of [`crate::scatter`].
 
 pub mod ole;
 
 #[cfg(test)]
 mod tests;
 
+use crate::{mpfss, switching};
 use volery_channel::Channel;
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::{mpfss::general, switching};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -78,25 +81,28 @@ use crate::{
     scatter::{self, Overflow, Repeats, gather},
 };
 
-/// What both parties know of the matrix.
+/// The public parameters of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Rows.
     pub rows: usize,
     /// Columns.
     pub columns: usize,
-    /// The most entries that the matrix may have.
+    /// The maximum number of entries of the matrix.
     pub entries: usize,
-    /// Values are at least `-2^bits` and below `2^bits`. From one below the bits of the ring on, any are.
+    /// Values are at least `-2^bits` and below `2^bits`. If `bits` is at least the bits of the ring
+    /// less one, all values are allowed.
     pub bits: u32,
 }
 
-/// Which product is meant.
+/// The matrix or its transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Factor {
-    /// That with the matrix: the vector has an entry for each column, the result one for each row.
+    /// The product with the matrix: the vector has an entry for each column, the result one for
+    /// each row.
     Plain,
-    /// That with the transposed matrix: the vector has an entry for each row, the result one for each column.
+    /// The product with the transposed matrix: the vector has an entry for each row, the result one
+    /// for each column.
     Transposed,
 }
 
@@ -117,7 +123,8 @@ impl<R: Ring> Matrix<R> {
     /// The matrix of the given entries `(row, column, value)`, in any order.
     ///
     /// # Errors
-    /// If the shape has no rows or no columns or is too large, an entry is outside it or beyond its bits, or there are more than declared.
+    /// If the shape has no rows or no columns or is too large, an entry is outside it or beyond its
+    /// bits, or there are more than declared.
     pub fn new(shape: Shape, entries: &[(usize, usize, R)]) -> Result<Self> {
         shape.check()?;
         let Shape {
@@ -151,7 +158,7 @@ impl<R: Ring> Matrix<R> {
         })
     }
 
-    /// What both parties know of it.
+    /// The public parameters of the matrix.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
@@ -159,7 +166,7 @@ impl<R: Ring> Matrix<R> {
 }
 
 impl Shape {
-    /// Whether there is such a matrix: every function asks this first.
+    /// Checks that the shape is valid: every function calls this first.
     ///
     /// # Errors
     /// If it has no rows or no columns, or more of anything than [`scatter::LARGEST`].
@@ -202,8 +209,9 @@ impl Shape {
         }
     }
 
-    /// The products, with an OT each, that a product with the matrix takes. Where the last step takes the way over trees
-    /// ([`scatter::Public::way`]), with their levels as a forecast. For a shape that passes [`check`](Self::check).
+    /// The number of products, with an OT each, of a product with the matrix. If the last step uses
+    /// trees ([`scatter::Public::way`]), their levels are an estimate. For a shape that passes
+    /// [`check`](Self::check).
     #[must_use]
     pub fn products<R: Ring>(&self, factor: Factor) -> usize {
         let (gather, scatter) = self.steps(factor);
@@ -214,7 +222,7 @@ impl Shape {
         let last = match scatter.way::<R>() {
             scatter::Way::Network => switching::switches(scatter.length.max(scatter.count)),
             scatter::Way::Trees => {
-                let expected = general::expected(scatter.length, scatter.count);
+                let expected = mpfss::expected(scatter.length, scatter.count);
                 expected.switches + expected.levels
             }
         };
@@ -243,20 +251,20 @@ impl Shape {
     }
 }
 
-/// Helper: from its share `x` of the vector to its share of the product.
+/// Helper: converts its share `x` of the vector to its share of the product.
 ///
 /// # Panics
-/// If the vector has not the length that the shape asks for.
+/// If the length of the vector does not match the shape.
 ///
 /// # Errors
-/// If the shape has no rows or no columns or is too large, or it or the ring is not the holder's; [`Error::Hashing`]; if the channel or the
-/// source of OTs fails.
+/// If the shape has no rows or no columns or is too large, or the shape or the ring differs from
+/// the holder's; [`Error::Hashing`]; if the channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     shape: Shape,
     factor: Factor,
     x: &[R],
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     shape.check()?;
@@ -272,16 +280,16 @@ pub fn send<R: Ring, C: CotSender>(
 /// Holder: as [`send`], with the matrix.
 ///
 /// # Panics
-/// If the vector has not the length that the shape asks for.
+/// If the length of the vector does not match the shape.
 ///
 /// # Errors
-/// As [`send`], and if the helper sent what is no element of the ring.
+/// As [`send`], and if the helper sent a value that is not an element of the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     matrix: &Matrix<R>,
     factor: Factor,
     x: &[R],
     rng: &mut Prg,
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     let shape = matrix.shape;

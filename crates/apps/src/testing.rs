@@ -36,7 +36,8 @@ pub(crate) fn sources<A: Send, B: Send>(
     )
 }
 
-/// Runs the two parties once for each of `count` bits somewhere in what they send, changed on the way; gives what each got.
+/// Runs the two parties once for each of `count` bits of their messages, with that bit flipped on
+/// the way; returns both results of each run.
 pub(crate) fn with_flips<A: Send, B: Send>(
     count: usize,
     left: impl Fn(&mut Sender, &mut Channel) -> Result<A> + Sync,
@@ -76,7 +77,7 @@ pub(crate) fn with_flips<A: Send, B: Send>(
         } else {
             clean.bytes_received
         };
-        // Half of them near the end of the stream, where the online phase is.
+        // Half of the bits are near the end of the stream, in the online phase.
         let at = if number % 4 < 2 {
             random.below(length)
         } else {
@@ -101,7 +102,7 @@ pub(crate) fn with_flips<A: Send, B: Send>(
     all
 }
 
-/// The name of the setting that both parties say they disagree on.
+/// The name of the setting on which both parties report a disagreement.
 pub(crate) fn difference(
     left: impl FnOnce(&mut Channel) -> Result<()> + Send,
     right: impl FnOnce(&mut Channel) -> Result<()> + Send,

@@ -1,6 +1,8 @@
-//! The examples between two processes: each checks its results itself, and the step of a regression is checked here.
+//! The examples between two processes: each checks its own results, except the regression step,
+//! which is checked here.
 //!
-//! `cargo test` builds the examples; with `--test two_processes` alone they must have been built before.
+//! `cargo test` builds the examples; with `--test two_processes` alone they must have been built
+//! before.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write as _;
@@ -10,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use npyz::NpyFile;
 
-/// An example of this build: beside the folder of the tests.
+/// The path of an example of this build, next to the folder of the tests.
 fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let built = tests.parent().unwrap().parent().unwrap();
@@ -23,7 +25,7 @@ fn example(name: &str) -> PathBuf {
     path
 }
 
-/// Runs both sides; gives what the connecting one printed.
+/// Runs both sides; returns the output of the connecting one.
 fn pair(name: &str, listening: &[&str], connecting: &[&str]) -> String {
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -115,7 +117,7 @@ fn a_step_of_logistic_regression() {
     let stepped = stepped(Path::new(&out));
     std::fs::remove_dir_all(&folder).unwrap();
 
-    // From the model that is zero everywhere z is zero, so e = 1/2 - y.
+    // For the zero model z is zero, so e = 1/2 - y.
     let mut gradient = [0.0; 25];
     for row in 0..ROWS {
         let e = if row % 3 == 0 { -0.5 } else { 0.5 };

@@ -1,45 +1,45 @@
-//! When bytes came, for [`crate::pace`] to tell how fast they can come.
+//! Arrival times of bytes, from which [`crate::link`] estimates the rate of the link.
 
 use std::time::{Duration, Instant};
 
-/// When bytes came from the transport.
+/// Arrival times of bytes from the transport.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Arrivals {
     last: Option<Instant>,
     /// From the first bytes to the last.
-    all: Stretch,
-    /// The longest wait, and what it ended with.
-    longest: Stretch,
+    all: Interval,
+    /// The longest wait, and the bytes that ended it.
+    longest: Interval,
 }
 
-/// Some time, and the bytes that came in it.
+/// A duration, and the bytes that arrived in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct Interval {
     pub(crate) time: Duration,
     pub(crate) bytes: usize,
 }
 
 impl Arrivals {
-    /// `bytes` came at `now`.
+    /// Notes that `bytes` bytes arrived at `now`.
     pub(crate) fn note(&mut self, now: Instant, bytes: usize) {
         if let Some(last) = self.last.replace(now) {
             let time = now.saturating_duration_since(last);
             self.all.time += time;
             self.all.bytes += bytes;
             if time >= self.longest.time {
-                self.longest = Stretch { time, bytes };
+                self.longest = Interval { time, bytes };
             }
         }
     }
 
-    /// What came after the first bytes.
-    pub(crate) fn all(&self) -> Stretch {
+    /// The arrivals after the first bytes.
+    pub(crate) fn all(&self) -> Interval {
         self.all
     }
 
-    /// The same without the longest wait: a busy machine may have been asleep in it.
-    pub(crate) fn but_for_the_longest(&self) -> Stretch {
-        Stretch {
+    /// The same without the longest wait, in which a busy machine may have been asleep.
+    pub(crate) fn without_longest(&self) -> Interval {
+        Interval {
             time: self.all.time - self.longest.time,
             bytes: self.all.bytes - self.longest.bytes,
         }

@@ -1,4 +1,4 @@
-//! The one channel type: buffering, counting, and staying broken once broken.
+//! The channel type: buffering, counting, and refusing every call after an error.
 
 use std::fmt;
 use std::io;
@@ -11,16 +11,17 @@ use volery_primitives::ro::StreamHash;
 use crate::arrivals::Arrivals;
 use crate::{Error, Result, Transport, memory};
 
-/// Size of the buffers for short messages, in bytes. Longer ones pass by the buffers.
+/// Size of the buffers for short messages, in bytes. Longer ones bypass the buffers.
 const BUFFER: usize = 64 << 10;
 
 /// A byte stream to and from the peer.
 ///
-/// Sent bytes are buffered until [`flush`](Self::flush), or until [`recv`](Self::recv), which flushes first. Dropping
-/// a channel does **not** send what is in the buffer: a forgotten flush shows in a test, not as a rare hang.
+/// Sent bytes are buffered until [`flush`](Self::flush), or until [`recv`](Self::recv), which
+/// flushes first. Dropping a channel does **not** send the buffered bytes: a forgotten flush shows
+/// in a test, not as a rare hang.
 ///
-/// After any error the channel is broken and every later call returns [`Error::Broken`], because the two parties no
-/// longer agree on where in the stream they are.
+/// After any error the channel is broken and every later call returns [`Error::Broken`], because
+/// the two parties no longer agree on their position in the stream.
 pub struct Channel {
     transport: Box<dyn Transport>,
     description: String,
@@ -37,18 +38,19 @@ pub struct Channel {
     round_trip: Option<Duration>,
 }
 
-/// What went over a channel, as this party sees it.
+/// The traffic of a channel, as this party sees it.
 ///
-/// A *message* is a longest run of bytes in one direction: it starts with the first byte after a byte of the other
-/// direction, or with the first byte of all, however many calls of [`Channel::send`] or [`Channel::recv`] it takes and
-/// however the transport cuts it. The order of this party's own calls decides, never timing, so the numbers are the
-/// same in every run. If both parties send at the same time, the two of them may count messages differently; the bytes
-/// always agree. Calls with no bytes count nothing.
+/// A *message* is a longest run of bytes in one direction: it starts with the first byte of all or
+/// the first byte after a byte of the other direction, and may span any number of calls of
+/// [`Channel::send`] or [`Channel::recv`] and any pieces of the transport. Only the order of this
+/// party's own calls counts, never timing, so the numbers are the same in every run. If both
+/// parties send at the same time, they may count messages differently; the bytes always agree.
+/// Empty calls are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes sent, including those that wait in the buffer.
+    /// Bytes sent, including the buffered ones.
     pub bytes_sent: u64,
-    /// Bytes that [`Channel::recv`] handed out.
+    /// Bytes returned by [`Channel::recv`].
     pub bytes_received: u64,
     /// Messages sent.
     pub messages_sent: u64,
@@ -61,7 +63,7 @@ pub struct Stats {
 impl Sub for Stats {
     type Output = Self;
 
-    /// What was added since `earlier`, a value of the same channel.
+    /// The traffic since `earlier`, a value of the same channel.
     ///
     /// # Panics
     /// If `earlier` is not earlier.
@@ -80,7 +82,7 @@ impl Sub for Stats {
     }
 }
 
-/// BLAKE3 hashes of the bytes of each direction, see [`Channel::bind`] and [`Channel::record_transcript`].
+/// BLAKE3 hashes of the bytes of each direction, see [`Channel::bind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranscriptHashes {
     /// Hash of all bytes sent.
@@ -139,47 +141,50 @@ impl Channel {
         }
     }
 
-    /// Two connected channels in memory, without a timeout. Dropping one gives [`Error::Disconnected`] at the other.
+    /// Two connected channels in memory, without a timeout. Dropping one makes the other fail with
+    /// [`Error::Disconnected`].
     #[must_use]
     pub fn memory_pair() -> (Self, Self) {
         let (left, right) = memory::pair();
         (Self::new(left), Self::new(right))
     }
 
-    /// The channel with a text that [`description`](Self::description) gives.
+    /// The channel with a text for [`description`](Self::description).
     #[must_use]
     pub fn described(mut self, description: String) -> Self {
         self.description = description;
         self
     }
 
-    /// What kind of connection this is, in words for reports: protocol version, cipher suite and key exchange for TLS. Empty
-    /// unless whoever made the channel said so.
+    /// The kind of connection, for reports: protocol version, cipher suite and key exchange for
+    /// TLS. Empty unless set by the creator of the channel.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Sets the longest time a call may wait without a byte moving; `None` is for ever.
+    /// Sets the longest time a call may wait without a byte moving; `None` means no limit.
     ///
-    /// The peer's computing counts as waiting: the timeout must be longer than the peer's longest step.
+    /// The peer's computing counts as waiting: the timeout must be longer than the peer's longest
+    /// step.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }
 
-    /// How long a message and its answer are under way, where this side knew without asking when the channel was made: see
-    /// [`Transport::round_trip`].
+    /// The round-trip time, if this side knew it without measuring when the channel was created:
+    /// see [`Transport::round_trip`].
     #[must_use]
     pub fn round_trip(&self) -> Option<Duration> {
         self.round_trip
     }
 
-    /// From now on, notes when bytes of the peer come; [`watched`](Self::watched) gives the notes.
+    /// Starts recording the arrival times of the peer's bytes; [`watched`](Self::watched) returns
+    /// them.
     pub(crate) fn watch(&mut self) {
         self.incoming.watched = Some(Arrivals::default());
     }
 
-    /// Ends what [`watch`](Self::watch) started.
+    /// Ends the recording of [`watch`](Self::watch).
     pub(crate) fn watched(&mut self) -> Arrivals {
         self.incoming.watched.take().unwrap_or_default()
     }
@@ -193,7 +198,8 @@ impl Channel {
     /// Sends `bytes`, at the latest with the next [`flush`](Self::flush) or [`recv`](Self::recv).
     ///
     /// # Errors
-    /// If the peer is gone, or [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes are queued and none moved within the timeout.
+    /// If the peer is gone, or [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes are queued and none moved
+    /// within the timeout.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.check()?;
         if bytes.is_empty() {
@@ -236,20 +242,20 @@ impl Channel {
     /// Flushes, then fills `bytes` with the next bytes from the peer.
     ///
     /// # Errors
-    /// If the peer closed before it had sent that many, or nothing came within the timeout.
+    /// If the peer closed before it had sent that many bytes, or none came within the timeout.
     pub fn recv(&mut self, bytes: &mut [u8]) -> Result<()> {
         self.recv_until(bytes, None)
     }
 
-    /// As [`recv`](Self::recv), and done by `deadline` as a whole, if there is one.
+    /// As [`recv`](Self::recv), completed by `deadline`, if there is one.
     pub(crate) fn recv_until(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
         self.flush()?;
-        self.hear(bytes, deadline)
+        self.recv_only(bytes, deadline)
     }
 
-    /// Fills `bytes` with the next bytes from the peer, even if nothing can be sent any more: a peer that has gone may have said
-    /// why.
-    pub(crate) fn hear(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
+    /// Fills `bytes` with the next bytes from the peer, even if sending has failed: a peer that has
+    /// closed may have sent the reason.
+    pub(crate) fn recv_only(&mut self, bytes: &mut [u8], deadline: Option<Instant>) -> Result<()> {
         let result = self
             .incoming
             .fill(bytes, &*self.transport, self.timeout, deadline);
@@ -314,53 +320,59 @@ impl Channel {
         Ok(Block::from_bytes(bytes))
     }
 
-    /// What went over the channel so far.
+    /// The traffic of the channel so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// How many bytes were sent and wait for a [`flush`](Self::flush).
+    /// Number of buffered bytes that wait for a [`flush`](Self::flush).
     #[must_use]
     pub fn unflushed(&self) -> usize {
         self.outgoing.len()
     }
 
-    /// From now on, hashes all bytes sent and received; [`transcript`](Self::transcript) gives the hashes.
+    /// Starts hashing all bytes sent and received; [`transcript`](Self::transcript) returns the
+    /// hashes.
     ///
-    /// Together with fixed seeds this makes every change of what a protocol sends visible in a test.
+    /// With fixed seeds, this makes every change of a protocol's messages visible in a test.
+    /// Compiled only with the Cargo feature `testing`, which only tests turn on.
+    #[cfg(any(test, feature = "testing"))]
     pub fn record_transcript(&mut self) {
         self.transcript = Some(Box::default());
     }
 
-    /// The hashes of what was sent and received since [`record_transcript`](Self::record_transcript); `None` without it.
+    /// The hashes of the bytes sent and received since
+    /// [`record_transcript`](Self::record_transcript); `None` without it.
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub fn transcript(&self) -> Option<TranscriptHashes> {
         self.transcript.as_deref().map(Transcript::hashes)
     }
 
-    /// From now on, hashes all bytes sent and received, for a challenge that is to depend on all of them:
-    /// [`bound`](Self::bound) gives the hashes. Apart from [`record_transcript`](Self::record_transcript).
+    /// Starts hashing all bytes sent and received, for a challenge that depends on all of them:
+    /// [`bound`](Self::bound) returns the hashes.
     pub fn bind(&mut self) {
         self.bound = Some(Box::default());
     }
 
-    /// Ends what [`bind`](Self::bind) started, and gives the hashes: one party's `sent` is the other's `received`.
+    /// Ends the hashing of [`bind`](Self::bind), and returns the hashes: one party's `sent` is the
+    /// other's `received`.
     ///
     /// # Panics
-    /// If `bind` was not called since the last time.
+    /// If `bind` was not called since the last call.
     pub fn bound(&mut self) -> TranscriptHashes {
-        let transcript = self.bound.take().expect("a transcript was bound");
+        let transcript = self.bound.take().expect("`bind` was called before `bound`");
         transcript.hashes()
     }
 
-    /// The transport, and what came over it and was not handed out.
+    /// The transport, and the bytes received from it and not yet returned.
     pub(crate) fn into_transport(self) -> (Box<dyn Transport>, Vec<u8>) {
         let Incoming { buffer, unread, .. } = self.incoming;
         (self.transport, buffer[unread].to_vec())
     }
 
-    /// Makes the channel unusable because of `error`, which is handed back.
+    /// Makes the channel unusable because of `error`, and returns the error.
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         self.broken = true;
         error
@@ -383,7 +395,7 @@ impl Channel {
             })
     }
 
-    /// Counts the start of a message, if `direction` is new.
+    /// Counts a new message if `direction` has changed.
     fn turn(&mut self, direction: Direction) {
         if self.direction == Some(direction) {
             return;
@@ -397,7 +409,7 @@ impl Channel {
     }
 }
 
-/// What was received and not yet handed out.
+/// The bytes received and not yet returned.
 struct Incoming {
     buffer: Vec<u8>,
     unread: Range<usize>,
@@ -411,7 +423,7 @@ impl Incoming {
         }
     }
 
-    /// Fills `bytes`; long ones straight from the transport.
+    /// Fills `bytes`; long ones directly from the transport.
     fn fill(
         &mut self,
         bytes: &mut [u8],
@@ -452,7 +464,8 @@ fn read(
 ) -> Result<usize> {
     let failed = |error| Error::from_io(error, "waiting for the peer's next message", timeout);
     loop {
-        // Without a deadline the transport gets the same timeout each time, which it may have set already.
+        // Without a deadline the transport gets the same timeout each time, which it may have set
+        // already.
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Err(failed(io::ErrorKind::TimedOut.into()));
@@ -467,7 +480,7 @@ fn read(
     }
 }
 
-/// Systems take a timeout of zero for none, or refuse it.
+/// Operating systems take a timeout of zero as none, or reject it.
 fn positive(timeout: Duration) -> Duration {
     timeout.max(Duration::from_nanos(1))
 }

@@ -1,39 +1,41 @@
-//! What can go wrong between the two parties.
+//! The errors between the two parties.
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The result of talking to the peer.
+/// The result of an operation with the peer.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call on the channel, or a protocol on top of it, failed.
+/// The reason why a call on the channel, or a protocol on top of it, failed.
 ///
-/// No variant holds anything secret. Text that came from the peer is shortened and escaped.
+/// No variant holds secrets. Text from the peer is shortened and escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused something.
+    /// An operation of the operating system failed.
     #[error("input or output failed: {0}")]
     Io(#[source] io::Error),
 
-    /// The peer closed the connection, or went away, before it had sent all that the protocol expects.
+    /// The peer closed the connection, or vanished, before it had sent everything that the protocol
+    /// expects.
     #[error(
-        "the peer closed the connection before the protocol was over; its own error message says why"
+        "the peer closed the connection before the protocol finished; see the peer's own error message"
     )]
     Disconnected,
 
-    /// Nothing moved for as long as the timeout allows. Holds what this party was waiting for.
+    /// No byte moved within the timeout. Holds the operation that was waiting.
     #[error("timed out: {0}")]
     TimedOut(String),
 
-    /// The peer sent something that an honest party never sends. Holds what it was.
+    /// The peer sent something that an honest party never sends. Holds a description.
     ///
-    /// Whoever gets this must not go on with the state it holds: the peer may be trying to learn something from it.
+    /// The caller must not go on with the state it holds: the peer may be trying to learn something
+    /// from it.
     #[error("the peer does not follow the protocol: {0}")]
     PeerMisbehaved(&'static str),
 
-    /// The two parties were started with different settings; the first one that differs.
+    /// The two parties were started with different settings. Holds the first difference.
     #[error("{}", describe_mismatch(field, ours, theirs))]
     Mismatch {
         /// The name of the setting.
@@ -44,39 +46,41 @@ pub enum Error {
         theirs: String,
     },
 
-    /// The address is not on the loopback interface, and the connection would be neither authenticated nor encrypted:
-    /// `tls` makes one that is.
+    /// The address is not on the loopback interface, where the connection would be neither
+    /// authenticated nor encrypted: use `tls`.
     #[error(
         "{0} is not a loopback address: off the machine both parties must be authenticated, each with an identity and the \
          fingerprint of the other's"
     )]
     NotLoopback(SocketAddr),
 
-    /// This party's own identity cannot be used. Holds why.
+    /// This party's own identity cannot be used. Holds the reason.
     #[error("this identity cannot be used: {0}")]
     Identity(String),
 
-    /// The other side is not the one whose fingerprint is pinned, or its identity is not valid. Holds why.
+    /// The other side does not have the pinned fingerprint, or its identity is not valid. Holds the
+    /// reason.
     #[error("the other side is not authenticated: {0}")]
     Unauthenticated(String),
 
-    /// The other side does not accept this party's identity. Holds why, as far as it says.
+    /// The other side does not accept this party's identity. Holds the reason, as far as the other
+    /// side reports it.
     #[error("the other side does not accept this identity: {0}")]
     Refused(String),
 
-    /// An earlier call on this channel, or on this object of a protocol, failed: the two parties no longer agree on where they
-    /// are, and what the object held has been given up.
+    /// An earlier call on this channel, or on this protocol object, failed: the two parties may
+    /// disagree on their positions, and the object's state has been wiped.
     #[error(
-        "nothing more can be done here because an earlier call failed; the first error says why"
+        "this channel or protocol object is unusable because an earlier call failed; see the first error"
     )]
     Broken,
 }
 
 impl Error {
-    /// Sorts an error of the operating system; `doing` and `timeout` describe a timeout.
+    /// Classifies an error of the operating system; `doing` and `timeout` describe a timeout.
     pub(crate) fn from_io(error: io::Error, doing: &str, timeout: Option<Duration>) -> Self {
         use io::ErrorKind as Kind;
-        // What a transport of this crate has sorted already.
+        // A transport of this crate has already classified the error.
         let error = match error.downcast::<Self>() {
             Ok(sorted) => return sorted,
             Err(error) => error,

@@ -1,4 +1,5 @@
-//! The first message of a session: are both parties about to run the same thing?
+//! The first message of a session, which checks that both parties are about to run the same
+//! protocol.
 //!
 //! ```text
 //! both at once      ----  hello  ---->   <----  hello  ----     then both compare
@@ -7,11 +8,11 @@
 //! body  = release | protocol | role | number of fields (u16) | (name | value)*  | nonce (32 bytes)
 //! ```
 //!
-//! Numbers are little endian; a string is its length in bytes (u16) and its UTF-8 bytes. Both send before either
-//! compares, so both learn of a difference. Nothing is negotiated.
+//! Numbers are little endian; a string is its length in bytes (u16) and its UTF-8 bytes. Both send
+//! before either compares, so both learn of a difference. Nothing is negotiated.
 //!
-//! The handshake does not authenticate anyone: it protects against mistakes, and gives both parties the same
-//! [`SessionId`], which is fresh if either nonce is.
+//! The handshake does not authenticate the parties: it protects against mistakes, and gives both
+//! the same [`SessionId`], which is fresh if either nonce is.
 //!
 //! Cost: 1 message in each direction, at most 4,108 bytes.
 
@@ -21,7 +22,8 @@ use std::time::Instant;
 use crate::pipe::deadline_after;
 use crate::{Channel, Error, Result};
 
-/// The first bytes of every session. The first one is not ASCII, so that no text protocol begins with it.
+/// The first bytes of every session. The first one is not ASCII, so no text protocol begins with
+/// it.
 const MAGIC: [u8; 8] = *b"\x89volery\n";
 
 /// Version of the layout above.
@@ -30,38 +32,43 @@ const VERSION: u16 = 1;
 /// Longest body, in bytes.
 const BODY_BOUND: usize = 4096;
 
-/// Longest text of the peer that an error repeats, in characters before escaping.
+/// Maximum characters of the peer's text that an error repeats, before escaping.
 const SHOWN: usize = 60;
 
-const NOT_VOLERY: Error =
-    Error::PeerMisbehaved("it does not speak volery: is another program using this address?");
+const NOT_VOLERY: Error = Error::PeerMisbehaved(
+    "it does not speak volery: check that no other program uses this address",
+);
 const TLS: Error = Error::PeerMisbehaved(
-    "it speaks TLS: this side needs an identity and the fingerprint of the peer's, too",
+    "it speaks TLS: give this side an identity and the peer's fingerprint, too",
 );
 const MALFORMED: Error = Error::PeerMisbehaved("its hello is malformed");
 
-/// What a party is about to run.
+/// The settings of a party's run.
 ///
-/// The order of the fields counts: the parties compare them from first to last, and the first difference is reported.
+/// The order of the fields matters: the parties compare them from first to last, and the first
+/// difference is reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The protocol, for instance `vole`.
     pub protocol: &'static str,
     /// This party's role in it, for instance `sender`. The two parties must have different roles.
     pub role: &'static str,
-    /// Names and values of all that must be the same on both sides: ring, sizes, parameters, security, noise. Not what
-    /// each side may choose for itself, such as the number of threads, and nothing secret.
+    /// Names and values of all settings that must be the same on both sides: ring, sizes,
+    /// parameters, security, noise. Not those that each side may choose for itself, such as the
+    /// number of threads, and no secrets.
     pub fields: Vec<(&'static str, String)>,
 }
 
-/// A name for the session that both parties know and neither could choose alone; it keys the hashes of the session.
+/// A name for the session that both parties know and neither could choose alone; it keys the hashes
+/// of the session.
 ///
 /// Not a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId([u8; 32]);
 
 impl SessionId {
-    /// A session id from its bytes. The same bytes in two sessions void the separation between them.
+    /// A session id from its bytes. The same bytes in two sessions void the separation between
+    /// them.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -79,14 +86,15 @@ impl SessionId {
 /// The whole exchange is bounded by [`Channel::timeout`], however the peer's bytes trickle in.
 ///
 /// # Errors
-/// [`Error::Mismatch`] with the first difference, at both parties; [`Error::PeerMisbehaved`] if the peer does not speak
-/// volery; [`Error::Io`] if `hello` does not fit into 4,096 bytes; and if the channel fails. The channel is unusable after
-/// any error.
+/// [`Error::Mismatch`] with the first difference, at both parties; [`Error::PeerMisbehaved`] if the
+/// peer does not speak volery; [`Error::Io`] if `hello` is longer than 4,096 bytes; and if the
+/// channel fails. The channel is unusable after any error.
 pub fn handshake(channel: &mut Channel, hello: &Hello, nonce: [u8; 32]) -> Result<SessionId> {
     handshake_then(channel, hello, nonce, |_| Ok(()))
 }
 
-/// As [`handshake`]; `send` sends what goes right behind the hello, before this side has heard of the peer.
+/// As [`handshake`]; `send` sends the bytes right after the hello, before this side has received
+/// anything.
 pub(crate) fn handshake_then(
     channel: &mut Channel,
     hello: &Hello,
@@ -121,8 +129,9 @@ fn exchange(
         Err(Error::Disconnected) => true,
         Err(error) => return Err(error),
     };
-    // A peer that has found a difference leaves in the middle of what this party says. Its hello is there all the same.
-    let theirs = listen(channel, hello, deadline)?;
+    // A peer that has found a difference closes while this party is sending. Its hello can still be
+    // read.
+    let theirs = recv_hello(channel, hello, deadline)?;
     if gone {
         return Err(Error::Disconnected);
     }
@@ -137,31 +146,32 @@ fn exchange(
     Ok(SessionId(hasher.finalize().into()))
 }
 
-/// The peer's hello: its role and all its bytes, if the rest is as in `ours`.
-struct Heard {
+/// The peer's hello: its role and all its bytes, if the rest equals `ours`.
+struct PeerHello {
     role: String,
     bytes: Vec<u8>,
 }
 
-fn listen(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) -> Result<Heard> {
+fn recv_hello(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) -> Result<PeerHello> {
     let mut theirs = [0; HEADER].to_vec();
-    // Byte by byte: a peer that speaks something else may have sent less than this and be waiting for an answer.
+    // Byte by byte: a peer with another protocol may have sent fewer bytes and be waiting for an
+    // answer.
     for (place, expected) in MAGIC.iter().enumerate() {
-        channel.hear(&mut theirs[place..=place], deadline)?;
+        channel.recv_only(&mut theirs[place..=place], deadline)?;
         match theirs[place] {
             byte if byte == *expected => {}
-            // The beginning of a handshake or an alert.
+            // The first byte of a TLS handshake or alert.
             0x15 | 0x16 if place == 0 => return Err(TLS),
             _ => return Err(NOT_VOLERY),
         }
     }
-    channel.hear(&mut theirs[MAGIC.len()..], deadline)?;
+    channel.recv_only(&mut theirs[MAGIC.len()..], deadline)?;
     let length = check_header(&theirs)?;
     theirs.resize(HEADER + length, 0);
-    channel.hear(&mut theirs[HEADER..], deadline)?;
+    channel.recv_only(&mut theirs[HEADER..], deadline)?;
     let body = decode(&theirs[HEADER..]).ok_or(MALFORMED)?;
     compare(ours, &body)?;
-    Ok(Heard {
+    Ok(PeerHello {
         role: body.role,
         bytes: theirs,
     })
@@ -169,7 +179,7 @@ fn listen(channel: &mut Channel, ours: &Hello, deadline: Option<Instant>) -> Res
 
 const HEADER: usize = MAGIC.len() + 4;
 
-/// The release of volery: two releases may differ in what they send.
+/// The release of volery: two releases may differ in their messages.
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 /// A decoded body.
@@ -185,7 +195,7 @@ fn encode(hello: &Hello, nonce: &[u8; 32]) -> Result<Vec<u8>> {
     let too_long = || {
         Error::Io(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the settings do not fit into a hello",
+            "the settings are too long for a hello message",
         ))
     };
     let mut body = Vec::new();
@@ -243,7 +253,7 @@ fn decode(mut bytes: &[u8]) -> Option<Body> {
     let rest = &mut bytes;
     let (release, protocol, role) = (take_text(rest)?, take_text(rest)?, take_text(rest)?);
     let count = take_u16(rest)?;
-    // Each field takes bytes, so the bound on the body bounds this too.
+    // Each field takes bytes, so the bound on the body also bounds this.
     let fields = (0..count)
         .map(|_| Some((take_text(rest)?, take_text(rest)?)))
         .collect::<Option<_>>()?;
@@ -301,7 +311,7 @@ fn compare(ours: &Hello, theirs: &Body) -> Result<()> {
 }
 
 fn mismatch(field: &str, ours: &str, theirs: &str) -> Error {
-    // Long values often begin alike.
+    // Long values often share a prefix.
     let alike = ours
         .chars()
         .zip(theirs.chars())
@@ -315,7 +325,8 @@ fn mismatch(field: &str, ours: &str, theirs: &str) -> Error {
     }
 }
 
-/// At most [`SHOWN`] characters of `text` from character `start` on, without anything that a terminal could obey.
+/// At most [`SHOWN`] characters of `text` from character `start` on, without terminal control
+/// characters.
 fn shown(text: &str, start: usize) -> String {
     let mut rest = text.chars().skip(start);
     let part: String = rest

@@ -1,22 +1,25 @@
 //! The channel between the two parties of a protocol.
 //!
-//! A [`Channel`] is a raw byte stream in both directions over any [`Transport`]: memory, TCP on the loopback
-//! interface, TLS anywhere, or the caller's own. Protocols take `&mut Channel` in each call and never own it; they are blocking and
-//! read like the figure in the paper.
+//! A [`Channel`] is a raw byte stream in both directions over any [`Transport`]: memory, TCP on the
+//! loopback interface, TLS on any network, or the caller's own. Protocols take `&mut Channel` in
+//! each call and never own it; they block and follow the paper's figure.
 //!
-//! * **Lengths come from local state.** After the handshake nothing on the wire says how long a message is.
-//! * **Writing is buffered**; [`Channel::recv`] flushes first. A public function that ends by sending ends with
-//!   [`Channel::flush`].
-//! * **Writing does not wait for the peer to read**, but for a moment over TCP, up to [`QUEUE_BOUND`] bytes, so both parties may
-//!   send first.
+//! * **Lengths come from local state.** After the handshake no message carries its length.
+//! * **Writing is buffered**; [`Channel::recv`] flushes first. A public function that ends by
+//!   sending ends with [`Channel::flush`].
+//! * **Writing does not wait for the peer to read**, except briefly over TCP, up to [`QUEUE_BOUND`]
+//!   bytes, so both parties may send first.
 //! * **Waiting is bounded** by a no-progress timeout, [`Channel::set_timeout`].
-//! * **A failed channel stays failed**: after any error, every later call returns [`Error::Broken`].
-//! * **Traffic is counted**, [`Channel::stats`], so that a protocol's cost can be a test.
+//! * **A failed channel stays failed**: after any error, every later call returns
+//!   [`Error::Broken`].
+//! * **Traffic is counted**, [`Channel::stats`], so that tests can check a protocol's cost.
 //!
-//! * **One connection, several protocols at a time**: [`lanes::split`] makes independent channels of it.
+//! * **One connection carries several protocols at a time**: [`mux::split`] makes independent
+//!   channels of it.
 //!
-//! The first bytes of a session are a [`handshake`](mod@handshake), which checks that both parties are about to run the
-//! same thing and gives the [`SessionId`] that keys the hashes of the session.
+//! The first message of a session is the [`handshake`](mod@handshake), which checks that both
+//! parties are about to run the same protocol and gives the [`SessionId`] that keys the hashes of
+//! the session.
 //!
 //! # Examples
 //!
@@ -45,8 +48,8 @@
 //! # Ok::<_, volery_channel::Error>(())
 //! ```
 //!
-//! One's own transport is a type with [`Transport::write`] and [`Transport::read`]; [`queued()`] has a Unix socket and a
-//! stream of tokio as examples.
+//! A custom transport implements [`Transport::write`] and [`Transport::read`]; [`queued()`] has a
+//! Unix socket and a tokio stream as examples.
 
 #![forbid(unsafe_code)]
 
@@ -54,13 +57,16 @@ mod arrivals;
 mod channel;
 mod error;
 pub mod handshake;
-pub mod lanes;
+pub mod link;
 pub mod memory;
-pub mod pace;
+pub mod mux;
 mod parties;
 mod pipe;
 mod queued;
+mod role;
+mod session;
 pub mod shaped;
+#[cfg(any(test, feature = "testing"))]
 pub mod tamper;
 pub mod tcp;
 #[cfg(feature = "tls")]
@@ -70,12 +76,14 @@ mod transport;
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};
-pub use lanes::Lane;
-pub use pace::{Pace, Side};
+pub use link::Link;
+pub use mux::Substream;
 pub use parties::{
     run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
 };
 pub use pipe::QUEUE_BOUND;
 pub use queued::{Queued, queued};
+pub use role::Role;
+pub use session::Session;
 pub use shaped::shaped;
 pub use transport::Transport;

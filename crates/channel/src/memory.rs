@@ -9,12 +9,13 @@ use crate::pipe::{Chunk, Pipe};
 
 /// One end of a pair of connected transports in memory.
 ///
-/// A write waits only when [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes are unread. When one end is dropped, the other
-/// reads what was written before, then the end of the stream; its writes fail at once.
+/// A write waits only when [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes are unread. When one end is
+/// dropped, the other reads what was written before, then the end of the stream; its writes fail at
+/// once.
 pub struct Memory {
     outgoing: Arc<Pipe>,
     incoming: Arc<Pipe>,
-    /// The chunk being read, and how much of it was.
+    /// The chunk being read, and the number of its bytes already read.
     current: Mutex<(Chunk, usize)>,
 }
 

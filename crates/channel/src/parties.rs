@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use crate::{Channel, Stats, tcp};
 
-/// A protocol run in one process that stands still this long has two parties that wait for each other.
+/// Timeout of the two parties: a longer standstill means that they wait for each other.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs the two parties of a protocol in two threads, over memory.
 ///
 /// # Panics
-/// If a party leaves bytes unsent (a forgotten [`Channel::flush`]) or unread, or if one panics: then the other's channel
-/// ends with [`Error::Disconnected`](crate::Error::Disconnected), and the first panic goes on in the caller.
+/// If a party leaves bytes unsent (a forgotten [`Channel::flush`]) or unread, or if one panics: the
+/// other's channel then fails with [`Error::Disconnected`](crate::Error::Disconnected), and the
+/// first panic is resumed in the caller.
 pub fn run_two_parties<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
@@ -23,7 +24,7 @@ pub fn run_two_parties<A: Send, B: Send>(
     (a, b)
 }
 
-/// As [`run_two_parties`]; also gives what went over the channel, as each party saw it.
+/// As [`run_two_parties`]; also returns the traffic of each party's channel.
 ///
 /// # Panics
 /// As [`run_two_parties`].
@@ -42,7 +43,7 @@ pub fn run_two_parties_with_stats<A: Send, B: Send>(
 /// As [`run_two_parties`], over TCP on the loopback interface.
 ///
 /// # Panics
-/// As [`run_two_parties`], and if the system gives no connection.
+/// As [`run_two_parties`], and if the operating system gives no connection.
 pub fn run_two_parties_tcp<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
@@ -55,9 +56,10 @@ pub fn run_two_parties_tcp<A: Send, B: Send>(
     (a.value, b.value)
 }
 
-/// Runs two parties on the given channels, which should be connected to each other, without a check of leftovers.
+/// Runs two parties on the given channels, which should be connected to each other, without
+/// checking for leftover bytes.
 ///
-/// For transports of one's own, and for tests where a party is meant to fail.
+/// For custom transports, and for tests where a party is expected to fail.
 ///
 /// # Panics
 /// If a party panics, as in [`run_two_parties`].
@@ -71,7 +73,7 @@ pub fn run_two_channels<A: Send, B: Send>(
     ((a.value, a.stats), (b.value, b.stats))
 }
 
-/// A party that has returned.
+/// The outcome of a party that returned.
 struct Outcome<T> {
     value: T,
     stats: Stats,
@@ -84,9 +86,9 @@ fn run<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
-    let first_panic = AtomicUsize::new(NOBODY);
-    // The threads are given references: what is moved into a thread goes over the heap, with what the stack had between the
-    // fields, and is not wiped there.
+    let first_panic = AtomicUsize::new(NONE);
+    // The threads are given references: values moved into a thread are copied to the heap,
+    // including stack contents between the fields, and are not wiped there.
     let mut left = Some((left_channel, left));
     let mut right = Some((right_channel, right));
     let (a, b) = thread::scope(|scope| {
@@ -94,30 +96,33 @@ fn run<A: Send, B: Send>(
         let (first_panic, left, right) = (&first_panic, &mut left, &mut right);
         let a = spawn("left party").spawn_scoped(scope, move || party(left, LEFT, first_panic));
         let b = spawn("right party").spawn_scoped(scope, move || party(right, RIGHT, first_panic));
-        let a = a.expect("the system gives a thread").join();
-        (a, b.expect("the system gives a thread").join())
+        let a = a.expect("the operating system can start a thread").join();
+        (
+            a,
+            b.expect("the operating system can start a thread").join(),
+        )
     });
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        // The second panic is most often a consequence of the first.
+        // The second panic is usually a consequence of the first.
         (Err(_), Err(panic)) if first_panic.load(Ordering::SeqCst) == RIGHT => resume_unwind(panic),
         (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
     }
 }
 
-const NOBODY: usize = 0;
+const NONE: usize = 0;
 const LEFT: usize = 1;
 const RIGHT: usize = 2;
 
-/// Runs one party; its channel is gone at the end, whether it returns or panics.
+/// Runs one party; drops its channel at the end, whether the party returns or panics.
 fn party<T>(
     given: &mut Option<(Channel, impl FnOnce(&mut Channel) -> T)>,
     who: usize,
     first_panic: &AtomicUsize,
 ) -> Outcome<T> {
-    let (mut channel, body) = given.take().expect("it is given once");
-    // Declared after the channel, so dropped before it: before the other party can notice.
-    let _witness = Witness { who, first_panic };
+    let (mut channel, body) = given.take().expect("each party runs once");
+    // Declared after the channel, so dropped before it, and before the other party can notice.
+    let _recorder = PanicRecorder { who, first_panic };
     let value = body(&mut channel);
     Outcome {
         value,
@@ -126,17 +131,17 @@ fn party<T>(
     }
 }
 
-/// Notes who panicked first.
-struct Witness<'a> {
+/// Records which party panicked first.
+struct PanicRecorder<'a> {
     who: usize,
     first_panic: &'a AtomicUsize,
 }
 
-impl Drop for Witness<'_> {
+impl Drop for PanicRecorder<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             let _ = self.first_panic.compare_exchange(
-                NOBODY,
+                NONE,
                 self.who,
                 Ordering::SeqCst,
                 Ordering::SeqCst,

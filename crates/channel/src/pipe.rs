@@ -1,20 +1,22 @@
 //! A queue of bytes between two threads, bounded by bytes.
 //!
-//! The memory transport is two of these. TCP and the shaped link put one between the caller and their writer thread.
+//! The memory transport is two of these. TCP and the shaped link put one between the caller and
+//! their writer thread.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many bytes the transports of this crate queue before a write waits for the peer to read, per direction.
+/// How many bytes the transports of this crate queue before a write waits for the peer to read, per
+/// direction.
 pub const QUEUE_BOUND: usize = 256 << 20;
 
-/// Longest chunk: what the reading thread takes at a time.
+/// Longest chunk: the most that the reading thread takes at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
 
-/// Some bytes, not to be handed on before `due`, a time in the past for those that need not wait: an option has a gap where there is no
-/// time, into which goes what lay on the stack of the party that pushes.
+/// Some bytes, not delivered before `due`, which is in the past for bytes without delay. (`due` is
+/// not an `Option`: the padding of its `None` would copy stack contents of the pushing party.)
 pub(crate) struct Chunk {
     pub(crate) bytes: Vec<u8>,
     pub(crate) due: Instant,
@@ -33,11 +35,11 @@ struct State {
     chunks: VecDeque<Chunk>,
     /// Bytes pushed and not yet released.
     held: usize,
-    /// Bytes released in all.
+    /// Total bytes released.
     released: u64,
-    /// The writing end is gone: what is queued may still be taken.
+    /// The writing end is gone; queued bytes can still be taken.
     closed: bool,
-    /// The reading end is gone, with the reason that later pushes give.
+    /// The reading end is gone, with the reason for failing later pushes.
     failed: Option<io::ErrorKind>,
 }
 
@@ -60,7 +62,7 @@ impl Pipe {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change, at most until `deadline`; says whether the deadline has passed.
+    /// Waits for a change, at most until `deadline`; returns whether the deadline has passed.
     fn wait<'a>(
         &self,
         state: MutexGuard<'a, State>,
@@ -85,7 +87,8 @@ impl Pipe {
         (state, false)
     }
 
-    /// Queues a copy of `bytes`; waits for room only beyond the bound, and then as long as bytes are being released.
+    /// Queues a copy of `bytes`; waits only when the bound is reached, as long as bytes are being
+    /// released.
     pub(crate) fn push(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         bytes.chunks(CHUNK).try_for_each(|piece| {
             self.push_chunk(
@@ -127,7 +130,8 @@ impl Pipe {
         Ok(())
     }
 
-    /// The next chunk; `None` once the writing end is closed and all chunks are taken, or the pipe has failed.
+    /// The next chunk; `None` once the writing end is closed and all chunks are taken, or the pipe
+    /// has failed.
     pub(crate) fn take(&self, timeout: Option<Duration>) -> io::Result<Option<Chunk>> {
         let deadline = deadline_after(timeout);
         let mut state = self.lock();
@@ -149,7 +153,7 @@ impl Pipe {
         }
     }
 
-    /// Says that `count` bytes of a taken chunk are dealt with.
+    /// Marks `count` bytes of a taken chunk as processed.
     pub(crate) fn release(&self, count: usize) {
         let mut state = self.lock();
         state.held -= count;
@@ -158,13 +162,13 @@ impl Pipe {
         self.changed.notify_all();
     }
 
-    /// Whether all that was pushed has been released.
+    /// Whether all pushed bytes have been released.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().held == 0
     }
 
-    /// Waits until all that was pushed has been released, at most until `until`, and as long as something is in every `pause`; says
-    /// whether it has.
+    /// Waits until all pushed bytes have been released, at most until `until`, and only while some
+    /// are in every `pause`; returns whether they have.
     pub(crate) fn drains(&self, until: Instant, pause: Duration) -> bool {
         let mut state = self.lock();
         let mut released = state.released;
@@ -188,13 +192,13 @@ impl Pipe {
         }
     }
 
-    /// Bytes released in all: changes while there is progress.
+    /// Total bytes released: changes while there is progress.
     pub(crate) fn released(&self) -> u64 {
         self.lock().released
     }
 
-    /// Runs `read`, and runs it again when it times out although bytes were being released meanwhile: the peer cannot
-    /// answer what is still on its way to it.
+    /// Runs `read`, and repeats it when it times out although bytes were being released meanwhile:
+    /// the peer cannot answer bytes that have not reached it.
     pub(crate) fn read_patiently(
         &self,
         mut read: impl FnMut() -> io::Result<usize>,
@@ -208,18 +212,18 @@ impl Pipe {
         }
     }
 
-    /// Why the reading end is gone, if it is.
+    /// The reason why the reading end is gone, if it is.
     pub(crate) fn failure(&self) -> Option<io::ErrorKind> {
         self.lock().failed
     }
 
-    /// Ends the writing side: the reading side still takes what is queued.
+    /// Closes the writing side: the reading side still takes the queued chunks.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
     }
 
-    /// Ends the reading side: what is queued is dropped, later pushes fail with `kind`.
+    /// Closes the reading side: drops queued chunks; later pushes fail with `kind`.
     pub(crate) fn fail(&self, kind: io::ErrorKind) {
         let mut state = self.lock();
         state.failed.get_or_insert(kind);
@@ -228,7 +232,7 @@ impl Pipe {
         self.changed.notify_all();
     }
 
-    /// Waits until `due`, or until the pipe fails; says whether it still works.
+    /// Waits until `due`, or until the pipe fails; returns whether it still works.
     pub(crate) fn wait_until(&self, due: Instant) -> bool {
         let mut state = self.lock();
         loop {
@@ -244,12 +248,12 @@ impl Pipe {
     }
 }
 
-/// The two names that systems have for a timeout.
+/// Whether an error is a timeout, which has two kinds across operating systems.
 pub(crate) fn is_timeout(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
-/// The moment `timeout` from now; `None` if there is none, or it is too far away to be written down.
+/// The time `timeout` from now; `None` if there is no timeout or the time is not representable.
 pub(crate) fn deadline_after(timeout: Option<Duration>) -> Option<Instant> {
     timeout.and_then(|timeout| Instant::now().checked_add(timeout))
 }

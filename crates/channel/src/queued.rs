@@ -1,4 +1,4 @@
-//! A transport that waits for nobody, over one that does.
+//! A non-blocking transport over a blocking one.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,16 @@ use std::time::Duration;
 use crate::Transport;
 use crate::pipe::{Chunk, Pipe};
 
-/// Writes over `inner` from a thread of its own, so that a write never waits for the peer to read, up to
-/// [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes: with it, whatever can write and read becomes a transport on which both parties
-/// may send first.
+/// Writes over `inner` from a thread of its own, so that a write never waits for the peer to read,
+/// up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) bytes: any blocking stream becomes a transport on
+/// which both parties may send first.
 ///
 /// # Panics
-/// If the system gives no thread.
+/// If the operating system cannot start a thread.
 ///
 /// # Examples
 ///
-/// A Unix socket, and two protocols one after the other over it:
+/// A Unix socket, and two protocols one after the other on it:
 ///
 /// ```
 /// use std::io::{self, Read, Write};
@@ -41,7 +41,8 @@ use crate::pipe::{Chunk, Pipe};
 ///
 /// fn first(channel: &mut Channel, ours: u8) -> volery_channel::Result<u8> {
 ///     let mut theirs = vec![0; 5_000_000];
-///     channel.send(&vec![ours; theirs.len()])?; // both parties at once, more than the system buffers
+///     // Both parties send at once, more than the system buffers.
+///     channel.send(&vec![ours; theirs.len()])?;
 ///     channel.recv(&mut theirs)?;
 ///     Ok(theirs[0])
 /// }
@@ -65,7 +66,7 @@ use crate::pipe::{Chunk, Pipe};
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A stream of tokio, where the protocol runs on a thread that may wait:
+/// A tokio stream, where the protocol runs on a thread that may block:
 ///
 /// ```
 /// use std::io;
@@ -81,7 +82,8 @@ use crate::pipe::{Chunk, Pipe};
 /// impl Transport for Bridge {
 ///     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
 ///         let written = async { self.2.lock().await.write_all(bytes).await };
-///         self.0.block_on(async { time::timeout(timeout.unwrap_or(Duration::MAX), written).await? })
+///         let timeout = timeout.unwrap_or(Duration::MAX);
+///         self.0.block_on(async { time::timeout(timeout, written).await? })
 ///     }
 ///
 ///     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
@@ -114,28 +116,31 @@ pub fn queued<T: Transport + 'static>(inner: T) -> Queued {
     let inner: Arc<dyn Transport> = Arc::new(inner);
     let queue = Arc::new(Pipe::new());
     let timeout = Arc::new(Mutex::new(None));
-    let courier = thread::Builder::new().name("volery courier".into()).spawn({
-        let (inner, queue, timeout) =
-            (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
-        move || deliver(&*inner, &queue, &timeout)
-    });
+    let writer = thread::Builder::new()
+        .name("volery queued writer".into())
+        .spawn({
+            let (inner, queue, timeout) =
+                (Arc::clone(&inner), Arc::clone(&queue), Arc::clone(&timeout));
+            move || deliver(&*inner, &queue, &timeout)
+        });
     Queued {
         inner,
         queue,
         timeout,
-        courier: Some(courier.expect("the system gives a thread")),
+        writer: Some(writer.expect("the operating system can start a thread")),
     }
 }
 
 /// A transport with a queue and a thread that empties it, made by [`queued`].
 ///
-/// Dropping it takes as long as the transport below needs for what is queued; no time, while the thread panics.
+/// Dropping it takes as long as the transport below needs for the queued bytes; no time while the
+/// thread panics.
 pub struct Queued {
     inner: Arc<dyn Transport>,
     queue: Arc<Pipe>,
     /// The timeout of the last write.
     timeout: Arc<Mutex<Option<Duration>>>,
-    courier: Option<JoinHandle<()>>,
+    writer: Option<JoinHandle<()>>,
 }
 
 impl Queued {
@@ -182,9 +187,10 @@ impl Drop for Queued {
         if thread::panicking() {
             self.queue.fail(io::ErrorKind::BrokenPipe);
         }
-        if let Some(courier) = self.courier.take() {
-            // Only a panic inside the wrapped transport can end it badly, and that has been reported.
-            let _ = courier.join();
+        if let Some(writer) = self.writer.take() {
+            // Only a panic inside the wrapped transport can make `join` fail, and that has been
+            // reported.
+            let _ = writer.join();
         }
     }
 }

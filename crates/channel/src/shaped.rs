@@ -1,4 +1,4 @@
-//! A link with a rate and a latency, for repeating a paper's measurements on one machine.
+//! A link with a limited rate and a latency, for repeating a paper's measurements on one machine.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use crate::pipe::{CHUNK, Chunk};
 use crate::{Queued, Transport, queued};
 
-/// Sends over `inner` no faster than `rate` bits per second, and half of `round_trip` later.
+/// Sends over `inner` at no more than `rate` bits per second, delayed by half of `round_trip`.
 ///
-/// Each party wraps its own end; only what it sends is delayed. Bytes travel one behind the other: the next message
-/// leaves while the last one is on its way. The rate counts the bytes written, without any headers of the network.
-/// Times are lower bounds; a busy machine adds to them.
+/// Each party wraps its own end; only its own bytes are delayed. The link is pipelined: the next
+/// message leaves while the previous one is in flight. The rate counts the bytes written, without
+/// any headers of the network. Times are lower bounds; a busy machine adds to them.
 ///
 /// # Panics
-/// If `rate` is zero, or the system gives no thread.
+/// If `rate` is zero, or the operating system cannot start a thread.
 pub fn shaped<T: Transport + 'static>(inner: T, rate: u64, round_trip: Duration) -> Shaped {
-    assert!(rate > 0, "a link needs a rate");
+    assert!(rate > 0, "the rate of a link is above zero");
     Shaped {
         queued: queued(inner),
         free: Mutex::new(Instant::now()),
@@ -27,24 +27,25 @@ pub fn shaped<T: Transport + 'static>(inner: T, rate: u64, round_trip: Duration)
 
 /// A transport with limited rate and latency, made by [`shaped`].
 ///
-/// Dropping it takes as long as the link needs for what is still on its way.
+/// Dropping it takes as long as the link needs for the bytes in flight.
 pub struct Shaped {
-    /// What is on its way.
+    /// The bytes in flight.
     queued: Queued,
-    /// When the link has sent all it was given.
+    /// The time at which the link has sent all queued bytes.
     free: Mutex<Instant>,
     rate: u64,
     delay: Duration,
 }
 
 impl Shaped {
-    /// How long the link is busy with `count` bytes.
+    /// Transmission time of `count` bytes.
     fn busy(&self, count: usize) -> Duration {
         let nanoseconds = (count as u128 * 8 * 1_000_000_000).div_ceil(u128::from(self.rate));
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// Bytes per piece: about a tenth of a millisecond's worth, so that the far end sees a stream and can tell its rate.
+    /// Bytes per piece: about a tenth of a millisecond of traffic, so that the peer receives a
+    /// stream and can measure its rate.
     fn piece(&self) -> usize {
         usize::try_from(self.rate / 8 / 10_000)
             .unwrap_or(CHUNK)

@@ -1,6 +1,7 @@
 //! A test tool: a transport that changes or cuts off what its party sends.
 //!
-//! It turns an honest implementation into a cheating peer, so that every check of a protocol can be tested against one.
+//! It turns an honest implementation into a malicious peer, so that every check of a protocol can
+//! be tested against one.
 //!
 //! ```
 //! use volery_channel::{Channel, memory, tamper::Tampered};
@@ -22,11 +23,7 @@
 //! # Ok::<_, volery_channel::Error>(())
 //! ```
 //!
-//! [`Tampered`] counts bytes. [`Mischievous`] counts messages, and can lose, repeat, exchange or delay one of them.
-
-mod mischief;
-
-pub use mischief::{Act, Lengths, Mischief, Mischievous};
+//! Compiled only with the Cargo feature `testing`, which nothing but tests may turn on.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -49,9 +46,11 @@ struct Outgoing {
 }
 
 impl<T: Transport> Tampered<T> {
-    /// Passes every piece of the outgoing stream to `change`, with the offset of its first byte in the whole stream.
+    /// Passes every piece of the outgoing stream to `change`, with the offset of its first byte in
+    /// the whole stream.
     ///
-    /// Where the pieces begin and end depends on buffering; the closure should look at offsets only.
+    /// Where the pieces begin and end depends on buffering; the closure should look at offsets
+    /// only.
     pub fn new(inner: T, change: impl FnMut(u64, &mut [u8]) + Send + 'static) -> Self {
         Self {
             inner,
@@ -75,8 +74,9 @@ impl<T: Transport> Tampered<T> {
         })
     }
 
-    /// Sends the first `end` bytes, then fails as if the connection had been cut: its own party gets
-    /// [`Error::Disconnected`](crate::Error::Disconnected), and the peer too once this transport is dropped.
+    /// Sends the first `end` bytes, then fails as if the connection had been cut: its own party
+    /// gets [`Error::Disconnected`](crate::Error::Disconnected), and the peer too once this
+    /// transport is dropped.
     pub fn truncated(inner: T, end: u64) -> Self {
         Self::new(inner, |_, _| ()).and_truncated(end)
     }

@@ -1,16 +1,19 @@
 //! TCP between two processes of one machine.
 //!
-//! Only loopback addresses are accepted: the bytes are neither encrypted nor authenticated, which the protocols above
-//! assume of their channel. Everything else is refused with [`Error::NotLoopback`]; [`tls`](crate::tls) goes there.
+//! Only loopback addresses are accepted: the bytes are neither encrypted nor authenticated, which
+//! the protocols above assume of their channel. Other addresses fail with [`Error::NotLoopback`];
+//! use [`tls`](crate::tls) for them.
 //!
-//! Connections are kept alive: a peer whose machine is gone is noticed, and routers between the two do not forget a
-//! connection on which nothing moves while a party computes.
+//! Keep-alive is on: it detects a peer whose machine is gone, and keeps routers from dropping a
+//! connection that is idle while a party computes.
 //!
-//! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued bytes. The calling thread
-//! hands to the operating system what that takes, and waits a moment for a peer that reads: so messages go out without a copy
-//! and a change of threads. What does not go out in that moment a writer thread sends, so that both parties may send large
-//! messages at the same time, and compute while a slow link carries them: all waits together take no longer than what is written
-//! would at 1 GB/s, and 20 ms, but for the last one; those in which the peer reads nothing count sixteen times.
+//! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued
+//! bytes. The calling thread first hands as many bytes to the operating system as it takes, and
+//! waits briefly for a peer that reads: such messages go out without a copy and a thread switch. A
+//! writer thread sends the rest, so that both parties may send large messages at the same time, and
+//! compute while a slow link carries them. The total of all waits is bounded by the time that the
+//! written bytes would take at 1 GB/s, plus 20 ms, except for the last wait; a wait in which the
+//! peer reads nothing counts sixteen times.
 
 mod allowance;
 mod stream;
@@ -26,25 +29,29 @@ use crate::{Channel, Error, Result};
 pub(crate) use stream::Breaker;
 pub use stream::Stream;
 
-/// Waits for one peer on `address` and gives the channel to it.
+/// Waits for one peer on `address` and returns the channel to it.
 ///
-/// `timeout` bounds the wait for the peer, and is then the channel's timeout ([`Channel::set_timeout`]).
+/// `timeout` bounds the wait for the peer and becomes the channel's timeout
+/// ([`Channel::set_timeout`]).
 ///
 /// # Errors
-/// [`Error::NotLoopback`] if the address, or any address that a name stands for, is not on the loopback interface;
-/// [`Error::TimedOut`] if nobody connects; [`Error::Io`] if the address is not usable.
+/// [`Error::NotLoopback`] if the address, or any address that a name resolves to, is not on the
+/// loopback interface; [`Error::TimedOut`] if no peer connects; [`Error::Io`] if the address is not
+/// usable.
 pub fn listen(address: impl ToSocketAddrs, timeout: Duration) -> Result<Channel> {
     let stream = Listener::bind(address)?.accept(timeout)?;
     Ok(Channel::with_timeout(stream, Some(timeout)))
 }
 
-/// Connects to a listening peer, which may start later, and gives the channel to it.
+/// Connects to a listening peer, which may start later, and returns the channel to it.
 ///
-/// `timeout` bounds the wait for the listener, and is then the channel's timeout ([`Channel::set_timeout`]).
+/// `timeout` bounds the wait for the listener and becomes the channel's timeout
+/// ([`Channel::set_timeout`]).
 ///
 /// # Errors
-/// [`Error::NotLoopback`] if the address, or any address that a name stands for, is not on the loopback interface;
-/// [`Error::TimedOut`] if nobody listens; [`Error::Io`] if the address is not usable.
+/// [`Error::NotLoopback`] if the address, or any address that a name resolves to, is not on the
+/// loopback interface; [`Error::TimedOut`] if no peer listens; [`Error::Io`] if the address is not
+/// usable.
 pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Channel> {
     let stream = Stream::connect(address, timeout)?;
     Ok(Channel::with_timeout(stream, Some(timeout)))
@@ -58,7 +65,7 @@ impl Listener {
     /// Listens on `address`; port 0 lets the system choose one.
     ///
     /// # Errors
-    /// As [`listen`], except for the time.
+    /// As [`listen`], except for the timeout.
     pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
         Self::bind_to(&loopback_only(resolve(address)?)?)
     }
@@ -71,7 +78,7 @@ impl Listener {
 
     fn bind_to(addresses: &[SocketAddr]) -> Result<Self> {
         let listener = TcpListener::bind(addresses).map_err(Error::Io)?;
-        // `accept` has no timeout that works everywhere, so it asks again and again.
+        // `accept` has no portable timeout, so it polls.
         listener.set_nonblocking(true).map_err(Error::Io)?;
         Ok(Self(listener))
     }
@@ -79,7 +86,7 @@ impl Listener {
     /// The address listened on.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the operating system does not report it.
     pub fn local_addr(&self) -> Result<SocketAddr> {
         self.0.local_addr().map_err(Error::Io)
     }
@@ -87,7 +94,7 @@ impl Listener {
     /// Waits for a peer, at most for `timeout`.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] if nobody connects.
+    /// [`Error::TimedOut`] if no peer connects.
     pub fn accept(&self, timeout: Duration) -> Result<Stream> {
         let start = Instant::now();
         let mut pause = Duration::from_micros(50);
@@ -106,10 +113,10 @@ impl Listener {
         }
     }
 
-    /// A connection that is there already, and where it came from; `patience` as in [`Stream::new`].
+    /// A pending connection, and its origin; `patience` as in [`Stream::new`].
     pub(crate) fn poll(&self, patience: Duration) -> Result<Option<(Stream, SocketAddr)>> {
         match self.0.accept() {
-            // What cannot be set up is a connection that has gone again.
+            // A connection that cannot be set up has already been closed by the peer.
             Ok((stream, from)) => Ok(Stream::new(stream, patience)
                 .ok()
                 .map(|stream| (stream, from))),
@@ -118,7 +125,7 @@ impl Listener {
         }
     }
 
-    /// The address for messages.
+    /// The address for error messages.
     pub(crate) fn address(&self) -> String {
         self.0
             .local_addr()
@@ -126,7 +133,8 @@ impl Listener {
     }
 }
 
-/// What may go wrong in `accept` without harm to the next one: on Linux it gives the errors of the new connection, too.
+/// Whether an error of `accept` does not affect the next one: on Linux `accept` also reports errors
+/// of the new connection.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     let network = [
@@ -150,19 +158,19 @@ fn is_passing(error: &io::Error) -> bool {
         .is_some_and(|code| network.contains(&code))
 }
 
-/// What `address` stands for: at least one address.
+/// The addresses that `address` resolves to: at least one.
 fn resolve(address: impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
     let addresses: Vec<_> = address.to_socket_addrs().map_err(Error::Io)?.collect();
     if addresses.is_empty() {
         return Err(Error::Io(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "the name stands for no address",
+            "the name does not resolve to any address",
         )));
     }
     Ok(addresses)
 }
 
-/// Refuses `addresses` if any of them leaves the machine.
+/// Rejects `addresses` if any of them is not on the loopback interface.
 fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
     let is_outside = |address: &&SocketAddr| match address.ip() {
         IpAddr::V4(ip) => !ip.is_loopback(),
@@ -177,7 +185,7 @@ fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
 /// Both ends of a connection over the loopback interface.
 pub(crate) fn pair(timeout: Duration) -> Result<(Stream, Stream)> {
     let listener = Listener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
-    // The system completes the connection before it is accepted.
+    // The operating system completes the connection before it is accepted.
     let left = Stream::connect(listener.local_addr()?, timeout)?;
     Ok((left, listener.accept(timeout)?))
 }

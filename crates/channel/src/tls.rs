@@ -1,26 +1,29 @@
 //! Authenticated and encrypted connections: TLS 1.3, with the certificates of both parties pinned.
 //!
-//! Each party has an [`Identity`] and knows the [`Fingerprint`] of the other's; there is no authority, and nothing to turn a
-//! check off. The protocols above assume such a channel, so it is the only way off the loopback interface.
+//! Each party has an [`Identity`] and knows the [`Fingerprint`] of the other's; there is no
+//! certificate authority, and checks cannot be turned off. The protocols above assume such a
+//! channel, so it is required off the loopback interface.
 //!
 //! ```text
 //! connecting party                              listening party
 //!   TLS 1.3 ClientHello (X25519MLKEM768)  ---->
-//!                                         <----  ServerHello .. its certificate, which must be the one pinned
+//!                                         <----  ServerHello .. its certificate: the pinned one
 //!   its certificate, the same             ---->
 //!                                         <----  welcome (1 byte)
 //! ```
 //!
-//! * [`connect`] and [`listen`] give a [`Channel`] over TCP. A [`Listener`] goes on listening when somebody connects who is not
-//!   the peer.
+//! * [`connect`] and [`listen`] return a [`Channel`] over TCP. A [`Listener`] goes on listening
+//!   when a client that is not the peer connects.
 //! * [`initiate`] and [`respond`] secure any other [`Transport`](crate::Transport).
-//! * Nothing of TLS is optional: no older version, no session resumption, no early data, no renegotiation of what is
-//!   checked. Certificates are checked by rustls; the pin replaces the authorities only.
-//! * The end of a connection is authenticated too: a connection that is cut gives
+//! * No part of TLS is optional: no older version, no session resumption, no early data, no
+//!   renegotiation of checked parameters. rustls checks the certificates; the pin replaces only the
+//!   authorities.
+//! * The end of a connection is authenticated too: a connection that is cut fails with
 //!   [`Error::Disconnected`], as one that the peer closed.
 //!
-//! What an eavesdropper sees: addresses, times, and how many bytes went which way when. Whoever connects to a listener is shown
-//! its certificate, with the name in it; the connecting party shows its own to the pinned peer only.
+//! An eavesdropper sees addresses, times, and the number of bytes in each direction. A client that
+//! connects to a listener is shown its certificate, with the name in it; the connecting party shows
+//! its own to the pinned peer only.
 //!
 //! # Examples
 //!
@@ -31,15 +34,16 @@
 //! let year = SystemTime::now()..SystemTime::now() + Duration::from_secs(365 * 86_400);
 //! let left = Identity::generate("left", year.clone())?;
 //! let right = Identity::generate("right", year)?;
-//! // Each party tells the other its fingerprint, by a way that cannot be forged.
+//! // Each party tells the other its fingerprint over an authentic channel.
 //! let (left_print, right_print) = (left.fingerprint(), right.fingerprint());
 //!
 //! let patience = Duration::from_secs(10);
 //! let listener = tls::Listener::bind("127.0.0.1:0")?;
 //! let address = listener.local_addr()?;
-//! let connecting = std::thread::spawn(move || tls::connect(address, &right, left_print, patience));
+//! let connecting =
+//!     std::thread::spawn(move || tls::connect(address, &right, left_print, patience));
 //! let mut here = listener.accept(&left, right_print, patience, |_| ())?;
-//! let mut there = connecting.join().expect("it does not panic")?;
+//! let mut there = connecting.join().expect("the connecting thread does not panic")?;
 //!
 //! there.send(b"hello")?;
 //! there.flush()?;
@@ -68,19 +72,20 @@ pub use session::{Tls, initiate, respond};
 use crate::tcp::{self, Breaker, Stream};
 use crate::{Channel, Error, Result};
 
-/// How long a stranger may take for the handshake before the listener gives up on it.
-const STRANGER: Duration = Duration::from_secs(10);
+/// Timeout of the handshake with an unknown client.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Handshakes at the same time; the oldest makes room for another one.
-const STRANGERS: usize = 64;
+/// Handshakes at the same time; a new one replaces the oldest.
+const MAX_HANDSHAKES: usize = 64;
 
-/// Connects to `peer`, which may start to listen later, and gives the channel to it.
+/// Connects to `peer`, which may start to listen later, and returns the channel to it.
 ///
-/// `timeout` bounds the wait for the listener and then the handshake, and is then the channel's timeout
-/// ([`Channel::set_timeout`]).
+/// `timeout` bounds the wait for the listener and then the handshake, and becomes the channel's
+/// timeout ([`Channel::set_timeout`]).
 ///
 /// # Errors
-/// Those of [`initiate`]; [`Error::TimedOut`] if nobody listens; [`Error::Io`] if the address is not usable.
+/// Those of [`initiate`]; [`Error::TimedOut`] if no peer listens; [`Error::Io`] if the address is
+/// not usable.
 pub fn connect(
     address: impl ToSocketAddrs,
     identity: &Identity,
@@ -93,8 +98,8 @@ pub fn connect(
     Ok(channel(tls, timeout))
 }
 
-/// Waits for `peer` on `address` and gives the channel to it. Whoever else connects is refused and forgotten; a
-/// [`Listener`] tells of them.
+/// Waits for `peer` on `address` and returns the channel to it. All other clients are refused and
+/// forgotten; a [`Listener`] reports them.
 ///
 /// # Errors
 /// As [`Listener::bind`] and [`Listener::accept`].
@@ -116,13 +121,13 @@ fn channel(tls: Tls<Stream>, timeout: Duration) -> Channel {
 #[derive(Debug)]
 pub struct Listener(tcp::Listener);
 
-/// Somebody who connected and was not accepted.
+/// A client that connected and was not accepted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Where the connection came from.
+    /// The address of the client.
     pub address: SocketAddr,
-    /// Why it was refused; or, with [`Error::Refused`], why it refused this party.
+    /// The reason why it was refused; or, with [`Error::Refused`], why it refused this party.
     pub error: Error,
 }
 
@@ -138,14 +143,16 @@ impl Listener {
     /// The address listened on.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the operating system does not report it.
     pub fn local_addr(&self) -> Result<SocketAddr> {
         self.0.local_addr()
     }
 
-    /// Waits for `peer`, at most for `timeout`, which is then the channel's timeout ([`Channel::set_timeout`]). Whoever else
-    /// connects is refused, `refused` is told, and the wait goes on: a stranger cannot end it, and one that is slow makes room for
-    /// others. (Who connects faster than the peer can shake hands keeps it out: that is for a firewall to prevent.)
+    /// Waits for `peer` for at most `timeout`, which becomes the channel's timeout
+    /// ([`Channel::set_timeout`]). Other clients are refused and reported to `refused`, and the
+    /// wait goes on: an unknown client cannot end it, and a slow one is dropped for newer ones. (A
+    /// flood of connections faster than the peer's handshake keeps the peer out: a firewall has to
+    /// prevent that.)
     ///
     /// # Errors
     /// [`Error::Identity`] if `identity` is not valid now, or `peer` is its own fingerprint;
@@ -160,7 +167,7 @@ impl Listener {
         session::check(identity, peer)?;
         let start = Instant::now();
         let (done, results) = mpsc::channel();
-        // Whoever leaves this list has been given up, and its thread ends.
+        // A connection removed from this list has been abandoned, and its thread ends.
         let mut waiting = VecDeque::<(u64, Breaker)>::new();
         let mut connections = 0;
         let mut turned_away = 0;
@@ -176,7 +183,9 @@ impl Listener {
                     }
                     Err(error) => {
                         turned_away += 1;
-                        let slow = || Error::TimedOut("it was slow, and others came".to_owned());
+                        let slow = || {
+                            Error::TimedOut("it was slow, and newer connections arrived".to_owned())
+                        };
                         let error = if known { error } else { slow() };
                         refused(Refusal { address, error });
                     }
@@ -184,7 +193,7 @@ impl Listener {
             }
             let left = timeout.saturating_sub(start.elapsed());
             if left.is_zero() {
-                break self.nobody(timeout, turned_away);
+                break self.not_connected(timeout, turned_away);
             }
             let (stream, address) = match self.0.poll(timeout) {
                 Ok(Some(come)) => come,
@@ -196,7 +205,7 @@ impl Listener {
                 Err(error) => break error,
             };
             pause = Duration::from_micros(50);
-            if waiting.len() == STRANGERS
+            if waiting.len() == MAX_HANDSHAKES
                 && let Some((_, oldest)) = waiting.pop_front()
             {
                 oldest.end();
@@ -207,11 +216,11 @@ impl Listener {
             let spawned = thread::Builder::new()
                 .name("volery handshake".into())
                 .spawn(move || {
-                    let result = respond(stream, &identity, peer, left.min(STRANGER));
-                    // If the peer has been found meanwhile, nobody asks.
+                    let result = respond(stream, &identity, peer, left.min(HANDSHAKE_TIMEOUT));
+                    // Once the peer has been found, nothing receives this.
                     let _ = done.send((number, address, result));
                 });
-            // Without a thread the connection has been dropped; the next one may get one.
+            // Without a thread the connection is dropped; the next one may get a thread.
             if spawned.is_ok() {
                 waiting.push_back((number, breaker));
             }
@@ -220,12 +229,12 @@ impl Listener {
         Err(ended)
     }
 
-    fn nobody(&self, timeout: Duration, turned_away: u64) -> Error {
+    fn not_connected(&self, timeout: Duration, turned_away: u64) -> Error {
         let address = self.0.address();
         Error::TimedOut(match turned_away {
             0 => format!("no peer connected to {address} within {timeout:?}"),
             many => format!(
-                "the peer did not connect to {address} within {timeout:?}; {many} others did and were refused"
+                "the peer did not connect to {address} within {timeout:?}; {many} other connections were refused"
             ),
         })
     }

@@ -1,34 +1,38 @@
-//! What a channel needs from below.
+//! The interface between a channel and the network below it.
 
 use std::io;
 use std::time::Duration;
 
 /// A reliable, ordered byte stream in both directions.
 ///
-/// The methods take `&self` because one thread may read while another writes (a [shaped link](mod@crate::shaped) does
-/// that). Two threads never read, and never write, at the same time.
+/// The methods take `&self` because one thread may read while another writes (a [shaped
+/// link](mod@crate::shaped) does so). Two threads never read, and never write, at the same time.
 ///
-/// `timeout` is the longest time the call may go without moving a byte, never zero; `None` is for ever. A call that
-/// reaches it fails with [`io::ErrorKind::TimedOut`] or [`io::ErrorKind::WouldBlock`]. Dropping a transport tells the
-/// peer that no more comes, after what was written has been handed over.
+/// `timeout` is the longest time the call may go without moving a byte, never zero; `None` means no
+/// limit. A call that reaches it fails with [`io::ErrorKind::TimedOut`] or
+/// [`io::ErrorKind::WouldBlock`]. Dropping a transport closes the stream after everything written
+/// has been handed over.
 pub trait Transport: Send + Sync {
     /// Sends all of `bytes`.
     ///
-    /// This should not wait for the peer to read: it queues what the operating system does not take at once, up to a
-    /// bound above the largest message that a protocol sends in one go. A transport without a queue works as long as
-    /// the two parties never send at the same time more than the operating system buffers.
+    /// This should not wait for the peer to read: it queues the bytes that the operating system
+    /// does not take at once, up to a bound above the largest message that a protocol sends in one
+    /// go. A transport without a queue works as long as the two parties never send at the same time
+    /// more than the operating system buffers.
     ///
     /// # Errors
-    /// If the peer is gone or nothing moved within `timeout`.
+    /// If the peer is gone or no byte moved within `timeout`.
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()>;
 
-    /// Receives at least one byte and at most `bytes.len()`, which is not zero; `Ok(0)` says that the peer closed.
+    /// Receives at least one byte and at most `bytes.len()`, which is not zero; `Ok(0)` means that
+    /// the peer closed.
     ///
     /// # Errors
-    /// If the peer is gone or nothing came within `timeout`.
+    /// If the peer is gone or no byte came within `timeout`.
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
 
-    /// How long a message and its answer are under way, where this side happens to know without asking: who connected by TCP does.
+    /// The round-trip time, if this side knows it without measuring, as the connecting side does
+    /// over TCP.
     fn round_trip(&self) -> Option<Duration> {
         None
     }

@@ -1,4 +1,4 @@
-//! Makes an identity whose time is over, to try out what becomes of it: `volery keygen` makes none.
+//! Makes an expired identity, which `volery keygen` cannot make, to test how it is refused.
 //!
 //! ```text
 //! cargo run --release --example expired_identity -- DIR
@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use volery::channel::tls::Identity;
+use volery_channel::tls::Identity;
 
 const DAY: Duration = Duration::from_secs(86_400);
 

@@ -1,11 +1,11 @@
-//! Makes the two files of `examples/data`, the same bytes every time.
+//! Makes the two files of `examples/data`, with the same bytes every time.
 //!
 //! ```text
 //! cargo run --example sample_data -- examples/data
 //! ```
 //!
-//! Nobody in them exists: names are drawn from lists, addresses end in domains that are reserved for examples, and the
-//! telephone numbers are in a range that is never given out.
+//! All persons are fictitious: names are drawn from lists, addresses end in domains reserved for
+//! examples, and the telephone numbers are in a range that is never assigned.
 
 use std::collections::HashSet;
 use std::env;
@@ -19,10 +19,10 @@ const ROWS: (usize, usize) = (5000, 4000);
 /// E-mail addresses that are in both files.
 const COMMON: usize = 1800;
 
-/// How many of these come with another postcode.
+/// Common addresses whose postcode differs between the files.
 const MOVED: usize = 150;
 
-/// Addresses that are in both files but for the case of their letters: they are different keys.
+/// Addresses in both files that differ only in the case of their letters: they are different keys.
 const OTHER_CASE: usize = 40;
 
 const FIRST: [&str; 40] = [
@@ -126,7 +126,7 @@ fn files() -> [(&'static str, String); 2] {
 
     let mut text = "customer_id,name,email,phone,postcode,city,signed_up\n".to_owned();
     for (i, person) in ours.iter().enumerate() {
-        // Numbers with leading zeros: they are text, and stay so.
+        // Numbers with leading zeros: they are text and stay text.
         let id = format!("{:06}", 40 + 7 * i);
         let phone = format!("07700 900{:03}", random.below(1000));
         let date = date(&mut random);
@@ -146,7 +146,7 @@ fn files() -> [(&'static str, String); 2] {
     }
     let customers = text;
 
-    // Every so many of the customers, so that those in common are spread over the file.
+    // Every few customers, so that the common ones are spread over the file.
     let spread = |i: usize| &ours[i * ours.len() / (COMMON + OTHER_CASE)];
     let mut list: Vec<(String, usize)> = Vec::new();
     for i in 0..COMMON + OTHER_CASE {
@@ -184,7 +184,7 @@ struct Person {
     city: usize,
 }
 
-/// So many people with different e-mail addresses.
+/// This many people with different e-mail addresses.
 fn people(random: &mut Random, count: usize) -> Vec<Person> {
     let mut taken = HashSet::new();
     let mut people = Vec::with_capacity(count);
@@ -217,7 +217,7 @@ fn people(random: &mut Random, count: usize) -> Vec<Person> {
     people
 }
 
-/// The address with a capital in front, as some people type it.
+/// The address with a capital first letter, as some people type it.
 fn capitalized(email: &str) -> String {
     let mut rest = email.chars();
     let first = rest.next().into_iter().flat_map(char::to_uppercase);
@@ -230,7 +230,7 @@ fn date(random: &mut Random) -> String {
     format!("{year}-{month:02}-{:02}", 1 + random.below(28))
 }
 
-/// Appends a row; fields are quoted where they must be.
+/// Appends a row; fields are quoted only where necessary.
 fn row(text: &mut String, fields: &[&str]) {
     for (i, field) in fields.iter().enumerate() {
         if i > 0 {
@@ -247,7 +247,7 @@ fn row(text: &mut String, fields: &[&str]) {
     text.push('\n');
 }
 
-/// Numbers that look random and are always the same: a counter in steps of an odd constant, mixed.
+/// Pseudorandom numbers, the same in every run: a counter in steps of an odd constant, mixed.
 struct Random(u64);
 
 impl Random {
@@ -282,7 +282,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data");
         for (name, text) in files() {
             let committed = fs::read_to_string(folder.join(name)).unwrap();
-            assert!(committed == text, "{name}: make it again");
+            assert!(committed == text, "{name} is out of date: make it again");
         }
     }
 

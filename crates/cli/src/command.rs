@@ -1,7 +1,5 @@
-//! The command line: one verb a file.
+//! The command line: one subcommand per file.
 
-mod bench;
-mod choices;
 mod cot;
 mod demo;
 mod endpoint;
@@ -15,15 +13,12 @@ mod numbers;
 mod ope;
 mod options;
 mod params;
-mod parts;
 mod paths;
 mod psi;
 mod stream;
 mod table;
 mod verify;
 mod vole;
-
-pub(crate) use choices::Choices;
 
 use std::ffi::OsStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,27 +49,31 @@ enum Verb {
     Matvec(matvec::Arguments),
     Verify(verify::Arguments),
     Params(params::Arguments),
-    Bench(bench::Arguments),
+    #[command(hide = true, disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
     Keygen(keygen::Arguments),
 }
 
-/// Runs the command that the process was started with, and gives its exit status.
+/// Runs the subcommand given to this process and returns its exit status.
 ///
-/// Exit status: 0 done; 2 wrong usage; 3 the peer broke the protocol or a check failed; 4 the peer or the network went
-/// away or timed out; 5 the two sides' settings differ; 1 anything else. Errors go to standard error.
+/// Exit status: 0 success; 2 usage error; 3 the peer broke the protocol or a check failed; 4 the
+/// peer or the network disconnected or timed out; 5 the settings of the two sides differ; 1 any
+/// other error. Errors go to standard error.
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage_error(&error),
+        Err(error) => {
+            let hint = "'volery --help' and 'volery VERB --help' list the options";
+            return usage_error(&error, hint);
+        }
     };
     clean_up_on_signal();
-    // The data of `bench` are its own, and it resets its peak memory by a file of /proc that would
-    // be closed to it.
-    if !matches!(arguments.verb, Verb::Bench(_)) {
-        keep_memory_private();
-    }
-    // A panic has unwound through the guards that remove unfinished output by the time it is here.
+    keep_memory_private();
+    // The panic has already unwound through the guards that remove unfinished output.
     let result = catch_unwind(AssertUnwindSafe(|| match &arguments.verb {
         Verb::Demo(arguments) => demo::run(arguments),
         Verb::Vole(arguments) => vole::run(arguments),
@@ -85,27 +84,33 @@ pub fn main() -> ExitCode {
         Verb::Matvec(arguments) => matvec::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
-        Verb::Bench(arguments) => bench::run(arguments),
+        Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments),
     }));
     match result {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.tell(),
-        Err(_) => Failure::new(Status::Other, "a defect in volery, described above")
-            .hint("please report it with the command that led to it")
+        Err(_) => Failure::new(Status::Other, "internal error in volery, described above")
+            .hint("report it together with the command line")
             .tell(),
     }
 }
 
-/// Keeps secrets out of core dumps, and other processes of the same user out of this one's memory,
-/// where the system can: it fails on none that knows it.
+/// `bench` is now a separate program.
+fn bench_moved() -> Failure {
+    let what = "moved to the program volery-bench, in the folder lab, with the same subcommands";
+    Failure::usage("bench", what)
+}
+
+/// Keeps secrets out of core dumps and stops other processes of the same user from reading this
+/// process's memory. The call fails on no system that supports it.
 fn keep_memory_private() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// What `volery verify SENDER RECEIVER --ring RING --quiet` finds: nothing, or the line that it would end with. No ring
-/// where the folders hold correlated OT. For fuzzing.
+/// The result of `volery verify SENDER RECEIVER --ring RING --quiet`: nothing, or its final error
+/// line. `ring` is `None` where the folders hold correlated OT. For fuzzing.
 #[doc(hidden)]
 pub fn verify_folders(sender: &Path, receiver: &Path, ring: Option<&str>) -> Result<(), String> {
     let fixed = ["volery", "verify", "--quiet"].map(OsStr::new);
@@ -116,7 +121,7 @@ pub fn verify_folders(sender: &Path, receiver: &Path, ring: Option<&str>) -> Res
         Ok(Verb::Verify(arguments)) => {
             verify::run(&arguments).map_err(|failure| failure.to_string())
         }
-        Ok(_) => Err("not a verification".to_owned()),
+        Ok(_) => Err("the arguments do not parse as 'verify'".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,7 +1,7 @@
-//! How a command ends: the exit status, and what it says on standard error.
+//! Exit status of a command, and its error lines on standard error.
 //!
-//! Every error is one line `error: ..` that names what and where, then, where there is something to do, one line
-//! `hint: ..`. The status tells scripts whose fault it was without reading either.
+//! Every error is one line `error: ..` that says what failed and where, followed by one line `hint:
+//! ..` if there is a remedy. The status tells scripts the cause without parsing either line.
 
 use std::fmt;
 use std::io::Write as _;
@@ -10,30 +10,31 @@ use std::process::ExitCode;
 
 /// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Status {
-    /// Anything without a status of its own: files, data, a failed verification.
+pub enum Status {
+    /// Any error without a status of its own: files, data, a failed verification.
     Other = 1,
-    /// The command was called wrongly.
+    /// Usage error.
     Usage = 2,
     /// The peer broke the protocol, or a check on its messages failed.
     Peer = 3,
-    /// The peer or the network went away, or a timeout passed.
+    /// The peer or the network disconnected, or a timeout passed.
     Network = 4,
     /// The two sides were started with different settings.
     Mismatch = 5,
 }
 
-/// Why a command failed, and what to do about it.
+/// The reason of a failure, and its remedy.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     status: Status,
     message: String,
     hint: Option<String>,
 }
 
 impl Failure {
-    /// A failure with a status and a message; the message names what failed and where, without a final full stop.
-    pub(crate) fn new(status: Status, message: impl fmt::Display) -> Self {
+    /// A failure with a status and a message; the message says what failed and where, without a
+    /// final full stop.
+    pub fn new(status: Status, message: impl fmt::Display) -> Self {
         Self {
             status,
             message: one_line(&message.to_string()),
@@ -41,30 +42,43 @@ impl Failure {
         }
     }
 
-    /// A wrong call: `option` is the flag or argument at fault, as the user types it.
-    pub(crate) fn usage(option: &str, message: impl fmt::Display) -> Self {
+    /// A usage error: `option` is the wrong flag or argument, as the user types it.
+    pub fn usage(option: &str, message: impl fmt::Display) -> Self {
         Self::new(Status::Usage, format_args!("{option}: {message}"))
     }
 
     /// A file that could not be read or written.
-    pub(crate) fn file(path: &Path, error: impl fmt::Display) -> Self {
+    pub fn file(path: &Path, error: impl fmt::Display) -> Self {
         Self::new(Status::Other, format_args!("{}: {error}", path.display()))
     }
 
-    /// Says what the user can do.
-    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
+    /// Adds the remedy.
+    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
         self.hint = Some(one_line(&hint.to_string()));
         self
     }
 
-    #[cfg(test)]
-    pub(crate) fn status(&self) -> Status {
+    /// Puts the circumstance of the failure in front of its message.
+    #[must_use]
+    pub fn within(mut self, what: impl fmt::Display) -> Self {
+        self.message = one_line(&format!("{what}: {}", self.message));
+        self
+    }
+
+    /// Whether the failure is only that the peer disconnected; the peer's own error then says more.
+    pub fn is_network(&self) -> bool {
+        self.status == Status::Network
+    }
+
+    /// The exit status.
+    #[must_use]
+    pub fn status(&self) -> Status {
         self.status
     }
 
-    /// Writes the `error:` and `hint:` lines to standard error and gives the status.
-    pub(crate) fn tell(&self) -> ExitCode {
-        // Nothing can be done about a standard error that is closed.
+    /// Writes the `error:` and `hint:` lines to standard error and returns the status.
+    pub fn tell(&self) -> ExitCode {
+        // A closed standard error leaves nothing to do.
         let _ = write!(std::io::stderr().lock(), "{self}");
         ExitCode::from(self.status as u8)
     }
@@ -75,23 +89,23 @@ impl From<volery_channel::Error> for Failure {
         use volery_channel::Error;
         match &error {
             Error::PeerMisbehaved(_) => Self::new(Status::Peer, error)
-                .hint("nothing was written; find out what the peer runs before trying again"),
+                .hint("nothing was written; check which program the peer runs before retrying"),
             Error::Disconnected => Self::new(
                 Status::Network,
                 "the peer closed the connection before the end",
             )
-            .hint("its own error message says why"),
+            .hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) => Self::new(Status::Network, error)
-                .hint("is the peer running, with the same address? --timeout SECONDS waits longer"),
-            Error::Io(error) => Self::new(Status::Network, format_args!("the network: {error}")),
+                .hint("check that the peer is running with the same address; --timeout SECONDS waits longer"),
+            Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::NotLoopback(_) => Self::new(Status::Usage, error)
-                .hint("volery keygen --out DIR makes an identity; both sides then take --identity DIR --peer FINGERPRINT"),
+                .hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),
             Error::Identity(why) => Self::new(Status::Other, format_args!("--identity: {why}"))
-                .hint("volery keygen --out DIR makes a new one; the other party must be given its fingerprint"),
+                .hint("make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint"),
             Error::Unauthenticated(_) => Self::new(Status::Peer, error)
-                .hint("if it is the right machine, ask the other party for its fingerprint again, by a way that cannot be forged"),
+                .hint("if it is the right machine, ask the other party for its fingerprint again, over a channel that cannot be forged"),
             Error::Refused(_) => Self::new(Status::Peer, error)
-                .hint("give the other party the fingerprint of --identity, and let it check the clock"),
+                .hint("give the other party the fingerprint of --identity, and ask it to check its clock"),
             Error::Mismatch { field, .. } if field == "role" => Self::new(Status::Mismatch, error),
             Error::Mismatch {
                 field,
@@ -101,44 +115,9 @@ impl From<volery_channel::Error> for Failure {
                 Status::Mismatch,
                 format_args!("the two sides differ in {field}: {ours} here, {theirs} at the peer"),
             )
-            .hint("start both with the same settings, and the same version of volery"),
+            .hint("start both sides with the same settings and the same version of volery"),
             _ => Self::new(Status::Other, error),
         }
-    }
-}
-
-impl From<volery_bench::Error> for Failure {
-    fn from(error: volery_bench::Error) -> Self {
-        use volery_bench::Error;
-        match error {
-            Error::Channel(error) => error.into(),
-            Error::NoPort(_) => Self::new(Status::Network, error).hint(
-                "the loopback interface must be up and have a free port: 'ip link set lo up', or end programs that hold many connections",
-            ),
-            Error::Run { key, error } => {
-                let other = !matches!(*error, Error::NoPort(_));
-                let mut failure = Self::from(*error);
-                failure.message = one_line(&format!("{key}: {}", failure.message));
-                if other {
-                    failure = failure.hint(
-                        "what was measured before is kept; leave this experiment out by naming the others, or raise --timeout",
-                    );
-                }
-                failure
-            }
-            Error::NotResults { .. } => Self::new(Status::Other, error)
-                .hint("give another file or folder, or remove this one"),
-            Error::Different { .. } => Self::new(Status::Usage, error)
-                .hint("ask for the same as there, or give another folder"),
-            error => Self::new(Status::Other, error),
-        }
-    }
-}
-
-impl volery_bench::parties::Failed for Failure {
-    /// Whether the other side going away is what is reported; its own error then says more.
-    fn is_network(&self) -> bool {
-        self.status == Status::Network
     }
 }
 
@@ -152,8 +131,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Joins the lines of a message: scripts count on one line an error. Control characters, which a message that quotes a
-/// path or the peer could hold, are shown escaped so that they cannot drive the terminal.
+/// Joins the lines of a message: scripts rely on one line per error. Control characters, which a
+/// quoted path or peer text could contain, are escaped so that they cannot control the terminal.
 fn one_line(message: &str) -> String {
     let joined = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut safe = String::with_capacity(joined.len());
@@ -167,8 +146,10 @@ fn one_line(message: &str) -> String {
     safe
 }
 
-/// Turns what the argument parser says into our form; help and version go to standard output with status 0.
-pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
+/// Converts an error of the argument parser to this form; help and version go to standard output
+/// with status 0. `hint` stands where the parser has none.
+#[must_use]
+pub fn usage_error(error: &clap::Error, hint: &str) -> ExitCode {
     use clap::error::ErrorKind;
     if matches!(
         error.kind(),
@@ -178,49 +159,25 @@ pub(crate) fn usage_error(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Calling without a verb is asking what there is, but it is not a run that did its work.
+        // A call without a subcommand prints the help, but its status is not success.
         let _ = error.print();
         return ExitCode::from(Status::Usage as u8);
     }
     let text = error.render().to_string();
-    // The parser's text is `error: what`, perhaps several lines of it, an empty line, then tips and the usage.
+    // The parser's text is `error: what`, possibly over several lines, an empty line, then tips and
+    // the usage.
     let mut paragraphs = text.split("\n\n");
     let what = paragraphs.next().unwrap_or_default();
     let what = what.strip_prefix("error: ").unwrap_or(what);
     let tip = paragraphs
         .find_map(|paragraph| paragraph.trim().strip_prefix("tip: ").map(str::to_owned))
-        .unwrap_or_else(|| "'volery --help' and 'volery VERB --help' list the options".to_owned());
+        .unwrap_or_else(|| hint.to_owned());
     Failure::new(Status::Usage, what).hint(tip).tell()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_that_fails_has_the_status_of_its_error() {
-        let run = |error| {
-            let key = Box::new(volery_bench::measurement::Key {
-                protocol: "cot".to_owned(),
-                n: 7,
-                link: volery_bench::Link::Loopback,
-                threads: 1,
-            });
-            let error = Box::new(error);
-            Failure::from(volery_bench::Error::Run { key, error })
-        };
-        let failure = run(volery_channel::Error::Disconnected.into());
-        assert_eq!(failure.status(), Status::Network);
-        let text = failure.to_string();
-        assert!(text.starts_with("error: cot, n = 7, loopback, 1 thread a party: the peer closed"));
-        assert!(text.contains("hint: what was measured before is kept"));
-        let failure = run(volery_bench::Error::protocol("a wrong sum"));
-        assert_eq!(failure.status(), Status::Other);
-        let no_port = run(volery_bench::Error::NoPort(
-            volery_channel::Error::Disconnected,
-        ));
-        assert!(no_port.to_string().contains("hint: the loopback"));
-    }
 
     #[test]
     fn an_error_is_one_line_and_a_hint_another() {

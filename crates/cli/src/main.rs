@@ -1,8 +1,8 @@
-//! The `volery` command; all of it is in the library, so that it can be tested.
+//! The `volery` command. All code is in the library, so that it can be tested.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    volery::command::main()
+    volery_cli::command::main()
 }

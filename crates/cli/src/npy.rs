@@ -1,8 +1,8 @@
 //! NumPy `.npy` files as streams.
 //!
-//! An array of n ring elements is written as it comes, a slice at a time, and read the same way, so that memory does not
-//! grow with n. `npyz` writes and parses the header; the data is little-endian canonical values one after the other, which
-//! is byte for byte what the header announces:
+//! An array of n ring elements is written and read one slice at a time, so that memory does not
+//! grow with n. `npyz` writes and parses the header; the data is a sequence of little-endian
+//! canonical values, byte for byte as the header announces:
 //!
 //! | ring | dtype | shape |
 //! |---|---|---|
@@ -10,7 +10,8 @@
 //! | 8 bytes an element (`fp61`, `z64`) | `<u8` | `(n,)` |
 //! | 16 bytes an element (`gf128`) | `<u8` | `(n, 2)`, low word first |
 //!
-//! A reader takes any bytes: what is not such an array is an error that says why, before any memory is taken for it.
+//! A reader accepts any bytes: input that is not such an array gives an error with the reason,
+//! before any memory is allocated for it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,7 +27,7 @@ mod table;
 use header::Number;
 pub use table::{Table, Values, write_reals};
 
-/// How the elements of an array stand in its file.
+/// The encoding of array elements in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A byte that is 0 or 1.
@@ -38,7 +39,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// That of the elements of `R`.
+    /// The form of the elements of `R`.
     ///
     /// # Panics
     /// If `R` is none of the rings above.
@@ -47,7 +48,7 @@ impl Form {
             (1, _) => Self::Bit,
             (_, 8) => Self::Word,
             (_, 16) => Self::Pair,
-            _ => panic!("a ring without a form"),
+            _ => panic!("the ring has no .npy form"),
         }
     }
 
@@ -84,7 +85,7 @@ impl Form {
     }
 }
 
-/// Appends the bytes of the elements as they stand in a file.
+/// Appends the bytes of the elements as stored in a file.
 fn encode<R: Ring>(elements: &[R], out: &mut Vec<u8>) {
     match Form::of::<R>() {
         Form::Bit => out.extend_from_slice(bytemuck::cast_slice(elements)),
@@ -92,7 +93,7 @@ fn encode<R: Ring>(elements: &[R], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads as many elements as there is room for.
+/// Fills `elements` from the bytes.
 fn decode<R: Ring>(bytes: &[u8], elements: &mut [R]) -> Result<(), NotCanonical> {
     match Form::of::<R>() {
         Form::Bit => {
@@ -141,7 +142,7 @@ impl<R: Ring> Writer<R> {
     /// Those of the file.
     ///
     /// # Panics
-    /// If that is more than the header announced.
+    /// If `elements` exceed the announced length.
     pub fn write(&mut self, elements: &[R]) -> io::Result<()> {
         let count = elements.len() as u64;
         assert!(count <= self.left, "more elements than announced");
@@ -170,12 +171,12 @@ impl<R> Drop for Writer<R> {
     }
 }
 
-/// What the header of a file says, checked to be one of the forms, in C order.
+/// The header of a file, checked to be one of the forms, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Elements of the array.
+    /// Number of elements.
     pub n: u64,
-    /// How they stand in the file.
+    /// Their encoding in the file.
     pub form: Form,
 }
 
@@ -191,7 +192,7 @@ impl std::fmt::Display for Header {
 
 /// Reads one array from its start to its end.
 ///
-/// Memory is as much as the slices that are asked for, whatever the header says.
+/// Memory is proportional to the slices requested, whatever the header says.
 pub struct Reader<S = File> {
     stream: S,
     header: Header,
@@ -200,7 +201,7 @@ pub struct Reader<S = File> {
 }
 
 impl Reader {
-    /// Opens a file; else as [`new`](Self::new).
+    /// Opens a file; otherwise as [`new`](Self::new).
     ///
     /// # Errors
     /// As [`new`](Self::new), and if the file cannot be opened.
@@ -212,11 +213,12 @@ impl Reader {
 }
 
 impl<S: Read> Reader<S> {
-    /// Reads and checks the header of `stream`, and that the `length` bytes of it are exactly what the header makes them.
+    /// Reads and checks the header of `stream`, and that the `length` bytes are exactly the number
+    /// the header implies.
     ///
     /// # Errors
-    /// `InvalidData` with what is wrong for anything that is not a little-endian `uint64` array of shape `(n,)` or
-    /// `(n, 2)`, or a `uint8` array of shape `(n,)`.
+    /// `InvalidData` with the reason for anything that is not a little-endian `uint64` array of
+    /// shape `(n,)` or `(n, 2)`, or a `uint8` array of shape `(n,)`.
     pub fn new(mut stream: S, length: u64) -> io::Result<Self> {
         let array = header::read(&mut stream)?;
         let header = form_of(&array)?;
@@ -229,7 +231,7 @@ impl<S: Read> Reader<S> {
         })
     }
 
-    /// What the header says.
+    /// The checked header.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -243,9 +245,12 @@ impl<S: Read> Reader<S> {
     /// If fewer are left, or the elements of `R` do not have the file's form.
     pub fn read<R: Ring>(&mut self, elements: &mut [R]) -> io::Result<()> {
         let form = Form::of::<R>();
-        assert_eq!(form, self.header.form, "the ring is not the file's");
+        assert_eq!(
+            form, self.header.form,
+            "the ring must match the file's form"
+        );
         let count = elements.len() as u64;
-        assert!(count <= self.left, "fewer elements are left");
+        assert!(count <= self.left, "more elements requested than are left");
         self.encoded.resize(elements.len() * form.bytes(), 0);
         self.stream.read_exact(&mut self.encoded)?;
         if decode(&self.encoded, elements).is_err() {
@@ -276,7 +281,7 @@ impl<S> Drop for Reader<S> {
     }
 }
 
-/// What the header says, if it is that of one of the forms.
+/// The checked header, if it is one of the forms.
 fn form_of(array: &header::Array) -> io::Result<Header> {
     let form = match (array.number, &array.shape[..]) {
         (Number::Byte, [_]) => Form::Bit,

@@ -1,13 +1,14 @@
-//! Output that appears whole or not at all.
+//! Output that appears completely or not at all.
 //!
-//! A run writes into a temporary folder beside the one asked for, readable by the owner only, and renames it when all is
-//! written and on the disk. An error, a panic (by `Drop`) and a signal (by the handler of [`clean_up_on_signal`]) remove
-//! it. What a process that was killed could not remove, the next run for the same target does ([`leftovers`]). Single files, such
-//! as reports, go the same way.
+//! A run writes into a temporary folder beside the requested one, readable by the owner only, and
+//! renames it when everything is written and on the disk. An error, a panic (by `Drop`) and a
+//! signal (by the handler of [`clean_up_on_signal`]) remove the temporary folder. The next run for
+//! the same target removes the leftovers of a killed process ([`leftovers`]). Single files, such as
+//! reports, are written the same way.
 //!
-//! No link is followed but those in the name of the parent folder: a target that is a link is
-//! refused, and a link that takes its place during the run is replaced itself (`rename` follows
-//! none) or refused.
+//! Links are followed only in the name of the parent folder: a target that is a link is refused,
+//! and a link that takes its place during the run is replaced itself (`rename` follows none) or
+//! refused.
 
 mod leftovers;
 mod signal;
@@ -21,10 +22,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{CWD, RenameFlags};
 
 use self::leftovers::Lock;
-pub(crate) use self::signal::{clean_up_on_signal, on_signal, undisturbed};
+pub(crate) use self::signal::clean_up_on_signal;
 use crate::exit::Failure;
 
-/// Names of the files that volery writes into an output folder; `--force` replaces a folder that holds nothing else.
+/// Names of the files that volery writes into an output folder; `--force` replaces a folder that
+/// holds nothing else.
 pub(crate) const OUR_FILES: [&str; 6] = [
     "u.npy",
     "v.npy",
@@ -34,18 +36,19 @@ pub(crate) const OUR_FILES: [&str; 6] = [
     "report.json",
 ];
 
-/// Names of files that are in a folder for good: no run replaces a folder that holds one.
+/// Names of files that are kept for good: no run replaces a folder that holds one.
 pub(crate) const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
 
-/// Temporary folders and files of this process. Who holds the lock may create, rename or remove them.
+/// Temporary folders and files of this process. The holder of the lock may create, rename or remove
+/// them.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The list, also after a panic elsewhere: it is valid at every moment.
+/// The list, also after a panic in another thread: it is valid at every moment.
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a temporary folder or file, if it is there; a link, not what it leads to.
+/// Removes a temporary folder or file if it exists; a link itself, not its target.
 fn remove(path: &Path) {
     if path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
         let _ = fs::remove_dir_all(path);
@@ -54,16 +57,16 @@ fn remove(path: &Path) {
     }
 }
 
-/// A temporary path that is removed when this is dropped.
+/// A temporary path that is removed on drop.
 struct Unfinished {
     path: PathBuf,
-    /// Says to other runs that the path is somebody's.
+    /// Tells other runs that the path is in use.
     _lock: Lock,
 }
 
 impl Unfinished {
-    /// Makes a path beside `target` with `make`, which must fail rather than use something that exists. Gives what `make`
-    /// gave, too.
+    /// Creates a path beside `target` with `make`, which must fail rather than use an existing
+    /// path. Also returns the value of `make`.
     fn new<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
         leftovers::sweep(target);
         loop {
@@ -74,7 +77,7 @@ impl Unfinished {
             drop(list);
             match Lock::new(&path) {
                 Ok(Some(lock)) => return Ok((Self { path, _lock: lock }, made)),
-                // Somebody has found it in the moment before it was locked: once more.
+                // Another run removed it before it was locked: retry.
                 Ok(None) => {}
                 Err(error) => {
                     remove(&path);
@@ -96,11 +99,11 @@ impl Drop for Unfinished {
 }
 
 /// The absolute path of `path`, with its parent's links resolved; the parent must exist. A link at
-/// the end is refused, wherever it leads: in a folder that others may write to, one of them may
-/// have put it there to have another file replaced.
-pub(crate) fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
+/// the end is always refused: in a folder that others may write to, another user may have placed it
+/// there to have another file replaced.
+fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
     let Some(name) = path.file_name() else {
-        // It ends in a folder's `.` or `..`, or is `/`: no link has such a name.
+        // The path ends in `.` or `..`, or is `/`: no link has such a name.
         return path
             .canonicalize()
             .map_err(|error| Failure::usage(option, format_args!("{}: {error}", path.display())));
@@ -123,14 +126,14 @@ fn refuse_link(option: &str, target: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let what = format_args!(
-        "{} is a symbolic link, and nothing is written through one",
+        "{} is a symbolic link; volery does not write through links",
         target.display()
     );
     Err(Failure::usage(option, what)
-        .hint("remove the link if it is not yours; else name the place that it leads to"))
+        .hint("remove the link if it is not yours; otherwise give the path it points to"))
 }
 
-/// An output folder on its way.
+/// An output folder being written.
 pub(crate) struct Folder {
     temporary: Unfinished,
     target: PathBuf,
@@ -140,8 +143,8 @@ pub(crate) struct Folder {
 impl Folder {
     /// Checks that `target` may be written and makes the temporary folder beside it.
     ///
-    /// An existing empty folder is filled. A non-empty one is refused unless `force`, and even then if it holds anything
-    /// but files that volery writes.
+    /// An existing empty folder is filled. A non-empty one is refused unless `force` is set, and
+    /// even then if it holds anything but files that volery writes.
     ///
     /// # Errors
     /// A usage error that names `option`.
@@ -156,7 +159,7 @@ impl Folder {
                     target.display()
                 ),
             )
-            .hint("name a new folder inside it"));
+            .hint("choose a new folder inside it"));
         }
         let made = Unfinished::new(&target, |path| {
             fs::DirBuilder::new().mode(0o700).create(path)
@@ -187,16 +190,16 @@ impl Folder {
             return Err(Failure::usage(
                 option,
                 format_args!(
-                    "the output takes {bytes} bytes and {} has {free} free",
+                    "the output needs {bytes} bytes, but {} has {free} free",
                     self.target.display()
                 ),
             )
-            .hint("choose a smaller --n, or another disk"));
+            .hint("choose a smaller --n or another disk"));
         }
         Ok(())
     }
 
-    /// Where the folder will appear.
+    /// The final path of the folder.
     pub(crate) fn target(&self) -> &Path {
         &self.target
     }
@@ -205,38 +208,38 @@ impl Folder {
     pub(crate) fn create(&self, name: &str) -> Result<File, Failure> {
         assert!(
             OUR_FILES.contains(&name) || KEPT_FILES.contains(&name),
-            "{name} would block --force"
+            "OUR_FILES must list {name}: --force refuses folders with other files"
         );
         let path = self.temporary.path.join(name);
         let _no_signal = unfinished();
         create_private(&path).map_err(|error| Failure::file(&path, error))
     }
 
-    /// Makes the folder appear under its name, with all it holds on the disk.
+    /// Renames the folder to its final name, with all it holds on the disk.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let failed = |error| Failure::file(&self.target, error);
         sync_folder(&self.temporary.path).map_err(failed)?;
-        // Somebody may have put files there in the meantime.
+        // Another process may have put files there in the meantime.
         check_replaceable("--out", &self.target, self.force)?;
         {
             let _no_signal = unfinished();
             replace_folder(&self.temporary.path, &self.target).map_err(failed)?;
         }
-        // The output is there: what goes wrong now is no reason to say that it is not.
+        // The output is in place: a later error does not change that.
         let _ = self.target.parent().map(sync_folder);
         Ok(())
     }
 }
 
-/// Moves `new` to `target`, which may be absent, an empty folder, or a folder to be replaced: there is no moment at which neither
-/// is there, where the system can exchange the two.
+/// Moves `new` to `target`, which may be absent, an empty folder, or a folder to be replaced. Where
+/// the system can exchange two folders, one of them is in place at every moment.
 fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
     match fs::rename(new, target) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
         done => return done,
     }
     if rustix::fs::renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE).is_ok() {
-        // What is in the place of the temporary folder now is the old one; the next run would remove it, too.
+        // The temporary path now holds the old folder; the next run would remove it, too.
         remove(new);
         return Ok(());
     }
@@ -250,7 +253,7 @@ fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether an existing folder is a mount point, which cannot make place for another folder.
+/// Whether an existing folder is a mount point, which cannot be renamed.
 fn is_mount_point(target: &Path) -> bool {
     let device = |path: &Path| path.metadata().map(|data| data.dev()).ok();
     let parent = target.parent().and_then(device);
@@ -279,12 +282,14 @@ fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Fai
         }
     }
     if !empty && !force {
-        return Err(refuse("is not empty").hint("choose another folder, or --force to replace it"));
+        return Err(
+            refuse("is not empty").hint("choose another folder, or use --force to replace it")
+        );
     }
     Ok(())
 }
 
-/// A single file on its way.
+/// A single file being written.
 pub(crate) struct SingleFile {
     temporary: Unfinished,
     file: File,
@@ -292,7 +297,8 @@ pub(crate) struct SingleFile {
 }
 
 impl SingleFile {
-    /// Checks that `target` can be written: makes the temporary file beside it. An existing file is replaced.
+    /// Checks that `target` can be written: makes the temporary file beside it. An existing file is
+    /// replaced.
     ///
     /// # Errors
     /// A usage error that names `option`.
@@ -318,7 +324,7 @@ impl SingleFile {
         })
     }
 
-    /// Writes the contents and makes the file appear under its name.
+    /// Writes the contents and renames the file to its final name.
     pub(crate) fn commit(self, contents: &[u8]) -> Result<(), Failure> {
         let target = self.target.clone();
         self.write(|file| {
@@ -327,7 +333,7 @@ impl SingleFile {
         })
     }
 
-    /// Lets `write` write the contents, and makes the file appear under its name if that went well.
+    /// Lets `write` write the contents, then renames the file to its final name if that succeeded.
     pub(crate) fn write(
         mut self,
         write: impl FnOnce(&mut File) -> Result<(), Failure>,
@@ -337,7 +343,7 @@ impl SingleFile {
         self.file.sync_all().map_err(failed)?;
         let _no_signal = unfinished();
         fs::rename(&self.temporary.path, &self.target).map_err(failed)?;
-        // It is there, whatever becomes of this.
+        // The file is in place, whatever the result of this.
         let _ = self.target.parent().map(sync_folder);
         Ok(())
     }
@@ -372,13 +378,13 @@ mod tests {
         names
     }
 
-    /// A link as another user would plant it; where we may not make it theirs, it is ours.
+    /// A link as another user would plant it; it stays ours where we may not change its owner.
     pub(super) fn plant(leads_to: &Path, link: &Path) {
         std::os::unix::fs::symlink(leads_to, link).unwrap();
         disown(link);
     }
 
-    /// Makes a file, a folder or a link another user's; false where we may not.
+    /// Gives a file, a folder or a link to another user; false where we may not.
     pub(super) fn disown(path: &Path) -> bool {
         let root = rustix::process::geteuid().is_root();
         root && std::os::unix::fs::lchown(path, Some(4242), Some(4242)).is_ok()
@@ -404,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_committed_leaves_nothing() {
+    fn an_uncommitted_folder_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();
         let folder = Folder::prepare("--out", &place.path().join("out"), false).unwrap();
         fill(&folder, b"half");
@@ -473,8 +479,8 @@ mod tests {
         assert!(refused.to_string().contains("--report"), "{refused}");
     }
 
-    /// What another user may plant where everybody may write: links to a file and to a folder of
-    /// ours, and to nothing.
+    /// Links another user may plant where everybody may write: to a file and to a folder of ours,
+    /// and dangling ones.
     #[test]
     fn planted_links_are_refused() {
         let place = tempfile::tempdir().unwrap();
@@ -488,7 +494,7 @@ mod tests {
         for leads_to in ["mine/report.json", "mine", "empty", "nowhere"] {
             let link = shared.join("link");
             plant(&place.path().join(leads_to), &link);
-            // With a stroke at the end the system itself would follow it.
+            // With a trailing slash the system itself would follow the link.
             for target in [link.clone(), shared.join("link/"), shared.join("link/.")] {
                 let refused = [
                     SingleFile::prepare("--out", &target).err(),
@@ -512,7 +518,7 @@ mod tests {
         assert_eq!(names(place.path()), ["empty", "mine", "shared"]);
     }
 
-    /// One that is planted while a run is under way is not followed either.
+    /// A link planted during a run is not followed either.
     #[test]
     fn links_that_are_planted_later_are_not_followed() {
         let place = tempfile::tempdir().unwrap();
@@ -540,7 +546,7 @@ mod tests {
         assert_eq!(fs::read(mine.join("report.json")).unwrap(), b"mine");
     }
 
-    /// Links on the way to the parent are the caller's own business.
+    /// Links on the way to the parent are the caller's own choice.
     #[test]
     fn links_to_the_parent_are_followed() {
         let place = tempfile::tempdir().unwrap();

@@ -1,307 +1,319 @@
-//! One party's side of a stream of correlations, from an open channel to the last of them.
+//! The parties of each kind of correlation, as the driver in [`crate::driver`] sees them.
 //!
-//! `vole`, `cot`, `demo` and `bench` differ in what is made ([`crate::ends`]), where the channel comes from and where the
-//! correlations go; what lies between is here once.
+//! | correlation | party | key | values | column |
+//! |---|---|---|---|---|
+//! | VOLE, `w = u*x + v` | sender | | `u` | `v` |
+//! | | receiver | `x` | | `w` |
+//! | COT, `w = v + u*delta` | sender | `delta` | | `v` |
+//! | | receiver | | `u`, bits | `w` |
+//!
+//! The key holder's column is `u` times the key plus the column of the other party; for COT too,
+//! where `+` and `-` are the same.
 
-use std::time::{Duration, Instant};
+use std::marker::PhantomData;
 
-use volery_bench::{Link, parties};
-use volery_channel::{Channel, SessionId, Stats};
-use volery_field::Ring as _;
-use volery_primitives::prg::Prg;
+use volery_channel::{Channel, Role, SessionId};
+use volery_field::{ExtensionOf, F2, Gf128, Ring};
+use volery_ot::{CotReceiver as _, CotSender as _};
+use volery_pcg::correlation;
+use volery_pcg::vole::{self, VoleRing};
+use volery_pcg::{Kind, Plan, Result, cot};
+use volery_primitives::{bits, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::deal::{Deal, Order};
-use crate::ends::{Correlation, End};
-use crate::exit::{Failure, Status};
+/// One party of a stream of correlations.
+pub trait Party: Sized {
+    /// The ring of `u`.
+    type Base: Ring;
+    /// The ring of everything else.
+    type Ring: ExtensionOf<Self::Base>;
+    /// The storage unit of the values `u` of a step: an element, or eight bits.
+    type Unit: Copy + Default + Send + Sync + Zeroize;
 
-/// Correlations in one step of the stream: memory is proportional to it, not to n.
-pub(crate) const CHUNK: usize = 1 << 17;
+    /// The name of the subcommand.
+    const PROTOCOL: &'static str;
+    /// The role of the party.
+    const ROLE: Role;
+    /// The letter of its key, if it has one.
+    const KEY: Option<&'static str>;
+    /// The letter of its values, if it has any.
+    const VALUES: Option<&'static str>;
+    /// The letter of its column.
+    const COLUMN: &'static str;
 
-/// The elements of one array in one step; forgotten when dropped.
-pub(crate) type Buffer<T> = Zeroizing<Vec<T>>;
+    /// Sets up the party with the given key or a random one.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves.
+    fn setup(
+        plan: &Plan,
+        key: Option<Self::Ring>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self>;
 
-/// What each side sends when all its correlations are in its files.
-const OVER: u8 = 0x56;
+    /// The key, if this party has one.
+    fn key(&self) -> Option<Self::Ring>;
 
-/// Correlations of one step: what one party gets of them.
-pub(crate) struct Step<E: End> {
-    /// How many.
-    pub(crate) count: usize,
-    /// The values `u`, in the form of [`End::Unit`]; empty at the party that has none.
-    pub(crate) u: Buffer<E::Unit>,
-    /// `v` or `w`.
-    pub(crate) column: Buffer<E::Ring>,
+    /// Units for the values of `count` correlations.
+    fn units(count: usize) -> usize;
+
+    /// Draws the next correlations.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves.
+    fn draw(
+        &mut self,
+        u: &mut [Self::Unit],
+        column: &mut [Self::Ring],
+        channel: &mut Channel,
+    ) -> Result<()>;
+
+    /// Calls `look` with the `count` values in `u`.
+    fn open<T>(u: &[Self::Unit], count: usize, look: impl FnOnce(&[Self::Base]) -> T) -> T;
 }
 
-impl<E: End> Step<E> {
-    /// No correlations, with room for every step of a run of `n`.
-    pub(crate) fn with_room(n: u64) -> Self {
-        let count = next_step(n);
-        Self {
-            count: 0,
-            u: buffer(E::units(count)),
-            column: buffer(count),
-        }
+/// A kind of correlation: its two parties.
+pub trait Correlation {
+    /// The pipeline's own type for it.
+    type Pipeline: correlation::Correlation<Base = Self::Base, Ring = Self::Ring>;
+    /// The ring of `u`.
+    type Base: Ring;
+    /// The ring of everything else.
+    type Ring: ExtensionOf<Self::Base>;
+    /// The sender.
+    type Sender: Party<Base = Self::Base, Ring = Self::Ring>;
+    /// The receiver.
+    type Receiver: Party<Base = Self::Base, Ring = Self::Ring>;
+
+    /// The kind of its plans.
+    const KIND: Kind;
+    /// The relation that holds.
+    const RELATION: &'static str;
+}
+
+/// VOLE over a ring.
+pub struct Vole<R>(PhantomData<R>);
+
+/// Correlated OT.
+pub struct Cot;
+
+impl<R: VoleRing> Correlation for Vole<R> {
+    type Pipeline = correlation::Vole<R>;
+    type Base = R;
+    type Ring = R;
+    type Sender = vole::Sender<R>;
+    type Receiver = vole::Receiver<R>;
+
+    const KIND: Kind = Kind::Vole(R::FIELD);
+    const RELATION: &'static str = "w = u*x + v";
+}
+
+impl Correlation for Cot {
+    type Pipeline = correlation::Cot;
+    type Base = F2;
+    type Ring = Gf128;
+    type Sender = cot::Sender;
+    type Receiver = cot::Receiver;
+
+    const KIND: Kind = Kind::Cot;
+    const RELATION: &'static str = "w = v + u*delta";
+}
+
+impl<R: VoleRing> Party for vole::Sender<R> {
+    type Base = R;
+    type Ring = R;
+    type Unit = R;
+
+    const PROTOCOL: &'static str = "vole";
+    const ROLE: Role = Role::Sender;
+    const KEY: Option<&'static str> = None;
+    const VALUES: Option<&'static str> = Some("u");
+    const COLUMN: &'static str = "v";
+
+    fn setup(
+        plan: &Plan,
+        _key: Option<R>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        Self::setup(plan, session, rng, channel)
     }
 
-    fn resize(&mut self, count: usize) {
-        self.count = count;
-        self.u.resize(E::units(count), E::Unit::default());
-        self.column.resize(count, E::Ring::ZERO);
-    }
-}
-
-impl<E: End> Clone for Step<E> {
-    fn clone(&self) -> Self {
-        Self {
-            count: self.count,
-            u: self.u.clone(),
-            column: self.column.clone(),
-        }
-    }
-}
-
-/// What a party's run took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outcome {
-    /// The session, which both sides know and which is no secret.
-    pub(crate) session: SessionId,
-    /// From the open channel to the first correlation, the handshake included.
-    pub(crate) setup: Duration,
-    /// All correlations, their handing over included.
-    pub(crate) extend: Duration,
-    /// Traffic of the handshake and the setup.
-    pub(crate) setup_traffic: Stats,
-    /// All traffic.
-    pub(crate) traffic: Stats,
-}
-
-impl Outcome {
-    /// Setup and extension together.
-    pub(crate) fn total(&self) -> Duration {
-        self.setup + self.extend
-    }
-}
-
-/// What a party is told while it runs.
-pub(crate) trait Listener {
-    /// A phase is over.
-    fn phase(&mut self, _what: &str) {}
-    /// So many more correlations are done.
-    fn done(&mut self, _count: usize) {}
-}
-
-/// Nobody listens.
-impl Listener for () {}
-
-impl Listener for indicatif::ProgressBar {
-    fn done(&mut self, count: usize) {
-        self.inc(count as u64);
-    }
-}
-
-/// Makes the stream and hands each step to `put`, which gives a step back to be filled, with the key of the party that has
-/// one (`x`, `delta`). `key` is that key; none: a random one.
-///
-/// `put` is called once with no correlations first, so that the key comes out even when `n` is zero.
-///
-/// # Errors
-/// Those of the channel, and what `put` returns.
-pub(crate) fn run<E: End>(
-    order: &Order,
-    key: Option<E::Ring>,
-    channel: &mut Channel,
-    listener: &mut impl Listener,
-    mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
-) -> Result<(Outcome, Deal), Failure> {
-    let start = Instant::now();
-    let (session, deal) = order.settle::<E>(channel)?;
-    listener.phase(&format!("the peer agrees, session {}", hex(session)));
-    if let Some(choice) = &deal.choice {
-        listener.phase(&choice.why());
-    }
-    let mut end = E::setup(&deal.plan, key, session, fresh_prg()?, channel)?;
-    let key = Zeroizing::new(end.key());
-    let after = Phase::new(start, channel, listener);
-
-    let mut step = put(*key, Step::with_room(order.n))?;
-    let mut left = order.n;
-    while left > 0 {
-        let now = next_step(left);
-        step.resize(now);
-        end.draw(&mut step.u, &mut step.column, channel)?;
-        step = put(*key, step)?;
-        left -= now as u64;
-        listener.done(now);
-    }
-    Ok((after.over(session, channel, listener), deal))
-}
-
-/// Runs both parties in this process, each in its pool of threads, with the link between them, and hands their steps to
-/// the two closures. Gives what the sender's and the receiver's run took, and what they made.
-///
-/// # Errors
-/// The first party's failure that is not the mere consequence of the other's.
-pub(crate) fn run_both<K: Correlation>(
-    order: &Order,
-    between: &Link,
-    timeout: Duration,
-    pools: &[rayon::ThreadPool; 2],
-    progress: &indicatif::ProgressBar,
-    mut sent: impl FnMut(Option<<K::Sender as End>::Ring>, &Step<K::Sender>) + Send,
-    mut received: impl FnMut(Option<<K::Receiver as End>::Ring>, &Step<K::Receiver>) + Send,
-) -> Result<([Outcome; 2], Deal), Failure> {
-    let ((sender, deal), (receiver, _)) = parties::run_both(
-        between,
-        timeout,
-        |channel| {
-            pools[0].install(|| {
-                let mut progress = progress.clone();
-                let (outcome, deal) =
-                    run::<K::Sender>(order, None, channel, &mut progress, |key, step| {
-                        sent(key, &step);
-                        Ok(step)
-                    })?;
-                Ok::<_, Failure>((conclude(outcome, channel)?, deal))
-            })
-        },
-        |channel| {
-            pools[1].install(|| {
-                let (outcome, deal) =
-                    run::<K::Receiver>(order, None, channel, &mut (), |key, step| {
-                        received(key, &step);
-                        Ok(step)
-                    })?;
-                Ok::<_, Failure>((conclude(outcome, channel)?, deal))
-            })
-        },
-    )?;
-    Ok(([sender, receiver], deal))
-}
-
-/// The moment between setup and stream.
-struct Phase {
-    setup: Duration,
-    start: Instant,
-    setup_traffic: Stats,
-}
-
-impl Phase {
-    fn new(start: Instant, channel: &Channel, listener: &mut impl Listener) -> Self {
-        let setup = start.elapsed();
-        let setup_traffic = channel.stats();
-        listener.phase(&format!(
-            "setup done in {:.3} s, {} bytes sent, {} received",
-            setup.as_secs_f64(),
-            setup_traffic.bytes_sent,
-            setup_traffic.bytes_received
-        ));
-        Self {
-            setup,
-            start: Instant::now(),
-            setup_traffic,
-        }
+    fn key(&self) -> Option<R> {
+        None
     }
 
-    fn over(self, session: SessionId, channel: &Channel, listener: &mut impl Listener) -> Outcome {
-        let outcome = Outcome {
-            session,
-            setup: self.setup,
-            extend: self.start.elapsed(),
-            setup_traffic: self.setup_traffic,
-            traffic: channel.stats(),
-        };
-        listener.phase(&format!(
-            "stream done in {:.3} s, {} bytes sent and {} received in all",
-            outcome.extend.as_secs_f64(),
-            outcome.traffic.bytes_sent,
-            outcome.traffic.bytes_received
-        ));
-        outcome
+    fn units(count: usize) -> usize {
+        count
+    }
+
+    fn draw(&mut self, u: &mut [R], v: &mut [R], channel: &mut Channel) -> Result<()> {
+        self.extend(u, v, channel)
+    }
+
+    fn open<T>(u: &[R], count: usize, look: impl FnOnce(&[R]) -> T) -> T {
+        look(&u[..count])
     }
 }
 
-/// Tells the peer that all is well on this side and hears the same from it, so that no half stays without its other
-/// half because, say, one disk was full. Gives the outcome with these bytes counted.
-///
-/// # Errors
-/// Those of the channel: the peer's run may have failed.
-pub(crate) fn conclude(outcome: Outcome, channel: &mut Channel) -> Result<Outcome, Failure> {
-    channel.send(&[OVER])?;
-    let mut byte = [0];
-    channel.recv(&mut byte)?;
-    if byte == [OVER] {
-        return Ok(Outcome {
-            traffic: channel.stats(),
-            ..outcome
-        });
+impl<R: VoleRing> Party for vole::Receiver<R> {
+    type Base = R;
+    type Ring = R;
+    type Unit = R;
+
+    const PROTOCOL: &'static str = "vole";
+    const ROLE: Role = Role::Receiver;
+    const KEY: Option<&'static str> = Some("x");
+    const VALUES: Option<&'static str> = None;
+    const COLUMN: &'static str = "w";
+
+    fn setup(
+        plan: &Plan,
+        x: Option<R>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        Self::setup(plan, x, session, rng, channel)
     }
-    Err(Failure::new(
-        Status::Peer,
-        "the peer does not follow the protocol: it did not end where the protocol ends",
-    ))
+
+    fn key(&self) -> Option<R> {
+        Some(self.x())
+    }
+
+    fn units(_count: usize) -> usize {
+        0
+    }
+
+    fn draw(&mut self, _u: &mut [R], w: &mut [R], channel: &mut Channel) -> Result<()> {
+        self.extend(w, channel)
+    }
+
+    fn open<T>(_u: &[R], _count: usize, look: impl FnOnce(&[R]) -> T) -> T {
+        look(&[])
+    }
 }
 
-/// The session as text.
-pub(crate) fn hex(session: SessionId) -> String {
-    use std::fmt::Write as _;
-    session
-        .as_bytes()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+impl Party for cot::Sender {
+    type Base = F2;
+    type Ring = Gf128;
+    type Unit = u8;
+
+    const PROTOCOL: &'static str = "cot";
+    const ROLE: Role = Role::Sender;
+    const KEY: Option<&'static str> = Some("delta");
+    const VALUES: Option<&'static str> = None;
+    const COLUMN: &'static str = "v";
+
+    fn setup(
+        plan: &Plan,
+        delta: Option<Gf128>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        Self::setup(plan, delta.map(Gf128::value), session, rng, channel)
+    }
+
+    fn key(&self) -> Option<Gf128> {
+        Some(Gf128::new(self.delta()))
+    }
+
+    fn units(_count: usize) -> usize {
+        0
+    }
+
+    fn draw(&mut self, _u: &mut [u8], v: &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        self.extend(bytemuck::cast_slice_mut(v), channel)
+    }
+
+    fn open<T>(_u: &[u8], _count: usize, look: impl FnOnce(&[F2]) -> T) -> T {
+        look(&[])
+    }
 }
 
-fn buffer<T: Zeroize>(room: usize) -> Buffer<T> {
-    Zeroizing::new(Vec::with_capacity(room))
-}
+impl Party for cot::Receiver {
+    type Base = F2;
+    type Ring = Gf128;
+    type Unit = u8;
 
-/// Correlations in the next step when `left` are left.
-fn next_step(left: u64) -> usize {
-    usize::try_from(left).unwrap_or(CHUNK).min(CHUNK)
-}
+    const PROTOCOL: &'static str = "cot";
+    const ROLE: Role = Role::Receiver;
+    const KEY: Option<&'static str> = None;
+    const VALUES: Option<&'static str> = Some("u");
+    const COLUMN: &'static str = "w";
 
-/// A generator with a seed from the system.
-pub(crate) fn fresh_prg() -> Result<Prg, Failure> {
-    Prg::from_os().map_err(|error| {
-        Failure::new(
-            Status::Other,
-            format_args!("the system gives no random numbers: {error}"),
-        )
-    })
+    fn setup(
+        plan: &Plan,
+        _key: Option<Gf128>,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        Self::setup(plan, session, rng, channel)
+    }
+
+    fn key(&self) -> Option<Gf128> {
+        None
+    }
+
+    fn units(count: usize) -> usize {
+        bits::bytes_for(count)
+    }
+
+    fn draw(&mut self, u: &mut [u8], w: &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        self.extend(u, bytemuck::cast_slice_mut(w), channel)
+    }
+
+    fn open<T>(u: &[u8], count: usize, look: impl FnOnce(&[F2]) -> T) -> T {
+        let values: Vec<F2> = (0..count).map(|i| F2::new(bits::bit(u, i))).collect();
+        look(&Zeroizing::new(values))
+    }
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::run_two_parties;
-
     use super::*;
 
+    /// One party has the key, the other the values; each letter occurs once.
     #[test]
-    fn an_end_that_is_none_is_refused() {
-        for byte in [OVER, OVER ^ 1, 0, u8::MAX] {
-            let (is_refused, ()) = run_two_parties(
-                |channel| {
-                    let outcome = Outcome {
-                        session: SessionId::from_bytes([1; 32]),
-                        setup: Duration::ZERO,
-                        extend: Duration::ZERO,
-                        setup_traffic: Stats::default(),
-                        traffic: Stats::default(),
-                    };
-                    conclude(outcome, channel).is_err()
-                },
-                |channel| {
-                    channel.send(&[byte]).unwrap();
-                    channel.recv(&mut [0]).unwrap();
-                },
-            );
-            assert_eq!(is_refused, byte != OVER, "{byte}");
+    fn the_two_parties_hold_all_letters() {
+        fn check<K: Correlation>() {
+            let letters = |of: [Option<&'static str>; 3]| of.into_iter().flatten();
+            let mut all: Vec<_> =
+                letters([K::Sender::KEY, K::Sender::VALUES, Some(K::Sender::COLUMN)])
+                    .chain(letters([
+                        K::Receiver::KEY,
+                        K::Receiver::VALUES,
+                        Some(K::Receiver::COLUMN),
+                    ]))
+                    .collect();
+            assert_eq!(all.len(), 4);
+            assert!(all.iter().all(|letter| K::RELATION.contains(letter)));
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), 4);
+            assert_eq!(K::Sender::PROTOCOL, K::Receiver::PROTOCOL);
+            assert_ne!(K::Sender::ROLE, K::Receiver::ROLE);
         }
+        check::<Vole<Gf128>>();
+        check::<Cot>();
+    }
+
+    #[test]
+    fn bits_are_opened_in_order() {
+        let open = |u: &[u8], count| {
+            cot::Receiver::open(u, count, |values| {
+                values.iter().map(|value| value.value()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(
+            open(&[0b1000_0101, 0b10], 10),
+            [1, 0, 1, 0, 0, 0, 0, 1, 0, 1]
+        );
+        assert!(open(&[], 0).is_empty());
     }
 }

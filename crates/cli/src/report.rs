@@ -1,28 +1,42 @@
-//! The JSON object that a run reports.
+//! The JSON report of a run.
 
 use serde::{Deserialize, Serialize};
-pub(crate) use volery_bench::machine::peak_memory;
 
-/// What a run was, and what it cost. A value that does not exist for a command, or cannot be known, is `null`.
+/// The peak memory of this process in bytes, where the system reports it.
+pub(crate) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    kibibytes(&status, "VmHWM:")
+}
+
+/// The value, in bytes, of a line such as `VmHWM:  123 kB`.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// The settings and cost of a run. A value that does not exist for a command, or is unknown, is
+/// `null`.
 ///
-/// The fields are the documented face of `--report`: scripts depend on their names, units and order.
+/// The fields are the documented interface of `--report`: scripts depend on their names, units and
+/// order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// The verb that ran.
+    /// The subcommand.
     pub(crate) protocol: String,
-    /// This side's role.
+    /// The role of this side.
     pub(crate) role: Option<String>,
-    /// Correlations, or items.
+    /// Number of correlations or items.
     pub(crate) n: Option<u64>,
     /// The ring of the values.
     pub(crate) ring: Option<String>,
     /// Against whom the run was secure.
     pub(crate) security: Option<String>,
-    /// Where the LPN noise sat.
+    /// Position of the LPN noise.
     pub(crate) noise: Option<String>,
-    /// The parameters, in words.
+    /// Adversary that the run was secure against.
     pub(crate) parameters: Option<String>,
-    /// What the security rests on, with its level.
+    /// The assumption that the security rests on, with its level.
     pub(crate) assumption: Option<String>,
     /// The version of this program.
     pub(crate) version: String,
@@ -34,9 +48,9 @@ pub(crate) struct Report {
     pub(crate) messages: Option<u64>,
     /// Wall-clock time of the phases.
     pub(crate) seconds: Seconds,
-    /// The most memory the process has held, in bytes.
+    /// The peak memory of the process in bytes.
     pub(crate) peak_rss_bytes: Option<u64>,
-    /// What came out; its fields depend on the protocol.
+    /// Results; the fields depend on the protocol.
     pub(crate) result: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -47,14 +61,14 @@ pub(crate) struct Seconds {
     pub(crate) setup: Option<f64>,
     /// Making the correlations.
     pub(crate) extend: Option<f64>,
-    /// What depends on inputs.
+    /// The part that depends on inputs.
     pub(crate) online: Option<f64>,
     /// From the established connection to the finished output.
     pub(crate) total: Option<f64>,
 }
 
 impl Report {
-    /// A report of one verb, with this program's version and nothing else known yet.
+    /// A report of one subcommand with this program's version; all else is unknown yet.
     pub(crate) fn new(protocol: &str) -> Self {
         Self {
             protocol: protocol.to_owned(),
@@ -65,8 +79,8 @@ impl Report {
 
     /// The JSON text, with a final newline.
     pub(crate) fn to_json(&self) -> Vec<u8> {
-        let mut json =
-            serde_json::to_vec_pretty(self).expect("strings, numbers and maps with string keys");
+        let mut json = serde_json::to_vec_pretty(self)
+            .expect("a report of strings, numbers and string-keyed maps serialises");
         json.push(b'\n');
         json
     }
@@ -93,7 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn memory_is_in_bytes() {
+        let status = "VmPeak: 9 kB\nVmHWM:\t   2048 kB\n";
+        assert_eq!(kibibytes(status, "VmHWM:"), Some(2_097_152));
+        assert_eq!(kibibytes("Name: x\n", "VmHWM:"), None);
+    }
+
+    #[test]
+    fn a_written_report_is_read_back() {
         let mut report = Report::new("vole");
         report.n = Some(1 << 40);
         report.seconds.total = Some(0.25);

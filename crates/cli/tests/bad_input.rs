@@ -1,4 +1,4 @@
-//! Wrong calls: each ends at once, with the exit status that says so and a message that names the option.
+//! Usage errors: each ends at once with its exit status and a message that names the option.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -16,7 +16,7 @@ fn wrong_calls_are_refused_by_name() {
     let (out, full, file) = (text(&out), text(&full), text(&file));
     let before = names(place.path());
 
-    // `OUT` stands for a folder that could be made, the rest of a good call for `GOOD`.
+    // `OUT` stands for a folder that could be created, `GOOD` for the rest of a valid call.
     let table: &[(&str, i32, &str)] = &[
         ("", 2, "USAGE"),
         ("nonsense", 2, "nonsense"),
@@ -24,7 +24,7 @@ fn wrong_calls_are_refused_by_name() {
         (
             "vole --role sender --n 5 --out OUT",
             2,
-            "--listen, --connect: one of them is needed",
+            "--listen, --connect: one of them is required",
         ),
         (
             "vole --role sender --n 5 --out OUT --listen 127.0.0.1:0 --connect 127.0.0.1:1",
@@ -67,7 +67,7 @@ fn wrong_calls_are_refused_by_name() {
         ("vole GOOD --delta FILE", 2, "--delta"),
         ("cot --role sender", 2, "--n"),
         ("cot GOOD --ring fp61", 2, "--ring"),
-        ("cot GOOD --set b99", 2, "--set: no set has the name 'b99'"),
+        ("cot GOOD --set b99", 2, "--set: unknown LPN set 'b99'"),
         ("cot GOOD --set b12 --noise uniform", 2, "--set: b12"),
         ("cot GOOD --set u21 --noise regular", 2, "--set: u21"),
         ("cot GOOD --set ferret-reg-setup", 2, "--set"),
@@ -85,7 +85,7 @@ fn wrong_calls_are_refused_by_name() {
         (
             "cot --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776",
             2,
-            "--n: the output takes",
+            "--n: the output needs",
         ),
         (
             "cot --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force",
@@ -121,7 +121,7 @@ fn wrong_calls_are_refused_by_name() {
         (
             "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776",
             2,
-            "--n: the output takes",
+            "--n: the output needs",
         ),
         (
             "vole --role sender --listen 127.0.0.1:0 --n 16777217 --parameters paper80 --out OUT",
@@ -189,13 +189,6 @@ fn wrong_calls_are_refused_by_name() {
         ("verify OUT OUT", 1, "u.npy"),
         ("verify FULL FULL", 1, "u.npy"),
         ("params", 2, "USAGE"),
-        ("bench run", 2, "NAME"),
-        ("bench run nothing", 2, "vole-fp61"),
-        ("bench run vole-fp61 --link wet-string", 2, "--link"),
-        ("bench run vole-z64 --security malicious", 2, "--security"),
-        ("bench run cot --set b10,u99 --n 10", 2, "u99"),
-        ("bench run cot --runs 0", 2, "--runs"),
-        ("bench run vole-fp61 --json /proc/volery-json", 2, "--json"),
     ];
     for &(call, status, fragment) in table {
         let arguments: Vec<_> = call
@@ -215,13 +208,13 @@ fn wrong_calls_are_refused_by_name() {
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let finished = run(&arguments);
         if fragment == "USAGE" {
-            // Asked for nothing: the help is the answer.
+            // Called without arguments: the answer is the help.
             assert_eq!(finished.status, Some(status), "{call}");
             assert!(finished.stderr.contains("Usage:"), "{call}: {finished:?}");
         } else {
             finished.assert_refused(status, &[fragment]);
         }
-        assert_eq!(names(place.path()), before, "{call} left something behind");
+        assert_eq!(names(place.path()), before, "{call} left files behind");
     }
 }
 
@@ -232,7 +225,6 @@ fn help_and_version_are_answers_not_errors() {
         &["--version"],
         &["vole", "--help"],
         &["cot", "--help"],
-        &["bench", "run", "--help"],
     ] {
         let finished = run(arguments);
         assert_eq!(finished.status, Some(0));
@@ -280,11 +272,6 @@ fn lists_go_to_standard_output() {
     let [own, paper] = ["b13 ", "ferret-uni "].map(|name| line(name).unwrap());
     assert!(own.contains("f2") && !own.contains("fp61") && own.contains("own"));
     assert!(paper.contains("f2") && paper.contains("paper"));
-    let benches = run(&["bench", "list"]);
-    assert_eq!(benches.status, Some(0));
-    for name in ["cot", "vole-fp61", "vole-z64", "vole-gf128"] {
-        assert!(benches.stdout.contains(name), "{benches:?}");
-    }
 }
 
 #[test]
@@ -305,4 +292,18 @@ fn the_demo_prints_what_it_checked() {
         assert!(demo.stdout.contains(fragment), "{demo:?}");
     }
     assert!(demo.stderr.is_empty(), "{demo:?}");
+}
+
+/// The commands and options of the separate program volery-bench.
+#[test]
+fn bench_says_where_it_went() {
+    for call in [
+        &["bench"][..],
+        &["bench", "paper", "--quick", "--out", "x"],
+        &["bench", "--help"],
+    ] {
+        let refused = run(call);
+        refused.assert_refused(2, &["bench", "volery-bench", "lab"]);
+        assert_eq!(refused.stderr.lines().count(), 1, "{refused:?}");
+    }
 }

@@ -1,4 +1,5 @@
-//! `volery cot`: two processes over the loopback interface, their files read and checked without the library.
+//! `volery cot`: two processes over the loopback interface; their files are read and checked
+//! without the library.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -13,7 +14,7 @@ fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished
     common::both("cot", place, more, left, right)
 }
 
-/// Checks the files of both folders against each other, and their shapes and ranges; gives delta.
+/// Checks the files of both folders against each other, and their shapes and ranges; returns delta.
 fn check_files(place: &Path, n: usize) -> [u64; 2] {
     let array = |name: &str, shape: &[u64]| {
         let (found, values) = read_npy(&place.join(name));
@@ -43,7 +44,7 @@ fn verify(place: &Path) -> Finished {
     run(&["verify", text(&place.join("s")), text(&place.join("r"))])
 }
 
-/// One run, from the call to what `verify` says.
+/// One run, from the call to the result of `verify`.
 fn check(n: usize, more: &[&str], security: &str) {
     let place = tempfile::tempdir().unwrap();
     let count = n.to_string();
@@ -89,7 +90,7 @@ fn both_securities_and_noises() {
     }
 }
 
-/// More than a step of the stream, and a length at which no step ends.
+/// More than one step of the stream, and a length that is no multiple of a step.
 #[test]
 fn several_steps() {
     check(300_003, &["--link", "100Mbit,20ms"], "malicious");
@@ -139,7 +140,7 @@ fn the_report_says_what_was_run() {
         "{assumption}"
     );
 
-    // What one side sent, the other received.
+    // The bytes that one side sent are those the other received.
     let other = read(&place.path().join("r/report.json"));
     assert_eq!(other["bytes_sent"], report["bytes_received"]);
     assert_eq!(other["bytes_received"], report["bytes_sent"]);
@@ -183,11 +184,11 @@ fn a_given_delta_is_used_and_a_bad_one_refused() {
         ])
     };
     std::fs::write(&bad, [header, &[0; 16]].concat()).unwrap();
-    refused().assert_refused(1, &["bad.npy", "a delta of zero"]);
+    refused().assert_refused(1, &["bad.npy", "delta is zero"]);
     std::fs::write(&bad, [header, &value[..8]].concat()).unwrap();
-    refused().assert_refused(1, &["bad.npy", "bytes where its header"]);
+    refused().assert_refused(1, &["bad.npy", "bytes, but its header"]);
     std::fs::copy(second.path().join("r/u.npy"), &bad).unwrap();
-    refused().assert_refused(1, &["bad.npy", "where a delta is"]);
+    refused().assert_refused(1, &["bad.npy", "but a delta is"]);
     assert_eq!(names(place.path()), ["bad.npy"]);
 }
 
@@ -210,12 +211,12 @@ fn verify_finds_every_corruption() {
         verify(place.path()).assert_refused(1, &[fragment]);
         bad.pop();
         std::fs::write(&path, &bad).unwrap();
-        verify(place.path()).assert_refused(1, &[name, "bytes where its header"]);
+        verify(place.path()).assert_refused(1, &[name, "bytes, but its header"]);
         std::fs::write(&path, &good).unwrap();
     }
     assert_eq!(verify(place.path()).status, Some(0));
 
-    // Halves of two runs, with their reports and without.
+    // Parts of two runs, with their reports and without.
     let other = tempfile::tempdir().unwrap();
     assert_done(&both(other.path(), &["--n", "100"], &[], &[]), "malicious");
     let (s, r) = (place.path().join("s"), other.path().join("r"));
@@ -227,7 +228,8 @@ fn verify_finds_every_corruption() {
     run(&["verify", text(&s), text(&r)]).assert_refused(1, &["of 100 correlations"]);
 }
 
-/// Both sides measure, choose alike, and say why; who names the link or the protocol has no choice to explain.
+/// Both sides measure, choose the same plan, and report why; with a given link or protocol there is
+/// no choice to report.
 #[test]
 fn the_link_chooses_and_the_report_says_why() {
     let run = |more: &[&str]| {
@@ -250,11 +252,11 @@ fn the_link_chooses_and_the_report_says_why() {
         assert_eq!(s["protocol"], r["protocol"]);
         assert_eq!(s["choice"], r["choice"]);
         let choice = &s["choice"];
-        let foretold = choice["foretold"].as_array().unwrap();
-        assert_eq!(foretold[0]["protocol"], s["protocol"]);
-        assert!(foretold.len() > 4, "{choice}");
+        let predicted = choice["predicted"].as_array().unwrap();
+        assert_eq!(predicted[0]["protocol"], s["protocol"]);
+        assert!(predicted.len() > 4, "{choice}");
         let seconds = |one: &serde_json::Value| one["seconds"].as_f64().unwrap();
-        assert!(foretold.is_sorted_by(|a, b| seconds(a) <= seconds(b)));
+        assert!(predicted.is_sorted_by(|a, b| seconds(a) <= seconds(b)));
         assert!(choice["bits_per_second"].as_u64().unwrap() >= 1000);
         let why = choice["why"].as_str().unwrap();
         assert!(why.starts_with("fastest at "), "{why}");
@@ -263,9 +265,10 @@ fn the_link_chooses_and_the_report_says_why() {
     for (more, protocol) in [
         (&["--protocol", "softspoken2"][..], "softspoken2"),
         (&["--set", "r14"], "primal-r14"),
-        // Where low communication would take less time.
+        // A link on which low-communication would take less time.
         (&["--link", "1kbit,1s"], "softspoken8"),
         (&["--protocol", "low-communication"], "low-communication"),
+        (&["--protocol", "expand-convolute"], "expand-convolute"),
     ] {
         let [s, r] = run(&[&["--n", "20_000"], more].concat());
         assert_eq!(s["protocol"], protocol);
@@ -303,6 +306,11 @@ fn settings_that_differ_end_both_sides_and_are_named() {
             &["--n", "10", "--protocol", "softspoken8"],
             "parameters:",
         ),
+        (
+            &["--n", "10", "--protocol", "low-communication"],
+            &["--n", "10", "--protocol", "expand-convolute"],
+            "parameters:",
+        ),
     ] {
         let place = tempfile::tempdir().unwrap();
         for side in both(place.path(), &[], left, right) {
@@ -312,7 +320,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
     }
 }
 
-/// A COT and a VOLE do not become half of each other.
+/// A COT and a VOLE do not connect to each other.
 #[test]
 fn another_verb_is_another_protocol() {
     let place = tempfile::tempdir().unwrap();

@@ -1,16 +1,14 @@
-//! Two processes of which one has values for the keys of the other.
+//! Two processes, one of which has values for the keys of the other.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Date32Array, StringArray};
-use arrow_schema::DataType;
-use common::pair::{Folder, assert_matched, iso, line, load, pair, store};
+use common::pair::{Folder, assert_matched, iso, line, load, pair, store, string};
+use common::table::{required, strings};
 use common::{Finished, run};
 
-/// Looks up the column `v` by the column `k` of the left file for the keys in the column `k` of the right one.
+/// Looks up the column `v` by the column `k` of the left file for the keys in the column `k` of the
+/// right file.
 fn lookup(
     folder: &Folder,
     left: &str,
@@ -41,7 +39,7 @@ fn the_receivers_rows_get_the_senders_values() {
         folder.read("out.csv"),
         "name,k,value\nEmma,empty,\nZoë,z,\"two\nlines\"\nYu,y,\"say \"\"hi\"\"\"\nXi,x,\"1,5\"\n"
     );
-    // Another name for the column, and another kind of file.
+    // Another column name, and another file format.
     assert_matched(&lookup(
         &folder,
         &a,
@@ -55,7 +53,7 @@ fn the_receivers_rows_get_the_senders_values() {
     );
 }
 
-/// Values of every length at which something changes, by both protocols.
+/// Values of every length at which the encoding changes, with both protocols.
 #[test]
 fn values_from_0_to_1024_bytes() {
     let folder = Folder::new();
@@ -71,7 +69,7 @@ fn values_from_0_to_1024_bytes() {
         lines.collect()
     };
     let a = folder.write("a.csv", "k,v\n".to_owned() + &text(&rows));
-    // From the last to the first, with strangers in between.
+    // In reverse order, with keys that do not match in between.
     let backwards: Vec<_> = rows.iter().rev().cloned().collect();
     let keys = backwards.iter().map(|(key, _)| format!("{key}\n{key}?\n"));
     let b = folder.write("b.csv", "k\n".to_owned() + &keys.collect::<String>());
@@ -99,7 +97,7 @@ fn values_from_0_to_1024_bytes() {
             "{reveals}"
         );
     }
-    // One byte more is too much, and the row is named.
+    // One byte more is refused, and the row is named.
     let long = folder.write(
         "long.csv",
         format!("k,v\na,1\nzq7Planted,{}\n", "x".repeat(1025)),
@@ -157,11 +155,9 @@ fn empty_files_and_no_values() {
 #[test]
 fn parquet_on_either_side() {
     let folder = Folder::new();
-    let keys: ArrayRef = Arc::new(StringArray::from_iter_values(
-        (0..3001).map(|i| format!("k{i}")),
-    ));
-    let days: ArrayRef = Arc::new(Date32Array::from_iter_values(0..3001));
-    store(&folder.path("a.parquet"), vec![("k", keys), ("v", days)]);
+    let keys = strings("k", (0..3001).map(|i| format!("k{i}")));
+    let days = required("int32 v (DATE)", (0..3001).collect::<Vec<i32>>());
+    store(&folder.path("a.parquet"), &[keys, days]);
     let a = folder.path("a.parquet");
     let rows = (0..100).map(|i| 97 * i % 5003);
     let texts: Vec<String> = rows.clone().map(|i| format!("k{i}")).collect();
@@ -170,7 +166,7 @@ fn parquet_on_either_side() {
         .filter(|&i| i < 3001)
         .map(|i| vec![format!("k{i}"), iso(i)])
         .collect();
-    // From Parquet to CSV: a date is written as such.
+    // From Parquet to CSV: a date is written as text.
     assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
     let lines = expected.iter().map(|row| line(row, ','));
     assert_eq!(
@@ -186,15 +182,15 @@ fn parquet_on_either_side() {
         [&[], &["--value-name", "day"]],
     ));
     let (columns, rows) = load(&folder.path("out.parquet"));
-    let text = |name: &str| (name.to_owned(), DataType::Utf8);
-    assert_eq!(columns, [text("k"), text("day")]);
+    assert_eq!(columns, [string("k"), string("day")]);
     assert_eq!(rows, expected);
 
-    // Values that are no text make a column of bytes.
+    // Values that are not text make a column of bytes.
     let c = folder.write("c.csv", b"k,v\nk0,\xff\xfe\nk97,ok\n");
     assert_matched(&lookup(&folder, &c, &b, "bytes.parquet", [&[], &[]]));
     let (columns, rows) = load(&folder.path("bytes.parquet"));
-    assert_eq!(columns, [text("k"), ("value".to_owned(), DataType::Binary)]);
+    let bytes = "REQUIRED BYTE_ARRAY value;".to_owned();
+    assert_eq!(columns, [string("k"), bytes]);
     assert_eq!(rows[0], ["k0", "[255, 254]"]);
     assert_matched(&lookup(&folder, &c, &b, "bytes.csv", [&[], &[]]));
     assert_eq!(
@@ -235,7 +231,7 @@ fn wrong_calls_are_refused_by_name() {
         (
             &["--role", "sender"][..],
             2,
-            "--value: the sender names the column of its values",
+            "--value: required at the sender",
         ),
         (
             &["--role", "sender", "--value", "x"],
@@ -255,23 +251,23 @@ fn wrong_calls_are_refused_by_name() {
         (
             &["--role", "sender", "--value", "v", "--both"],
             2,
-            "--out: with --both the sender needs a file",
+            "--out: with --both the sender needs an output file",
         ),
         (
             &["--role", "receiver", "--value", "v", "--out", &out],
             2,
-            "--value: the values are the sender's",
+            "--value: only the sender has values",
         ),
         (
             &["--role", "receiver", "--value-name", "w"],
             2,
-            "--out: the receiver needs a file",
+            "--out: the receiver needs an output file",
         ),
         (&["--role", "receiver", "--out", &out], 2, "--value-name: "),
         (
             &["--role", "receiver", "--out", &out, "--value-name", "k"],
             2,
-            "has a column \"k\" already",
+            "already has a column \"k\"",
         ),
     ] {
         let refused = run(&[&["lookup"], &common[..], more].concat());

@@ -11,7 +11,7 @@ use common::{Finished, assert_done, read_npy};
 /// 2^61 - 1.
 const P: u64 = (1 << 61) - 1;
 
-/// An array as NumPy writes it.
+/// An array in the form NumPy writes.
 fn array(code: &str, shape: &[usize], numbers: &[u64]) -> Vec<u8> {
     let sides: Vec<_> = shape.iter().map(usize::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
@@ -76,7 +76,7 @@ fn a_polynomial_at_points_in_files() {
     assert_eq!(report["protocol"], "ope");
     assert_eq!(report["result"]["degree"], 3000);
     assert_eq!(report["result"]["points"], 3);
-    // A masked coefficient for each, and one point; no more online.
+    // One masked coefficient each, and one point; the online phase sends nothing else.
     assert_eq!(report["result"]["bytes_online"], 3 * (3001 * 8 + 8));
 }
 
@@ -138,7 +138,7 @@ fn polynomials_and_points_that_are_none() {
     let points = folder.write("points.csv", "point\n1\n");
     receiver(&["--points", &points]).assert_refused(2, &["--out"]);
     receiver(&["--points", &points, "--out", "x.csv"]).assert_refused(2, &[".npy"]);
-    // What the peer says is not believed beyond the limit.
+    // The peer's announced size is accepted only up to the limit.
     let poly = folder.write("poly.csv", "coefficient\n1\n2\n3\n");
     let two = pair(
         "ope",
@@ -147,7 +147,7 @@ fn polynomials_and_points_that_are_none() {
     );
     two[1].assert_refused(5, &["2", "--max-degree"]);
     assert_eq!(two[0].status, Some(4), "{two:?}");
-    // As many values as there are coefficients would be the polynomial.
+    // As many values as coefficients would determine the polynomial.
     let points = folder.write("points.csv", "point\n1\n2\n3\n");
     let out = folder.path("out.npy");
     let receiver = ["--points", &points, "--out", &out];
@@ -156,16 +156,16 @@ fn polynomials_and_points_that_are_none() {
     let two = pair("ope", &["--input", &poly, "--max-points", "3"], &receiver);
     assert_done(&two, "malicious");
     assert_eq!(values(&folder, "out.npy"), [6, 17, 34]);
-    // A report in the place of the input.
+    // A report path that is the input file.
     let call = ["ope", "--role", "sender", "--listen", "127.0.0.1:0"];
     common::run(&[&call[..], &["--input", &poly, "--report", &poly]].concat())
         .assert_refused(2, &["--report", "the input file"]);
 }
 
-/// A peer that asks for the product with a matrix, which would be all that the sender has.
+/// A peer that asks for the product with a matrix, which would reveal the sender's whole matrix.
 #[test]
 fn a_matrix_in_place_of_the_vector_is_refused() {
-    use volery::channel::{Hello, handshake, tcp};
+    use volery_channel::{Hello, handshake, tcp};
 
     let folder = Folder::new();
     let matrix = folder.write("matrix.npy", array("<u8", &[2, 2], &[1, 2, 3, 4]));
@@ -324,8 +324,8 @@ fn matrices_and_vectors_that_do_not_go() {
     };
     let file = |bytes: Vec<u8>| folder.write("other.npy", bytes);
     sender(&file(array("<u8", &[3], &[1; 3])), &[]).assert_refused(1, &["(n, m)"]);
-    sender(&file(array("<u8", &[0, 3], &[])), &[]).assert_refused(1, &["without rows or columns"]);
-    sender(&file(array("<u8", &[3, 0], &[])), &[]).assert_refused(1, &["without rows or columns"]);
+    sender(&file(array("<u8", &[0, 3], &[])), &[]).assert_refused(1, &["no rows or no columns"]);
+    sender(&file(array("<u8", &[3, 0], &[])), &[]).assert_refused(1, &["no rows or no columns"]);
     sender(&file(array("<u8", &[1, 2], &[0, P])), &[]).assert_refused(1, &["[0, 1]", "canonical"]);
     sender(&file(array("<u8", &[1, 2], &[0, P])), &["--ring", "real"])
         .assert_refused(2, &["--ring", "float64"]);

@@ -1,4 +1,5 @@
-//! `volery params`: estimates, searches and refusals; the page that explains them says what the estimator says.
+//! `volery params`: estimates, searches and refusals; the documentation page must show the
+//! estimator's numbers.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use volery_pcg::lpn::estimate::{Estimate, Field, estimate, security_bits};
 use volery_pcg::lpn::{set_named, sets};
 
-/// Runs an estimate; gives what it printed and the `result` of its report.
+/// Runs an estimate; returns its output and the `result` of its report.
 fn estimated(arguments: &[&str]) -> (String, Value) {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("report.json");
@@ -28,7 +29,7 @@ fn estimated(arguments: &[&str]) -> (String, Value) {
     (finished.stdout, report["result"].clone())
 }
 
-/// Decimal digits of a report are read back to the last but one bit.
+/// The decimal digits of a report are read back exactly but for the last bit.
 fn close(found: &Value, bits: f64) -> bool {
     found
         .as_f64()
@@ -87,7 +88,7 @@ fn an_instance_that_falls_short_is_said_to() {
     assert_eq!(result["instances"][0]["left_over"], 64);
 }
 
-/// What linear algebra breaks says so.
+/// The output names the linear-algebra attack that breaks the instance.
 #[test]
 fn a_binary_code_over_gf128_falls_short() {
     let (stdout, result) = estimated(&["--set", "b12", "--field", "gf128-binary"]);
@@ -100,7 +101,7 @@ fn a_binary_code_over_gf128_falls_short() {
     );
 }
 
-/// Every sample is noisy: no attack has anything to go by.
+/// Every sample is noisy: no attack has any information.
 #[test]
 fn where_no_attack_works_none_is_named() {
     let numbers = ["--n", "100", "--k", "50", "--t", "100"];
@@ -172,7 +173,6 @@ fn wrong_questions_are_refused() {
     for (arguments, fragments) in [
         (&["--set", "b14"][..], ["--set", "'b14'"]),
         (&["--set", "b12", "--n", "5"], ["--set", "--n"]),
-        (&["--set", "b12", "--plot", "x.svg"], ["--plot", "one ring"]),
         (
             &["--n", "100", "--noise", "regular"],
             ["--field", "required"],
@@ -188,7 +188,7 @@ fn wrong_questions_are_refused() {
     ] {
         run(&[&["params", "estimate"], arguments].concat()).assert_refused(2, &fragments);
     }
-    // Nothing wrong with the question, but there is no answer.
+    // The question is valid but has no answer.
     for numbers in [&["--n", "100"][..], &["--n", "100", "--k", "64"]] {
         let refused = run(&[&["params", "estimate"], numbers, &ring].concat());
         refused.assert_refused(1, &["--bits", "2^128"]);
@@ -271,24 +271,4 @@ fn the_page_says_what_the_estimator_says() {
         assert_eq!(cells[1], bits(cells[0], Field::Z64Odd));
         assert_eq!(cells[2], bits(cells[0], Field::Z64Uniform));
     }
-}
-
-/// The command that stands below the picture of the page draws that picture.
-#[test]
-fn the_picture_of_the_page_is_what_the_tool_draws() {
-    let page = std::fs::read_to_string(docs("security-levels.md")).unwrap();
-    let command = page
-        .lines()
-        .find(|line| line.starts_with("volery ") && line.contains("--plot"))
-        .unwrap();
-    let mut words: Vec<_> = command.split_whitespace().skip(1).collect();
-    assert_eq!(words.pop(), Some("docs/security-levels.svg"));
-    let place = tempfile::tempdir().unwrap();
-    let drawn = place.path().join("drawn.svg");
-    words.push(text(&drawn));
-    let finished = run(&words);
-    assert_eq!(finished.status, Some(0), "{finished:?}");
-    let drawn = std::fs::read_to_string(drawn).unwrap();
-    let committed = std::fs::read_to_string(docs("security-levels.svg")).unwrap();
-    assert!(drawn == committed, "draw it again: {command}");
 }

@@ -9,18 +9,17 @@ mod report;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array};
 use common::pair::{Folder, assert_matched, pair, pair_of, store};
+use common::table::required;
 use common::{Running, run, text};
 
 /// A Parquet column read as its text against the same text in a CSV file.
 #[test]
 fn numbers_as_text() {
     let folder = Folder::new();
-    let column: ArrayRef = Arc::new(Int32Array::from(vec![7, 10, -3]));
-    store(&folder.path("a.parquet"), vec![("n", column)]);
+    let column = required("int32 n", vec![7_i32, 10, -3]);
+    store(&folder.path("a.parquet"), &[column]);
     let left = folder.path("a.parquet");
     let right = folder.write("b.csv", "n\n07\n7\n-3\n+10\n");
     let out = folder.path("out.csv");
@@ -31,7 +30,7 @@ fn numbers_as_text() {
     );
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv"), "n\n7\n-3\n");
-    // As numbers, the zero in front and the sign do not count.
+    // As numbers, leading zeros and signs do not count.
     let ended = pair(
         "psi",
         &["--input", &left, "--key", "n"],
@@ -51,7 +50,7 @@ fn numbers_as_text() {
     assert_eq!(folder.read("out.csv"), "n\n07\n-3\n+10\n");
 }
 
-/// Runs psi of lists of words by one column; gives the receiver's result.
+/// Runs psi on lists of words with one key column; returns the receiver's result.
 fn words(left: &str, right: &str, more: &[&str]) -> String {
     let folder = Folder::new();
     let (a, b) = (folder.write("a.csv", left), folder.write("b.csv", right));
@@ -101,7 +100,7 @@ fn several_columns_are_one_key_and_their_ends_count() {
     let skipping = [&more[..], &["--empty-keys", "skip"]].concat();
     assert_eq!(words(left, right, &skipping), "b,a\ny,x\n");
     assert_eq!(words("a,b\nab,c\n", "a,b\na,bc\n", &more), "a,b\n");
-    // The order of the key columns counts, not their names or places.
+    // The order of the key columns matters, not their names or positions.
     let folder = Folder::new();
     let (a, b) = (
         folder.write("a.csv", left),
@@ -140,10 +139,10 @@ fn rows_left_out_are_counted() {
         "the first row of each key"
     );
     for said in [
-        "2 rows left out, because an earlier row has their key",
-        "2 rows left out, because a key column is empty or null",
+        "2 rows left out because an earlier row has the same key",
+        "2 rows left out because a key column is empty or null",
         "this side has 3 different keys",
-        "2 of 3 keys match",
+        "2 of 3 keys match;",
         "the peer has 2",
     ] {
         assert!(ended[1].stderr.contains(said), "{said:?}: {ended:?}");
@@ -163,7 +162,7 @@ fn delimiters_encodings_marks_and_line_ends() {
     let expected = "name;x\nZoë;1\nWeiß;4\n";
     let windows = b"id\tname\r\n1\tZo\xeb\r\n2\tWei\xdf\r\n3\tAsh\r\n";
     let a = folder.write("a.txt", windows);
-    // A mark, other line ends, and quotes that are not needed.
+    // A byte-order mark, other line ends, and unnecessary quotes.
     let b = folder.write(
         "b.csv",
         "\u{feff}name;x\r\n\"Zoë\";1\r\nweiß;2\rZoe;3\nWeiß;4",
@@ -199,7 +198,7 @@ fn delimiters_encodings_marks_and_line_ends() {
         "{ended:?}"
     );
 
-    // The other way round, the matching rows are UTF-8.
+    // With the roles of the files exchanged, the matching rows are UTF-8.
     let ended = pair(
         "psi",
         &["--input", &b, "--key", "name", "--delimiter", ";"],
@@ -276,13 +275,13 @@ fn settings_that_differ_end_both_sides_and_are_named() {
             &[&["--key", "k"], &both[..]].concat(),
             &["--key", "k"],
             "--both: yes here, no",
-            "only if both sides say --both",
+            "only if both sides set --both",
         ),
         (
             &["--key", "k"],
             &["--key", "k", "--both"],
             "--both: no here, yes",
-            "only if both sides say --both",
+            "only if both sides set --both",
         ),
     ] {
         let ended = pair(
@@ -322,7 +321,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
     assert_eq!(folder.names(), ["a.csv"]);
 }
 
-/// The sample files, by the commands that stand beside them.
+/// The sample files, with the commands given beside them.
 #[test]
 fn the_sample_files_match_as_their_readme_says() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data");
@@ -340,7 +339,7 @@ fn the_sample_files_match_as_their_readme_says() {
         assert_matched(&pair(verb, &[&left[..], more].concat(), &right));
         let found = folder.read(out);
         assert_eq!(found.lines().count(), 1 + rows, "{verb} {key}");
-        // Rows of the file as they are there, in their order.
+        // The rows of the file, unchanged and in order.
         let mut lines = whole.lines();
         for row in found.lines() {
             let there = |line: &str| match verb {
@@ -354,12 +353,12 @@ fn the_sample_files_match_as_their_readme_says() {
     }
 }
 
-/// Files that the documentation names are there.
+/// The files that the documentation names exist.
 #[test]
 fn the_documentation_names_files_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut named = 0;
-    for page in ["README.md", "examples/data/README.md"] {
+    for page in ["README.md", "docs/cli.md", "examples/data/README.md"] {
         let page = std::fs::read_to_string(root.join(page)).unwrap();
         for word in page.split_whitespace() {
             let word = word.trim_matches(['`', ',', '.']);
@@ -372,7 +371,7 @@ fn the_documentation_names_files_that_exist() {
     assert!(named >= 8, "{named}");
 }
 
-/// More columns than the handshake can speak of, and as many as it can.
+/// More columns than the handshake can carry, and the most it can.
 #[test]
 fn many_key_columns() {
     let folder = Folder::new();
@@ -402,7 +401,7 @@ fn many_key_columns() {
         &a,
     ];
     run(&[&call[..], &["--key", &names.join(",")]].concat())
-        .assert_refused(2, &["--key: 257 columns, and a key has at most 256"]);
+        .assert_refused(2, &["--key: 257 columns given; a key has at most 256"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Wrong calls and files that are not as they should be: each ends by its documented rule, names the row where there is
-//! one, never a key, and leaves nothing on the disk.
+//! Usage errors and invalid files: each ends by its documented rule, names the row if there is one,
+//! never shows a key, and leaves nothing on the disk.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -7,13 +7,13 @@ mod common;
 mod output;
 
 use std::os::unix::fs::symlink;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int32Array, ListArray, StringArray, types::Int32Type};
 use common::pair::{Folder, PLANTED, store};
+use common::table::{lists, optional, required};
 use common::{Finished, run};
+use parquet::data_type::ByteArray;
 
-/// Runs one side that must fail before it is connected; `input` is the path of its file.
+/// Runs one side that must fail before it connects; `input` is the path of its file.
 fn refused(folder: &Folder, role: &str, input: &str, more: &[&str]) -> Finished {
     let before = (folder.names(), std::fs::read(input).ok());
     let call = [
@@ -37,7 +37,7 @@ fn refused(folder: &Folder, role: &str, input: &str, more: &[&str]) -> Finished 
     finished
 }
 
-/// Runs both roles on a file that neither takes.
+/// Runs both roles on a file that neither accepts.
 fn assert_bad_file(folder: &Folder, input: &str, more: &[&str], fragment: &str, hint: &str) {
     let out = folder.path("out.csv");
     for (role, own) in [("sender", &[][..]), ("receiver", &["--out", &out])] {
@@ -115,7 +115,7 @@ fn text_files() {
         (
             format!("k,v\n\"{p}\"s,1\n"),
             "--key k",
-            "behind a closing quote in row 1, on line 2",
+            "after a closing quote in row 1, on line 2",
             "quoted as a whole",
         ),
         (
@@ -154,7 +154,7 @@ fn text_files() {
             "rows 2 and 4 have the same key",
             "--duplicates dedup",
         ),
-        // Blank lines are no rows; the rules do not excuse each other.
+        // Blank lines are not rows; one rule does not excuse a violation of another.
         (
             format!("k,v\n\n{p},\n\n{p},\n"),
             "--key k --empty-keys skip",
@@ -245,7 +245,7 @@ fn encodings() {
         "--encoding",
     );
 
-    // Bytes that are no text match, but have no place in a column of text.
+    // Bytes that are not text match, but cannot be stored in a text column.
     let out = folder.path("out.parquet");
     let finished = refused(&folder, "receiver", &latin, &["--key", "k", "--out", &out]);
     finished.assert_refused(1, &["column 1 of row 2 is not UTF-8"]);
@@ -254,20 +254,19 @@ fn encodings() {
 #[test]
 fn parquet_files() {
     let folder = Folder::new();
-    let text = |values: &[Option<&str>]| -> ArrayRef { Arc::new(StringArray::from_iter(values)) };
-    let rows = [Some("a"), Some(PLANTED), None, Some(PLANTED)];
-    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
-    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.5; 4]));
-    let lists = (0..4).map(|i| Some(vec![Some(i)]));
-    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+    let texts = [Some("a"), Some(PLANTED), None, Some(PLANTED)];
+    let texts = texts.map(|text| text.map(ByteArray::from));
+    let numbers = required("int32 n", vec![1_i32, 2, 3, 4]);
+    let elements: [&[Option<i32>]; 4] = [&[Some(0)], &[Some(1)], &[Some(2)], &[Some(3)]];
+    let lists = lists("l", &elements.map(Some));
     let (good, nested) = (folder.path("good.parquet"), folder.path("nested.parquet"));
-    let columns = vec![
-        ("k", text(&rows)),
-        ("n", Arc::clone(&numbers)),
-        ("f", floats),
+    let columns = [
+        optional("binary k (STRING)", texts),
+        numbers.clone(),
+        required("double f", vec![0.5_f64; 4]),
     ];
-    store(&good, columns);
-    store(&nested, vec![("n", numbers), ("l", lists)]);
+    store(&good, &columns);
+    store(&nested, &[numbers, lists]);
     let bytes = std::fs::read(&good).unwrap();
     assert!(
         bytes
@@ -284,7 +283,7 @@ fn parquet_files() {
         ),
         (
             "--key f",
-            "column \"f\" is of type Float64, which cannot be a key",
+            "column \"f\" is of type double, which cannot be a key",
             "text, binary",
         ),
         (
@@ -361,7 +360,7 @@ fn wrong_calls() {
             &data,
             "--key k",
             2,
-            "--out: the receiver needs a file for its matching rows",
+            "--out: the receiver needs an output file for its matching rows",
         ),
         (
             &data,
@@ -380,13 +379,13 @@ fn wrong_calls() {
             &data,
             "--key k --out OUT --duplicates join",
             2,
-            "there is error and dedup",
+            "choose error or dedup",
         ),
         (
             &data,
             "--key k --out OUT --empty-keys keep",
             2,
-            "there is error and skip",
+            "choose error or skip",
         ),
         (
             &data,
@@ -418,7 +417,7 @@ fn wrong_calls() {
             &data,
             "--key k --out OUT --connect 127.0.0.1:1",
             2,
-            "only one of them can be given",
+            "only one of them may be given",
         ),
         (&data, "--key k --out OUT --value v", 2, "--value"),
         (
@@ -451,5 +450,5 @@ fn wrong_calls() {
     let more = ["--key", "k", "--out", &out];
     refused(&folder, "sender", &data, &more).assert_refused(2, &["the sender gets no rows"]);
     refused(&folder, "sender", &data, &["--key", "k", "--both"])
-        .assert_refused(2, &["with --both the sender needs a file"]);
+        .assert_refused(2, &["with --both the sender needs an output file"]);
 }

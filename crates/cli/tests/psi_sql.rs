@@ -1,5 +1,5 @@
-//! Matching against joining: an embedded SQL engine reads the same files and joins them, and both sides' rows must be its
-//! rows, in its order, to the byte.
+//! Matching compared with SQL: an embedded SQL engine reads the same files and joins them, and both
+//! sides' rows must equal its rows, in the same order, byte for byte.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -13,7 +13,7 @@ use common::pair::{Folder, assert_matched, line, pair};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, vtab};
 
-/// Scripts from which words are made: each a first letter and how many follow it.
+/// Scripts for generated words: the first letter and the number of letters.
 const SCRIPTS: [(u32, u32); 8] = [
     (0x61, 26),     // Latin
     (0xe0, 23),     // with marks
@@ -25,7 +25,7 @@ const SCRIPTS: [(u32, u32); 8] = [
     (0x1f600, 64),  // outside the Basic Multilingual Plane
 ];
 
-/// The key and the value that belong to a number, by turns of many kinds.
+/// The key and value for a number, cycling through many kinds.
 fn fields(number: u64) -> [String; 3] {
     let mixed = mix(number);
     let word = |length: u64, salt: u64| -> String {
@@ -53,7 +53,7 @@ fn fields(number: u64) -> [String; 3] {
                 other & 0xffff_ffff_ffff
             )
         }
-        // Numbers with so many zeros in front.
+        // Numbers with leading zeros.
         4 => format!("{:0>1$}", mixed % 10_000, 4 + (mixed >> 40) as usize % 5),
         5 => format!("say \"{}\", {}", word(2, 7), mixed % 100),
         _ => format!(" {} \r\n\t'{}'", word(4, 9), mixed % 50),
@@ -64,7 +64,7 @@ fn fields(number: u64) -> [String; 3] {
     [kind, place, format!("v{}", mixed % 1_000)]
 }
 
-/// A permutation of all numbers that looks random.
+/// A pseudorandom permutation of all numbers.
 fn mix(mut word: u64) -> u64 {
     word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
     for _ in 0..2 {
@@ -73,8 +73,8 @@ fn mix(mut word: u64) -> u64 {
     word ^ word >> 32
 }
 
-/// Writes `rows` rows of the columns `id,kind,place,value`, of which some have the key of an earlier row, and some none.
-/// Their keys are those of the numbers from `first` on.
+/// Writes `rows` rows of the columns `id,kind,place,value`; some repeat the key of an earlier row,
+/// and some have no key. The keys are those of the numbers from `first` on.
 fn make(folder: &Folder, name: &str, first: u64, rows: u64) -> String {
     let mut file = BufWriter::new(File::create(folder.path(name)).unwrap());
     file.write_all(b"id,kind,place,value\n").unwrap();
@@ -102,12 +102,12 @@ fn make(folder: &Folder, name: &str, first: u64, rows: u64) -> String {
     folder.path(name)
 }
 
-/// The SQL engine with both files in it: the rows that have a key, the first of each key, with their numbers.
+/// The SQL engine with both files loaded: the first row of each key, with its number.
 fn imported(files: [&str; 2]) -> Connection {
     let sql = Connection::open_in_memory().unwrap();
     vtab::csvtab::load_module(&sql).unwrap();
     for (table, file) in ["a", "b"].into_iter().zip(files) {
-        assert!(!file.contains('\''), "it stands in quotes");
+        assert!(!file.contains('\''), "the file name has no quotes");
         sql.execute_batch(&format!(
             "CREATE VIRTUAL TABLE {table}_file USING csv(filename='{file}', header=yes);
              CREATE TABLE {table}(n INTEGER PRIMARY KEY, id TEXT, kind TEXT, place TEXT, value TEXT, UNIQUE(kind, place));
@@ -129,7 +129,7 @@ fn answer(sql: &Connection, header: &str, query: &str) -> String {
         let fields: Vec<&str> = (0..columns)
             .map(|column| match row.get_ref(column).unwrap() {
                 ValueRef::Text(text) => std::str::from_utf8(text).unwrap(),
-                other => panic!("{other:?} is no text"),
+                other => panic!("{other:?} is not text"),
             })
             .collect();
         text += &line(&fields, ',');
@@ -137,7 +137,7 @@ fn answer(sql: &Connection, header: &str, query: &str) -> String {
     text
 }
 
-/// Fails unless a file is `expected`; says where it is not.
+/// Fails unless a file equals `expected`; reports the first difference.
 fn assert_file(folder: &Folder, name: &str, expected: &str, at_least: usize) {
     let found = folder.read(name);
     if found != expected {
@@ -152,7 +152,10 @@ fn assert_file(folder: &Folder, name: &str, expected: &str, at_least: usize) {
             expected.lines().nth(same)
         );
     }
-    assert!(found.lines().count() > at_least, "a test of something");
+    assert!(
+        found.lines().count() > at_least,
+        "the result has enough rows to test"
+    );
 }
 
 const HEADER: &str = "id,kind,place,value";
@@ -269,7 +272,7 @@ fn lookup_is_a_join_with_a_column_more() {
     assert!((0.0..0.02).contains(&off), "{off}");
 }
 
-/// Keys that are numbers, where zeros in front do not count.
+/// Numeric keys, whose leading zeros do not count.
 #[test]
 fn numbers_are_joined_as_numbers() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Runs between parties who authenticate each other, and who is kept out.
+//! Runs between parties that authenticate each other, and refused connections.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -16,7 +16,7 @@ use volery_channel::tls::Identity;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A folder with identities, and what they are known by.
+/// A folder with identities, by name.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -32,7 +32,7 @@ impl Place {
         text(&self.path(name)).to_owned()
     }
 
-    /// Makes an identity by the command; gives its fingerprint.
+    /// Makes an identity by the command; returns its fingerprint.
     fn keygen(&self, name: &str) -> String {
         let out = self.text(name);
         let made = Running::start(&["keygen", "--out", &out, "--name", name]).finish();
@@ -40,7 +40,7 @@ impl Place {
         made.stdout.trim().to_owned()
     }
 
-    /// Makes an identity whose time was over yesterday; gives its fingerprint.
+    /// Makes an identity that expired yesterday; returns its fingerprint.
     fn expired(&self, name: &str) -> String {
         let now = SystemTime::now();
         let identity = Identity::generate(name, now - 3 * DAY..now - DAY).unwrap();
@@ -140,13 +140,13 @@ fn strangers_are_kept_out_and_the_peer_gets_in() {
         other.stderr.contains("hint: give the other party"),
         "{other:?}"
     );
-    // One that has expired: it says so before it connects.
+    // An expired one: the error comes before the connection.
     let late = place
         .start(&call("receiver", &c), connect, "dave", &alice)
         .finish();
     assert_eq!(late.status, Some(1), "{late:?}");
     assert!(late.stderr.contains("it expired on"), "{late:?}");
-    // The right one, which expects somebody else.
+    // The right one, which expects another peer.
     let wary = place
         .start(&call("receiver", &c), connect, "bob", &carol)
         .finish();
@@ -155,7 +155,7 @@ fn strangers_are_kept_out_and_the_peer_gets_in() {
         wary.stderr.contains(&alice) && wary.stderr.contains(&carol),
         "{wary:?}"
     );
-    // No TLS: our own, which gets nothing it understands, and anything else.
+    // Peers without TLS: our own program, which receives nothing it understands, and any other.
     let plain = Running::start(&[&call("receiver", &c)[..], &connect].concat()).finish();
     plain.assert_refused(3, &["it speaks TLS"]);
     let mut socket = TcpStream::connect(&address).unwrap();
@@ -193,7 +193,7 @@ fn keygen_makes_a_folder_for_its_owner_only() {
     let mode = |name: &str| fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!([mode("alice"), mode("alice/identity.pem")], [0o700, 0o600]);
 
-    // Never replaced, not even by the force of another verb.
+    // An identity is never replaced, not even with --force of another subcommand.
     let before = fs::read(place.path("alice/identity.pem")).unwrap();
     let out = place.text("alice");
     let again = Running::start(&["keygen", "--out", &out]).finish();
@@ -240,7 +240,7 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_done() {
     };
     let listen = ["--listen", "127.0.0.1:0"];
     let with = |more: &[&'static str]| [&listen[..], more].concat();
-    // Off loopback there is no way without.
+    // Off the loopback interface, identities are required.
     refused(
         &["--listen", "0.0.0.0:0"],
         2,
@@ -254,24 +254,24 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_done() {
     refused(
         &["--listen", "0.0.0.0:0", "--identity", &me],
         2,
-        ["--peer: it is needed", "fingerprint"],
+        ["--peer: required", "fingerprint"],
     );
     refused(
         &["--listen", "0.0.0.0:0", "--peer", &bob],
         2,
-        ["--identity: it is needed", "keygen"],
+        ["--identity: required", "keygen"],
     );
     let mine = [&with(&[])[..], &["--identity", &me, "--peer", &alice]].concat();
     refused(
         &mine,
         2,
         [
-            "--peer: this is the fingerprint of --identity itself",
+            "--peer: this is the fingerprint of this party's own --identity",
             "hint",
         ],
     );
     let typed = [&with(&[])[..], &["--identity", &me, "--peer", &slip]].concat();
-    refused(&typed, 2, ["--peer", "slip"]);
+    refused(&typed, 2, ["--peer", "typing error"]);
     let absent = place.text("nobody");
     let nobody = [&with(&[])[..], &["--identity", &absent, "--peer", &bob]].concat();
     refused(&nobody, 1, ["--identity", "volery keygen"]);
@@ -281,5 +281,5 @@ fn what_is_missing_or_wrong_is_said_before_anything_is_done() {
     )
     .unwrap();
     let open = [&with(&[])[..], &["--identity", &me, "--peer", &bob]].concat();
-    refused(&open, 1, ["others can read", "chmod 600"]);
+    refused(&open, 1, ["other users can read", "chmod 600"]);
 }

@@ -1,4 +1,5 @@
-//! Two processes over the loopback interface, every ring, their files read and checked without the library.
+//! Two processes over the loopback interface, for every ring; their files are read and checked
+//! without the library.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -68,7 +69,7 @@ fn check_files(place: &Path, ring: &str, n: u64) {
     }
 }
 
-/// Every length, with the security that is the default there.
+/// Every length, with the default security of the ring.
 fn check_ring(ring: &str, security: &str) {
     for n in [0, 1, 2, 1009, 100_003] {
         let place = tempfile::tempdir().unwrap();
@@ -178,14 +179,14 @@ fn the_report_says_what_was_run() {
     assert!(report["parameters"].as_str().unwrap().contains("gilboa"));
     assert_rests_on_sets(&report);
 
-    // What one side sent, the other received.
+    // The bytes that one side sent are those the other received.
     let own = read(&place.path().join("s/report.json"));
     assert_eq!(own["bytes_sent"], report["bytes_received"]);
     assert_eq!(own["bytes_received"], report["bytes_sent"]);
     assert_eq!(own["result"]["session"], report["result"]["session"]);
 }
 
-/// The report names the sets, and how many bits the weakest of them holds against which attack.
+/// The report names the sets, and the bits of the weakest set against the strongest attack.
 fn assert_rests_on_sets(report: &serde_json::Value) {
     let assumption = report["assumption"].as_str().unwrap();
     assert!(assumption.contains("primal LPN"), "{assumption}");
@@ -284,7 +285,7 @@ fn folders_of_different_runs_are_told_apart() {
     }
     let (s, r) = (one.path().join("s"), two.path().join("r"));
     run(&["verify", text(&s), text(&r)]).assert_refused(1, &["session"]);
-    // Without the reports the arrays speak for themselves.
+    // Without the reports, the arrays alone are checked.
     for folder in [&s, &r] {
         std::fs::remove_file(folder.join("report.json")).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The laws of a ring, tested in the same way for each type.
+//! The laws of a ring, tested identically for each type.
 
 use proptest::prelude::*;
 use volery_primitives::{Block, prg::Prg};
@@ -6,7 +6,7 @@ use zeroize::Zeroize;
 
 use crate::{ExtensionOf, Ring};
 
-/// Lengths at, before and after the sizes at which whole-slice operations change their way, and a prime.
+/// Lengths at, before and after the thresholds of whole-slice operations, and a prime.
 pub(crate) const LENGTHS: [usize; 13] = [0, 1, 2, 7, 8, 9, 55, 56, 57, 63, 64, 65, 1009];
 
 /// The tests of one ring.
@@ -116,7 +116,8 @@ fn element<R: Ring>(words: [u64; 2]) -> R {
     R::from_words(&words[..R::WORDS])
 }
 
-/// `n` elements; every seventh is the largest of its kind, so that sums without a reduction come near their limit.
+/// `n` elements; every seventh is the largest of its kind, so that unreduced sums come near their
+/// limit.
 fn elements<R: Ring>(seed: u128, n: usize) -> Vec<R> {
     let mut out = vec![R::ZERO; n];
     R::random_slice(&mut Prg::new(Block::from(seed)), &mut out);
@@ -126,7 +127,7 @@ fn elements<R: Ring>(seed: u128, n: usize) -> Vec<R> {
     out
 }
 
-/// Whether `x` is the element that its own encoding gives.
+/// Whether `x` equals the decoding of its own encoding.
 fn is_canonical<R: Ring>(x: R) -> bool {
     let mut bytes = Vec::new();
     R::write(&[x], &mut bytes);
@@ -246,7 +247,7 @@ pub(crate) fn lazy<R: Ring>() {
             lazy = R::lazy_fold(lazy);
         }
         assert_eq!(R::lazy_finish(lazy), R::sum(&a), "{n}");
-        // Side by side with the same elements in another order, and negated.
+        // Paired with the same elements in another order, and negated.
         let mut pair = R::LazyPair::default();
         let others: Vec<R> = a.iter().rev().map(|&a| -a).collect();
         for (a, others) in a.chunks(R::LAZY_MAX).zip(others.chunks(R::LAZY_MAX)) {
@@ -256,7 +257,7 @@ pub(crate) fn lazy<R: Ring>() {
             pair = R::pair_fold(pair);
         }
         assert_eq!(R::pair_finish(pair), [R::sum(&a), -R::sum(&a)], "{n}");
-        // All of them as sums of their own.
+        // All of them as separate sums.
         let lazy: Vec<_> = a
             .iter()
             .map(|&x| R::lazy_add(R::Lazy::default(), x))
@@ -313,7 +314,7 @@ pub(crate) fn blocks_and_words<R: Ring>() {
 
 pub(crate) fn random<R: Ring>() {
     let mut prg = Prg::new(Block::ONE);
-    // More than any buffer inside holds.
+    // More elements than any internal buffer holds.
     let mut a = vec![R::ZERO; if cfg!(miri) { 4_101 } else { 10_007 }];
     R::random_slice(&mut prg, &mut a);
     // Six standard deviations.
@@ -334,7 +335,7 @@ pub(crate) fn random<R: Ring>() {
     R::random_slice(&mut prg, &mut again);
     assert!(a != again);
 
-    // Each bit is set about half of the time.
+    // Each bit is set about half the time.
     for i in 0..R::BITS {
         let ones = a.iter().filter(|x| bool::from(x.bit(i))).count();
         assert!(half(ones), "bit {i}: {ones} ones");
@@ -409,7 +410,7 @@ pub(crate) fn hygiene<R: Ring>() {
         let mut erased = [a, b];
         erased.zeroize();
         prop_assert_eq!(erased, [R::ZERO; 2]);
-        // The same for every value.
+        // The output is the same for every value.
         prop_assert_eq!(format!("{a:?}"), format!("{:?}", R::ONE));
     });
     assert_eq!(

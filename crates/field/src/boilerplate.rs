@@ -1,7 +1,7 @@
-//! What every element type has in the same form.
+//! Trait implementations shared by every element type.
 
-/// The assigning operators, `Debug` without the value, erasure, and constant-time comparison and selection of a type that
-/// wraps one value with these traits.
+/// Implements the assigning operators, `Debug` without the value, erasure, and constant-time
+/// comparison and selection for a type that wraps one value with these traits.
 macro_rules! element_boilerplate {
     ($ring:ident) => {
         impl core::ops::AddAssign for $ring {
@@ -25,7 +25,7 @@ macro_rules! element_boilerplate {
             }
         }
 
-        /// Prints the name of the type and not the value, which may be secret.
+        /// Prints the name of the type but not the value, which may be secret.
         impl core::fmt::Debug for $ring {
             fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 formatter.write_str(concat!(stringify!($ring), "(..)"))

@@ -1,7 +1,7 @@
 //! The field of two elements.
 //!
-//! An element takes a byte in memory and a bit on the wire. Code whose speed hangs on it keeps bits packed, with
-//! [`volery_primitives::bits`]; this type is for what is written once for every ring.
+//! An element takes a byte in memory and a bit on the wire. Speed-critical code keeps bits packed,
+//! with [`volery_primitives::bits`]; this type is for code generic over all rings.
 
 use core::fmt;
 use core::ops::{Add, Mul, Neg, Sub};

@@ -1,8 +1,8 @@
 //! The integers modulo the Mersenne prime `2^61 - 1`.
 //!
-//! Since `2^61 = 1`, the bits from the 61st up of any number may be added to the lower ones. An element is kept in
-//! `0..p`. Sums and inner products put the reduction off: a 64-bit word holds the sum of eight elements. Whole
-//! slices are the work of [`volery_primitives::mersenne`].
+//! Since `2^61 = 1`, the bits from the 61st up of any number can be added to the lower ones. An
+//! element is kept in `0..p`. Sums and inner products delay the reduction: a 64-bit word holds the
+//! sum of eight elements. Operations on whole slices are in [`volery_primitives::mersenne`].
 
 use core::fmt;
 use core::ops::{Add, Mul, Neg, Sub};
@@ -19,8 +19,9 @@ use crate::ring::{NotCanonical, Ring, assert_same_length};
 
 /// An integer modulo `2^61 - 1`.
 ///
-/// Every constructor gives a canonical value, in `0..2^61 - 1`. Memory that is reinterpreted as `Fp61` (the type is
-/// [`Pod`]) must hold canonical values too; otherwise results are wrong, though memory stays safe.
+/// Every constructor gives a canonical value, in `0..2^61 - 1`. Memory reinterpreted as `Fp61` (the
+/// type is [`Pod`]) must hold canonical values too; otherwise results are wrong, but memory stays
+/// safe.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Fp61(u64);
@@ -32,9 +33,9 @@ impl Fp61 {
     /// The modulus, `2^61 - 1`.
     pub const MODULUS: u64 = mersenne::MODULUS;
 
-    /// The element of canonical value `value`, or nothing if `value` is not below the modulus.
+    /// The element with canonical value `value`, or `None` if `value` is not below the modulus.
     ///
-    /// For public values: the time tells which it was.
+    /// For public values: the time reveals the outcome.
     pub const fn new(value: u64) -> Option<Self> {
         if value < P { Some(Self(value)) } else { None }
     }
@@ -54,7 +55,8 @@ impl Fp61 {
     /// `self * x + y`, with one reduction.
     #[inline(always)]
     const fn multiply_add(self, x: Self, y: Self) -> Self {
-        // At most (p-1)^2 + (p-1) = p(p-1), so that the high part is below p and the sum of both at most 2p-1.
+        // At most (p-1)^2 + (p-1) = p(p-1), so the high part is below p and the sum of both parts
+        // at most 2p-1.
         let wide = self.0 as u128 * x.0 as u128 + y.0 as u128;
         let low = (wide as u64) & P;
         let high = (wide >> 61) as u64;
@@ -62,14 +64,15 @@ impl Fp61 {
     }
 }
 
-/// From `0..2p` to `0..p`.
+/// Reduces from `0..2p` to `0..p`.
 #[inline(always)]
 const fn subtract_modulus_once(value: u64) -> u64 {
-    // From p on, and only there, adding one sets bit 61; then that one is added and the bit taken away.
+    // Exactly if the value is p or more, adding one sets bit 61; that one is then added and the bit
+    // cleared.
     (value + ((value + 1) >> 61)) & P
 }
 
-/// From `-p..p`, in two's complement, to `0..p`.
+/// Reduces from `-p..p`, in two's complement, to `0..p`.
 #[inline(always)]
 const fn add_modulus_if_negative(value: u64) -> u64 {
     let negative = 0u64.wrapping_sub(value >> 63);
@@ -186,7 +189,7 @@ impl Ring for Fp61 {
 
     #[inline(always)]
     fn from_block(block: Block) -> Self {
-        // 2^64 = 8p + 8: eight residues have nine preimages, the others eight.
+        // 2^64 = 8p + 8: eight residues have nine preimages, the others have eight.
         Self::reduce(block.low())
     }
 

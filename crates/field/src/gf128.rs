@@ -1,5 +1,5 @@
-//! The field of `2^128` elements, `GF(2)[X] / (X^128 + X^7 + X^2 + X + 1)`; bit `i` of the block is the coefficient of
-//! `X^i`.
+//! The field of `2^128` elements, `GF(2)[X] / (X^128 + X^7 + X^2 + X + 1)`; bit `i` of the block is
+//! the coefficient of `X^i`.
 
 use core::fmt;
 use core::ops::{Add, Mul, Neg, Sub};

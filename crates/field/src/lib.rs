@@ -7,16 +7,17 @@
 //! | [`Gf128`] | `GF(2^128) = GF(2)[X] / (X^128 + X^7 + X^2 + X + 1)` | 16 |
 //! | [`F2`] | the field of two elements | 1/8 |
 //!
-//! [`Ring`] is what a protocol written once for all of them may use. [`ExtensionOf`] ties the ring of the values `u` of a
-//! correlation `w = u*x + v` to the ring of `x`, `v` and `w`: every ring over itself, and [`Gf128`] over [`F2`].
+//! [`Ring`] is the interface of generic protocols. [`ExtensionOf`] relates the ring of the values
+//! `u` of a correlation `w = u*x + v` to the ring of `x`, `v` and `w`: every ring over itself, and
+//! [`Gf128`] over [`F2`].
 //!
 //! # Secrets
 //!
-//! No operation branches on a value or uses one as an index, and none takes a time that depends on a value, except:
-//! `==`, [`Fp61::new`] and [`Display`](core::fmt::Display), which are for tests and public values
-//! ([`subtle::ConstantTimeEq`] is there for the others), and [`Ring::random_noise`], which draws again after a zero.
-//! [`Debug`](core::fmt::Debug) prints the name of the type and never the value; `Display` prints the value, for a
-//! caller who means it.
+//! No operation branches on a value, uses one as an index, or takes a time that depends on one,
+//! except: `==`, [`Fp61::new`] and [`Display`](core::fmt::Display), which are for tests and public
+//! values (use [`subtle::ConstantTimeEq`] for secrets), and [`Ring::random_noise`], which draws
+//! again after a zero. [`Debug`](core::fmt::Debug) prints the name of the type and never the value;
+//! `Display` prints the value, on explicit request.
 //!
 //! ```
 //! use volery_field::{Fp61, Ring};

@@ -1,4 +1,4 @@
-//! What a protocol may ask of a ring.
+//! The interface that protocols use for a ring.
 
 use core::fmt::{self, Debug, Display};
 use core::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -8,10 +8,10 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use volery_primitives::{Block, prg::Prg};
 use zeroize::{DefaultIsZeroes, Zeroize};
 
-/// Bytes that do not encode elements of the ring: a value out of range, or a bit set in the padding.
+/// Bytes that do not encode ring elements: a value out of range, or a bit set in the padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotCanonical {
-    /// [`Ring::NAME`] of the ring whose elements were to be read.
+    /// [`Ring::NAME`] of the ring whose elements were expected.
     pub ring: &'static str,
 }
 
@@ -29,9 +29,10 @@ impl core::error::Error for NotCanonical {}
 
 /// A finite commutative ring with one, its elements always in canonical form.
 ///
-/// The all-zero bytes are [`ZERO`](Self::ZERO), so memory from the system is a slice of zeros.
+/// [`ZERO`](Self::ZERO) is all zero bytes, so zeroed memory is a slice of zeros.
 ///
-/// Unless an operation says otherwise its time and memory accesses depend on lengths only, never on values.
+/// Unless an operation says otherwise, its time and memory accesses depend on lengths only, never
+/// on values.
 pub trait Ring:
     Copy
     + Default
@@ -58,33 +59,36 @@ pub trait Ring:
     const ZERO: Self;
     /// One.
     const ONE: Self;
-    /// The name of the ring on the command line and in handshakes: `"fp61"`, `"z64"`, `"gf128"`, `"f2"`.
+    /// The name of the ring on the command line and in handshakes: `"fp61"`, `"z64"`, `"gf128"`,
+    /// `"f2"`.
     const NAME: &'static str;
     /// Bits of a canonical value: 61, 64, 128, 1.
     const BITS: u32;
-    /// Bytes of one element on the wire: 8, 8, 16. One also for `f2`, whose slices are packed eight to a byte: the
-    /// length of a slice on the wire is [`encoded_len`](Self::encoded_len).
+    /// Bytes of one element on the wire: 8, 8, 16, and 1 for `f2`, whose slices are packed eight
+    /// to a byte: the length of a slice on the wire is [`encoded_len`](Self::encoded_len).
     const BYTES: usize;
-    /// 64-bit words from which [`from_words`](Self::from_words) makes one element: 2 for `gf128`, 1 for the others.
+    /// Number of 64-bit words that [`from_words`](Self::from_words) takes for one element: 2 for
+    /// `gf128`, 1 for the others.
     const WORDS: usize;
 
-    /// Whether every element is a sum of ones. `gf128` is not: what adds and subtracts alone, such
-    /// as a code of zeros and ones, keeps to the cosets of smaller rings in it.
+    /// Whether every element is a sum of ones. This is false for `gf128`: code that only adds and
+    /// subtracts, such as a code of zeros and ones, stays in the cosets of smaller rings in it.
     const GENERATED_BY_ONE: bool;
 
-    /// A sum under way that is not reduced at each step; the default value is the empty sum. See
+    /// A running sum that is not reduced at each step; the default value is the empty sum. See
     /// [`lazy_add`](Self::lazy_add).
     type Lazy: Copy + Default + Send + Sync + 'static;
 
-    /// How many elements may be added to a [`Lazy`](Self::Lazy) sum that is empty or has just been
-    /// [folded](Self::lazy_fold): 7 for `fp61`, no limit for the others.
+    /// Maximum number of elements added to a [`Lazy`](Self::Lazy) sum that is empty or has just
+    /// been [folded](Self::lazy_fold): 7 for `fp61`, no limit for the others.
     const LAZY_MAX: usize;
 
     /// `sum + x`, without a reduction.
     ///
-    /// A sum of more than [`LAZY_MAX`](Self::LAZY_MAX) elements needs a [`lazy_fold`](Self::lazy_fold) after each
-    /// `LAZY_MAX` of them. Without, the result is wrong (where arithmetic overflow is checked, as in tests, it
-    /// panics). A sum of ten, exact in every ring:
+    /// A sum of more than [`LAZY_MAX`](Self::LAZY_MAX) elements needs a
+    /// [`lazy_fold`](Self::lazy_fold) after each `LAZY_MAX` of them. Without it, the result is
+    /// wrong (with overflow checks, as in tests, the addition panics). A sum of ten, exact in every
+    /// ring:
     ///
     /// ```
     /// use volery_field::{Fp61, Ring};
@@ -105,13 +109,13 @@ pub trait Ring:
     /// ```
     fn lazy_add(sum: Self::Lazy, x: Self) -> Self::Lazy;
 
-    /// The same sum, with room for [`LAZY_MAX`](Self::LAZY_MAX) more elements.
+    /// The same sum, with capacity for [`LAZY_MAX`](Self::LAZY_MAX) more elements.
     fn lazy_fold(sum: Self::Lazy) -> Self::Lazy;
 
     /// The canonical value of the sum.
     fn lazy_finish(sum: Self::Lazy) -> Self;
 
-    /// Two sums under way side by side, each as a [`Lazy`](Self::Lazy) one.
+    /// Two running sums side by side, each as a [`Lazy`](Self::Lazy) one.
     type LazyPair: Copy + Default + Send + Sync + 'static;
 
     /// Adds the two elements to the two sums; as [`lazy_add`](Self::lazy_add).
@@ -123,7 +127,8 @@ pub trait Ring:
     /// The canonical values of the sums.
     fn pair_finish(sums: Self::LazyPair) -> [Self; 2];
 
-    /// `out[i]` is the canonical value of `sums[i]` with `x[i]` added, for which there must be room.
+    /// `out[i]` is the canonical value of `sums[i] + x[i]`; each sum must have capacity for one
+    /// more element.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -135,8 +140,8 @@ pub trait Ring:
         }
     }
 
-    /// The canonical values of pairs of sums: the first ones in `u`; the second ones, with `y[i]` added, for which there must be
-    /// room, in `v`.
+    /// The canonical values of pairs of sums: the first ones in `u`; the second ones, plus `y[i]`,
+    /// in `v`. Each second sum must have capacity for one more element.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -149,10 +154,10 @@ pub trait Ring:
         }
     }
 
-    /// The image of a block that is uniform when the block is, or nearly so.
+    /// The image of a block: uniform, or nearly so, when the block is.
     ///
-    /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the low 64 bits modulo
-    /// `2^61 - 1`, at statistical distance less than `2^-61` from uniform.
+    /// `gf128` takes the block itself, `z64` its low 64 bits, `f2` its lowest bit. `fp61` takes the
+    /// low 64 bits modulo `2^61 - 1`, at statistical distance less than `2^-61` from uniform.
     fn from_block(block: Block) -> Self;
 
     /// The images [`from_block`](Self::from_block) of `blocks`, in `out`.
@@ -166,8 +171,8 @@ pub trait Ring:
         }
     }
 
-    /// The elements as the blocks of [`from_block`](Self::from_block), where an element is nothing else and a sum of them
-    /// is that of the blocks; only `gf128`.
+    /// The elements as the blocks of [`from_block`](Self::from_block), if elements are represented
+    /// as blocks and their sum is that of the blocks; only `gf128`.
     fn as_blocks(_elements: &[Self]) -> Option<&[Block]> {
         None
     }
@@ -177,14 +182,15 @@ pub trait Ring:
         None
     }
 
-    /// The image of [`WORDS`](Self::WORDS) words, low word first, that is uniform when the words are, or nearly so;
-    /// the map and its distance are those of [`from_block`](Self::from_block).
+    /// The image of [`WORDS`](Self::WORDS) words, low word first: uniform, or nearly so, when the
+    /// words are; the map and its distance are those of [`from_block`](Self::from_block).
     ///
     /// # Panics
     /// If `words.len()` is not `WORDS`.
     fn from_words(words: &[u64]) -> Self;
 
-    /// The images [`from_words`](Self::from_words) of each [`WORDS`](Self::WORDS) of `words`, in `out`.
+    /// The images [`from_words`](Self::from_words) of each [`WORDS`](Self::WORDS) of `words`, in
+    /// `out`.
     ///
     /// # Panics
     /// If `words.len()` is not `WORDS * out.len()`.
@@ -195,7 +201,8 @@ pub trait Ring:
         }
     }
 
-    /// As [`from_words_slice`](Self::from_words_slice); returns the sums of the images at even and of those at odd places.
+    /// As [`from_words_slice`](Self::from_words_slice); returns the sums of the images at even and
+    /// at odd indices.
     ///
     /// # Panics
     /// As [`from_words_slice`](Self::from_words_slice).
@@ -214,10 +221,10 @@ pub trait Ring:
         out
     }
 
-    /// Random elements, independent and each as [`random`](Self::random).
+    /// Random elements, independent and distributed as [`random`](Self::random).
     ///
-    /// How the elements are cut from the stream of `prg` depends on `out.len()`: one call for `n` elements and two
-    /// calls for `n` in total need not give the same.
+    /// The use of the stream of `prg` depends on `out.len()`: one call for `n` elements and two
+    /// calls for `n` in total need not give the same elements.
     fn random_slice(prg: &mut Prg, out: &mut [Self]) {
         const BUFFER: usize = 512;
         let mut buffer = [0; BUFFER];
@@ -229,14 +236,16 @@ pub trait Ring:
         buffer.zeroize();
     }
 
-    /// A random value of the noise of a learning-parity-with-noise sample: a uniform non-zero element of a field, a
-    /// uniform odd one of `z64`.
+    /// A random noise value of a learning-parity-with-noise sample: a uniform non-zero element of a
+    /// field, a uniform odd one of `z64`.
     ///
-    /// Modulo 2 an even noise value vanishes: with uniform values in `Z_2^64` about half of the noise would be left for
-    /// an adversary who reduces the samples modulo 2. Odd values keep all of it (Liu, Wang, Yang, Yu, *The Hardness of
-    /// LPN over Any Integer Ring and Field for PCG Applications*, ePrint 2022/712).
+    /// Modulo 2 an even noise value vanishes: with uniform values in `Z_2^64` an adversary who
+    /// reduces the samples modulo 2 would face only about half of the noise. Odd values keep all of
+    /// it (Liu, Wang, Yang, Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG
+    /// Applications*, ePrint 2022/712).
     ///
-    /// Draws again after a zero, so the time tells of a zero that was thrown away and nothing of the value returned.
+    /// Draws again after a zero, so the time reveals discarded zeros but nothing about the returned
+    /// value.
     fn random_noise(prg: &mut Prg) -> Self {
         loop {
             let x = Self::random(prg);
@@ -246,7 +255,8 @@ pub trait Ring:
         }
     }
 
-    /// Bit `i` of the canonical value: `x` is the sum of `bit(i) * power_of_two(i)` over all `i < BITS`.
+    /// Bit `i` of the canonical value: `x` is the sum of `bit(i) * power_of_two(i)` over all
+    /// `i < BITS`.
     ///
     /// # Panics
     /// If `i >= BITS`.
@@ -263,14 +273,16 @@ pub trait Ring:
         n * Self::BYTES
     }
 
-    /// Append the canonical encoding of `xs` to `out`: [`encoded_len`](Self::encoded_len)`(xs.len())` bytes, each element
-    /// little endian; `f2` bit-packed, low bit first, the padding zero.
+    /// Appends the canonical encoding of `xs` to `out`:
+    /// [`encoded_len`](Self::encoded_len)`(xs.len())` bytes, each element little endian; `f2`
+    /// bit-packed, low bit first, the padding zero.
     fn write(xs: &[Self], out: &mut Vec<u8>);
 
-    /// Read `out.len()` elements from their canonical encoding.
+    /// Reads `out.len()` elements from their canonical encoding.
     ///
     /// # Errors
-    /// If `bytes` is not what [`write`](Self::write) makes of some elements. What `out` then holds is not specified.
+    /// If `bytes` is not an output of [`write`](Self::write). The contents of `out` are then
+    /// unspecified.
     ///
     /// # Panics
     /// If `bytes.len()` is not [`encoded_len`](Self::encoded_len)`(out.len())`.
@@ -303,9 +315,9 @@ pub trait Ring:
         x.iter().fold(Self::ZERO, |sum, &x| sum + x)
     }
 
-    /// The sum of the elements at even places, and that of those at odd places.
+    /// The sum of the elements at even indices, and that of those at odd indices.
     fn sum_sides(x: &[Self]) -> [Self; 2] {
-        // As many pairs as a lazy sum takes between two folds, in every ring.
+        // The number of pairs that a lazy sum takes between two folds, in every ring.
         const PAIRS: usize = 6;
         let (pairs, last) = x.as_chunks::<2>();
         let mut sides = Self::LazyPair::default();
@@ -358,7 +370,8 @@ pub trait Ring:
     }
 }
 
-/// A ring that contains the ring `B`: in a correlation `w = u*x + v`, `u` lies in `B` and `x`, `v`, `w` here.
+/// A ring that contains the ring `B`: in a correlation `w = u*x + v`, `u` lies in `B` and `x`, `v`,
+/// `w` in this ring.
 pub trait ExtensionOf<B: Ring>: Ring {
     /// The element `b` of the base ring as an element of this one.
     fn embed(b: B) -> Self;
@@ -398,7 +411,7 @@ fn fill_words(prg: &mut Prg, words: &mut [u64]) {
     }
 }
 
-/// The check of every operation on two slices.
+/// Checks that two slices have equal lengths.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn assert_same_length(left: usize, right: usize) {

@@ -1,15 +1,19 @@
-//! The speed of an OT extension between two parties over loopback TCP, one thread each, both in this process.
+//! Measures an OT extension between two parties over loopback TCP, one thread each, both in this
+//! process.
 //!
 //! ```text
-//! cargo run --release -p volery-ot --example stream -- softspoken4 malicious 30000000 [RUNS [MBIT MS]]
+//! cargo run --release -p volery-ot --example stream -- \
+//!     softspoken4 malicious 30000000 [RUNS [MBIT MS]]
 //! ```
 //!
-//! With `MBIT MS` a link of that rate, and that time to the peer and back, lies between the two; the connection is made before.
+//! `MBIT MS` simulates a link of that rate and round-trip time between the two; the connection is
+//! made before.
 //!
-//! Protocols: `softspoken1`, `softspoken2`, `softspoken4`, `softspoken8`, with `semi-honest` unchecked, and `iknp`, which is `semi-honest` only. Each run is a fresh connection, and the outputs
-//! go into one buffer that is used again and again. Printed are the medians over the runs, the worse of the two parties': the setup
-//! (connection and base OTs) in ms, the time of an output after that in ns, and the whole from connection to `n` outputs in ms; then
-//! the bytes that the two sent.
+//! Protocols: `softspoken1`, `softspoken2`, `softspoken4`, `softspoken8`, with `semi-honest`
+//! unchecked, and `iknp`, which is `semi-honest` only. Each run uses a fresh connection, and the
+//! outputs go into one reused buffer. The program prints the medians over the runs, of the slower
+//! party: the setup (connection and base OTs) in ms, the time per output after that in ns, and the
+//! total from connection to `n` outputs in ms; then the bytes sent by the two parties.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,10 +36,10 @@ const SESSION: SessionId = SessionId::from_bytes([1; 32]);
 const CHUNK: usize = 1 << 16;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bits a second, and the time to the peer and back.
+/// Bits per second, and the round-trip time.
 type Link = Option<(u64, Duration)>;
 
-/// What is run.
+/// The protocol to run.
 #[derive(Clone, Copy)]
 struct Task {
     protocol: Protocol,
@@ -49,7 +53,7 @@ enum Protocol {
     Iknp,
 }
 
-/// What one party measured in one run.
+/// The measurements of one party in one run.
 #[derive(Clone, Copy)]
 struct Times {
     setup: f64,
@@ -121,7 +125,7 @@ fn run(task: Task) -> [Times; 2] {
     })
 }
 
-/// Runs a party with all its work on the one thread that calls.
+/// Runs a party with all its work on the calling thread.
 fn alone<T: Send>(name: &'static str, party: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
     pool.thread_name(|_| name.into())

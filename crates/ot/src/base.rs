@@ -1,13 +1,15 @@
 //! Base OT: the endemic OT of Masny and Rindal over Ristretto255.
 //!
-//! Masny, Rindal, *Endemic Oblivious Transfer*, ePrint 2019/706, the Diffie-Hellman instance; see also
-//! McQuoid, Rosulek, Roy, *Batching Base Oblivious Transfers*, ePrint 2021/682, for what may be shared in a batch.
-//! Written additively: `G` generates a group of prime order, `s` and `a` are scalars, `H` hashes to the group and
-//! `RO` to 128 bits. For every OT `i` of the batch, with the receiver's choice bit `c`:
+//! Masny, Rindal, *Endemic Oblivious Transfer*, ePrint 2019/706, the Diffie-Hellman instance; see
+//! also McQuoid, Rosulek, Roy, *Batching Base Oblivious Transfers*, ePrint 2021/682, for what may
+//! be shared in a batch. Written additively: `G` generates a group of prime order, `s` and `a` are
+//! scalars, `H` hashes to the group and `RO` to 128 bits. For every OT `i` of the batch, with the
+//! receiver's choice bit `c`:
 //!
 //! ```text
 //! Sender                                          Receiver: c
-//! 1.  s random, A = s*G  (one for the batch)      R_{1-c} random in the group, nobody knows its logarithm
+//! 1.  s random, A = s*G  (one for the batch)      R_{1-c} random in the group,
+//!                                                 with unknown logarithm
 //!                                                 a random, R_c = a*G - H(sid, i, c, R_{1-c})
 //! 2.  -------------------- A ------------------->
 //!     <------------- all R_0, R_1 ---------------
@@ -16,35 +18,41 @@
 //!     k_j = RO(tau, i, j, s*P_j)                  k_c = RO(tau, i, c, a*A)
 //! ```
 //!
-//! The two agree because `P_c = a*G`. `P_{1-c}` is out of the receiver's control: whichever of `R_0`, `R_1` it fixes
-//! last is an input of the hash that moves the other.
+//! The two agree because `P_c = a*G`. The receiver cannot control `P_{1-c}`: the later fixed of
+//! `R_0`, `R_1` is an input of the hash that shifts the other.
 //!
-//! Functionality: *endemic* OT, the weakest of the uniform family. A corrupt sender may choose both of its keys and a
-//! corrupt receiver may choose the one that it gets; an honest party's other keys are uniform to the peer. That is
-//! enough for seeds of an OT extension, and not for giving the keys to an application as uniform messages.
+//! Functionality: *endemic* OT, the weakest of the uniform family. A corrupt sender may choose both
+//! of its keys and a corrupt receiver may choose the one that it gets; an honest party's other keys
+//! are uniform to the peer. This is enough for seeds of an OT extension, but not for giving the
+//! keys to an application as uniform messages.
 //!
 //! Security: malicious, universally composable, with `H` and `RO` random oracles.
 //!
-//! * *Corrupt sender*: nothing is assumed. `R_0` and `R_1` are both uniform whatever `c` is, so the choice bits are
-//!   hidden from any sender; a simulator that answers `H` knows the logarithms of both `P_j` and so both keys.
-//! * *Corrupt receiver*: gap Diffie-Hellman with a fixed element. Given `A = s*G` and a uniform `B`, nobody finds
-//!   `s*B`, even with an oracle that says of any `P`, `Z` whether `Z = s*P`. To tell a key `k_{1-c}` from random, the
-//!   receiver must ask `RO` for `s*P_{1-c}`. A reduction embeds `B` in the answer of `H` that completes `P_{1-c}` and
-//!   reads `s*B` off that question. It does not know `s`, while `P_c` is of the receiver's making: it needs the oracle
-//!   to give the receiver, for all OTs of the batch, the `k_c` that agree with its questions to `RO`. Without the
-//!   oracle (plain computational Diffie-Hellman) it would have to guess them, all at once as they share `A`. The
-//!   reduction is not tight: it guesses which two questions to `H` make the pair of an OT.
-//! * *One `A` for the batch*: equal or related `P_j` in several OTs have equal or related `s*P_j`, so these must not
-//!   be used but through a hash that tells the OTs apart. The number and the side enter `H`, and with `tau` (the
-//!   session, `A` and all `R_0`, `R_1`) they enter every key. Keys of different OTs, sides, batches or sessions are
-//!   then answers to different questions. A key that was a function of `s*P_j` alone would not do (ePrint 2021/682).
+//! * *Corrupt sender*: nothing is assumed. `R_0` and `R_1` are both uniform whatever `c` is, so the
+//!   choice bits are hidden from any sender; a simulator that answers `H` knows the logarithms of
+//!   both `P_j` and so both keys.
+//! * *Corrupt receiver*: gap Diffie-Hellman with a fixed element. Given `A = s*G` and a uniform
+//!   `B`, no adversary finds `s*B`, even with an oracle that decides for any `P`, `Z` whether
+//!   `Z = s*P`. To distinguish a key `k_{1-c}` from random, the receiver must query `RO` on
+//!   `s*P_{1-c}`. A reduction embeds `B` in the answer of `H` that completes `P_{1-c}` and reads
+//!   `s*B` off that query. It does not know `s`, while the receiver chooses `P_c`: it needs the
+//!   oracle to give the receiver, for all OTs of the batch, the `k_c` that agree with its queries
+//!   to `RO`. Without the oracle (plain computational Diffie-Hellman) it would have to guess them,
+//!   all at once as they share `A`. The reduction is not tight: it guesses which two queries to `H`
+//!   make the pair of an OT.
+//! * *One `A` for the batch*: equal or related `P_j` in several OTs have equal or related `s*P_j`,
+//!   so these must only be used through a hash that separates the OTs. The number and the side
+//!   enter `H`, and with `tau` (the session, `A` and all `R_0`, `R_1`) they enter every key. Keys
+//!   of different OTs, sides, batches or sessions are then answers to different queries. A key that
+//!   was a function of `s*P_j` alone would not suffice (ePrint 2021/682).
 //!
-//! Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice bits take part in
-//! masked selections only.
+//! Points are decoded canonically, and the identity is refused for `A`, `R_j` and `P_j`. The choice
+//! bits are used in masked selections only.
 //!
-//! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the receiver. Work: the
-//! receiver hashes `2*n` times to the group and multiplies `G` by `n` scalars, then `A` by the same; the sender decodes and hashes
-//! to the group `2*n` times and multiplies `2*n` elements by `s`.
+//! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the
+//! receiver. Work: the receiver hashes `2*n` times to the group and multiplies `G` by `n` scalars,
+//! then `A` by the same; the sender decodes and hashes to the group `2*n` times and multiplies
+//! `2*n` elements by `s`.
 
 use curve25519_dalek::Scalar;
 use rayon::prelude::*;
@@ -59,7 +67,7 @@ use zeroize::Zeroizing;
 
 use crate::{Error, Result};
 
-/// OTs that one thread works on at a time.
+/// OTs that one thread processes at a time.
 const CHUNK: usize = 32;
 
 /// The two encodings `R_0`, `R_1` that the receiver sends for one OT.
@@ -81,8 +89,8 @@ pub fn send(
     Ok(send_bound(n, session, rng, channel)?.0)
 }
 
-/// Receiver: the key of each of `n` OTs that its choice bit in `choices` (packed, low bit first) asks for, wiped when
-/// dropped.
+/// Receiver: the keys of `n` OTs selected by the choice bits `choices` (packed, low bit first),
+/// wiped when dropped.
 ///
 /// # Panics
 /// If `choices.len()` is not `n.div_ceil(8)`.
@@ -144,9 +152,10 @@ fn generator_times(scalar: &Scalar) -> [u8; ENCODED] {
 
 /// Step 1 of the receiver: `a/2` and the message of each OT.
 ///
-/// Halves, because lists are encoded doubled.
+/// Scalars are halved because lists are encoded doubled.
 ///
-/// Whoever sees which of the two messages was made without a logarithm knows the choice: both lists are wiped.
+/// The choice follows from which of the two messages was made without a logarithm: both lists are
+/// wiped.
 fn blind(
     choices: &[u8],
     n: usize,
@@ -170,7 +179,8 @@ fn blind(
     (halves, pairs)
 }
 
-/// [`blind`] for the OTs from number `first` on: the pairs of messages from the randomness of each OT.
+/// [`blind`] for the OTs from number `first` on: the pairs of messages from the randomness of each
+/// OT.
 fn blind_chunk(
     choices: &[u8],
     first: usize,
@@ -216,7 +226,7 @@ fn sender_keys(
     pairs: &[Pair],
 ) -> Result<Zeroizing<Vec<[Block; 2]>>> {
     let half = Zeroizing::new(secret.div_by_2());
-    // Filled in place: a list that is collected until the first error leaves copies behind.
+    // Filled in place: collecting a list until the first error would leave copies behind.
     let mut shared = Zeroizing::new(vec![Pair::default(); pairs.len()]);
     shared
         .par_chunks_mut(CHUNK)
@@ -235,7 +245,7 @@ fn sender_keys(
     Ok(Zeroizing::new(keys.collect()))
 }
 
-/// `P_0` and `P_1` of the OTs from number `first` on, in turn.
+/// `P_0` and `P_1` of the OTs from number `first` on, alternating.
 fn unblind(session: SessionId, first: usize, pairs: &[Pair]) -> Result<Points> {
     let hashes: Vec<[u8; 64]> = pairs
         .iter()
@@ -271,7 +281,8 @@ fn receiver_keys(
     Ok(Zeroizing::new(keys.collect()))
 }
 
-/// The uniform bytes whose image is half of `H(sid, i, side, other)`: its double is the hash of the figure.
+/// The uniform bytes whose image is half of `H(sid, i, side, other)`: its double is the hash of the
+/// figure.
 fn half_hash(session: SessionId, i: usize, side: u8, other: &[u8; ENCODED]) -> [u8; 64] {
     let mut oracle = RandomOracle::new("volery base OT: hash to the group");
     oracle.absorb(session.as_bytes());
@@ -302,7 +313,7 @@ fn key(tau: &[u8; 32], i: usize, side: u8, shared: &[u8; ENCODED]) -> Block {
     oracle.finish_block()
 }
 
-/// The elements with these encodings; the identity and every encoding but the canonical one are refused.
+/// The elements with these encodings; the identity and non-canonical encodings are refused.
 fn decode(encodings: &[[u8; ENCODED]]) -> Result<Points> {
     match Points::decode(encodings) {
         Some(points) if !points.any_identity() => Ok(points),
@@ -316,7 +327,8 @@ fn decode(encodings: &[[u8; ENCODED]]) -> Result<Points> {
     }
 }
 
-/// Whether these bytes are an even number below `2^255 - 19`, as all encodings are; about public bytes.
+/// Whether these bytes are an even number below `2^255 - 19`, as all encodings are; the bytes are
+/// public.
 fn is_canonical(bytes: &[u8; ENCODED]) -> bool {
     let [low, middle @ .., high] = bytes;
     let below =
@@ -346,7 +358,7 @@ mod tests {
 
     const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 
-    /// What `send` says to a receiver that sends `pairs`.
+    /// The result of `send` with a receiver that sends `pairs`.
     fn answer_to(pairs: &[Pair]) -> Result<()> {
         let (mut channel, mut peer) = Channel::memory_pair();
         peer.send(bytemuck::cast_slice(pairs)).unwrap();

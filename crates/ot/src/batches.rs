@@ -1,15 +1,15 @@
-//! The batches of an extension: as many at a time as there are threads, with matrices that are used again.
+//! The batches of an extension: one per thread at a time, with reused matrices.
 
-/// The most correlations of one batch; a multiple of 128.
+/// Maximum number of correlations of one batch; a multiple of 128.
 pub(crate) const BATCH: usize = 1 << 15;
 
-/// The correlations that are made at a time: a batch for each thread of this pool.
+/// Number of correlations computed at a time: a batch for each thread of this pool.
 pub(crate) fn at_a_time() -> usize {
     BATCH * rayon::current_num_threads()
 }
 
-/// Batches of `n` correlations in all, each [`BATCH`] but for the last, out of those that were `made` before and new ones. Each is
-/// begun by `begin` with its number of correlations.
+/// Batches of `n` correlations in total, each [`BATCH`] except the last, from those `made` before
+/// and new ones. `begin` initializes each with its number of correlations.
 pub(crate) fn for_next<B: Default>(
     made: &mut Vec<B>,
     n: usize,

@@ -1,4 +1,5 @@
-//! Masks from packed bits (low bit first), matrices of rows, and other small things that the modules of this crate share.
+//! Masks from packed bits (low bit first), matrices of rows, and other helpers shared by the
+//! modules of this crate.
 
 use subtle::ConstantTimeEq;
 use volery_primitives::Block;
@@ -48,13 +49,15 @@ pub(crate) fn delta_or_random(delta: Option<Block>, rng: &mut Prg) -> Zeroizing<
     }
 }
 
-/// How far apart the rows of a matrix begin, for rows of `row_blocks` blocks: an odd number of cache lines, so that the
-/// transposition, which reads all rows at one column, finds them in different places of the cache.
+/// The distance between the starts of a matrix's rows, for rows of `row_blocks` blocks: an odd
+/// number of cache lines, so that the rows, which the transposition reads at one column, lie in
+/// different cache sets.
 pub(crate) fn stride(row_blocks: usize) -> usize {
     (row_blocks.div_ceil(4) | 1) * 4
 }
 
-/// Make a matrix `blocks` long, with arbitrary content. Where it must move, the old place is wiped.
+/// Resizes a matrix to `blocks` blocks, with arbitrary content. If it must move, the old memory is
+/// wiped.
 pub(crate) fn resize(matrix: &mut Zeroizing<Vec<Block>>, blocks: usize) {
     if blocks > matrix.capacity() {
         *matrix = Zeroizing::new(Vec::with_capacity(blocks));

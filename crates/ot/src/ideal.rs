@@ -1,8 +1,10 @@
 //! Correlated OTs from a trusted dealer: no security at all, for the tests of upper layers.
 //!
-//! Both ends expand the same seed, so they agree without a message; each of them could compute the other's values.
+//! Both ends expand the same seed, so they agree without a message; each of them could compute the
+//! other's values.
 //!
-//! Compiled only with the Cargo feature `ideal`, which nothing but tests and harnesses may turn on.
+//! Compiled only with the Cargo feature `testing`, which nothing but tests and harnesses may turn
+//! on.
 //!
 //! Cost: no message.
 

@@ -1,7 +1,8 @@
 //! IKNP: the semi-honest baseline of OT extension.
 //!
-//! Ishai, Kilian, Nissim, Petrank, *Extending Oblivious Transfers Efficiently*, CRYPTO 2003, in the correlated form of
-//! Asharov, Lindell, Schneider, Zohner, ePrint 2013/552. With the keys `K_i0`, `K_i1` of 128 base OTs:
+//! Ishai, Kilian, Nissim, Petrank, *Extending Oblivious Transfers Efficiently*, CRYPTO 2003, in the
+//! correlated form of Asharov, Lindell, Schneider, Zohner, ePrint 2013/552. With the keys `K_i0`,
+//! `K_i1` of 128 base OTs:
 //!
 //! ```text
 //! Sender: delta, base OT keys K_i for its bits     Receiver: u
@@ -11,13 +12,15 @@
 //! 4.  v = columns of q                             w = columns of t
 //! ```
 //!
-//! It is here to be compared with. There is no check: a receiver that uses another `u` for some row learns bits of
-//! `delta`. [`softspoken`](crate::softspoken) is checked and sends less; unchecked it is also faster.
+//! It serves as a baseline for comparison. There is no check: a receiver that uses another `u` for
+//! some row learns bits of `delta`. [`softspoken`](crate::softspoken) is checked and sends less;
+//! unchecked it is also faster.
 //!
 //! Security: semi-honest.
 //!
-//! Cost: that of 128 base OTs once; then for each extension 1 message from the receiver, 16 bytes for each correlation,
-//! their number in each batch of at most 2^15 rounded up to a multiple of 128.
+//! Cost: that of 128 base OTs once; then for each extension 1 message from the receiver, 16 bytes
+//! for each correlation, where the number of correlations in each batch of at most 2^15 is rounded
+//! up to a multiple of 128.
 
 use bytemuck::cast_slice;
 use rayon::prelude::*;
@@ -34,15 +37,15 @@ use zeroize::Zeroizing;
 
 use crate::batches::{BATCH, at_a_time, for_next};
 use crate::bits::{bytes_for, delta_or_random, mask, resize, stride, xor_blocks};
-use crate::until_failure::UntilFailure;
+use crate::poisonable::Poisonable;
 use crate::{CotReceiver, CotSender, Result, base};
 
 /// The party that holds `delta`.
 ///
 /// Dropping it, or a failed call, wipes `delta` and the keys.
-pub struct Sender(UntilFailure<LiveSender>);
+pub struct Sender(Poisonable<LiveSender>);
 
-/// What the sender holds.
+/// The state of the sender.
 struct LiveSender {
     delta: Zeroizing<Block>,
     keys: Vec<Aes128>,
@@ -52,12 +55,12 @@ struct LiveSender {
 }
 
 impl Sender {
-    /// Run the base OTs, as the holder of `delta`; `None` picks a random one.
+    /// Runs the base OTs, as the holder of `delta`; `None` picks a random one.
     ///
     /// Bit `i` of `delta` is the choice bit of base OT `i`.
     ///
     /// # Panics
-    /// If `delta` is zero: nothing would be hidden.
+    /// If `delta` is zero: it would hide nothing.
     ///
     /// # Errors
     /// If the channel fails, or if the peer sent an invalid group element.
@@ -70,7 +73,7 @@ impl Sender {
         let delta = delta_or_random(delta, &mut rng);
         let choices = Zeroizing::new(delta.to_bytes());
         let keys = base::receive(&choices[..], 128, session, &mut rng, channel)?;
-        Ok(Self(UntilFailure::new(LiveSender {
+        Ok(Self(Poisonable::new(LiveSender {
             delta,
             keys: keys.iter().map(|&key| Aes128::new(key)).collect(),
             starts: starts(session),
@@ -116,9 +119,9 @@ impl CotSender for Sender {
 /// The party that holds the choice bits.
 ///
 /// Dropping it, or a failed call, wipes the keys.
-pub struct Receiver(UntilFailure<LiveReceiver>);
+pub struct Receiver(Poisonable<LiveReceiver>);
 
-/// What the receiver holds.
+/// The state of the receiver.
 struct LiveReceiver {
     /// The keys of each row, `K_i1` first.
     keys: Vec<[Aes128; 2]>,
@@ -129,13 +132,13 @@ struct LiveReceiver {
 }
 
 impl Receiver {
-    /// Run the base OTs, as the peer of [`Sender::setup`].
+    /// Runs the base OTs, as the peer of [`Sender::setup`].
     ///
     /// # Errors
     /// If the channel fails, or if the peer sent an invalid group element.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let keys = base::send(128, session, &mut rng, channel)?;
-        Ok(Self(UntilFailure::new(LiveReceiver {
+        Ok(Self(Poisonable::new(LiveReceiver {
             keys: keys
                 .iter()
                 .map(|&[zero, one]| [one, zero].map(Aes128::new))
@@ -194,7 +197,7 @@ impl CotReceiver for Receiver {
     }
 }
 
-/// The number of the next 128 columns, and the batches at hand.
+/// The number of the next 128 columns, and the allocated batches.
 #[derive(Default)]
 struct Progress {
     next: u128,
@@ -216,7 +219,7 @@ struct Batch {
 }
 
 impl Progress {
-    /// Batches of `n` correlations in all.
+    /// Batches of `n` correlations in total.
     fn take(&mut self, n: usize) -> &mut [Batch] {
         let next = &mut self.next;
         for_next(&mut self.batches, n, |batch, n| {
@@ -236,7 +239,7 @@ impl Batch {
     }
 }
 
-/// Where the counters of the rows start: public random places, as in `softspoken`.
+/// The first counters of the rows: public and random, as in `softspoken`.
 fn starts(session: SessionId) -> Vec<Block> {
     let mut oracle = RandomOracle::new("volery iknp: starts of the rows");
     oracle.absorb(session.as_bytes());
@@ -257,7 +260,7 @@ fn rows_of_receiver(
     let rows = rows.chunks_exact_mut(stride);
     let differences = differences.chunks_exact_mut(u.len());
     for ((keys, &start), (t, d)) in keys.iter().zip(starts).zip(rows.zip(differences)) {
-        // A tree of two leaves: the right one is `G(K_i0)`, the sum of both the rest of `d_i`.
+        // A tree of two leaves: the right one is `G(K_i0)`, the sum of both is the rest of `d_i`.
         fold(keys, first.wrapping_add(start.into()), t, stride, d);
         xor_blocks(d, u);
     }

@@ -1,32 +1,34 @@
 //! Oblivious transfer: base OT, OT extension, and the conversions between the forms of OT.
 //!
-//! The one thing that upper layers ask for is *correlated OT* (COT) with random choice bits, which is the
-//! vector OLE correlation over (F_2, F_2^128):
+//! Upper layers need only *correlated OT* (COT) with random choice bits, which is the vector OLE
+//! correlation over (F_2, F_2^128):
 //!
 //! ```text
 //! w = v + u*delta        sender: delta, v        receiver: u (bits), w
 //! ```
 //!
-//! [`CotSender`] and [`CotReceiver`] are its two ends. The rooms of this crate:
+//! [`CotSender`] and [`CotReceiver`] are its two parties. The modules of this crate:
 //!
 //! * [`base`]: 128 and more OTs from public-key operations (endemic OT of Masny and Rindal);
-//! * [`softspoken`]: many COTs from 128 base OTs, secure against malicious parties unless it is asked to do without its check;
+//! * [`softspoken`]: many COTs from 128 base OTs, secure against malicious parties unless its check
+//!   is switched off;
 //! * [`iknp`]: the first OT extension, semi-honest, for comparison only;
-//! * [`flavour`]: every other form of OT (chosen choice bits, random or chosen messages) from any source of COTs;
-//! * `ideal`: a trusted dealer without any security, for the tests of upper layers; there only with the Cargo feature
-//!   `ideal`.
+//! * [`convert`]: every other form of OT (chosen choice bits, random or chosen messages) from any
+//!   source of COTs;
+//! * `ideal`: a trusted dealer without any security, for the tests of upper layers; available only
+//!   with the Cargo feature `testing`.
 //!
-//! Roles: the *sender* of a COT holds `delta`, whoever else sends or receives messages on the way.
+//! Roles: the *sender* of a COT holds `delta`, whichever party sends or receives messages.
 //!
 //! # Examples
 //!
-//! OT of chosen blocks, with choices that the receiver picks. A real run takes its session from the handshake and its
-//! seeds from [`Prg::from_os`](volery_primitives::prg::Prg::from_os).
+//! OT of chosen blocks, with choices that the receiver picks. A real run takes its session from the
+//! handshake and its seeds from [`Prg::from_os`](volery_primitives::prg::Prg::from_os).
 //!
 //! ```
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_ot::softspoken::{self, SmallField};
-//! use volery_ot::{Result, flavour};
+//! use volery_ot::{Result, convert};
 //! use volery_primitives::{Block, prg::Prg};
 //!
 //! let session = SessionId::from_bytes([7; 32]);
@@ -36,14 +38,14 @@
 //!     |channel| -> Result<()> {
 //!         let rng = Prg::new(Block::from(1));
 //!         let cot = softspoken::Sender::setup(None, field, session, rng, channel)?;
-//!         flavour::Sender::new(cot, session).chosen(&messages, channel)
+//!         convert::Sender::new(cot, session).chosen(&messages, channel)
 //!     },
 //!     |channel| -> Result<[Block; 2]> {
 //!         let rng = Prg::new(Block::from(2));
 //!         let cot = softspoken::Receiver::setup(field, session, rng, channel)?;
 //!         let mut chosen = [Block::ZERO; 2];
 //!         // Message 1 of the first OT, message 0 of the second.
-//!         flavour::Receiver::new(cot, session).chosen(&[0b01], &mut chosen, channel)?;
+//!         convert::Receiver::new(cot, session).chosen(&[0b01], &mut chosen, channel)?;
 //!         Ok(chosen)
 //!     },
 //! );
@@ -57,12 +59,12 @@
 pub mod base;
 mod batches;
 mod bits;
-pub mod flavour;
-#[cfg(any(test, feature = "ideal"))]
+pub mod convert;
+#[cfg(any(test, feature = "testing"))]
 pub mod ideal;
 pub mod iknp;
+mod poisonable;
 pub mod softspoken;
-mod until_failure;
 
 use volery_channel::Channel;
 use volery_primitives::Block;
@@ -71,35 +73,37 @@ pub use volery_channel::{Error, Result};
 
 /// The holder of `delta` in a source of correlated OTs, `w = v + u*delta` in GF(2)^128.
 ///
-/// `extend` may be called any number of times, with any lengths; the receiver must make the same calls with the same
-/// lengths. An implementation must not write an output that has not passed its checks. After a failed call it must
-/// refuse every other one with [`Error::Broken`], and should have deleted what it held.
+/// `extend` may be called any number of times, with any lengths; the receiver must make the same
+/// calls with the same lengths. An implementation must not write an output that has not passed its
+/// checks. After a failed call it must refuse every later one with [`Error::Broken`], and should
+/// have deleted its state.
 pub trait CotSender {
     /// The global difference `delta`, the same for all correlations of this source.
     ///
     /// # Panics
-    /// If a call failed: `delta` is deleted with everything else, as the peer may know some of it.
+    /// If a call failed: `delta` is deleted with the rest of the state, as the peer may know some
+    /// of it.
     fn delta(&self) -> Block;
 
-    /// Fill `v` with `v.len()` fresh values.
+    /// Fills `v` with `v.len()` fresh values.
     ///
     /// # Errors
-    /// If the channel fails, or if the peer is caught cheating. The content of `v` is then unspecified and must not be
-    /// used. [`Error::Broken`] if an earlier call failed.
+    /// If the channel fails, or if the peer is caught cheating. The content of `v` is then
+    /// unspecified and must not be used. [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()>;
 }
 
 /// The holder of the choice bits in a source of correlated OTs, `w = v + u*delta` in GF(2)^128.
 pub trait CotReceiver {
-    /// Fill `u` with `w.len()` fresh random bits (packed, low bit first, unused bits of the last byte zero) and `w`
-    /// with the matching values.
+    /// Fills `u` with `w.len()` fresh random bits (packed, low bit first, unused bits of the last
+    /// byte zero) and `w` with the matching values.
     ///
     /// # Panics
     /// If `u.len()` is not `w.len().div_ceil(8)`.
     ///
     /// # Errors
-    /// If the channel fails. The content of `u` and `w` is then unspecified and must not be used. [`Error::Broken`] if
-    /// an earlier call failed.
+    /// If the channel fails. The content of `u` and `w` is then unspecified and must not be used.
+    /// [`Error::Broken`] if an earlier call failed.
     fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()>;
 }
 

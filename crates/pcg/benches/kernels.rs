@@ -1,5 +1,5 @@
-//! The kernels of a vector-OLE, each alone: what a leaf of a tree costs, and what the sum of a column costs for tables of
-//! the sizes in use. `cargo bench -p volery-pcg`.
+//! The kernels of a vector-OLE, each alone: the time of a leaf of a tree, and of the sum of a
+//! column for tables of the sizes in use. `cargo bench -p volery-pcg`.
 #![allow(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use std::hint::black_box;
@@ -8,26 +8,26 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use volery_channel::SessionId;
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::{
-    forest::Forest,
     ggm::TreePrgs,
     lpn::{
         LocalCode, Pair,
         dual::{Compression, Term},
     },
-    rot::Trees,
+    punctured_ot::Trees,
+    tree_batch::TreeBatch,
 };
 use volery_primitives::{Block, pages::Buffer, prg::Prg};
 
 fn trees<R: Ring>(criterion: &mut Criterion) {
-    let forest = Forest::regular(16, 1 << 12);
+    let batch = TreeBatch::regular(16, 1 << 12);
     let prgs = TreePrgs::new(SessionId::from_bytes([1; 32]), 0);
     let mut rng = Prg::new(Block::from(1));
-    let mut leaves = vec![R::ZERO; forest.leaves()];
+    let mut leaves = vec![R::ZERO; batch.leaves()];
     let mut group = criterion.benchmark_group("tree leaf");
-    group.throughput(Throughput::Elements(forest.leaves() as u64));
+    group.throughput(Throughput::Elements(batch.leaves() as u64));
     group.bench_function(R::NAME, |bencher| {
         bencher.iter(|| {
-            let trees = Trees::grow(&forest, &prgs, &mut rng, &mut leaves);
+            let trees = Trees::grow(&batch, &prgs, &mut rng, &mut leaves);
             black_box((trees.totals[0], &leaves));
         });
     });

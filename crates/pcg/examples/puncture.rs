@@ -1,4 +1,4 @@
-//! A PRF key that does not work at one point, and whoever made it does not learn which: the privately puncturable PRF of
+//! A PRF key punctured at one point that its maker does not learn: the privately puncturable PRF of
 //! [`volery_pcg::pprf`], with both parties in this process.
 //!
 //! ```text
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use volery_channel::{Channel, SessionId, run_two_parties_with_stats};
 use volery_field::{Fp61, Ring};
 use volery_ot::{
-    flavour,
+    convert,
     softspoken::{self, SmallField},
 };
 use volery_pcg::{
@@ -25,14 +25,14 @@ use volery_pcg::{
 };
 use volery_primitives::prg::Prg;
 
-/// Of a handshake, where the parties are two processes.
+/// From a handshake, if the parties are two processes.
 const SESSION: SessionId = SessionId::from_bytes([1; 32]);
 
-/// P1: makes a key for the points `0..n`, and lets P2 have it with one point less.
+/// P1: makes a key for the points `0..n`, and gives P2 the key punctured at one of them.
 fn deal(n: usize, mut rng: Prg, channel: &mut Channel) -> Result<Key<Fp61>> {
     let (field, seed) = (SmallField::default(), rng.fork("ot"));
     let cot = softspoken::Sender::setup(None, field, SESSION, seed, channel)?;
-    let mut ot = flavour::Sender::new(cot, SESSION);
+    let mut ot = convert::Sender::new(cot, SESSION);
     Key::deal(n, &TreePrgs::new(SESSION, 0), &mut rng, &mut ot, channel)
 }
 
@@ -45,7 +45,7 @@ fn obtain(
 ) -> Result<PuncturedKey<Fp61>> {
     let (field, seed) = (SmallField::default(), rng.fork("ot"));
     let cot = softspoken::Receiver::setup(field, SESSION, seed, channel)?;
-    let mut ot = flavour::Receiver::new(cot, SESSION);
+    let mut ot = convert::Receiver::new(cot, SESSION);
     PuncturedKey::obtain(n, alpha, &TreePrgs::new(SESSION, 0), &mut ot, channel)
 }
 

@@ -1,16 +1,18 @@
-//! What threads are worth: a stream by the number of threads of each party.
+//! The speedup by threads: a stream for several numbers of threads of each party.
 //!
-//! Both parties run once, and what each receives is recorded. Then each runs again against the record, with the same seeds and
-//! therefore the same messages, while nothing else runs: so the time is that of its own computation, and its threads do not share the
-//! machine with those of the other party. The last column has both parties at once over TCP, for machines with processors enough for
-//! both. Each draws what it draws into one buffer that is used again; the setup is not timed.
+//! Both parties run once, and the example records what each receives. Then each runs again against
+//! the record, with the same seeds and therefore the same messages, while nothing else runs: so the
+//! time is that of its own computation, and its threads do not share the machine with those of the
+//! other party. The last column has both parties at once over TCP, for machines with enough
+//! processors for both. Each party reuses one output buffer; the setup is not timed.
 //!
 //! ```sh
 //! cargo run --release -p volery-pcg --example threads -- [LOG_N] [THREADS,..] [STREAM,..]
 //! ```
 //!
-//! Streams: the names of protocols as in `--protocol`, for correlated OT; with `fp61-`, `gf128-` or `z64-` in front, for vector OLE.
-//! Times are nanoseconds an output, the fastest of three runs; in brackets, how many times as fast as the first number of threads.
+//! Streams: the names of protocols as in `--protocol`, for correlated OT; with `fp61-`, `gf128-` or
+//! `z64-` in front, for vector OLE. Times are nanoseconds per output, the fastest of three runs; in
+//! brackets, the speedup over the first number of threads.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +36,7 @@ use volery_ot::{
 };
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Kind, Plan, Protocol, Result, Security, Wishes, cot};
+use volery_pcg::{Kind, Plan, PlanOptions, Protocol, Result, Security, cot};
 use volery_primitives::{Block, bits::bytes_for, prg::Prg};
 
 use replay::{Recording, record, replay};
@@ -49,11 +51,11 @@ const SESSION: SessionId = SessionId::from_bytes([7; 32]);
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BEFOREHAND: Duration = Duration::from_millis(50);
 
-/// Without arguments.
+/// The defaults without arguments.
 const STREAMS: &str =
     "iknp,softspoken2,softspoken4,softspoken8,primal,low-communication,fp61-primal,gf128-primal";
 
-/// What is drawn.
+/// The kind of stream.
 #[derive(Clone, Copy)]
 struct Task<'a> {
     stream: &'a str,
@@ -79,13 +81,13 @@ fn run(task: Task<'_>, party: Party, channel: &mut Channel) -> Result<f64> {
 /// The cheapest plan of that protocol.
 fn plan(kind: Kind, protocol: &str, n: usize, security: Security) -> Plan {
     let protocol: Protocol = protocol.parse().expect("the name of a protocol");
-    let wishes = Wishes {
+    let options = PlanOptions {
         total: Some(n as u64),
         security,
         protocol,
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    Plan::new(kind, &wishes).unwrap()
+    Plan::new(kind, &options).unwrap()
 }
 
 fn draw_cot(Task { stream, n }: Task<'_>, party: Party, channel: &mut Channel) -> Result<f64> {
@@ -172,14 +174,15 @@ fn timed(n: usize, mut draw: impl FnMut(usize) -> Result<()>) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// What each party receives.
+/// The messages that each party receives.
 fn recorded(task: Task<'_>) -> [Recording; 2] {
     let party = |party| move |channel: &mut Channel| run(task, party, channel).unwrap();
     let (sender, receiver) = (party(Party::Sender), party(Party::Receiver));
     [record(sender, receiver).1, record(receiver, sender).1]
 }
 
-/// A party in a pool of so many threads, which are busy beforehand: a system takes a while to give each a processor of its own.
+/// A party in a pool of `threads` threads, which are busy beforehand: a system takes a while to
+/// give each a separate processor.
 fn with_threads(threads: usize, task: Task<'_>, party: Party, channel: &mut Channel) -> f64 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let pool = pool.build().unwrap();
@@ -192,7 +195,7 @@ fn with_threads(threads: usize, task: Task<'_>, party: Party, channel: &mut Chan
     pool.install(|| run(task, party, channel)).unwrap()
 }
 
-/// A party against what was recorded.
+/// A party against the record.
 fn alone(threads: usize, task: Task<'_>, party: Party, recording: &Recording) -> f64 {
     let mut channel = replay(recording.clone(), recording.len());
     with_threads(threads, task, party, &mut channel)

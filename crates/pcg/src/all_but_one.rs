@@ -1,29 +1,35 @@
-//! (k-1)-out-of-k OT of blocks from 1-of-2 OTs, for k = 2, 4, 8, 16: all messages but one, and the sender does not learn which.
+//! (k-1)-out-of-k OT of blocks from 1-of-2 OTs, for k = 2, 4, 8, 16: all messages except one, and
+//! the sender does not learn which.
 //!
-//! The building block of Protocol 2 of the 2019 paper for trees of higher arity ([`crate::rot::kary`]), for many instances at
-//! once, of any arities. It is Protocol 2 itself, with `k = 2` on a tree of `k` leaves: the leaves are one-time pads.
+//! The building block of Protocol 2 of the 2019 paper for trees of higher arity
+//! ([`crate::punctured_ot::kary`]), for many instances at once, of any arities. It is Protocol 2
+//! itself, with `k = 2` on a tree of `k` leaves: the leaves are one-time pads.
 //!
 //! ```text
-//! Sender                                  Receiver: b, the message that it does without
-//! 1. s random; the binary GGM tree under s with k leaves p_0 .. p_(k-1), and its level sums K_l0, K_l1
+//! Sender                                  Receiver: b, the message that it does not get
+//! 1. s random; the binary GGM tree under s with k leaves p_0 .. p_(k-1);
+//!    its level sums K_l0, K_l1
 //!    ------ one 1-of-2 OT for each of the log2 k levels; the receiver takes K_l(1 - b_l) ------>
 //!                                         p_j for j != b
 //! 2. ---- e_j = m_j + p_j for all j ---->
 //!                                         m_j = e_j + p_j for j != b
 //! ```
 //!
-//! Step 1 alone is the random form ([`send_random`], [`receive_random`]): the pads are its messages. For `k = 2` the pads are
-//! those of the OT itself, so the random form is a random OT and the chosen form a chosen OT, to the byte. Ring elements
-//! go as blocks of their canonical bytes, followed by zeros.
+//! Step 1 alone is the random form ([`send_random`], [`receive_random`]): the pads are its
+//! messages. For `k = 2` the pads are those of the OT itself, so the random form is a random OT and
+//! the chosen form a chosen OT, to the byte. Ring elements go as blocks of their canonical bytes,
+//! followed by zeros.
 //!
-//! Security: that of the OTs (Theorem A.3). A receiver gets one of two sums on each level, whatever its choices are,
-//! and so never more than `k - 1` pads: over malicious-secure OTs that holds for a malicious receiver. The sender learns
-//! nothing of `b`, even if it is malicious; but then it can send sums that agree with no tree, and the receiver's messages
-//! depend on `b`. As functionality it is secure against a malicious receiver and a semi-honest sender. `b` indexes the
-//! receiver's own memory. The `prgs` of a call are for that call alone: those of another, or of other trees, have another session
-//! or number.
+//! Security: that of the OTs (Theorem A.3). A receiver gets one of two sums on each level, for any
+//! choices, and so never more than `k - 1` pads: over malicious-secure OTs that holds for a
+//! malicious receiver. The sender learns nothing of `b`, even if it is malicious; but then it can
+//! send sums that agree with no tree, and the receiver's messages depend on `b`. As a functionality
+//! it is secure against a malicious receiver and a semi-honest sender. `b` indexes the receiver's
+//! own memory. The `prgs` of a call are for that call only: those of another, or of other trees,
+//! have another session or number.
 //!
-//! Cost: `c = log2 k` OTs an instance, with 1 bit each from the receiver, beside what their source costs. From the sender:
+//! Cost: `c = log2 k` OTs an instance, with 1 bit each from the receiver, in addition to the cost
+//! of their source. From the sender:
 //!
 //! | `k` | OTs | bytes, random form: `32c`, but 0 for 2 | bytes, chosen form: `32c + 16k`, but 32 for 2 |
 //! |---|---|---|---|
@@ -32,18 +38,20 @@
 //! | 8 | 3 | 96 | 224 |
 //! | 16 | 4 | 128 | 384 |
 //!
-//! 1 message from the receiver for each 2^16 OTs, then 1 from the sender. Computation: `2k - 2` AES calls and two AES keys.
+//! 1 message from the receiver for each 2^16 OTs, then 1 from the sender. Computation: `2k - 2` AES
+//! calls and two AES keys.
 //!
-//! The obvious way would be `k` single OTs, each of a message and of nothing: `k` OTs and `16k` bytes, so 4 and 64, 8 and 128,
-//! 16 and 256. It sends less where OTs cost little, but a receiver that asks for all `k` messages gets them and nobody
-//! notices: the secret of the whole protocol above rests on a choice that nothing binds. No way sends less than the
-//! `16(k-1)` bytes of the messages themselves, `16(k-1)/c` for each bit of `b`: 16, 24, 37, 60. So a higher arity can save
-//! computation in a tree, but never bytes.
+//! An alternative would be `k` single OTs, each of a message and of nothing: `k` OTs and `16k`
+//! bytes, so 4 and 64, 8 and 128, 16 and 256. It sends less where OTs cost little, but a receiver
+//! that requests all `k` messages gets them undetected: the secret of the whole protocol above
+//! would rest on a choice that nothing enforces. Every method sends at least the `16(k-1)` bytes of
+//! the messages themselves, `16(k-1)/c` for each bit of `b`: 16, 24, 37, 60. So a higher arity can
+//! save computation in a tree, but never bytes.
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::{Gf128, Ring};
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
 
@@ -58,7 +66,7 @@ pub fn messages(arities: &[Arity]) -> usize {
     arities.iter().map(|arity| arity.children()).sum()
 }
 
-/// Number of 1-of-2 OTs that instances of these arities take: `log2 k` each.
+/// Number of 1-of-2 OTs of instances of these arities: `log2 k` each.
 #[must_use]
 pub fn ots(arities: &[Arity]) -> usize {
     arities.iter().map(|arity| arity.bits() as usize).sum()
@@ -67,7 +75,7 @@ pub fn ots(arities: &[Arity]) -> usize {
 /// Sender, step 1: `pads` are the messages of all instances, random.
 ///
 /// # Panics
-/// If there is not a pad for each message, or `prgs` are not those of GGM trees.
+/// If the number of pads is not that of the messages, or `prgs` are not those of GGM trees.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails.
@@ -76,7 +84,7 @@ pub fn send_random<C: CotSender>(
     pads: &mut [Block],
     prgs: &TreePrgs,
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     assert_eq!(prgs.growth(), Growth::Ggm, "pads from GGM trees");
@@ -96,10 +104,10 @@ pub fn send_random<C: CotSender>(
     channel.flush()
 }
 
-/// Sender, both steps: `messages` are those of one instance after the other.
+/// Sender, both steps: `messages` are those of the instances in order.
 ///
 /// # Panics
-/// If there are not as many messages as the arities say, or `prgs` are not those of GGM trees.
+/// If the number of messages is not that of the arities, or `prgs` are not those of GGM trees.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails.
@@ -108,7 +116,7 @@ pub fn send<C: CotSender>(
     messages: &[Block],
     prgs: &TreePrgs,
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     let mut masked = Zeroizing::new(vec![Block::ZERO; messages.len()]);
@@ -120,10 +128,12 @@ pub fn send<C: CotSender>(
     channel.flush()
 }
 
-/// Receiver, step 1: fills `pads` with the sender's, but that of number `without[i]` of instance `i`, which becomes zero.
+/// Receiver, step 1: fills `pads` with those of the sender, except number `without[i]` of instance
+/// `i`, which becomes zero.
 ///
 /// # Panics
-/// If a length is not what the arities say, a number is no message of its instance, or `prgs` are not those of GGM trees.
+/// If a length does not match the arities, a number is not a message of its instance, or `prgs` are
+/// not those of GGM trees.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails.
@@ -132,7 +142,7 @@ pub fn receive_random<C: CotReceiver>(
     without: &[usize],
     pads: &mut [Block],
     prgs: &TreePrgs,
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     assert_eq!(prgs.growth(), Growth::Ggm, "pads from GGM trees");
@@ -161,10 +171,12 @@ pub fn receive_random<C: CotReceiver>(
     Ok(())
 }
 
-/// Receiver, both steps: all messages of instance `i` but number `without[i]`, in place of which there is zero.
+/// Receiver, both steps: all messages of instance `i` except number `without[i]`, which becomes
+/// zero.
 ///
 /// # Panics
-/// If a length is not what the arities say, a number is no message of its instance, or `prgs` are not those of GGM trees.
+/// If a length does not match the arities, a number is not a message of its instance, or `prgs` are
+/// not those of GGM trees.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails.
@@ -173,7 +185,7 @@ pub fn receive<C: CotReceiver>(
     without: &[usize],
     messages: &mut [Block],
     prgs: &TreePrgs,
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     receive_random(arities, without, messages, prgs, ot, channel)?; // step 1
@@ -197,12 +209,12 @@ const MAX_LEVELS: usize = Arity::Sixteen.bits() as usize;
 struct Part<'a, T> {
     instance: usize,
     pads: &'a mut [Block],
-    /// A place for each of its OTs.
+    /// One element for each of its OTs.
     ots: &'a mut [T],
 }
 
 impl<T> Part<'_, T> {
-    /// Whether the pads are leaves of a tree: else they are the OT's own.
+    /// Whether the pads are leaves of a tree; otherwise they are those of the OT.
     fn has_tree(&self) -> bool {
         self.ots.len() > 1
     }
@@ -268,7 +280,7 @@ fn choices(arities: &[Arity], without: &[usize]) -> Vec<u8> {
     choices
 }
 
-/// Step 1 for the receiver: the pads that the opened sums give.
+/// Step 1 for the receiver: the pads from the opened sums.
 fn rebuild(part: &mut Part<'_, Block>, prgs: &TreePrgs, without: usize, scratch: &mut Scratch) {
     if !part.has_tree() {
         for (j, pad) in part.pads.iter_mut().enumerate() {

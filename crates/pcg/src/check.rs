@@ -1,8 +1,9 @@
 //! The consistency check of a round: Appendix C of Ferret, over any field.
 //!
-//! After the trees of a round, for every leaf `i` of every tree `j` it must hold that `r_ji - m_ji = y_j*x` at
-//! `i = alpha_j` and zero elsewhere (the key holder has `r` and `x`, the value holder `m`, `alpha` and `y`). The
-//! check takes a random linear combination of all of it, masked by one more correlation `w* = u**x + v*`:
+//! After the trees of a round, for every leaf `i` of every tree `j` it must hold that `r_ji - m_ji
+//! = y_j*x` at `i = alpha_j` and zero elsewhere (the key holder has `r` and `x`, the value holder
+//! `m`, `alpha` and `y`). The check takes a random linear combination of all of it, masked by one
+//! more correlation `w* = u**x + v*`:
 //!
 //! ```text
 //! Key holder: x, r, w*                            Value holder: alpha, y, m, u*, v*
@@ -17,32 +18,39 @@
 //!    ------------------ opening ---------------->  commitment and V = W, or abort
 //! ```
 //!
-//! If all is well, `V = sum chi m + phi*x - phi*x - u**x + w* = W`. Steps 4 and 5 are an equality test in which the one who
-//! speaks first is bound and the other learns nothing before it has shown that it knows the value (F_EQ of Wolverine,
-//! ePrint 2020/925). The paper sends `H'(V)` instead, from which a value holder with a wrong `x'` could find `x` by
-//! trying all of a small field; and its key holder would never learn that the other one cheated.
+//! In an honest run, `V = sum chi m + phi*x - phi*x - u**x + w* = W`. Steps 4 and 5 are an equality
+//! test in which the first sender is bound and the other learns nothing before it has shown that it
+//! knows the value (F_EQ of Wolverine, ePrint 2020/925). The paper sends `H'(V)` instead, from
+//! which a value holder with a wrong `x'` could find `x` by trying all of a small field; and its
+//! key holder would never learn that the other one cheated.
 //!
-//! **Coefficients.** `chi_ji = a_j * b_i` with uniform independent `a_j` (one for each tree) and `b_i` (one for each place
-//! in a tree). An error matrix `e` that is not zero vanishes only if `e*b = 0`, which has probability at most `1/|F|`, or
-//! if `a` is orthogonal to it: `2/|F|` together. They depend on all messages, and on a nonce that the value holder, whom
-//! they protect, draws after it has received them: a key holder cannot try one transcript after the other. Over a field of
-//! fewer than 100 bits all of it is done twice, with coefficients, masks and values of their own, in the same messages.
+//! **Coefficients.** `chi_ji = a_j * b_i` with uniform independent `a_j` (one for each tree) and
+//! `b_i` (one for each place in a tree). A non-zero error matrix `e` vanishes only if `e*b = 0`,
+//! which has probability at most `1/|F|`, or if `a` is orthogonal to it: `2/|F|` together. The
+//! coefficients depend on all messages, and on a nonce. The value holder, whom they protect, draws
+//! the nonce after it has received the messages: a key holder cannot try one transcript after the
+//! other. Over a field of fewer than 100 bits the check runs twice, with separate coefficients,
+//! masks and values, in the same messages.
 //!
-//! **What it leaves.** A key holder who sends wrong sums in a tree fixes a vector `r` for each class of places that it tells
-//! apart, and passes if it then commits to the value of the class that is the case: it guesses, of Fig. 3, the side of
-//! `alpha`, or more. With `c` bits guessed it passes with `2^-c`, and learns them; a wrong guess ends the session. LPN with
-//! that static leakage (functional leakage for uniform noise: it can guess which bins are empty) is the assumption
-//! (Theorem 3). One who uses another `x` in a tree must guess `alpha` whole. It sees the coefficients before it commits, so
-//! it can look for classes with one value: that it passes in a class whose `r` is not the one that it goes on with has
-//! probability at most the square root of `2/|F|`, or of `(2/|F|)^2` where the check is done twice (the sum over the classes
-//! of the squares of their probabilities, taken over pairs that collide).
-//! A value holder with wrong `x'` passes only by guessing `x` itself. `V` is committed to before `W` is seen; of a round
-//! that fails, `W` tells the key holder about places, which were samples of LPN and are part of nothing that goes on.
+//! **Leakage.** A key holder who sends wrong sums in a tree fixes a vector `r` for each class of
+//! places that it distinguishes, and passes if it then commits to the value of the actual class: it
+//! guesses, of Fig. 3, the side of `alpha`, or more. With `c` bits guessed it passes with `2^-c`,
+//! and learns them; a wrong guess ends the session. LPN with that static leakage (functional
+//! leakage for uniform noise: it can guess which bins are empty) is the assumption (Theorem 3). A
+//! key holder who uses another `x` in a tree must guess `alpha` whole. It sees the coefficients
+//! before it commits, so it can look for classes with one value: the probability that it passes in
+//! a class whose `r` is not the one that it goes on with is at most the square root of `2/|F|`, or
+//! of `(2/|F|)^2` where the check is done twice (the sum over the classes of the squares of their
+//! probabilities, taken over pairs that collide). A value holder with wrong `x'` passes only by
+//! guessing `x` itself. The key holder commits to `V` before it sees `W`; of a failed round, `W`
+//! tells the key holder about places, which were samples of LPN and are not used further.
 //!
 //! Error: for each round 2^-60 over `fp61`, 2^-63 over `gf128` and for correlated OT.
-//! Cost: 1 correlation over the large ring (of correlated OTs 128, packed), or 2 where it is done twice; with such `b` bytes
-//! of elements, `16 + b` and `b` bytes from the value holder, `32` and `32 + b` from the key holder, in turn: 4 messages. One
-//! multiplication a leaf for each party, or two.
+//!
+//! Cost: 1 correlation over the large ring (of correlated OTs 128, packed), or 2 where it is done
+//! twice; with `b` bytes of elements for these, `16 + b` and `b` bytes from the value holder, `32`
+//! and `32 + b` from the key holder, in turn: 4 messages. One multiplication a leaf for each party,
+//! or two.
 
 use std::cmp::max;
 use std::ops::Range;
@@ -54,28 +62,28 @@ use volery_field::{ExtensionOf, Ring};
 use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
-use crate::{forest::Forest, wire};
+use crate::{tree_batch::TreeBatch, wire};
 
 const DIFFERENT: &str = "the consistency check of the correlations failed";
 
-/// How often the check is done at once over `R`.
+/// The number of parallel checks over `R`.
 pub(crate) const fn repetitions<R: Ring>() -> usize {
     if R::BITS < 100 { 2 } else { 1 }
 }
 
 /// The leaves of all trees of a round.
 pub(crate) trait Leaves<R> {
-    /// Calls `look` with runs of trees and their leaves, which together are all of them.
-    fn for_each_run(&mut self, forest: &Forest, look: impl FnMut(Range<usize>, &[R]));
+    /// Calls `look` with runs of trees and their leaves, which together make up the whole.
+    fn for_each_run(&mut self, batch: &TreeBatch, look: impl FnMut(Range<usize>, &[R]));
 }
 
 impl<R> Leaves<R> for &[R] {
-    fn for_each_run(&mut self, forest: &Forest, mut look: impl FnMut(Range<usize>, &[R])) {
-        look(0..forest.trees(), self);
+    fn for_each_run(&mut self, batch: &TreeBatch, mut look: impl FnMut(Range<usize>, &[R])) {
+        look(0..batch.trees(), self);
     }
 }
 
-/// What the coefficients and the commitment of one check are bound to.
+/// The context to which the coefficients and the commitment of one check are bound.
 #[derive(Clone, Copy)]
 pub(crate) struct Context {
     pub(crate) session: SessionId,
@@ -89,14 +97,14 @@ struct Messages {
     of_value_holder: [u8; 32],
 }
 
-/// The key holder's side, steps 2 to 5: `leaves` are the `r` of all trees, `mask` the `w*`, one for each
-/// [repetition](repetitions). The messages of the round have been [bound](Channel::bind).
+/// The key holder's side, steps 2 to 5: `leaves` are the `r` of all trees, `mask` the `w*`, one for
+/// each [repetition](repetitions). The messages of the round have been [bound](Channel::bind).
 ///
 /// # Errors
-/// If the channel fails or the check does; `leaves` is then not to be used.
+/// If the channel or the check fails; the caller must not use `leaves` then.
 pub(crate) fn key_holder<R: Ring>(
     context: Context,
-    forest: &Forest,
+    batch: &TreeBatch,
     x: R,
     leaves: impl Leaves<R>,
     mask: &[R],
@@ -115,8 +123,8 @@ pub(crate) fn key_holder<R: Ring>(
         "the masked coefficient of the check is not in canonical form",
         channel,
     )?;
-    let coefficients = Coefficients::derive(context, messages, nonce, forest);
-    let mut v = coefficients.fold(forest, leaves); // step 3
+    let coefficients = Coefficients::derive(context, messages, nonce, batch);
+    let mut v = coefficients.fold(batch, leaves); // step 3
     for ((v, x_prime), mask) in v.iter_mut().zip(&x_prime).zip(mask) {
         *v += *mask - *x_prime * x;
     }
@@ -137,15 +145,16 @@ pub(crate) fn key_holder<R: Ring>(
     channel.flush()
 }
 
-/// The value holder's side: `leaves` are the `m` of all trees, `alphas` and `values` its places and their values, `mask`
-/// the `(u*, v*)`, one for each [repetition](repetitions). The messages of the round have been [bound](Channel::bind).
+/// The value holder's side: `leaves` are the `m` of all trees, `alphas` and `values` its places and
+/// their values, `mask` the `(u*, v*)`, one for each [repetition](repetitions). The messages of the
+/// round have been [bound](Channel::bind).
 ///
 /// # Errors
-/// If the channel fails or the check does; `leaves` is then not to be used.
-#[expect(clippy::too_many_arguments, reason = "all that a round has made")]
+/// If the channel or the check fails; the caller must not use `leaves` then.
+#[expect(clippy::too_many_arguments, reason = "all results of a round")]
 pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     context: Context,
-    forest: &Forest,
+    batch: &TreeBatch,
     alphas: &[usize],
     values: &[B],
     leaves: impl Leaves<R>,
@@ -159,7 +168,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
         of_value_holder: sent,
     };
     let nonce = rng.block(); // step 1
-    let coefficients = Coefficients::<R>::derive(context, messages, nonce, forest);
+    let coefficients = Coefficients::<R>::derive(context, messages, nonce, batch);
     let x_prime: Vec<_> = (0..mask.len())
         .map(|repetition| {
             let chi = |(tree, (alpha, y)): (usize, (&usize, &B))| {
@@ -174,7 +183,7 @@ pub(crate) fn value_holder<B: Ring, R: ExtensionOf<B>>(
     channel.send_block(nonce)?; // step 2
     wire::send(&x_prime, channel)?;
     channel.flush()?;
-    let mut w = coefficients.fold(forest, leaves); // step 3
+    let mut w = coefficients.fold(batch, leaves); // step 3
     for (w, mask) in w.iter_mut().zip(mask) {
         *w += mask.1;
     }
@@ -223,18 +232,18 @@ struct Factors<R> {
 }
 
 impl<R: Ring> Coefficients<R> {
-    fn derive(context: Context, messages: Messages, nonce: Block, forest: &Forest) -> Self {
+    fn derive(context: Context, messages: Messages, nonce: Block, batch: &TreeBatch) -> Self {
         let mut oracle = oracle("volery correlation check: coefficients", context, messages);
         oracle.absorb(&nonce.to_bytes());
         let mut prg = Prg::new(oracle.finish_block());
-        let largest = (0..forest.trees()).fold(0, |size, j| max(size, forest.leaves_of(j).len()));
+        let largest = (0..batch.trees()).fold(0, |size, j| max(size, batch.leaves_of(j).len()));
         let mut random = |n| {
             let mut out = vec![R::ZERO; n];
             R::random_slice(&mut prg, &mut out);
             out
         };
         let mut factors = || Factors {
-            trees: random(forest.trees()),
+            trees: random(batch.trees()),
             places: random(largest),
         };
         Self((0..repetitions::<R>()).map(|_| factors()).collect())
@@ -246,20 +255,20 @@ impl<R: Ring> Coefficients<R> {
     }
 
     /// `sum chi_ji leaves_ji`, for each repetition.
-    fn fold(&self, forest: &Forest, mut leaves: impl Leaves<R>) -> Zeroizing<Vec<R>> {
-        // The sum over some of the trees only is said to nobody.
+    fn fold(&self, batch: &TreeBatch, mut leaves: impl Leaves<R>) -> Zeroizing<Vec<R>> {
+        // Partial sums over some of the trees are secret.
         let zero = || Zeroizing::new(vec![R::ZERO; self.0.len()]);
         let add = |mut sums: Zeroizing<Vec<R>>, terms: Zeroizing<Vec<R>>| {
             R::add_slice(&mut sums, &terms);
             sums
         };
         let mut total = zero();
-        leaves.for_each_run(forest, |run, leaves| {
-            let first = forest.leaves_of_run(&run).start;
+        leaves.for_each_run(batch, |run, leaves| {
+            let first = batch.leaves_of_run(&run).start;
             let sums = run
                 .into_par_iter()
                 .fold(zero, |mut sums, tree| {
-                    let places = forest.leaves_of(tree);
+                    let places = batch.leaves_of(tree);
                     let leaves = &leaves[places.start - first..places.end - first];
                     for (sum, Factors { trees, places }) in sums.iter_mut().zip(&self.0) {
                         *sum += trees[tree] * R::inner_product(&places[..leaves.len()], leaves);
@@ -295,7 +304,7 @@ mod tests {
         }
     }
 
-    /// A context and messages, and each with one thing changed.
+    /// A context and messages, and variants with one change each.
     fn variants() -> [(Context, Messages); 5] {
         [
             (context(1, 1), messages(1, 2)),
@@ -314,11 +323,11 @@ mod tests {
 
     #[test]
     fn coefficients_depend_on_all_that_was_said() {
-        let forest = Forest::regular(3, 4);
+        let batch = TreeBatch::regular(3, 4);
         let mut all: Vec<Fp61> = Vec::new();
         let mut add = |(context, messages), nonce: u128| {
             for Factors { trees, places } in
-                Coefficients::<Fp61>::derive(context, messages, Block::from(nonce), &forest).0
+                Coefficients::<Fp61>::derive(context, messages, Block::from(nonce), &batch).0
             {
                 all.extend(trees.into_iter().chain(places));
             }
@@ -344,9 +353,9 @@ mod tests {
         assert_different(&all);
     }
 
-    /// What both parties say in an honest check, cut into its parts.
+    /// The messages of both parties in an honest check, cut into their parts.
     fn said(of_key_holder: u128, of_value_holder: u128, masks: u128) -> [Vec<Vec<u8>>; 2] {
-        let forest = Forest::regular(2, 4);
+        let batch = TreeBatch::regular(2, 4);
         let mut elements = [Fp61::ZERO; 11];
         Fp61::random_slice(&mut Prg::new(Block::from(1)), &mut elements);
         let [x, y_0, y_1, leaves @ ..] = elements;
@@ -374,7 +383,7 @@ mod tests {
                 let mut rng = Prg::new(Block::from(of_key_holder));
                 let mask = mask.map(|(u, v)| x * u + v);
                 let leaves = &of_key[..];
-                key_holder(context(1, 1), &forest, x, leaves, &mask, &mut rng, channel).unwrap();
+                key_holder(context(1, 1), &batch, x, leaves, &mask, &mut rng, channel).unwrap();
             },
             |channel| {
                 channel.bind();
@@ -382,7 +391,7 @@ mod tests {
                 let leaves = &leaves[..];
                 let context = context(1, 1);
                 value_holder(
-                    context, &forest, &alphas, &y, leaves, &mask, &mut rng, channel,
+                    context, &batch, &alphas, &y, leaves, &mask, &mut rng, channel,
                 )
                 .unwrap();
             },
@@ -402,9 +411,9 @@ mod tests {
         })
     }
 
-    /// Runs that differ in the randomness of the value holder alone have no challenge in common,
-    /// nor anything that follows from it; with that of the key holder another salt comes, and with
-    /// it another commitment.
+    /// Runs that differ only in the randomness of the value holder have no challenge in common, nor
+    /// any value that follows from it; with that of the key holder the salt differs, and with it
+    /// the commitment.
     #[test]
     fn challenges_and_salts_are_drawn_anew() {
         let [first, value, key] = [said(1, 2, 5), said(1, 3, 5), said(4, 2, 5)];
@@ -419,8 +428,8 @@ mod tests {
         assert!(key[0][0] != first[0][0] && key[0][1] != first[0][1]);
         assert_eq!(key[0][2], first[0][2]);
     }
-    /// The same noise and leaves under another mask: nothing of what the value holder says is the
-    /// same but for the nonce.
+    /// The same noise and leaves under another mask: no part of the value holder's messages is the
+    /// same, except the nonce.
     #[test]
     fn what_the_value_holder_says_is_masked() {
         let [[_, one], [_, other]] = [said(1, 2, 5), said(1, 2, 6)];

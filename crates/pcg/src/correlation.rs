@@ -1,8 +1,9 @@
-//! What the pipeline makes: a kind of correlation `w = u*x + v`.
+//! The output of the pipeline: a kind of correlation `w = u*x + v`.
 //!
-//! One party, the *key holder*, has `x` and `w`; the other, the *value holder*, has `u` and `v`. A vector-OLE calls the key
-//! holder its receiver; a correlated OT calls it its sender, its `x` `delta`, its `w` `v`, and the value holder's `v` `w`.
-//! (In characteristic 2 the relation reads the same from both ends.)
+//! One party, the *key holder*, has `x` and `w`; the other, the *value holder*, has `u` and `v`. A
+//! vector-OLE calls the key holder its receiver; a correlated OT calls it its sender, its `x`
+//! `delta`, its `w` `v`, and the value holder's `v` `w`. (In characteristic 2 the relation is
+//! symmetric.)
 //!
 //! | | vector-OLE over `R` | correlated OT |
 //! |---|---|---|
@@ -10,29 +11,29 @@
 //! | `x`, `v`, `w` in | `R` | F_2^128 |
 //! | noise values | random | 1 |
 //! | leaves of half-trees | hashed | correlated |
-//! | OTs for the trees | from an extension of their own, with another `delta` | its own earlier outputs |
-//! | a tree spends | one correlation for its value, and the OTs | the OTs |
-//! | the check spends | one correlation, over a small field two | 128 correlations, packed into one over F_2^128 |
+//! | OTs for the trees | from a separate extension, with another `delta` | its own earlier outputs |
+//! | a tree consumes | one correlation for its value, and the OTs | the OTs |
+//! | the check consumes | one correlation, over a small field two | 128 correlations, packed into one over F_2^128 |
 //!
-//! Correlated OTs carry their choice bit `u` in the lowest bit of the value holder's block: `x` has that bit set, the key
-//! holder's blocks have it clear. It is added up with the rest for nothing, and costs `x` one of its 128 bits.
+//! Correlated OTs carry their choice bit `u` in the lowest bit of the value holder's block: `x` has
+//! that bit set, the key holder's blocks have it clear. The additions include it for free, and it
+//! costs `x` one of its 128 bits.
 
 use volery_channel::{Channel, Result};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::{
     Aligned, Block, BlockSum, bits, pages::Buffer, prefetch::prefetch_to_write,
 };
 use zeroize::Zeroizing;
 
 use crate::{
-    Trees, check, chosen,
+    Trees, check, cot_buffer, derandomize,
     ggm::Growth,
     lpn::{Entry, GROUP, LocalCode, Pair, dual::Term},
-    stock,
 };
 
-/// A kind of correlation, with what is special about it.
+/// A kind of correlation and its parameters.
 pub trait Correlation: Sized + 'static {
     /// The ring of `u`.
     type Base: Ring;
@@ -45,18 +46,18 @@ pub trait Correlation: Sized + 'static {
     /// The value holder's.
     type ValueOt: CotReceiver + Send;
 
-    /// Correlations that a tree spends beside its OTs.
+    /// Correlations that a tree consumes in addition to its OTs.
     const VALUES: usize;
-    /// Correlations that an OT of a tree spends.
+    /// Correlations that an OT of a tree consumes.
     const LEVELS: usize;
-    /// Correlations that the check spends.
+    /// Correlations that the check consumes.
     const MASK: usize;
-    /// Whether the lowest bit of the leaves is kept for `u`.
+    /// Whether the lowest bit of the leaves is reserved for `u`.
     const CARRIES: bool;
     /// The value at the spare leaf of a tree without a point.
     const EMPTY: Self::Base;
 
-    /// How the trees of that kind grow here.
+    /// The kind of tree of that setting here.
     fn growth(trees: Trees) -> Growth;
 
     /// `u` and `v` side by side.
@@ -65,9 +66,10 @@ pub trait Correlation: Sized + 'static {
     /// Expansion: the sum of the code and the share of the noise vector.
     fn sum(code: <Self::Pair as Entry>::Sum, share: Self::Ring) -> Self::Pair;
 
-    /// Expansion of some outputs: those of the code from `first` on, with their shares of the noise vector.
+    /// Expansion of some outputs: those of the code from `first` on, with their shares of the noise
+    /// vector.
     #[inline(always)]
-    fn encode<P: Places<Self>>(
+    fn encode<P: PairsMut<Self>>(
         code: &LocalCode,
         table: &[Self::Pair],
         first: usize,
@@ -93,13 +95,14 @@ pub trait Correlation: Sized + 'static {
         });
     }
 
-    /// The shares of a noise vector as pairs, where they carry its values themselves; else the shares again.
+    /// The shares of a noise vector as pairs, where they contain its values themselves; otherwise
+    /// the shares again.
     ///
     /// # Errors
-    /// The shares, where they are no pairs.
+    /// The shares, where they are not pairs.
     fn pairs(shares: Buffer<Self::Ring>) -> std::result::Result<Pairs<Self>, Buffer<Self::Ring>>;
 
-    /// Adds a noise value to `u`, where that is not in the share already.
+    /// Adds a noise value to `u`, unless the share already contains it.
     fn add_noise(pair: &mut Self::Pair, value: Self::Base);
 
     /// A value of the noise.
@@ -108,7 +111,7 @@ pub trait Correlation: Sized + 'static {
     /// Key holder: its shares of `y*x` for the value `y` of each tree, from the spare correlations.
     ///
     /// # Errors
-    /// If the channel fails, or the peer sent what is no element of the ring.
+    /// If the channel fails, or the peer's message has a value that is not an element of the ring.
     fn key_shares(
         x: Self::Ring,
         spare: &[Self::Ring],
@@ -126,17 +129,17 @@ pub trait Correlation: Sized + 'static {
         channel: &mut Channel,
     ) -> Result<Zeroizing<Vec<Self::Ring>>>;
 
-    /// Key holder: puts spare correlations where the OTs of the trees come from.
+    /// Key holder: puts spare correlations into the source of the trees' OTs.
     ///
     /// # Errors
     /// If the source of OTs failed before.
-    fn feed_key(ot: &mut flavour::Sender<Self::KeyOt>, spare: &[Self::Ring]) -> Result<()>;
+    fn feed_key(ot: &mut convert::Sender<Self::KeyOt>, spare: &[Self::Ring]) -> Result<()>;
 
     /// Value holder: likewise.
-    fn feed_value(ot: &mut flavour::Receiver<Self::ValueOt>, spare: &[Self::Pair]);
+    fn feed_value(ot: &mut convert::Receiver<Self::ValueOt>, spare: &[Self::Pair]);
 
-    /// Key holder: the `w` of the correlations with `u` in the large ring that mask the check, from the last of the spare
-    /// ones.
+    /// Key holder: the `w` of the correlations with `u` in the large ring that mask the check, from
+    /// the last spare correlations.
     fn key_mask(spare: &[Self::Ring]) -> Zeroizing<Vec<Self::Ring>>;
 
     /// Value holder: their `u` and `v`.
@@ -180,7 +183,7 @@ impl<R: Ring> Correlation for Vole<R> {
     }
 
     #[inline(always)]
-    fn encode<P: Places<Self>>(
+    fn encode<P: PairsMut<Self>>(
         code: &LocalCode,
         table: &[Pair<R>],
         first: usize,
@@ -238,7 +241,7 @@ impl<R: Ring> Correlation for Vole<R> {
         channel: &mut Channel,
     ) -> Result<Zeroizing<Vec<R>>> {
         let mut shares = Zeroizing::new(spare[..trees].to_vec());
-        chosen::receive_input::<R, R>(x, &mut shares, channel)?;
+        derandomize::receive_input::<R, R>(x, &mut shares, channel)?;
         Ok(shares)
     }
 
@@ -249,15 +252,15 @@ impl<R: Ring> Correlation for Vole<R> {
     ) -> Result<Zeroizing<Vec<R>>> {
         let spare = &spare[..values.len()];
         let u: Zeroizing<Vec<_>> = Zeroizing::new(spare.iter().map(|pair| pair.u).collect());
-        chosen::send_input(values, &u, channel)?;
+        derandomize::send_input(values, &u, channel)?;
         Ok(Zeroizing::new(spare.iter().map(|pair| -pair.v).collect()))
     }
 
-    fn feed_key(_ot: &mut flavour::Sender<Self::KeyOt>, _spare: &[R]) -> Result<()> {
+    fn feed_key(_ot: &mut convert::Sender<Self::KeyOt>, _spare: &[R]) -> Result<()> {
         Ok(())
     }
 
-    fn feed_value(_ot: &mut flavour::Receiver<Self::ValueOt>, _spare: &[Pair<R>]) {}
+    fn feed_value(_ot: &mut convert::Receiver<Self::ValueOt>, _spare: &[Pair<R>]) {}
 
     fn key_mask(spare: &[R]) -> Zeroizing<Vec<R>> {
         Zeroizing::new(spare[spare.len() - Self::MASK..].to_vec())
@@ -273,8 +276,8 @@ impl Correlation for Cot {
     type Base = F2;
     type Ring = Gf128;
     type Pair = Gf128;
-    type KeyOt = stock::Sender;
-    type ValueOt = stock::Receiver;
+    type KeyOt = cot_buffer::Sender;
+    type ValueOt = cot_buffer::Receiver;
 
     const VALUES: usize = 0;
     const LEVELS: usize = 1;
@@ -327,12 +330,12 @@ impl Correlation for Cot {
         Ok(Zeroizing::new(vec![Gf128::ZERO; values.len()]))
     }
 
-    fn feed_key(ot: &mut flavour::Sender<stock::Sender>, spare: &[Gf128]) -> Result<()> {
+    fn feed_key(ot: &mut convert::Sender<cot_buffer::Sender>, spare: &[Gf128]) -> Result<()> {
         ot.source()?.feed(bytemuck::cast_slice(spare));
         Ok(())
     }
 
-    fn feed_value(ot: &mut flavour::Receiver<stock::Receiver>, spare: &[Gf128]) {
+    fn feed_value(ot: &mut convert::Receiver<cot_buffer::Receiver>, spare: &[Gf128]) {
         ot.source().feed(bytemuck::cast_slice(spare));
     }
 
@@ -364,18 +367,24 @@ pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
     blocks.iter().rev().fold(Gf128::ZERO, horner).value()
 }
 
-/// Where outputs go, each to its place.
-pub trait Room: Sized + Send {
-    /// How many places there are.
+/// Memory for outputs.
+pub trait OutputMut: Sized + Send {
+    /// Memory for no outputs.
+    fn none() -> Self;
+    /// The number of outputs that fit.
     fn count(&self) -> usize;
-    /// The first `at`, and the others.
+    /// The memory of the first `at` outputs, and that of the others.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If fewer fit.
     fn split_at(self, at: usize) -> (Self, Self);
 }
 
-impl<T: Send> Room for &mut [T] {
+impl<T: Send> OutputMut for &mut [T] {
+    fn none() -> Self {
+        &mut []
+    }
+
     fn count(&self) -> usize {
         <[T]>::len(self)
     }
@@ -385,8 +394,8 @@ impl<T: Send> Room for &mut [T] {
     }
 }
 
-/// Places where the value holder's outputs go.
-pub trait Places<K: Correlation>: Room {
+/// Memory for the value holder's outputs.
+pub trait PairsMut<K: Correlation>: OutputMut {
     /// Puts a pair at `place`.
     fn put(&mut self, place: usize, pair: K::Pair);
     /// Pairs from `place` on.
@@ -396,46 +405,15 @@ pub trait Places<K: Correlation>: Room {
             self.put(place + i, K::pair(*u, *v));
         }
     }
-    /// Says that a group of places from `place` on comes soon.
+    /// Announces that a group of places from `place` on will be written soon.
     #[inline(always)]
     fn soon(&mut self, _place: usize) {}
-    /// Adds a noise value to `u` at `place`, where that is not in the share already.
+    /// Adds a noise value to `u` at `place`, unless the share already contains it.
     fn add_noise(&mut self, place: usize, value: K::Base);
 }
 
-/// Something that has places for the value holder's outputs, to be filled or to be wiped.
-pub trait Sink<K: Correlation> {
-    /// The places, borrowed.
-    type Places<'a>: Places<K>
-    where
-        Self: 'a;
-    /// All of them.
-    fn places(&mut self) -> Self::Places<'_>;
-}
-
-impl<K: Correlation> Sink<K> for [K::Pair] {
-    type Places<'a> = &'a mut [K::Pair];
-
-    fn places(&mut self) -> Self::Places<'_> {
-        self
-    }
-}
-
-impl<R: Ring> Sink<Vole<R>> for Apart<'_, R> {
-    type Places<'a>
-        = Apart<'a, R>
-    where
-        Self: 'a;
-
-    fn places(&mut self) -> Apart<'_, R> {
-        Apart {
-            u: self.u,
-            v: self.v,
-        }
-    }
-}
-
-/// From a group of outputs to the one whose memory is asked for: reads at random places keep the processor from seeing that outputs
+/// From a group of outputs to the group to prefetch: with reads at random places the processor does
+/// not detect that outputs are written in order.
 /// are written in order.
 const AHEAD: usize = 2 * GROUP;
 
@@ -445,7 +423,7 @@ fn soon<T>(out: &mut [T], place: usize) {
     prefetch_to_write(&mut out[place.min(len)..(place + GROUP).min(len)]);
 }
 
-impl<K: Correlation> Places<K> for &mut [K::Pair] {
+impl<K: Correlation> PairsMut<K> for &mut [K::Pair] {
     #[inline(always)]
     fn put(&mut self, place: usize, pair: K::Pair) {
         self[place] = pair;
@@ -462,7 +440,14 @@ pub(crate) struct Apart<'a, R> {
     pub(crate) v: &'a mut [R],
 }
 
-impl<R: Ring> Room for Apart<'_, R> {
+impl<R: Ring> OutputMut for Apart<'_, R> {
+    fn none() -> Self {
+        Self {
+            u: &mut [],
+            v: &mut [],
+        }
+    }
+
     fn count(&self) -> usize {
         self.u.len()
     }
@@ -474,7 +459,7 @@ impl<R: Ring> Room for Apart<'_, R> {
     }
 }
 
-impl<R: Ring> Places<Vole<R>> for Apart<'_, R> {
+impl<R: Ring> PairsMut<Vole<R>> for Apart<'_, R> {
     #[inline(always)]
     fn put(&mut self, place: usize, pair: Pair<R>) {
         self.u[place] = pair.u;

@@ -1,15 +1,16 @@
-//! Correlated OT at a fraction of a bit: the whole of Ferret (Yang, Weng, Lan, Zhang, Wang, CCS 2020), Fig. 9.
+//! Correlated OT at a fraction of a bit: the whole of Ferret (Yang, Weng, Lan, Zhang, Wang, CCS
+//! 2020), Figure 9.
 //!
 //! The sender gets random `v` for its `delta`, the receiver random bits `u` and `w = v + u*delta`.
 //!
 //! ```text
 //! Sender: delta                           Receiver
 //! 1. ---------------- base OTs and OT extension: the base of the first round ----------------
-//! 2. ---------------- bootstrap: as many rounds as the outputs take ----------------
+//! 2. ---------------- stream: as many rounds as the outputs take ----------------
 //! ```
 //!
-//! Both ends are sources of correlated OTs ([`CotSender`], [`CotReceiver`]): [`volery_ot::flavour`] makes random OT, chosen
-//! choice bits and chosen messages of them.
+//! Both endpoints are sources of correlated OTs ([`CotSender`], [`CotReceiver`]):
+//! [`volery_ot::convert`] turns them into random OT, chosen choice bits and chosen messages.
 //!
 //! ```
 //! use volery_channel::{SessionId, run_two_parties};
@@ -19,7 +20,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let n = 10_000;
-//! let plan = cot::plan(Some(n as u64), Link::default(), Security::Malicious)?;
+//! let plan = cot::plan(Some(n as u64), Link::default(), Security::Malicious);
 //! let session = SessionId::from_bytes([0; 32]); // from the handshake, never twice the same
 //! let (rng_s, rng_r) = (Prg::from_os()?, Prg::from_os()?);
 //! let (sender, receiver) = run_two_parties(
@@ -42,74 +43,74 @@
 //! # Ok(()) }
 //! ```
 //!
-//! **The carrier bit.** Where there are rounds, one bit of every block carries the receiver's choice bit: it is set in
-//! `delta`, zero in every `v`, and `u` in every `w`. In a `delta` that the protocol picks it is the lowest bit, and `delta`
-//! has 127 bits that the receiver does not know. Of a given one the sender says which it is: one of its set bits, chosen by
-//! a hash of `delta`, so always the same one. To a bounded adversary that tells no more about a random `delta` than one bit
-//! of it; about one with few set bits it tells everything. Do not use the carrier bit of `w` as a part of a key; a hash of
-//! `w` is fine.
+//! **The carrier bit.** With rounds, one bit of every block carries the receiver's choice bit: it
+//! is set in `delta`, zero in every `v`, and `u` in every `w`. In a `delta` that the protocol picks
+//! it is the lowest bit, and `delta` has 127 bits that the receiver does not know. For a given
+//! `delta` the sender tells the receiver which bit it is: one of its set bits, chosen by a hash of
+//! `delta`, so always the same one. To a bounded adversary that reveals no more about a random
+//! `delta` than one bit of it; about one with few set bits it reveals everything. Do not use the
+//! carrier bit of `w` as a part of a key; a hash of `w` is fine.
 //!
-//! Security: that of the plan; malicious by default ([`crate::check`]; Theorem 3: LPN with static leakage).
-//! Cost: [`Plan`] says which rounds are run; the tests count the bytes.
+//! Security: that of the plan; malicious by default (`check`; Theorem 3: LPN with static
+//! leakage).
+//!
+//! Cost: [`Plan`] lists the rounds; the tests count the bytes.
 
-use volery_channel::{Channel, Error, Result, SessionId};
+use std::borrow::BorrowMut;
+
+use volery_channel::{Channel, Error, Link, Result, Session, SessionId};
 use volery_field::{F2, Gf128, Ring};
 use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{CotReceiver, CotSender, flavour, iknp};
+use volery_ot::{CotReceiver, CotSender, convert, iknp};
 use volery_primitives::{Block, bits, pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
 
 use crate::{
-    Base, Kind, Link, Plan, PlanError, Security, Wishes,
-    bootstrap::{KeyHolder, ValueHolder, dual},
+    Base, Kind, Plan, PlanOptions, Security,
     correlation::{Correlation, Cot},
-    stock,
-    stream::{Left, Source},
+    cot_buffer,
+    stream::{self, CotValueHolder, Direct, Failure, KeyHolder, Packed, Source, Stream},
 };
 
-/// The cheapest plan for `total` correlated OTs, or for a stream without end, on that link: see [`Plan::new`] for all that can
-/// be wished, and [`volery_channel::pace`] for how two parties find out what their link is like.
+/// The cheapest plan for `total` correlated OTs, or for an unlimited stream, on that link. See
+/// [`Plan::new`] for all options, and [`volery_channel::link`] for how two parties measure their
+/// link.
 ///
-/// # Errors
-/// None today.
-pub fn plan(
-    total: Option<u64>,
-    link: Link,
-    security: Security,
-) -> std::result::Result<Plan, PlanError> {
-    Plan::new(
+/// A plan always exists: correlated OT is available with either security, and of any length.
+#[must_use]
+pub fn plan(total: Option<u64>, link: Link, security: Security) -> Plan {
+    let plan = Plan::new(
         Kind::Cot,
-        &Wishes {
+        &PlanOptions {
             total,
             security,
             link,
-            ..Wishes::default()
+            ..PlanOptions::default()
         },
-    )
+    );
+    plan.expect("correlated OT has a plan for either security")
 }
 
 /// The holder of `delta` and `v`.
 pub struct Sender {
-    delta: Zeroizing<Block>,
     carrier: Carrier,
-    source: Source<Box<dyn CotSender + Send>, KeyHolder<Cot>, dual::KeyHolder<Cot>>,
-    left: Left,
+    stream: Stream<KeyHolder<Cot>>,
 }
 
 /// The holder of `u` and `w`.
 pub struct Receiver {
     carrier: Carrier,
-    source: Source<Box<dyn CotReceiver + Send>, ValueHolder<Cot>, dual::ValueHolder<Cot>>,
-    left: Left,
+    stream: Stream<CotValueHolder>,
 }
 
-/// Which bit of a block carries the choice bit. Inside, it is the lowest; both parties exchange the two bits at the door.
+/// The bit of a block that carries the choice bit. Internally it is the lowest; both parties swap
+/// the two bits at the interface.
 #[derive(Clone, Copy)]
 struct Carrier(u8);
 
 impl Carrier {
-    /// One of the set bits of `delta`: always the same one, so that two setups with one `delta` show no second. In
-    /// constant time.
+    /// One of the set bits of `delta`: always the same one, so that two setups with one `delta`
+    /// reveal no second one. In constant time.
     fn of(delta: Block) -> Self {
         let bits = u128::from(delta);
         let mut oracle = RandomOracle::new("volery cot carrier");
@@ -142,14 +143,30 @@ impl Carrier {
 }
 
 impl Sender {
-    /// Step 1, for the given `delta` or a random one. `session` is the one of the handshake, `rng` this party's own
-    /// randomness.
+    /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
+    ///
+    /// # Panics
+    /// As [`setup`](Self::setup).
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup).
+    pub fn start(
+        plan: &Plan,
+        delta: Option<Block>,
+        session: &mut Session<impl BorrowMut<Channel>>,
+    ) -> Result<Self> {
+        let (id, rng, channel) = session.parts();
+        Self::setup(plan, delta, id, rng, channel)
+    }
+
+    /// Step 1, for the given `delta` or a random one. `session` is the one of the handshake, `rng`
+    /// the randomness of this party.
     ///
     /// # Panics
     /// If `delta` is zero: nothing would be hidden. If the plan is not for correlated OT.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves; a peer with another plan is one.
+    /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(
         plan: &Plan,
         delta: Option<Block>,
@@ -185,93 +202,81 @@ impl Sender {
             Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
         };
         let source = if direct {
-            Source::Base(base)
+            Source::Direct(Box::new(base))
         } else {
             let mut v = Buffer::<Gf128>::zeroed(plan.base_count());
             base.extend(bytemuck::cast_slice_mut(&mut v[..]), channel)?;
             for v in v.iter_mut() {
                 *v = Cot::pair(F2::ZERO, *v);
             }
-            let ot = flavour::Sender::new(stock::Sender::new(*inner), part("ot hash"));
+            let ot = convert::Sender::new(cot_buffer::Sender::new(*inner), part("ot hash"));
             let x = Gf128::new(*inner);
             let rng = rng.fork("rounds");
-            let (plan, session) = (plan.clone(), part("rounds"));
-            if plan.dual().is_some() {
-                Source::Dual(dual::KeyHolder::new(plan, session, rng, x, ot, v))
-            } else {
-                Source::Stream(KeyHolder::new(plan, session, rng, x, ot, v))
-            }
+            let session = part("rounds");
+            Source::Rounds(stream::key_holder::<Cot>(plan, session, rng, x, ot, v))
         };
+        let delta = Gf128::new(*delta);
         Ok(Self {
-            delta,
             carrier,
-            source,
-            left: Left(plan.total()),
+            stream: Stream::new(source, delta, plan.total(), Failure::default()),
         })
     }
 
-    /// Exchanges all messages of the next round now, if none is under way. Both parties call it at the same point.
+    /// Exchanges all messages of the next round now, unless a round is already prepared. Both
+    /// parties call it at the same point.
     ///
-    /// Returns how many correlated OTs [`extend`](CotSender::extend) will then hand out without a message; zero where a
-    /// plan uses no LPN, or all of it has been drawn.
+    /// Returns how many correlated OTs [`extend`](CotSender::extend) then returns without a
+    /// message; zero where a plan uses no LPN, or all of it has been drawn.
     ///
     /// # Errors
     /// As [`extend`](CotSender::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        let result = self.source.guarded(|source| match source {
-            Source::Base(_) => Ok(0),
-            Source::Stream(stream) => stream.prepare(channel),
-            Source::Dual(stream) => stream.prepare(channel),
-            Source::Poisoned => Err(Error::Broken),
-        });
-        if result.is_err() {
-            *self.delta = Block::ZERO;
-        }
-        result
+        self.stream.prepare(channel)
     }
 }
 
 impl CotSender for Sender {
+    /// The sender's `delta`.
+    ///
+    /// # Panics
+    /// If a call failed: `delta` is deleted with all other state, because the peer may know some of
+    /// it.
     fn delta(&self) -> Block {
-        assert!(
-            !matches!(self.source, Source::Poisoned),
-            "nothing is left after a failed call"
-        );
-        *self.delta
+        self.stream.secret().value()
     }
 
-    /// Step 2: the next `v.len()` correlated OTs; both parties make the same calls with the same lengths.
+    /// Step 2: the next `v.len()` correlated OTs; both parties make the same calls with the same
+    /// lengths.
     ///
     /// # Panics
     /// If more is drawn than the plan was made for.
     fn extend(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        self.source.alive()?;
-        self.left.take(v.len());
-        let result = self.source.guarded(|source| match source {
-            Source::Base(base) => base.extend(v, channel),
-            Source::Stream(stream) => stream.extend(bytemuck::cast_slice_mut(v), channel),
-            Source::Dual(stream) => stream.extend(bytemuck::cast_slice_mut(v), channel),
-            Source::Poisoned => Err(Error::Broken),
-        });
-        match result {
-            Ok(()) => self.carrier.exchange_all(v),
-            Err(_) => {
-                *self.delta = Block::ZERO;
-                v.fill(Block::ZERO);
-            }
-        }
-        result
+        self.stream.extend(bytemuck::cast_slice_mut(v), channel)?;
+        self.carrier.exchange_all(v);
+        Ok(())
     }
 }
 
 impl Receiver {
-    /// Step 1. `session` is the one of the handshake, `rng` this party's own randomness.
+    /// [`setup`](Self::setup) on a session: with a separate session id and randomness.
+    ///
+    /// # Panics
+    /// As [`setup`](Self::setup).
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup).
+    pub fn start(plan: &Plan, session: &mut Session<impl BorrowMut<Channel>>) -> Result<Self> {
+        let (id, rng, channel) = session.parts();
+        Self::setup(plan, id, rng, channel)
+    }
+
+    /// Step 1. `session` is the one of the handshake, `rng` the randomness of this party.
     ///
     /// # Panics
     /// If the plan is not for correlated OT.
     ///
     /// # Errors
-    /// If the channel fails or the peer misbehaves; a peer with another plan is one.
+    /// If the channel fails or the peer misbehaves, for example with another plan.
     pub fn setup(
         plan: &Plan,
         session: SessionId,
@@ -281,7 +286,9 @@ impl Receiver {
         let mut carrier = [0];
         channel.recv(&mut carrier)?;
         if carrier[0] >= 128 {
-            return Err(Error::PeerMisbehaved("the carrier bit is none of 128"));
+            return Err(Error::PeerMisbehaved(
+                "the position of the carrier bit is not below 128",
+            ));
         }
         let carrier = Carrier(carrier[0]);
         let part = |name| sub(session, plan, carrier, name);
@@ -297,7 +304,7 @@ impl Receiver {
             Base::Gilboa | Base::Packed(_) => unreachable!("bases of vector-OLE"),
         };
         let source = if plan.is_direct() {
-            Source::Base(base)
+            Source::Direct(Box::new(base))
         } else {
             let mut w = Buffer::<Gf128>::zeroed(plan.base_count());
             let mut u = Zeroizing::new(vec![0; bits::bytes_for(w.len())]);
@@ -305,19 +312,15 @@ impl Receiver {
             for (i, w) in w.iter_mut().enumerate() {
                 *w = Cot::pair(F2::new(bits::bit(&u, i)), *w);
             }
-            let ot = flavour::Receiver::new(stock::Receiver::default(), part("ot hash"));
+            let ot = convert::Receiver::new(cot_buffer::Receiver::default(), part("ot hash"));
             let rng = rng.fork("rounds");
-            let (plan, session) = (plan.clone(), part("rounds"));
-            if plan.dual().is_some() {
-                Source::Dual(dual::ValueHolder::new(plan, session, rng, ot, w))
-            } else {
-                Source::Stream(ValueHolder::new(plan, session, rng, ot, w))
-            }
+            let session = part("rounds");
+            let rounds = stream::value_holder::<Cot, _>(plan, session, rng, ot, w);
+            Source::Rounds(rounds)
         };
         Ok(Self {
             carrier,
-            source,
-            left: Left(plan.total()),
+            stream: Stream::new(source, (), plan.total(), Failure::default()),
         })
     }
 
@@ -326,17 +329,13 @@ impl Receiver {
     /// # Errors
     /// As [`extend`](CotReceiver::extend).
     pub fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
-        self.source.guarded(|source| match source {
-            Source::Base(_) => Ok(0),
-            Source::Stream(stream) => stream.prepare(channel),
-            Source::Dual(stream) => stream.prepare(channel),
-            Source::Poisoned => Err(Error::Broken),
-        })
+        self.stream.prepare(channel)
     }
 }
 
 impl CotReceiver for Receiver {
-    /// Step 2: the next `w.len()` correlated OTs; both parties make the same calls with the same lengths.
+    /// Step 2: the next `w.len()` correlated OTs; both parties make the same calls with the same
+    /// lengths.
     ///
     /// # Panics
     /// If `u.len()` is not `w.len().div_ceil(8)`, or more is drawn than the plan was made for.
@@ -346,32 +345,22 @@ impl CotReceiver for Receiver {
             bits::bytes_for(w.len()),
             "one packed bit for each OT"
         );
-        self.source.alive()?;
-        self.left.take(w.len());
-        let carrier = self.carrier;
-        let result = self.source.guarded(|source| match source {
-            Source::Base(base) => base.extend(u, w, channel),
-            Source::Stream(stream) => {
-                let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
-                stream.extend(pairs, channel)?;
-                bits::lowest_bits(w, u);
-                carrier.exchange_all(w);
-                Ok(())
-            }
-            Source::Dual(stream) => {
-                let pairs: &mut [Gf128] = bytemuck::cast_slice_mut(w);
-                stream.extend(pairs, channel)?;
-                bits::lowest_bits(w, u);
-                carrier.exchange_all(w);
-                Ok(())
-            }
-            Source::Poisoned => Err(Error::Broken),
-        });
-        if result.is_err() {
-            u.fill(0);
-            w.fill(Block::ZERO);
-        }
-        result
+        let v = bytemuck::cast_slice_mut(w);
+        self.stream.extend(Packed { u, v }, channel)?;
+        self.carrier.exchange_all(w);
+        Ok(())
+    }
+}
+
+impl Direct<KeyHolder<Cot>> for Box<dyn CotSender + Send> {
+    fn draw(&mut self, out: &mut &mut [Gf128], channel: &mut Channel) -> Result<()> {
+        self.extend(bytemuck::cast_slice_mut(out), channel)
+    }
+}
+
+impl Direct<CotValueHolder> for Box<dyn CotReceiver + Send> {
+    fn draw(&mut self, out: &mut Packed<'_>, channel: &mut Channel) -> Result<()> {
+        self.extend(out.u, bytemuck::cast_slice_mut(out.v), channel)
     }
 }
 
@@ -383,7 +372,8 @@ fn extension(field: SmallField, security: Security) -> softspoken::Settings {
     }
 }
 
-/// A session of its own for a part of the protocol, bound to the plan and to the carrier bit that the sender named.
+/// A separate session for a part of the protocol, bound to the plan and to the sender's carrier
+/// bit.
 ///
 /// # Panics
 /// If the plan is not for correlated OT.
@@ -395,13 +385,12 @@ fn sub(session: SessionId, plan: &Plan, carrier: Carrier, part: &str) -> Session
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
 
     #[test]
     fn sessions_depend_on_carrier_and_part() {
-        let plan = plan(Some(100), Link::default(), Security::Malicious).unwrap();
+        let plan = plan(Some(100), Link::default(), Security::Malicious);
         let sessions = [
             SessionId::from_bytes([1; 32]),
             SessionId::from_bytes([2; 32]),

@@ -1,34 +1,38 @@
 //! The trees under every single-point correlation: GGM and the half-tree, with leaves in any ring.
 //!
-//! Goldreich, Goldwasser, Micali, *How to construct random functions*, J. ACM 1986; Protocol 2 of the 2019 paper and
-//! Fig. 6 of Ferret, step 3. Half-trees: Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree: Halving the Cost of Tree
-//! Expansion in COT and DPF*, ePrint 2022/1431.
+//! Goldreich, Goldwasser, Micali, *How to construct random functions*, J. ACM 1986; Protocol 2 of
+//! the 2019 paper and Fig. 6 of Ferret, step 3. Half-trees: Guo, Yang, Wang, Zhang, Xie, Liu, Zhao,
+//! *Half-Tree: Halving the Cost of Tree Expansion in COT and DPF*, ePrint 2022/1431.
 //!
-//! A tree with `n` leaves has depth `h = max(1, ceil(log2 n))`. Level 0 is the root, level `l` holds
-//! `ceil(n / 2^(h-l))` nodes: a size that is no power of two only leaves out nodes on the right, nothing is wasted.
-//! (Half-trees are always complete.) The nodes of levels `0..h` are 128-bit seeds; node `j` has the children `2j` and
-//! `2j + 1`. With `H(s) = AES(o(s)) + o(s)`, `o` the orthomorphism of [`volery_primitives::hash::Circular`]:
+//! A tree with `n` leaves has depth `h = max(1, ceil(log2 n))`. Level 0 is the root, level `l`
+//! holds `ceil(n / 2^(h-l))` nodes: a size that is not a power of two only leaves out nodes on the
+//! right, without waste. (Half-trees are always complete.) The nodes of levels `0..h` are 128-bit
+//! seeds; node `j` has the children `2j` and `2j + 1`. With `H(s) = AES(o(s)) + o(s)`, `o` the
+//! orthomorphism of [`volery_primitives::hash::Circular`]:
 //!
 //! ```text
-//!                     inner levels                      last level, 128-bit rings     last level, 64-bit rings
-//! Ggm                 AES_0(s) + s | AES_1(s) + s       as the inner levels           AES_0(s) + s, a word a leaf
-//! Correlated          H(s) | s + H(s)                   as the inner levels           -
-//! PseudoCorrelated    H(s) | s + H(s)                   H(s) | H(s + 1)               H(s), a word a leaf
+//!                   inner levels                 last level, 128-bit   last level, 64-bit rings
+//! Ggm               AES_0(s) + s | AES_1(s) + s  as the inner levels   AES_0(s) + s, a word a leaf
+//! Correlated        H(s) | s + H(s)              as the inner levels   -
+//! PseudoCorrelated  H(s) | s + H(s)              H(s) | H(s + 1)       H(s), a word a leaf
 //! ```
 //!
-//! A half-tree has no root: level 1 is `s | s + delta`. As two children add up to their parent, every level adds up to
-//! `delta`, which is what a correlated OT needs of its leaves. For a vector-OLE it would be fatal: there the sum of the leaves
-//! is sent under a mask that the other party can take off, and `delta` would follow. So its last level is hashed.
+//! A half-tree has no root: level 1 is `s | s + delta`. As two children add up to their parent,
+//! every level adds up to `delta`, as a correlated OT requires of its leaves. For a vector-OLE this
+//! would be insecure: there the sum of the leaves is sent under a mask that the other party can
+//! remove, and `delta` would follow. So its last level is hashed.
 //!
-//! The AES keys are public and differ for every tree of every session ([`TreePrg`]): work spent on guessing
-//! the seeds of one tree does not help with the next (multi-instance security in the ideal-cipher model). Within a tree
-//! the at most `h` unknown seeds of a punctured path share the keys, which costs `log2 h` of the 128 bits.
+//! The AES keys are public and differ for every tree of every session ([`TreePrg`]): work spent on
+//! guessing the seeds of one tree does not help with the next (multi-instance security in the
+//! ideal-cipher model). Within a tree the at most `h` unknown seeds of a punctured path share the
+//! keys, which costs `log2 h` of the 128 bits.
 //!
-//! The *level sums* of a tree are, for each level, the sum of its left children and the sum of its right children:
-//! XOR on the seed levels, addition in the ring on the leaves. Whoever knows, for each level, the sum of the side
-//! that the path to leaf `alpha` does *not* take, can rebuild every leaf but `alpha` ([`expand_punctured`]).
+//! The *level sums* of a tree are, for each level, the sum of its left children and the sum of its
+//! right children: XOR on the seed levels, addition in the ring on the leaves. A party that knows,
+//! for each level, the sum of the side that the path to leaf `alpha` does *not* take, can rebuild
+//! every leaf except `alpha` ([`expand_punctured`]).
 //!
-//! AES calls a leaf:
+//! AES calls per leaf:
 //!
 //! | | 64-bit ring | 128-bit ring |
 //! |---|---|---|
@@ -37,6 +41,7 @@
 //! | PseudoCorrelated | 1 | 1.5 |
 
 mod deep;
+#[cfg(feature = "reproduction")]
 pub mod kary;
 mod prg;
 
@@ -93,14 +98,15 @@ impl Shape {
         self.leaves.div_ceil(1 << (self.depth - level))
     }
 
-    /// The bit by which the path to leaf `alpha` goes from level `level - 1` to `level`, for `level` in `1..=h`.
+    /// The bit by which the path to leaf `alpha` goes from level `level - 1` to `level`, for
+    /// `level` in `1..=h`.
     #[must_use]
     pub fn path_bit(self, alpha: usize, level: u32) -> usize {
         (alpha >> (self.depth - level)) & 1
     }
 }
 
-/// Memory that an expansion works in, to be reused from tree to tree; wiped when dropped.
+/// Working memory of an expansion, reused from tree to tree; wiped when dropped.
 #[derive(Default)]
 pub struct Scratch {
     nodes: Buffer<Block>,
@@ -109,11 +115,11 @@ pub struct Scratch {
 
 impl Scratch {
     fn resize(&mut self, shape: Shape) {
-        self.make_room(shape.width(shape.depth - 1));
+        self.reserve_levels(shape.width(shape.depth - 1));
     }
 
-    /// Room for a level of `width` nodes, and for the one above or below it.
-    fn make_room(&mut self, width: usize) {
+    /// Memory for a level of `width` nodes, and for the one above or below it.
+    fn reserve_levels(&mut self, width: usize) {
         if self.nodes.len() < width {
             self.nodes = Buffer::zeroed(width);
             self.next = Buffer::zeroed(width);
@@ -121,24 +127,24 @@ impl Scratch {
     }
 }
 
-/// Memory for expansions that go on at the same time: each takes one, and puts it back.
+/// Memory for concurrent expansions: each takes one, and returns it.
 #[derive(Default)]
 pub(crate) struct Scratches(Mutex<Vec<Scratch>>);
 
-/// One of [`Scratches`], for the time that it is used.
+/// One of [`Scratches`], while in use.
 pub(crate) struct Lent<'a> {
     to: &'a Scratches,
     scratch: Scratch,
 }
 
 impl Scratches {
-    /// One that nobody uses.
+    /// An unused one.
     pub(crate) fn take(&self) -> Lent<'_> {
         let scratch = self.lock().pop().unwrap_or_default();
         Lent { to: self, scratch }
     }
 
-    /// Also after a panic elsewhere: they hold nothing that anybody reads.
+    /// Also after a panic elsewhere: their content is never read.
     fn lock(&self) -> MutexGuard<'_, Vec<Scratch>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,7 +170,8 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// The level sums of a tree: `inner[l - 1]` for the seed levels `l = 1..h`, then `leaf`; each `[left, right]`.
+/// The level sums of a tree: `inner[l - 1]` for the seed levels `l = 1..h`, then `leaf`; each
+/// `[left, right]`.
 #[derive(Clone)]
 pub struct LevelSums<R: Ring> {
     /// Levels `1..h`.
@@ -173,9 +180,11 @@ pub struct LevelSums<R: Ring> {
     pub leaf: [R; 2],
 }
 
-/// Protocol 2, step 2, and `ROT.Expand` for P1: all leaves of the tree under `root`, and its level sums.
+/// Protocol 2, step 2, and `ROT.Expand` for P1: all leaves of the tree under `root`, and its level
+/// sums.
 ///
-/// In a half-tree `root` is the left node of level 1, and `delta` what each level adds up to; GGM trees ignore it.
+/// In a half-tree `root` is the left node of level 1, and `delta` the sum of each level; GGM trees
+/// ignore it.
 ///
 /// # Panics
 /// If `leaves.len()` differs from the shape's, or a half-tree is not complete.
@@ -209,7 +218,8 @@ pub fn expand<R: Ring>(
     LevelSums { inner, leaf }
 }
 
-/// What P2 learned in step 4 of Protocol 2: on each level, the sum of the side that the path to `alpha` does not take.
+/// The output of P2 in step 4 of Protocol 2: on each level, the sum of the side that the path to
+/// `alpha` does not take.
 #[derive(Clone)]
 pub struct PuncturedSums<R: Ring> {
     /// The leaf whose value stays unknown.
@@ -223,9 +233,10 @@ pub struct PuncturedSums<R: Ring> {
 /// The seeds beside the path to the punctured leaf: with them any other leaf can be computed alone.
 #[derive(Clone)]
 pub struct Copath<R: Ring> {
-    /// The sibling of the path's node on the levels `1..h`; where the tree has no such node, it is not looked at.
+    /// The sibling of the path's node on the levels `1..h`; ignored where the tree has no such
+    /// node.
     pub inner: Vec<Block>,
-    /// The sibling of the leaf `alpha`; not looked at where there is none.
+    /// The sibling of the leaf `alpha`; ignored where none exists.
     pub leaf: R,
 }
 
@@ -251,12 +262,14 @@ impl<R: Ring> Drop for Copath<R> {
     }
 }
 
-/// `ROT.Expand` for P2: every leaf but `alpha`, which is set to zero. Returns the sum of the leaves and the copath.
+/// `ROT.Expand` for P2: every leaf except `alpha`, which is set to zero. Returns the sum of the
+/// leaves and the copath.
 ///
 /// Where the tree clears bits of its leaves, those bits of the sum are arbitrary.
 ///
 /// # Panics
-/// If `leaves.len()` differs from the shape's, `alpha` is no leaf, or `sums` has not a value for each level.
+/// If `leaves.len()` differs from the shape's, `alpha` is not a leaf, or `sums` does not have one
+/// value for each level.
 pub fn expand_punctured<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
@@ -289,7 +302,8 @@ pub fn expand_punctured<R: Ring>(
 /// As [`expand_punctured`], from the copath.
 ///
 /// # Panics
-/// If `leaves.len()` differs from the shape's, `alpha` is no leaf, or `copath` has not a seed for each level.
+/// If `leaves.len()` differs from the shape's, `alpha` is not a leaf, or `copath` does not have one
+/// seed for each level.
 pub fn expand_copath<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
@@ -310,14 +324,16 @@ pub fn expand_copath<R: Ring>(
     walk(prg, shape, alpha, seeds, leaves, scratch, leaf);
 }
 
-/// Expands a tree of which the nodes on the way to `alpha` are unknown.
+/// Expands a tree with unknown nodes on the path to `alpha`.
 ///
-/// `seed(l - 1, known, there)` gives the sibling of the path's node on level `l`, `known` being the XOR of the other nodes on
-/// that side; `leaf(known, there)` gives the sibling of leaf `alpha` likewise. Where the tree has no such node, `there` says
-/// so, and they give zero. Returns the sum of all leaves but `alpha`.
+/// `seed(l - 1, known, there)` gives the sibling of the path's node on level `l`, where `known` is
+/// the XOR of the other nodes on that side; `leaf(known, there)` gives the sibling of leaf `alpha`
+/// likewise. `there` tells whether the tree has such a node; without one they give zero. Returns
+/// the sum of all leaves except `alpha`.
 ///
-/// The expansion runs over the path's nodes with a zero in their place, so that its course does not depend on `alpha`, and
-/// what came of the zero is taken out of the sums again. `alpha` indexes the memory of the party that chose it.
+/// The expansion runs over the path's nodes with a zero in their place, so that its course does not
+/// depend on `alpha`, and the contribution of the zero is removed from the sums again. `alpha`
+/// indexes the memory of the party that chose it.
 fn walk<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
@@ -349,8 +365,9 @@ fn walk<R: Ring>(
     open_leaf(prg, leaves, alpha, sums, leaf)
 }
 
-/// Takes what came of a zero out of a level whose node `path` is on the way to alpha, and puts the path's sibling into its place.
-/// `sums` are those of the level, the children of the zero among them.
+/// Removes the contribution of a zero from a level whose node `path` is on the way to alpha, and
+/// puts the path's sibling into its place. `sums` are those of the level, including the children of
+/// the zero.
 #[inline(always)]
 fn open_level(
     children: &mut [Block],
@@ -360,12 +377,12 @@ fn open_level(
 ) {
     children[path] = Block::ZERO;
     let (sibling, there) = sibling(path, children.len());
-    // Where there is none, the path's own zero stands for it.
+    // Without one, the path's own zero stands for it.
     let known = sums[1 - (path & 1)] ^ children[sibling];
     children[sibling] = seed(known, there);
 }
 
-/// As [`open_level`], for the leaves. Returns the sum of all leaves that `sums` are of, but `alpha`.
+/// As [`open_level`], for the leaves. Returns the sum of all leaves in `sums`, except `alpha`.
 #[inline(always)]
 fn open_leaf<R: Ring>(
     prg: &TreePrg,
@@ -384,7 +401,8 @@ fn open_leaf<R: Ring>(
     total
 }
 
-/// The number of the sibling of node `node` on a level of `width` nodes, and whether there is one; else the node's own.
+/// The number of the sibling of node `node` on a level of `width` nodes, and whether it exists;
+/// otherwise the number of the node itself.
 fn sibling(node: usize, width: usize) -> (usize, Choice) {
     let (node, sibling) = (node as u64, node as u64 ^ 1);
     let there = sibling.ct_ne(&(width as u64));

@@ -1,7 +1,9 @@
-//! Scalar-times-vector products by Gilboa's multiplication over correlated OT: the base of every vector-OLE here.
+//! Scalar-times-vector products by Gilboa's multiplication over correlated OT: the base of every
+//! vector-OLE here.
 //!
-//! Gilboa, *Two party RSA key generation*, CRYPTO 1999; section 2.1.1 of the 2019 paper, batched over the vector:
-//! the scalar's bits choose once, and the seeds they choose are stretched to the length of the vector.
+//! Gilboa, *Two party RSA key generation*, CRYPTO 1999; section 2.1.1 of the 2019 paper, batched
+//! over the vector: the scalar's bits choose once, and the chosen seeds are stretched to the length
+//! of the vector.
 //!
 //! ```text
 //! Sender: u in R^n                        Receiver: x, with bits x_0 .. x_(l-1)
@@ -14,8 +16,8 @@
 //!
 //! `q_i = PRG(k_i0) + x_i*u`, so that `w = u*x + v`. In `gf128` the powers of two are those of X.
 //!
-//! Over a field, [`Sender::multiply_checked`] adds a random entry `a` at the end (with `v_a`, `w_a`), over a small field two
-//! of them ([`crate::check`] says why), and then for each
+//! Over a field, [`Sender::multiply_checked`] adds a random entry `a` at the end (with `v_a`,
+//! `w_a`), over a small field two of them (`check` has the reason), and then for each
 //!
 //! ```text
 //! 5.                   <---- seed of chi, random ----
@@ -23,13 +25,18 @@
 //!                      ---- u', v' ---->         w_a + sum chi_j w_j = u'*x + v', or abort
 //! ```
 //!
-//! Security: steps 1 to 4 alone are semi-honest: a sender who uses different `u` in different `tau_i` makes the
-//! receiver's `w` depend on single bits of `x`. With the check (the COPEe check of MASCOT, ePrint 2016/505, as used by
-//! Wolverine, ePrint 2020/925) such a sender passes only where it guessed the bits of `x` that its errors meet, or with the
-//! error probability of [`crate::check`]; a wrong guess ends the session. `a` masks `u'`; the receiver learns nothing from it.
-//! Cost: `l` base OTs once, or as many random OTs from an extension ([`Sender::from_ots`]); then `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message
-//! back. In fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds two
-//! entries (one in gf128), then a message of 16 bytes from the receiver and one of two elements for each from the sender.
+//! Security: steps 1 to 4 alone are semi-honest: a sender who uses different `u` in different
+//! `tau_i` makes the receiver's `w` depend on single bits of `x`. With the check (the COPEe check
+//! of MASCOT, ePrint 2016/505, as used by Wolverine, ePrint 2020/925) such a sender passes only if
+//! it guesses the bits of `x` that its errors meet, or with the error probability of
+//! `check`; a wrong guess ends the session. `a` masks `u'`; the receiver learns nothing
+//! from it.
+//!
+//! Cost: `l` base OTs once, or as many random OTs from an extension ([`Sender::from_ots`]); then
+//! `l*n` ring elements from the sender to the receiver, `l = Ring::BITS`, and no message back. In
+//! fp61 that is 488 bytes for each entry, in z64 512, in gf128 2048. The check of a call adds two
+//! entries (one in gf128), then a message of 16 bytes from the receiver and one of two elements for
+//! each from the sender.
 
 use subtle::Choice;
 use volery_channel::{Channel, Error, Result, SessionId};
@@ -40,7 +47,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{check::repetitions, wire};
 
-/// Entries of the vector that are worked on at once; bounds the memory at `BITS * CHUNK` elements.
+/// Entries of the vector processed at a time; bounds the memory at `BITS * CHUNK` elements.
 const CHUNK: usize = 256;
 
 /// The holder of the vector `u`.
@@ -58,7 +65,7 @@ impl Sender {
     /// Step 0: one base OT for each bit of an element of `R`.
     ///
     /// # Errors
-    /// If the channel fails, or the receiver's messages are no valid points.
+    /// If the channel fails, or the receiver's messages are not valid points.
     pub fn setup<R: Ring>(
         session: SessionId,
         rng: &mut Prg,
@@ -68,7 +75,7 @@ impl Sender {
         Ok(Self::from_ots(&keys))
     }
 
-    /// Step 0 with random OTs that are there already, one for each bit of an element: both messages of each.
+    /// Step 0 with existing random OTs, one for each bit of an element: both messages of each.
     #[must_use]
     pub fn from_ots(keys: &[[Block; 2]]) -> Self {
         Self {
@@ -76,10 +83,11 @@ impl Sender {
         }
     }
 
-    /// Steps 1 to 3: `v` such that the receiver gets `w = u*x + v`.
+    /// Steps 1 to 3: `v` for which the receiver gets `w = u*x + v`.
     ///
     /// # Panics
-    /// If the lengths differ, or step 0 was for another number of bits than those of an element of `R`.
+    /// If the lengths differ, or step 0 was for another number of bits than those of an element of
+    /// `R`.
     ///
     /// # Errors
     /// If the channel fails.
@@ -139,17 +147,17 @@ impl<R: Ring> Receiver<R> {
     /// Step 0: one base OT for each bit of `x`.
     ///
     /// # Errors
-    /// If the channel fails, or the sender's message is no valid point.
+    /// If the channel fails, or the sender's message is not a valid point.
     pub fn setup(x: R, session: SessionId, rng: &mut Prg, channel: &mut Channel) -> Result<Self> {
         let keys = base::receive(&choices(x), R::BITS as usize, session, rng, channel)?;
         Ok(Self::from_ots(x, &keys))
     }
 
-    /// Step 0 with random OTs that are there already: of each, the message that the bit of `x` chose; [`choices`] are the
-    /// bits.
+    /// Step 0 with existing random OTs: of each, the message that the bit of `x` chose; [`choices`]
+    /// returns the bits.
     ///
     /// # Panics
-    /// If there is not one for each bit.
+    /// If their number is not that of the bits.
     #[must_use]
     pub fn from_ots(x: R, keys: &[Block]) -> Self {
         assert_eq!(keys.len(), R::BITS as usize, "one OT for each bit of x");
@@ -162,7 +170,8 @@ impl<R: Ring> Receiver<R> {
     /// Steps 2 to 4: `w = u*x + v`.
     ///
     /// # Errors
-    /// If the channel fails, or the sender sent what is no element of the ring. `w` is then not to be used.
+    /// If the channel fails, or the sender's message has a value that is not an element of the
+    /// ring. The caller must not use `w` then.
     pub fn multiply(&mut self, w: &mut [R], channel: &mut Channel) -> Result<()> {
         for w in w.chunks_mut(CHUNK) {
             w.fill(R::ZERO);
@@ -184,8 +193,8 @@ impl<R: Ring> Receiver<R> {
     /// Steps 2 to 6, over a field.
     ///
     /// # Errors
-    /// If the channel or the check fails, or the sender sent what is no element of the ring. `w` is then not to be
-    /// used, and neither is this object.
+    /// If the channel or the check fails, or the sender's message has a value that is not an
+    /// element of the ring. The caller must then use neither `w` nor this object.
     pub fn multiply_checked(
         &mut self,
         w: &mut [R],
@@ -242,7 +251,7 @@ impl<R: Ring> Drop for Receiver<R> {
     }
 }
 
-/// `acc += x` if `bit`, with the same memory accesses if not.
+/// `acc += x` if `bit`, with the same memory accesses otherwise.
 fn add_if<R: Ring>(acc: &mut [R], x: &[R], bit: Choice) {
     for (acc, x) in acc.iter_mut().zip(x) {
         *acc += R::conditional_select(&R::ZERO, x, bit);
@@ -314,7 +323,7 @@ mod tests {
         check(Z64::ZERO - Z64::ONE, &[3]);
     }
 
-    /// The receiver says nothing but its challenges: they differ from check to check, and with its
+    /// The receiver sends only its challenges: they differ from check to check, and with its
     /// randomness from run to run.
     #[test]
     fn challenges_are_drawn_anew() {
@@ -356,7 +365,7 @@ mod tests {
         assert_eq!(challenges(1), challenges(1));
         let all = [challenges(1), challenges(2)].concat();
         assert!((0..4).all(|i| !all[..i].contains(&all[i])), "{all:?}");
-        // Each repetition has coefficients of its own, and so has each seed.
+        // Each repetition has separate coefficients, and so has each seed.
         let coefficients: Vec<Fp61> = all
             .iter()
             .flat_map(|seed| challenge(*seed, 2, 3).concat())
@@ -365,7 +374,7 @@ mod tests {
         assert!((0..24).all(|i| !coefficients[..i].contains(&coefficients[i])));
     }
 
-    /// A receiver that has not got all corrections says nothing.
+    /// A receiver without all corrections sends nothing.
     #[test]
     fn no_challenge_before_the_corrections() {
         let bits = Fp61::BITS as usize;
@@ -421,7 +430,7 @@ mod tests {
             );
             answer
         };
-        // What is said of u; what is said of v follows from it.
+        // The combination of u; the combination of v follows from it.
         let [one, other] = [answer(1), answer(2)];
         assert!((0..one.len()).step_by(2).all(|i| one[i] != other[i]));
     }

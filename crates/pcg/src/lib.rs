@@ -1,51 +1,104 @@
 //! Pseudorandom correlation generators: from a few base correlations to millions.
 //!
-//! One pipeline, generic over the ring:
+//! A user needs [`cot`] (correlated OT) or [`vole`] (vector-OLE), and [`plan`] to choose how the
+//! correlations are made. One pipeline, generic over the ring, is behind both:
 //!
 //! ```text
-//! ggm ──┬─> rot ──> spfss ──┬─> single ──> mpfss ──> check ──> bootstrap <── lpn          vole, cot
-//! trees │   Protocols 2, 3  │   Fig. 6     Protocol 5, App. C   Protocol 6,   code, sets  base by other means,
-//!       └─> half-trees ─────┘              Fig. 7               Figs. 8, 9                the stream a user draws from
+//! ggm ──┬─> punctured_ot ──> spfss ──┬─> spcot ──> mpcot ──> check ──> stream <── volery-lpn
+//! trees └─> half-trees ──────────────┘                                 rounds     codes, sets
 //! ```
 //!
-//! Protocol numbers are those of *Distributed Vector-OLE* (Schoppmann, Gascón, Reichert, Raykova, CCS 2019), figures and
-//! appendices those of *Ferret* (Yang, Weng, Lan, Zhang, Wang, CCS 2020). The letters of the papers are mapped in
-//! `docs/notation.md`. What is special about a kind of correlation is in [`correlation`].
+//! | module | protocol | channel |
+//! |---|---|---|
+//! | [`cot`] | Ferret Figure 9: COT including setup | yes |
+//! | [`vole`] | Protocol 6: vector-OLE including setup; `vole::shared_setup` for several | yes |
+//! | [`plan`] | the parameter schedule, by a cost model | no |
+//! | [`error`] | the errors of calls and plans | - |
+//! | `stream` | Protocol 6 and Ferret Figures 8 and 9: rounds of primal LPN; instances of dual LPN (Silent OT) | yes |
+//! | `check` | the consistency check of all trees of a round: Ferret Appendix C | yes |
+//! | `mpcot` | Protocol 5 (known-index MPFSS), multi-point COT of Ferret | yes, except `Layout` |
+//! | `spcot` | Ferret Figure 6 (SPCOT), its vector-OLE form (spVOLE), half-trees (ePrint 2022/1431) | yes |
+//! | `spfss` | Protocol 3: known-index SPFSS | yes |
+//! | `punctured_ot` | Protocol 2: (n-1)-out-of-n random OT | yes |
+//! | `all_but_one` | the OT of trees of higher arity | yes |
+//! | `pprf` | a puncturable PRF from a GGM tree | only for its keys by OT |
+//! | `ggm`, `tree_batch` | GGM trees and half-trees, many at once | no |
+//! | `correlation` | the kinds of correlation and their parameters | no |
+//! | `gilboa` | multiplication by OT: the base of a vector-OLE | yes |
+//! | `derandomize` | chosen inputs for a random vector-OLE (Proposition 10 of *Compressing Vector OLE*) | yes |
+//! | `cot_buffer` | correlated OTs reserved by an earlier round | no |
+//! | `wire` | ring elements on the channel | yes |
 //!
-//! | computes | talks |
-//! |---|---|
-//! | [`ggm`], [`pprf`], [`lpn`], [`forest`], [`correlation`], [`mpfss::Layout`], [`Plan`] | [`rot`], [`spfss`], [`single`], [`mpfss`], [`check`], [`gilboa`], [`chosen`], [`bootstrap`], [`vole`], [`cot`] |
+//! Protocol numbers are those of *Distributed Vector-OLE* (Schoppmann, Gascón, Reichert, Raykova,
+//! CCS 2019), figures and appendices those of *Ferret* (Yang, Weng, Lan, Zhang, Wang, CCS 2020).
+//! The letters of the papers are mapped in `docs/notation.md`. Protocol 4 (general MPFSS) is
+//! `volery_apps::mpfss`.
+//!
+//! The modules of the steps are not part of the public interface. The crates above this one see
+//! some of them, hidden from the documentation; the others are public with the feature
+//! `reproduction`.
 #![forbid(unsafe_code)]
 
-pub mod all_but_one;
-pub mod bootstrap;
-pub mod check;
-pub mod chosen;
-pub mod correlation;
 pub mod cot;
-pub mod forest;
-pub mod ggm;
-pub mod gilboa;
-pub mod lpn;
-pub mod mpfss;
-pub mod pprf;
-pub mod products;
-pub mod rot;
-pub mod single;
-pub mod spfss;
-pub mod stock;
-mod stream;
-pub mod switching;
+pub mod error;
+pub mod plan;
 pub mod vole;
+
+#[doc(hidden)]
+pub mod correlation;
+#[doc(hidden)]
+pub mod ggm;
+#[doc(hidden)]
+pub mod gilboa;
+#[doc(hidden)]
+pub mod mpcot;
+#[doc(hidden)]
+pub mod pprf;
+#[doc(hidden)]
+pub mod spcot;
+#[doc(hidden)]
+pub mod tree_batch;
+#[doc(hidden)]
 pub mod wire;
 
+#[cfg(feature = "reproduction")]
+pub mod all_but_one;
+#[cfg(feature = "reproduction")]
+pub mod check;
+#[cfg(feature = "reproduction")]
+pub mod cot_buffer;
+#[cfg(feature = "reproduction")]
+pub mod derandomize;
+#[cfg(feature = "reproduction")]
+pub mod punctured_ot;
+#[cfg(feature = "reproduction")]
+pub mod spfss;
+
+#[cfg(not(feature = "reproduction"))]
+#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
+mod check;
+#[cfg(not(feature = "reproduction"))]
+#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
+mod cot_buffer;
+#[cfg(not(feature = "reproduction"))]
+#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
+mod derandomize;
+#[cfg(not(feature = "reproduction"))]
+#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
+mod punctured_ot;
+#[cfg(not(feature = "reproduction"))]
+#[allow(dead_code, unreachable_pub, reason = "public with `reproduction`")]
+mod spfss;
+
 mod settings;
+mod stream;
 
 #[cfg(test)]
-mod cheating;
+mod malicious;
 
-pub use bootstrap::{
-    Base, Candidate, Kind, Link, ParseProtocolError, Plan, PlanError, Protocol, Wishes,
-};
-pub use settings::{Noise, ParseSettingError, Security, Trees};
-pub use volery_channel::{Error, Result};
+pub use plan::{Base, Candidate, Kind, ParseProtocolError, Plan, PlanError, PlanOptions, Protocol};
+pub use settings::{Security, Trees};
+pub use volery_channel::{Error, Link, Result, Role, Session};
+#[doc(hidden)]
+pub use volery_lpn as lpn;
+pub use volery_lpn::{Noise, ParseSettingError};

@@ -1,17 +1,19 @@
-//! The privately puncturable PRF of the 2019 paper (section 3): a key that works everywhere but at one point, given to a
-//! party without learning the point.
+//! The privately puncturable PRF of the 2019 paper (section 3): a key that works at every point
+//! except one, given to a party without learning the point.
 //!
-//! The PRF maps `0..n` to a ring. The full [`Key`] `K_1` is a seed, and evaluates it at every point: `F(j)` is leaf `j` of the
-//! GGM tree under the seed. The [`PuncturedKey`] `K_2` holds the `h` seeds beside the path to leaf `alpha`, and evaluates
-//! it at every point but `alpha`. With the pair of Definition A.1, `ROT.Gen` and `ROT.Expand`, made by Functionality 7:
+//! The PRF maps `0..n` to a ring. The full [`Key`] `K_1` is a seed, and evaluates it at every
+//! point: `F(j)` is leaf `j` of the GGM tree under the seed. The [`PuncturedKey`] `K_2` holds the
+//! `h` seeds beside the path to leaf `alpha`, and evaluates the PRF at every point except `alpha`.
+//! With the pair of Definition A.1, `ROT.Gen` and `ROT.Expand`, made by Functionality 7:
 //!
 //! ```text
 //! K_1 = s_0                               K_2 = (alpha, the seeds beside the path to alpha)
 //! Expand: F(0) .. F(n-1)                  Expand: the same values but F(alpha)
 //! ```
 //!
-//! In other privately puncturable PRFs the holder of the full key makes the punctured one and knows the point. Here
-//! [`Key::deal`] and [`PuncturedKey::obtain`] run Protocol 2 ([`crate::rot`]), where P2 brings the point:
+//! In other privately puncturable PRFs the holder of the full key makes the punctured one and knows
+//! the point. Here [`Key::deal`] and [`PuncturedKey::obtain`] run Protocol 2
+//! (`punctured_ot`), where P2 supplies the point:
 //!
 //! ```text
 //! P1: -                                   P2: alpha
@@ -19,12 +21,12 @@
 //! K_1                                     K_2
 //! ```
 //!
-//! [`Key::puncture`] makes `K_2` from `K_1` in one place, for a dealer that may know the point.
+//! [`Key::puncture`] makes `K_2` from `K_1` locally, for a dealer that may know the point.
 //!
 //! ```
 //! use volery_channel::{SessionId, run_two_parties};
 //! use volery_field::Fp61;
-//! use volery_ot::{flavour, softspoken::{self, SmallField}};
+//! use volery_ot::{convert, softspoken::{self, SmallField}};
 //! use volery_pcg::{Result, ggm::TreePrgs, pprf::{Key, PuncturedKey}};
 //! use volery_primitives::prg::Prg;
 //!
@@ -34,13 +36,13 @@
 //!     |channel| -> Result<_> {
 //!         let (mut rng, field) = (Prg::from_os().expect("randomness"), SmallField::default());
 //!         let cot = softspoken::Sender::setup(None, field, session, rng.fork("ot"), channel)?;
-//!         let mut ot = flavour::Sender::new(cot, session);
+//!         let mut ot = convert::Sender::new(cot, session);
 //!         Key::<Fp61>::deal(1000, &prgs, &mut rng, &mut ot, channel)
 //!     },
 //!     |channel| -> Result<_> {
 //!         let (mut rng, field) = (Prg::from_os().expect("randomness"), SmallField::default());
 //!         let cot = softspoken::Receiver::setup(field, session, rng.fork("ot"), channel)?;
-//!         let mut ot = flavour::Receiver::new(cot, session);
+//!         let mut ot = convert::Receiver::new(cot, session);
 //!         PuncturedKey::<Fp61>::obtain(1000, 7, &prgs, &mut ot, channel)
 //!     },
 //! );
@@ -51,31 +53,33 @@
 //! # Ok::<_, volery_pcg::Error>(())
 //! ```
 //!
-//! With two parties that check each other's values: `cargo run --release -p volery-pcg --example puncture`.
+//! An example with two parties that compare their values: `cargo run --release -p volery-pcg
+//! --example puncture`.
 //!
-//! Security: to the holder of `K_2` the value at `alpha` is pseudorandom, by that of `G` (Theorem A.2). In the protocol P1
-//! learns nothing of `alpha`, and P2 nothing of `F(alpha)` nor of the seeds on its path (Theorem A.3, semi-honest). What P1
-//! sends is not checked: a malicious P1 can give P2 a key that is not that of its own. A malicious P2 can only choose another
-//! point, if the OTs are secure against it and `n` is a power of two above 1; else it may choose a place beyond the last point,
-//! and so get all values. The points that are asked for, and `alpha`, take part in branches and index the memory of the party that
-//! holds the key. Keys are wiped when dropped.
+//! Security: to the holder of `K_2` the value at `alpha` is pseudorandom, if `G` is (Theorem A.2).
+//! In the protocol P1 learns nothing of `alpha`, and P2 nothing of `F(alpha)` nor of the seeds on
+//! its path (Theorem A.3, semi-honest). The messages of P1 are not checked: a malicious P1 can give
+//! P2 a key that does not match its own. A malicious P2 can only choose another point, if the OTs
+//! are secure against it and `n` is a power of two above 1; otherwise it may choose a place beyond
+//! the last point, and so get all values. The evaluated points, and `alpha`, take part in branches
+//! and index the memory of the party that holds the key. Keys are wiped when dropped.
 //!
-//! Cost: `h = max(1, ceil(log2 n))` calls of `G` for one point; `1.5 n` (64-bit rings) or `2 n` AES calls for all. The
-//! protocol: `h` OTs; `32 h` bytes from P1 and `h` bits from P2, beside what the source of OTs costs; each party grows the tree
-//! once. 2 messages.
+//! Cost: `h = max(1, ceil(log2 n))` calls of `G` for one point; `1.5 n` (64-bit rings) or `2 n` AES
+//! calls for all. The protocol: `h` OTs; `32 h` bytes from P1 and `h` bits from P2, in addition to
+//! the cost of the source of OTs; each party expands the tree once. 2 messages.
 
 use std::marker::PhantomData;
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::{Block, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
-    forest::Forest,
     ggm::{self, Copath, Growth, PuncturedSums, Scratch, Shape, TreePrg, TreePrgs},
-    rot,
+    punctured_ot,
+    tree_batch::TreeBatch,
 };
 
 /// The full key K_1: evaluates the PRF `0..n -> R` at every point.
@@ -98,7 +102,7 @@ impl<R: Ring> Key<R> {
     /// The key with the seed `root`, over the domain `0..n`.
     ///
     /// # Panics
-    /// If `n` is 0 or above 2^40, or `prg` is not that of a GGM tree with whole leaves.
+    /// If `n` is 0 or above 2^40, or `prg` is not that of a GGM tree with unmasked leaves.
     #[must_use]
     pub fn new(prg: TreePrg, root: Block, n: usize) -> Self {
         assert_prf(prg.growth(), prg.clears_leaves());
@@ -110,7 +114,7 @@ impl<R: Ring> Key<R> {
         }
     }
 
-    /// P1: a random key over the domain `0..n`, of which P2 gets the one punctured at its point by
+    /// P1: a random key over the domain `0..n`. P2 gets the key punctured at its point by
     /// [`PuncturedKey::obtain`]. No other key or tree has the number of `prgs`.
     ///
     /// # Panics
@@ -122,12 +126,12 @@ impl<R: Ring> Key<R> {
         n: usize,
         prgs: &TreePrgs,
         rng: &mut Prg,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
         assert_prf(prgs.growth(), prgs.clears_leaves());
         let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
-        let trees = rot::Trees::grow(&Forest::regular(1, n), prgs, rng, &mut leaves);
+        let trees = punctured_ot::Trees::grow(&TreeBatch::regular(1, n), prgs, rng, &mut leaves);
         trees.send(ot, channel)?;
         Ok(Self::new(prgs.tree(0), trees.roots[0], n))
     }
@@ -169,7 +173,7 @@ impl<R: Ring> Key<R> {
     pub fn puncture(&self, alpha: usize) -> PuncturedKey<R> {
         assert!(alpha < self.shape.leaves(), "a point of the domain");
         let mut seed = self.root;
-        // As long as it gets: a list that grows leaves copies behind.
+        // At its final capacity: a list that grows leaves copies behind.
         let mut inner = Vec::with_capacity(self.shape.depth() as usize);
         for level in 1..self.shape.depth() {
             let bit = self.shape.path_bit(alpha, level);
@@ -193,7 +197,8 @@ impl<R: Ring> PuncturedKey<R> {
     /// P2: the key of P1's [`Key::deal`], punctured at `alpha`, which P1 does not learn.
     ///
     /// # Panics
-    /// If `n` is 0 or above 2^40, `alpha` is outside the domain, or `prgs` are not those of GGM trees with whole leaves.
+    /// If `n` is 0 or above 2^40, `alpha` is outside the domain, or `prgs` are not those of GGM
+    /// trees with whole leaves.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails.
@@ -201,21 +206,23 @@ impl<R: Ring> PuncturedKey<R> {
         n: usize,
         alpha: usize,
         prgs: &TreePrgs,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
         assert_prf(prgs.growth(), prgs.clears_leaves());
         assert!(alpha < n, "a point of the domain");
-        let (forest, mut leaves) = (Forest::regular(1, n), Zeroizing::new(vec![R::ZERO; n]));
-        let mut punctured = rot::receive(&forest, prgs, &[alpha], &mut leaves, ot, channel)?;
+        let (batch, mut leaves) = (TreeBatch::regular(1, n), Zeroizing::new(vec![R::ZERO; n]));
+        let mut punctured =
+            punctured_ot::receive(&batch, prgs, &[alpha], &mut leaves, ot, channel)?;
         let copath = punctured.copaths.remove(0);
         Ok(Self::from_copath(prgs.tree(0), alpha, copath, n))
     }
 
-    /// The key that the sums opened in Protocol 2, step 4, amount to. Expands the tree once.
+    /// The key of the sums opened in Protocol 2, step 4. Expands the tree once.
     ///
     /// # Panics
-    /// If `sums` does not fit a tree of `n` leaves, or `prg` is not that of a GGM tree with whole leaves.
+    /// If `sums` does not fit a tree of `n` leaves, or `prg` is not that of a GGM tree with whole
+    /// leaves.
     #[must_use]
     pub fn from_sums(prg: TreePrg, sums: &PuncturedSums<R>, n: usize) -> Self {
         assert_prf(prg.growth(), prg.clears_leaves());
@@ -243,7 +250,7 @@ impl<R: Ring> PuncturedKey<R> {
         self.alpha
     }
 
-    /// The PRF at `point`; nothing at `alpha`.
+    /// The PRF at `point`; `None` at `alpha`.
     ///
     /// # Panics
     /// If `point` is outside the domain.
@@ -251,7 +258,8 @@ impl<R: Ring> PuncturedKey<R> {
     pub fn evaluate(&self, point: usize) -> Option<R> {
         assert!(point < self.shape.leaves(), "a point of the domain");
         let depth = self.shape.depth();
-        // The first level on which the ways to `point` and to `alpha` part: there the copath has the seed.
+        // The first level on which the paths to `point` and to `alpha` part: there the copath has
+        // the seed.
         let fork =
             (1..=depth).find(|level| point >> (depth - level) != self.alpha >> (depth - level))?;
         if fork == depth {
@@ -280,7 +288,8 @@ impl<R: Ring> PuncturedKey<R> {
     }
 }
 
-/// A seed of the copath gives the same leaf as the root does: not where leaves add up, nor where a bit of them is cleared.
+/// Requires that a seed of the copath gives the same leaf as the root does: not where leaves add
+/// up, nor where a bit of them is cleared.
 fn assert_prf(growth: Growth, clears_leaves: bool) {
     assert_eq!(growth, Growth::Ggm, "the PRF of a GGM tree");
     assert!(!clears_leaves, "the PRF of a tree with whole leaves");
@@ -362,12 +371,12 @@ mod tests {
         let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
         let ((key, sent), (punctured, _)) = run_two_parties_with_stats(
             |channel| {
-                let mut ot = flavour::Sender::new(cot_sender, session);
+                let mut ot = convert::Sender::new(cot_sender, session);
                 let rng = &mut Prg::new(Block::from(n as u128));
                 Key::<R>::deal(n, &prgs, rng, &mut ot, channel).unwrap()
             },
             |channel| {
-                let mut ot = flavour::Receiver::new(cot_receiver, session);
+                let mut ot = convert::Receiver::new(cot_receiver, session);
                 PuncturedKey::<R>::obtain(n, alpha, &prgs, &mut ot, channel).unwrap()
             },
         );

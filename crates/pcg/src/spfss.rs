@@ -1,4 +1,5 @@
-//! Known-index single-point function secret sharing: Protocol 3 of the 2019 paper, for many trees at once.
+//! Known-index single-point function secret sharing: Protocol 3 of the 2019 paper, for many trees
+//! at once.
 //!
 //! ```text
 //! P1: beta_1                              P2: beta_2, alpha
@@ -9,38 +10,40 @@
 //! Eval: v1_j = r_j                        v2_j = -r_j, and v2_alpha = r~
 //! ```
 //!
-//! so that `v1 + v2` is `beta_1 + beta_2` at alpha and zero elsewhere. Inside a vector-OLE P2 needs `-v2`, which
-//! agrees with `v1` in all places but one; the batch functions leave it so ([`receive`]) and spare a pass over
-//! memory. The keys of a single instance ([`SenderKey`], [`ReceiverKey`]) evaluate to `v1` and `v2` themselves.
+//! so that `v1 + v2` is `beta_1 + beta_2` at alpha and zero elsewhere. Inside a vector-OLE P2 needs
+//! `-v2`, which agrees with `v1` in all places except one; the batch functions return that
+//! ([`receive`]) and save a pass over memory. The keys of a single instance ([`SenderKey`],
+//! [`ReceiverKey`]) evaluate to `v1` and `v2` themselves.
 //!
 //! Security: semi-honest (Theorem A.6): `R_beta` is masked by the leaf that P2 does not know.
-//! Cost: that of Protocol 2 and one ring element a tree, P1 to P2, in the same message.
+//! Cost: that of Protocol 2 and one ring element per tree, P1 to P2, in the same message.
 //!
-//! Trees of higher arity are in [`kary`].
+//! Trees of higher arity are in `kary`, with the feature `reproduction`.
 
+#[cfg(feature = "reproduction")]
 pub mod kary;
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::prg::Prg;
 use zeroize::Zeroizing;
 
-use crate::{forest::Forest, ggm::TreePrgs, pprf, rot, wire};
+use crate::{ggm::TreePrgs, pprf, punctured_ot, tree_batch::TreeBatch, wire};
 
-/// P1, steps 1 to 3, with the trees already grown: `beta[tree]` is P1's share of the value of each tree.
+/// P1, steps 1 to 3, with expanded trees: `beta[tree]` is P1's share of the value of each tree.
 ///
-/// P1's shares `v1` are the leaves that the trees were grown into.
+/// P1's shares `v1` are the leaves of the expanded trees.
 ///
 /// # Panics
-/// If `beta` has not a value for each tree.
+/// If `beta` does not have one value for each tree.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
-    trees: &rot::Trees<R>,
+    trees: &punctured_ot::Trees<R>,
     beta: &[R],
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     assert_eq!(beta.len(), trees.totals.len(), "one share for each tree");
@@ -62,24 +65,25 @@ fn send_values<R: Ring>(totals: &[R], beta: &[R], channel: &mut Channel) -> Resu
 /// P2, all steps: `-v2` into `negated`, where `alphas[tree]` and `beta[tree]` belong to each tree.
 ///
 /// # Panics
-/// If a length is not that of the forest, or an alpha is no leaf of its tree.
+/// If a length is not that of the batch, or an alpha is not a leaf of its tree.
 ///
 /// # Errors
-/// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+/// If the channel or the source of OTs fails, or P1's message has a value that is not an element of
+/// the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
-    forest: &Forest,
+    batch: &TreeBatch,
     prgs: &TreePrgs,
     alphas: &[usize],
     beta: &[R],
     negated: &mut [R],
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
-) -> Result<rot::Punctured<R>> {
-    assert_eq!(beta.len(), forest.trees(), "one share for each tree");
-    let punctured = rot::receive(forest, prgs, alphas, negated, ot, channel)?; // steps 1, 2
+) -> Result<punctured_ot::Punctured<R>> {
+    assert_eq!(beta.len(), batch.trees(), "one share for each tree");
+    let punctured = punctured_ot::receive(batch, prgs, alphas, negated, ot, channel)?; // steps 1, 2
     let values = receive_values(&punctured.totals, beta, channel)?; // steps 3, 4
     for (tree, value) in values.iter().enumerate() {
-        negated[forest.leaves_of(tree).start + alphas[tree]] = *value;
+        negated[batch.leaves_of(tree).start + alphas[tree]] = *value;
     }
     Ok(punctured)
 }
@@ -133,12 +137,12 @@ impl<R: Ring> SenderKey<R> {
         beta: R,
         prgs: &TreePrgs,
         rng: &mut Prg,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let forest = Forest::regular(1, n);
+        let batch = TreeBatch::regular(1, n);
         let mut leaves = Zeroizing::new(vec![R::ZERO; n]);
-        let trees = rot::Trees::grow(&forest, prgs, rng, &mut leaves);
+        let trees = punctured_ot::Trees::grow(&batch, prgs, rng, &mut leaves);
         send(&trees, &[beta], ot, channel)?;
         Ok(Self {
             key: pprf::Key::new(prgs.tree(0), trees.roots[0], n),
@@ -164,24 +168,26 @@ impl<R: Ring> SenderKey<R> {
 }
 
 impl<R: Ring> ReceiverKey<R> {
-    /// `Gen` for P2 over the domain `0..n`, with the index `alpha` and P2's share `beta` of the value.
+    /// `Gen` for P2 over the domain `0..n`, with the index `alpha` and P2's share `beta` of the
+    /// value.
     ///
     /// # Panics
     /// If `n` is 0 or above 2^40, or `alpha` is outside the domain.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+    /// If the channel or the source of OTs fails, or P1's message has a value that is not an
+    /// element of the ring.
     pub fn generate<C: CotReceiver>(
         n: usize,
         alpha: usize,
         beta: R,
         prgs: &TreePrgs,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<Self> {
-        let forest = Forest::regular(1, n);
+        let batch = TreeBatch::regular(1, n);
         let mut negated = Zeroizing::new(vec![R::ZERO; n]);
-        let mut punctured = receive(&forest, prgs, &[alpha], &[beta], &mut negated, ot, channel)?;
+        let mut punctured = receive(&batch, prgs, &[alpha], &[beta], &mut negated, ot, channel)?;
         let copath = punctured.copaths.remove(0);
         Ok(Self {
             key: pprf::PuncturedKey::from_copath(prgs.tree(0), alpha, copath, n),
@@ -230,12 +236,12 @@ mod tests {
         let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
         let (key1, key2) = run_two_parties(
             |channel| {
-                let mut ot = flavour::Sender::new(cot_sender, session);
+                let mut ot = convert::Sender::new(cot_sender, session);
                 let mut rng = Prg::new(Block::from(5));
                 SenderKey::generate(n, beta[0], &prgs, &mut rng, &mut ot, channel).unwrap()
             },
             |channel| {
-                let mut ot = flavour::Receiver::new(cot_receiver, session);
+                let mut ot = convert::Receiver::new(cot_receiver, session);
                 ReceiverKey::generate(n, alpha, beta[1], &prgs, &mut ot, channel).unwrap()
             },
         );

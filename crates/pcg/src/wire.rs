@@ -5,7 +5,7 @@ use volery_field::Ring;
 use volery_primitives::Block;
 use zeroize::Zeroizing;
 
-/// Elements that travel in one piece of memory.
+/// Elements sent from one piece of memory.
 const CHUNK: usize = 1 << 14;
 
 /// Sends the elements in their canonical form, [`Ring::encoded_len`] bytes.
@@ -22,10 +22,10 @@ pub fn send<R: Ring>(elements: &[R], channel: &mut Channel) -> Result<()> {
     Ok(())
 }
 
-/// Fills `elements` with what the peer sent.
+/// Fills `elements` with those of the peer's message.
 ///
 /// # Errors
-/// If the channel fails, or an element is not in canonical form; `what` says so.
+/// If the channel fails, or an element is not in canonical form; the error then contains `what`.
 pub fn recv<R: Ring>(elements: &mut [R], what: &'static str, channel: &mut Channel) -> Result<()> {
     let mut bytes = vec![0; R::encoded_len(elements.len().min(CHUNK))];
     for chunk in elements.chunks_mut(CHUNK) {
@@ -46,7 +46,8 @@ pub(crate) fn pack<R: Ring>(element: R) -> Block {
     Block::from_bytes(block)
 }
 
-/// The element in the message of an OT: that of [`pack`], and some element for any other message.
+/// The element in the message of an OT: that of [`pack`], and an arbitrary element for any other
+/// message.
 pub(crate) fn unpack<R: Ring>(message: Block) -> R {
     R::from_block(message)
 }

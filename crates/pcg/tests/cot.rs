@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
-use volery_ot::{CotReceiver, CotSender, flavour, softspoken::SmallField};
+use volery_ot::{CotReceiver, CotSender, convert, softspoken::SmallField};
 use volery_pcg::{
-    Base, Kind, Link, Noise, Plan, Protocol, Security, Trees, Wishes, cot, lpn::set_named,
+    Base, Kind, Link, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, lpn::set_named,
 };
 use volery_primitives::{Block, bits, prg::Prg};
 
@@ -12,11 +12,11 @@ fn session() -> SessionId {
     SessionId::from_bytes([5; 32])
 }
 
-fn plan(wishes: &Wishes<'_>) -> Plan {
-    Plan::new(Kind::Cot, wishes).unwrap()
+fn plan(options: &PlanOptions<'_>) -> Plan {
+    Plan::new(Kind::Cot, options).unwrap()
 }
 
-/// What both parties do next.
+/// The next step of both parties.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Draw(usize),
@@ -107,17 +107,17 @@ fn check(plan: &Plan, steps: &[Step]) {
     assert_cot(delta, &v, &u, &w);
 }
 
-fn every_mode() -> impl Iterator<Item = Wishes<'static>> {
+fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
     let securities = [Security::SemiHonest, Security::Malicious];
     let noises = [Noise::Regular, Noise::Uniform];
     let trees = [Trees::Ggm, Trees::Half];
     securities.into_iter().flat_map(move |security| {
         noises.into_iter().flat_map(move |noise| {
-            trees.into_iter().map(move |trees| Wishes {
+            trees.into_iter().map(move |trees| PlanOptions {
                 security,
                 noise,
                 trees,
-                ..Wishes::default()
+                ..PlanOptions::default()
             })
         })
     })
@@ -139,7 +139,7 @@ fn small(noise: Noise) -> &'static str {
     }
 }
 
-/// How many correlations a round of an endless stream hands out.
+/// The number of correlations that a round of an unlimited stream returns.
 fn made_by_a_round(plan: &Plan) -> usize {
     let (sender, receiver) = run_two_parties(
         |channel| {
@@ -160,31 +160,31 @@ fn made_by_a_round(plan: &Plan) -> usize {
 /// Totals that end in the middle of a round and at its ends.
 #[test]
 fn every_mode_at_awkward_totals() {
-    for wishes in every_mode() {
-        let set = Some(small(wishes.noise));
-        let n = set_named(small(wishes.noise)).unwrap().n;
-        let made = made_by_a_round(&plan(&Wishes { set, ..wishes }));
+    for options in every_mode() {
+        let set = Some(small(options.noise));
+        let n = set_named(small(options.noise)).unwrap().n;
+        let made = made_by_a_round(&plan(&PlanOptions { set, ..options }));
         let ends = [n, made + n, 2 * made + n];
         let around = ends.into_iter().flat_map(|end| [end - 1, end, end + 1]);
         for total in [0, 1, 4000].into_iter().chain(around) {
-            let plan = plan(&Wishes {
+            let plan = plan(&PlanOptions {
                 total: Some(total as u64),
                 set,
-                ..wishes
+                ..options
             });
             check(&plan, &[Step::Draw(total)]);
         }
     }
 }
 
-/// Sizes at which something ends in a round: a group of columns, a task, a tile and a window of tiles, the bins of a batch,
-/// a run of trees; and places that follow from those.
+/// Sizes at which a part of a round ends: a group of columns, a task, a tile and a window of tiles,
+/// the bins of a batch, a run of trees; and places that follow from those.
 #[derive(Clone, Copy)]
 enum Size {
     Of(usize),
-    /// So many more than are left of the round.
+    /// This many more than remain in the round.
     Left(isize),
-    /// Up to that place among all outputs of the round, if it is not passed yet.
+    /// Up to that place among all outputs of the round, unless it is already passed.
     UpTo(usize),
 }
 
@@ -202,7 +202,7 @@ fn sizes() -> Vec<Size> {
     sizes
 }
 
-/// Steps from some of the sizes, for a stream whose rounds make `n` correlations and hand out `made`.
+/// Steps from some of the sizes, for a stream whose rounds make `n` correlations and return `made`.
 fn steps(sizes: &[Size], (n, made): (usize, usize), random: &mut Prg) -> Vec<Step> {
     let mut left = made;
     let mut steps = Vec::new();
@@ -221,7 +221,7 @@ fn steps(sizes: &[Size], (n, made): (usize, usize), random: &mut Prg) -> Vec<Ste
     steps
 }
 
-/// However a stream is drawn, it is the same stream.
+/// The steps of the draws do not change the stream.
 #[test]
 fn pieces_make_no_difference() {
     let mut random = Prg::new(Block::from(9));
@@ -235,12 +235,12 @@ fn pieces_make_no_difference() {
     ];
     for (name, security, trees, cases) in streams {
         let set = set_named(name).unwrap();
-        let plan = plan(&Wishes {
+        let plan = plan(&PlanOptions {
             set: Some(name),
             noise: set.noise,
             security,
             trees,
-            ..Wishes::default()
+            ..PlanOptions::default()
         });
         let made = made_by_a_round(&plan);
         let mut all = Vec::new();
@@ -264,15 +264,15 @@ fn pieces_make_no_difference() {
     }
 }
 
-/// From the base itself: each batch is its own.
+/// From the base itself: each batch is separate.
 #[test]
 fn direct_in_pieces() {
     for security in [Security::SemiHonest, Security::Malicious] {
-        let plan = plan(&Wishes {
+        let plan = plan(&PlanOptions {
             total: Some(110_000),
             security,
             protocol: Protocol::Direct(Base::SoftSpoken(SmallField::Bits4)),
-            ..Wishes::default()
+            ..PlanOptions::default()
         });
         assert!(plan.is_direct());
         let sizes = [0, 1, 127, 128, 129, 32_767, 32_768, 32_769];
@@ -282,12 +282,12 @@ fn direct_in_pieces() {
 
 #[test]
 fn over_tcp() {
-    for wishes in every_mode() {
+    for options in every_mode() {
         for n in [0, 1, 5003, 150_001] {
-            let plan = plan(&Wishes {
+            let plan = plan(&PlanOptions {
                 total: Some(n as u64),
                 link: slow(),
-                ..wishes
+                ..options
             });
             let ((delta, v), (u, w)) = run_two_parties_tcp(
                 |channel| sender(&plan, None, &[Step::Draw(n)], channel),
@@ -306,11 +306,11 @@ fn large_sets() {
             &Plan::ferret(Some(300_000), Noise::Regular, security),
             &[Step::Draw(300_000)],
         );
-        let named = plan(&Wishes {
+        let named = plan(&PlanOptions {
             set: Some("b13"),
             total: Some(16_000_000),
             security,
-            ..Wishes::default()
+            ..PlanOptions::default()
         });
         check(&named, &[Step::Draw(16_000_000)]);
     }
@@ -320,16 +320,17 @@ fn large_sets() {
     );
 }
 
-/// A given `delta`, whichever bits it has; `delta` is as wanted, and one of its bits carries the choice.
+/// A given `delta`, with any bits; the result has that `delta`, and one of its bits carries the
+/// choice.
 #[test]
 fn delta_may_be_given() {
-    let streamed = plan(&Wishes {
+    let streamed = plan(&PlanOptions {
         set: Some("r14"),
-        ..Wishes::default()
+        ..PlanOptions::default()
     });
-    let direct = plan(&Wishes {
+    let direct = plan(&PlanOptions {
         total: Some(100),
-        ..Wishes::default()
+        ..PlanOptions::default()
     });
     for delta in [1u128, 2, 1 << 127, 3 << 70, u128::MAX, u128::MAX - 1] {
         for plan in [&streamed, &direct] {
@@ -347,7 +348,7 @@ fn delta_may_be_given() {
 #[should_panic(expected = "a delta of zero hides nothing")]
 fn a_delta_of_zero_is_refused() {
     let (mut channel, _peer) = Channel::memory_pair();
-    let plan = plan(&Wishes::default());
+    let plan = plan(&PlanOptions::default());
     let rng = Prg::new(Block::from(1));
     drop(cot::Sender::setup(
         &plan,
@@ -358,12 +359,12 @@ fn a_delta_of_zero_is_refused() {
     ));
 }
 
-/// All flavours of OT from the stream.
+/// All forms of OT from the stream.
 #[test]
-fn every_flavour() {
-    let plan = plan(&Wishes {
+fn every_conversion() {
+    let plan = plan(&PlanOptions {
         set: Some("r14"),
-        ..Wishes::default()
+        ..PlanOptions::default()
     });
     let n = 5003;
     let choices: Vec<u8> = (0..bits::bytes_for(n)).map(|i| (i * 37) as u8).collect();
@@ -375,7 +376,7 @@ fn every_flavour() {
         |channel| {
             let rng = Prg::new(Block::from(1));
             let cot = cot::Sender::setup(&plan, None, session(), rng, channel).unwrap();
-            let mut ot = flavour::Sender::new(cot, session());
+            let mut ot = convert::Sender::new(cot, session());
             let mut v = vec![Block::ZERO; n];
             ot.correlated_chosen(&mut v, channel).unwrap();
             ot.chosen(&messages, channel).unwrap();
@@ -388,7 +389,7 @@ fn every_flavour() {
         |channel| {
             let rng = Prg::new(Block::from(2));
             let cot = cot::Receiver::setup(&plan, session(), rng, channel).unwrap();
-            let mut ot = flavour::Receiver::new(cot, session());
+            let mut ot = convert::Receiver::new(cot, session());
             let mut w = vec![Block::ZERO; n];
             ot.correlated_chosen(&choices, &mut w, channel).unwrap();
             let mut chosen = vec![Block::ZERO; n];
@@ -417,10 +418,10 @@ fn every_flavour() {
 fn threads_make_no_difference() {
     let n = 300_000;
     for noise in [Noise::Regular, Noise::Uniform] {
-        let plan = plan(&Wishes {
+        let plan = plan(&PlanOptions {
             total: Some(n as u64),
             noise,
-            ..Wishes::default()
+            ..PlanOptions::default()
         });
         let run = |threads| {
             let pool = || {

@@ -1,19 +1,20 @@
-//! The number of threads of a party changes nothing but the time: neither what it makes, nor what it sends, nor what it notices.
-//! And two streams on two lanes of one connection are those that they would be alone.
+//! The number of threads of a party changes only the time: neither its outputs, nor its messages,
+//! nor the faults that it detects. Two streams on two substreams of one connection equal the
+//! streams that run alone.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::thread;
 use std::time::Duration;
 
 use volery_channel::tamper::Tampered;
-use volery_channel::{Channel, SessionId, lanes, memory, run_two_channels, tcp};
+use volery_channel::{Channel, SessionId, memory, mux, run_two_channels, tcp};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::{
     CotReceiver, CotSender, iknp,
     softspoken::{self, SmallField},
 };
 use volery_pcg::{
-    Error, Kind, Noise, Plan, Protocol, Result, Security, Wishes, cot,
+    Error, Kind, Noise, Plan, PlanOptions, Protocol, Result, Security, cot,
     vole::{self, VoleRing},
 };
 use volery_primitives::{Block, bits, prg::Prg};
@@ -26,12 +27,12 @@ const N: usize = 300_007;
 /// Threads of the two parties; the first are compared with the others.
 const THREADS: [[usize; 2]; 5] = [[1, 1], [2, 2], [3, 1], [1, 8], [8, 3]];
 
-/// What a party has made, and the hash of what it sent.
+/// The outputs of a party, and the hash of its messages.
 type Made = Result<(Vec<Block>, [u8; 32])>;
 
 type Party<'a> = &'a (dyn Fn(&mut Channel) -> Result<Vec<Block>> + Sync);
 
-/// A run with so many threads for each party.
+/// A run with `threads` threads for each party.
 fn run([left, right]: [Party<'_>; 2], threads: [usize; 2], channels: [Channel; 2]) -> [Made; 2] {
     let party = |party: Party<'_>, threads: usize, channel: &mut Channel| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -148,14 +149,14 @@ fn vole_stream<R: VoleRing>(
 }
 
 fn plan(kind: Kind, security: Security, noise: Noise, protocol: Protocol) -> Plan {
-    let wishes = Wishes {
+    let options = PlanOptions {
         total: Some(N as u64),
         security,
         noise,
         protocol,
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    Plan::new(kind, &wishes).unwrap()
+    Plan::new(kind, &options).unwrap()
 }
 
 fn check_cot(security: Security, noise: Noise, protocol: Protocol) {
@@ -203,6 +204,11 @@ fn low_communication() {
         check_cot(security, Noise::Regular, Protocol::LowCommunication);
     }
     check_vole::<Fp61>(Security::Malicious, Protocol::LowCommunication);
+    check_cot(
+        Security::Malicious,
+        Noise::Regular,
+        Protocol::ExpandConvolute,
+    );
 }
 
 #[test]
@@ -241,12 +247,15 @@ fn ot_extension() {
     );
 }
 
-/// One bit of a party's messages is flipped, in the trees of the last round: the other notices with any number of threads, in
-/// the check.
+/// One bit of a party's messages is flipped, in the trees of the last round: the other detects it
+/// with any number of threads, in the check.
 #[test]
-fn a_cheat_is_caught_by_any_number_of_threads() {
-    let wishes = |protocol| plan(Kind::Cot, Security::Malicious, Noise::Regular, protocol);
-    for plan in [wishes(Protocol::Primal), wishes(Protocol::LowCommunication)] {
+fn a_change_is_caught_by_any_number_of_threads() {
+    let options = |protocol| plan(Kind::Cot, Security::Malicious, Noise::Regular, protocol);
+    for plan in [
+        options(Protocol::Primal),
+        options(Protocol::LowCommunication),
+    ] {
         let party = |sends| {
             let plan = &plan;
             move |channel: &mut Channel| cot_stream(plan, SESSION, channel, sends)
@@ -254,7 +263,8 @@ fn a_cheat_is_caught_by_any_number_of_threads() {
         let parties: [Party<'_>; 2] = [&party(true), &party(false)];
         let [sent, _] = lengths(parties);
         for threads in [[1, 1], [3, 3], [8, 1]] {
-            // Before the end of the last round there is its check, of less than 200 bytes, and before that are the trees.
+            // The last round ends with its check, of less than 200 bytes, and the trees come before
+            // that.
             for before in [1000, 40_000] {
                 let (left, right) = memory::pair();
                 let left = Tampered::flip(left, sent - before, 4);
@@ -270,7 +280,7 @@ fn a_cheat_is_caught_by_any_number_of_threads() {
     }
 }
 
-/// How many bytes each party sends.
+/// The number of bytes that each party sends.
 fn lengths(parties: [Party<'_>; 2]) -> [u64; 2] {
     let (left, right) = Channel::memory_pair();
     let ((left, sent), (right, received)) = run_two_channels(
@@ -284,9 +294,10 @@ fn lengths(parties: [Party<'_>; 2]) -> [u64; 2] {
     [sent.bytes_sent, received.bytes_sent]
 }
 
-/// Correlated OTs and a vector OLE at the same time over one TCP connection, and each alone with the session of its lane.
+/// Correlated OTs and a vector OLE at the same time over one TCP connection, and each alone with
+/// the session of its substream.
 #[test]
-fn two_streams_on_two_lanes() {
+fn two_streams_on_two_substreams() {
     let cot_plan = plan(
         Kind::Cot,
         Security::Malicious,
@@ -303,7 +314,7 @@ fn two_streams_on_two_lanes() {
     let listener = tcp::Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let party = |channel: Channel, sends: bool| {
-        let [mut first, mut second] = lanes::split(channel, SESSION).unwrap();
+        let [mut first, mut second] = mux::split(channel, SESSION).unwrap();
         let sessions = [first.session(), second.session()];
         let (cot, vole) = thread::scope(|scope| {
             let cot = scope.spawn(|| {
@@ -313,7 +324,7 @@ fn two_streams_on_two_lanes() {
                 made
             });
             let session = second.session();
-            // The other way round on the second lane.
+            // In the opposite direction on the second substream.
             let vole = vole_stream::<Fp61>(&vole_plan, session, second.channel(), !sends).unwrap();
             second.channel().flush().unwrap();
             (cot.join().unwrap(), vole)

@@ -1,4 +1,5 @@
-//! Vector-OLE over TCP, at the ends of rounds, in long streams; its statistics, and what changed messages do.
+//! Vector-OLE over TCP, at the ends of rounds, in long streams; its statistics, and the effects of
+//! changed messages.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{
@@ -7,14 +8,14 @@ use volery_channel::{
 };
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_pcg::{
-    Error, Kind, Link, Noise, Plan, Protocol, Security, Trees, Wishes,
+    Error, Kind, Link, Noise, Plan, PlanOptions, Protocol, Security, Trees,
     lpn::set_named,
     vole::{self, Receiver, Sender, VoleRing},
 };
 use volery_primitives::{Block, prg::Prg};
 
 fn plan<R: VoleRing>(n: usize, noise: Noise, security: Security) -> Plan {
-    let wishes = Wishes {
+    let options = PlanOptions {
         total: Some(n as u64),
         noise,
         security,
@@ -23,12 +24,12 @@ fn plan<R: VoleRing>(n: usize, noise: Noise, security: Security) -> Plan {
         } else {
             Protocol::Primal
         },
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    Plan::new(Kind::Vole(R::FIELD), &wishes).unwrap()
+    Plan::new(Kind::Vole(R::FIELD), &options).unwrap()
 }
 
-/// What there is over the ring.
+/// The plans over the ring.
 fn securities<R: VoleRing>() -> impl Iterator<Item = Security> {
     let malicious = (R::NAME != Z64::NAME).then_some(Security::Malicious);
     std::iter::once(Security::SemiHonest).chain(malicious)
@@ -113,7 +114,7 @@ fn over_tcp() {
     }
 }
 
-/// Around a whole instance, and around what a round hands out when it keeps a base for the next.
+/// Around a whole instance, and around the outputs of a round that reserves a base for the next.
 #[test]
 fn around_the_ends_of_rounds() {
     fn small<R: VoleRing>() {
@@ -125,14 +126,14 @@ fn around_the_ends_of_rounds() {
             let made = set.n - set.k - set.t - mask;
             for end in [set.n, made + set.n] {
                 for total in [end - 1, end, end + 1] {
-                    let wishes = Wishes {
+                    let options = PlanOptions {
                         total: Some(total as u64),
                         security,
                         trees,
                         set: Some(set.name),
-                        ..Wishes::default()
+                        ..PlanOptions::default()
                     };
-                    check::<R>(&Plan::new(Kind::Vole(R::FIELD), &wishes).unwrap(), total);
+                    check::<R>(&Plan::new(Kind::Vole(R::FIELD), &options).unwrap(), total);
                 }
             }
         }
@@ -147,16 +148,19 @@ fn around_the_ends_of_rounds() {
 fn around_the_end_of_a_large_round() {
     let set = set_named("b12").unwrap();
     for total in [set.n, set.n + 1] {
-        let wishes = Wishes {
+        let options = PlanOptions {
             total: Some(total as u64),
             set: Some(set.name),
-            ..Wishes::default()
+            ..PlanOptions::default()
         };
-        check::<Fp61>(&Plan::new(Kind::Vole(Fp61::FIELD), &wishes).unwrap(), total);
+        check::<Fp61>(
+            &Plan::new(Kind::Vole(Fp61::FIELD), &options).unwrap(),
+            total,
+        );
     }
 }
 
-/// The number of threads changes nothing but the time.
+/// The number of threads changes only the time.
 #[test]
 fn threads_make_no_difference() {
     fn check<R: VoleRing>(noise: Noise, security: Security) {
@@ -182,19 +186,19 @@ fn threads_make_no_difference() {
     check::<Fp61>(Noise::Regular, Security::Malicious);
 }
 
-/// A peer whose messages are changed on their way, at any place: never a panic or a hang. Semi-honest, an error or a wrong
-/// result; malicious, never a wrong result.
+/// A peer whose messages are changed in transit, at any place: never a panic or a hang.
+/// Semi-honest, an error or a wrong result; malicious, never a wrong result.
 #[test]
 fn changed_messages_never_panic() {
     for security in securities::<Fp61>() {
         let n = 6000;
-        let wishes = Wishes {
+        let options = PlanOptions {
             total: Some(n as u64),
             security,
             set: Some("r14"),
-            ..Wishes::default()
+            ..PlanOptions::default()
         };
-        let plan = Plan::new(Kind::Vole(Fp61::FIELD), &wishes).unwrap();
+        let plan = Plan::new(Kind::Vole(Fp61::FIELD), &options).unwrap();
         let (clean, _) = run_two_parties(
             |channel| {
                 sender::<Fp61>(&plan, n, 1, channel);
@@ -211,7 +215,7 @@ fn changed_messages_never_panic() {
             } else {
                 clean.bytes_received
             };
-            // Half of them near the end of the stream, where the messages are short and many.
+            // Half of them near the end of the stream, which has many short messages.
             let at = if number % 4 < 2 {
                 offsets.below(length)
             } else {
@@ -229,13 +233,14 @@ fn changed_messages_never_panic() {
             };
             harmful += u32::from(!harmless);
         }
-        // Harmless are corrections of Gilboa's multiplication that belong to a zero bit of x, about half of them, and
-        // the one message of a tree's last level for the side that the path takes.
+        // Harmless are corrections of Gilboa's multiplication that belong to a zero bit of x, about
+        // half of them, and the one message of a tree's last level for the side that the path
+        // takes.
         assert!(harmful >= 15, "{harmful} of 60 changes did any harm");
     }
 }
 
-/// One bit of a party's messages changed on the way.
+/// One bit of a party's messages changed in transit.
 fn with_a_flip(
     plan: &Plan,
     n: usize,
@@ -276,7 +281,7 @@ fn with_a_flip(
     (sent, received)
 }
 
-/// The 80-bit instances of the 2019 paper, one round on a base that Gilboa's multiplication made.
+/// The 80-bit instances of the 2019 paper, one round on a base by Gilboa's multiplication.
 #[test]
 fn the_papers_instances() {
     let plan = |field, n| Plan::paper80(field, n as u64).unwrap();
@@ -353,7 +358,7 @@ fn outputs_look_random() {
                     .iter()
                     .map(|c| (f64::from(*c) - mean).powi(2) / mean)
                     .sum();
-                // Mean 255, standard deviation 22.6: six of them up or down.
+                // Mean 255, standard deviation 22.6: six standard deviations in each direction.
                 assert!((chi - 255.0).abs() < 136.0, "{name}: chi-square {chi}");
             }
             let mut sorted: Vec<_> = values.iter().map(|value| value.value()).collect();
@@ -373,7 +378,7 @@ fn an_object_whose_call_failed_stays_failed() {
             let rng = Prg::new(Block::from(1));
             let mut sender = Sender::<Fp61>::setup(&plan, session(), rng, channel).unwrap();
             let (mut u, mut v) = (vec![Fp61::ZERO; 10], vec![Fp61::ZERO; 10]);
-            // A channel whose peer is gone.
+            // A channel without a peer.
             let (mut lonely, peer) = Channel::memory_pair();
             drop(peer);
             assert!(matches!(

@@ -1,4 +1,4 @@
-//! Time per block of the kernels, at every level of the processor.
+//! Time per block of the kernels, at every processor level.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use volery_primitives::cuckoo::{Hasher, Table, bins_for};
 use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_128_on;
 
-/// Blocks per call: in and out fit in a level-1 cache.
+/// Blocks per call: input and output fit in a level-1 cache.
 const BLOCKS: usize = 1024;
 
 fn kernels(criterion: &mut Criterion) {

@@ -1,7 +1,7 @@
-//! AES-128 under keys that are used for many blocks.
+//! AES-128 under keys used for many blocks.
 //!
-//! FIPS 197. A block is given to AES as its 16 little-endian bytes. Every level is constant time: AES instructions, or
-//! bit-slicing where a processor has none.
+//! FIPS 197. AES reads a block as its 16 little-endian bytes. Every level is constant time: AES
+//! instructions, or bit-slicing on a processor without them.
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use crate::cpu::Cpu;
 /// AES-128 with its key schedule, wiped on drop.
 pub struct Aes128(Schedule);
 
-/// The round keys in the form the kernels of one level want. A variant other than `Portable` exists only on a
-/// processor that can run its kernels: `Aes128::with_cpu` is the one place that makes them.
+/// The round keys in the form that the kernels of one level take. A variant other than `Portable`
+/// exists only on a processor that can run its kernels: only `Aes128::with_cpu` creates them.
 enum Schedule {
     Portable(Box<portable::aes::Schedule>),
     #[cfg(target_arch = "x86_64")]
@@ -32,10 +32,12 @@ macro_rules! dispatch {
         match $schedule {
             Schedule::Portable($keys) => portable::aes::$kernel($keys $(, $argument)*),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
+            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI
+            // and AVX2.
             Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
+            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it
+            // includes.
             Schedule::Vaes($keys) => unsafe { x86_64::vaes::$kernel($keys $(, $argument)*) },
         }
     };
@@ -76,7 +78,7 @@ impl Aes128 {
         x[0]
     }
 
-    /// Each block replaced by its encryption.
+    /// Replaces each block by its encryption.
     pub fn encrypt_blocks(&self, x: &mut [Block]) {
         dispatch!(&self.0, encrypt_blocks(keys, x));
     }
@@ -86,7 +88,8 @@ impl Aes128 {
         dispatch!(&self.0, ctr(keys, counter, out));
     }
 
-    /// `out[i] = AES(x[i]) ^ x[i]`: the compression function of Matyas, Meyer and Oseas with a fixed key.
+    /// `out[i] = AES(x[i]) ^ x[i]`: the compression function of Matyas, Meyer and Oseas with a
+    /// fixed key.
     ///
     /// # Panics
     ///
@@ -97,23 +100,23 @@ impl Aes128 {
     }
 }
 
-/// The schedules of keys that were all made for [`Cpu::Vaes`]; `None` if the first was not.
+/// The schedules of keys that were all made for [`Cpu::Vaes`]; `None` if the first one was not.
 ///
 /// # Panics
 ///
-/// While they are gone through, if the keys were made for different levels.
+/// During iteration, if the keys were made for different levels.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn vaes_schedules(
     keys: &[Aes128],
 ) -> Option<impl Iterator<Item = &x86_64::aes::Schedule> + Clone> {
     let schedules = keys.iter().map(|key| match &key.0 {
         Schedule::Vaes(schedule) => schedule,
-        _ => panic!("the keys are for different levels of the processor"),
+        _ => panic!("the keys were made for different processor levels"),
     });
     matches!(keys.first()?.0, Schedule::Vaes(_)).then_some(schedules)
 }
 
-// The schedules of all levels wipe themselves.
+// The schedules of all levels are wiped on drop.
 impl ZeroizeOnDrop for Aes128 {}
 
 impl fmt::Debug for Aes128 {
@@ -122,18 +125,18 @@ impl fmt::Debug for Aes128 {
     }
 }
 
-/// `out[n*k + i] = AES(2^64 starts[k] + counter + i)` under `keys[k]`, with `n = out.len() /
-/// keys.len()`: a column of a matrix for each key.
+/// `out[n*k + i] = AES(2^64 starts[k] + counter + i)` under `keys[k]`, with
+/// `n = out.len() / keys.len()`: a column of a matrix for each key.
 ///
 /// # Panics
 ///
-/// If there are not as many starts as keys, or `out` is not as long for each key as for the others.
-/// If the keys were made for different levels of the processor it may panic too, with a part of
-/// `out` written.
+/// If there are not as many starts as keys, or `out.len()` is no multiple of the number of keys. If
+/// the keys were made for different processor levels it may panic too, with a part of `out`
+/// written.
 pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Block]) {
-    assert_eq!(keys.len(), starts.len(), "a start for each key");
+    assert_eq!(keys.len(), starts.len(), "one start for each key");
     if keys.is_empty() {
-        return assert!(out.is_empty(), "a key for each column");
+        return assert!(out.is_empty(), "one key for each column");
     }
     let n = out.len() / keys.len();
     assert_eq!(n * keys.len(), out.len(), "columns are equally long");
@@ -144,7 +147,7 @@ pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Blo
     {
         let schedules = keys.iter().map(|key| match &key.0 {
             Schedule::Vaes(schedule) => schedule,
-            _ => panic!("the keys are for different levels of the processor"),
+            _ => panic!("the keys were made for different processor levels"),
         });
         // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
         return unsafe { x86_64::columns::ctr(schedules.zip(starts), counter, out) };
@@ -156,11 +159,13 @@ pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Blo
     }
 }
 
-/// One level of a GGM tree: `children[2j + b] = AES_b(parents[j]) ^ parents[j]`, `AES_b` under `keys[b]`.
+/// One level of a GGM tree: `children[2j + b] = AES_b(parents[j]) ^ parents[j]`, `AES_b` under
+/// `keys[b]`.
 ///
-/// Goldreich, Goldwasser, Micali, *How to construct random functions*, 1986, with the doubling of fixed-key AES.
-/// `children.len()` is twice `parents.len()`, or one less where a tree has an odd number of nodes on a level. Returns
-/// the XOR of the children with even numbers and the XOR of those with odd numbers.
+/// Goldreich, Goldwasser, Micali, *How to construct random functions*, 1986, with the doubling of
+/// fixed-key AES. `children.len()` is twice `parents.len()`, or one less if a tree has an odd
+/// number of nodes on a level. Returns the XOR of the children with even numbers and the XOR of
+/// those with odd numbers.
 ///
 /// # Panics
 ///
@@ -174,24 +179,27 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
     match (&keys[0].0, &keys[1].0) {
         #[cfg(target_arch = "x86_64")]
         (Schedule::AesNi(even), Schedule::AesNi(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI and AVX2.
+            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI
+            // and AVX2.
             unsafe { x86_64::aes::double([even, odd], parents, children) }
         }
         #[cfg(target_arch = "x86_64")]
         (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
+            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it
+            // includes.
             unsafe { x86_64::vaes::double([even, odd], parents, children) }
         }
         (Schedule::Portable(even), Schedule::Portable(odd)) => {
             portable::aes::double([even, odd], parents, children)
         }
         #[cfg(target_arch = "x86_64")]
-        _ => panic!("the two keys of a tree are for different levels of the processor"),
+        _ => panic!("the two keys were made for different processor levels"),
     }
 }
 
-/// The last level of a GGM tree over a ring of 64 bits: `AES(parents[j]) ^ parents[j]` gives `out[2j]`, its low word,
-/// and `out[2j + 1]`, its high word. Half the AES calls of [`double`].
+/// The last level of a GGM tree over a ring of 64 bits: the low word of
+/// `AES(parents[j]) ^ parents[j]` is `out[2j]`, the high word `out[2j + 1]`. Half the AES calls of
+/// [`double`].
 ///
 /// `out.len()` is twice `parents.len()` or one less.
 ///
@@ -207,12 +215,14 @@ pub fn leaf_pairs(key: &Aes128, parents: &[Block], out: &mut [u64]) {
     dispatch!(&key.0, leaf_pairs(keys, parents, out));
 }
 
-/// One level of a correlated GGM tree: the left child of a parent `p` is `H(p)`, the right one `p ^ H(p)`, with the
-/// hash `H` of [`Circular`](crate::hash::Circular). One AES call for two children.
+/// One level of a correlated GGM tree: the left child of a parent `p` is `H(p)`, the right one
+/// `p ^ H(p)`, with the hash `H` of [`Circular`](crate::hash::Circular). One AES call for two
+/// children.
 ///
-/// Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, ePrint 2022/1431. `children[2j]` is the left child of
-/// `parents[j]` and `children[2j + 1]` the right one, each `& mask`. Returns the XOR of all left children and the XOR of
-/// all right ones, both without the mask; together they are the XOR of the parents.
+/// Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, ePrint 2022/1431. `children[2j]` is the
+/// left child of `parents[j]` and `children[2j + 1]` the right one, each `& mask`. Returns the XOR
+/// of all left children and the XOR of all right ones, both without the mask; their XOR is that of
+/// the parents.
 ///
 /// # Panics
 ///
@@ -226,8 +236,8 @@ pub fn split(key: &Aes128, parents: &[Block], children: &mut [Block], mask: Bloc
     dispatch!(&key.0, split(keys, parents, children, mask))
 }
 
-/// The hash `H` of [`Circular`](crate::hash::Circular) in words: `H(parents[j])` gives `out[2j]`, its low word, and
-/// `out[2j + 1]`, its high word.
+/// The hash `H` of [`Circular`](crate::hash::Circular) in words: the low word of `H(parents[j])` is
+/// `out[2j]`, the high word `out[2j + 1]`.
 ///
 /// `out.len()` is twice `parents.len()` or one less.
 ///
@@ -243,11 +253,13 @@ pub fn hash_words(key: &Aes128, parents: &[Block], out: &mut [u64]) {
     dispatch!(&key.0, hash_words(keys, parents, out));
 }
 
-/// The level at which a correlated GGM tree loses its correlation: `out[2j + b] = H(parents[j] ^ b)`, `b` added to the
-/// lowest bit, with the hash `H` of [`Circular`](crate::hash::Circular).
+/// The level at which a correlated GGM tree loses its correlation:
+/// `out[2j + b] = H(parents[j] ^ b)`, `b` added to the lowest bit, with the hash `H` of
+/// [`Circular`](crate::hash::Circular).
 ///
-/// Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, ePrint 2022/1431. `out.len()` is twice `parents.len()` or one
-/// less. Returns the XOR of the outputs with even numbers and the XOR of those with odd numbers.
+/// Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, ePrint 2022/1431. `out.len()` is twice
+/// `parents.len()` or one less. Returns the XOR of the outputs with even numbers and the XOR of
+/// those with odd numbers.
 ///
 /// # Panics
 ///
@@ -261,12 +273,13 @@ pub fn hash_pairs(key: &Aes128, parents: &[Block], out: &mut [Block]) -> [Block;
     dispatch!(&key.0, hash_pairs(keys, parents, out))
 }
 
-/// Each block hashed under a key of its own: `x[i]` becomes `AES(x[i]) ^ x[i]` under `keys[i]`.
+/// Hashes each block under its own key: `x[i]` becomes `AES(x[i]) ^ x[i]` under `keys[i]`.
 ///
-/// A key that serves few blocks keeps their hashes apart from all others: whoever searches for the input of one of
-/// many hashes gains nothing from there being many. Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for
-/// Half-Gates Garbling*, CRYPTO 2020; the key schedule is computed beside the rounds as in Gueron, Lindell, Nof, Pinkas,
-/// *Fast Garbling of Circuits Under Standard Assumptions*, CCS 2015.
+/// A key that serves few blocks keeps their hashes apart from all others: an attacker who searches
+/// for the input of one of many hashes gains nothing from their number. Guo, Katz, Wang, Weng, Yu,
+/// *Better Concrete Security for Half-Gates Garbling*, CRYPTO 2020; the key schedule is computed
+/// alongside the rounds as in Gueron, Lindell, Nof, Pinkas, *Fast Garbling of Circuits Under
+/// Standard Assumptions*, CCS 2015.
 ///
 /// # Panics
 ///
@@ -294,9 +307,8 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     }
 }
 
-/// Each block hashed under a key of its own: `x[i]` becomes `AES(s(x[i])) ^ s(x[i])` under
-/// `keys[i]`, with the orthomorphism `s` of [`Circular`](crate::hash::Circular). As [`rekeyed`]
-/// else.
+/// Hashes each block under its own key: `x[i]` becomes `AES(s(x[i])) ^ s(x[i])` under `keys[i]`,
+/// with the orthomorphism `s` of [`Circular`](crate::hash::Circular). Otherwise as [`rekeyed`].
 ///
 /// # Panics
 ///

@@ -1,8 +1,9 @@
 //! The kernels: one folder per instruction set, the same file names and signatures in each.
 //!
-//! `portable` has every kernel but two, whose portable forms are calls of other things and stand in the modules that offer them,
-//! [`fold`](crate::fold) and [`ristretto`](crate::ristretto). A missing one elsewhere falls back to it; on aarch64 that is all of them, and the `aes`
-//! crate finds ARM's AES instructions by itself.
+//! `portable` has every kernel but two, whose portable forms call other functions and stand in the
+//! modules that offer them, [`fold`](crate::fold) and [`ristretto`](crate::ristretto). A kernel
+//! missing for an instruction set falls back to `portable`; on aarch64 that is every kernel, and
+//! the `aes` crate detects ARM's AES instructions itself.
 
 pub(crate) mod portable {
     //! Plain Rust, constant time.
@@ -19,8 +20,8 @@ pub(crate) mod portable {
 pub(crate) mod x86_64 {
     //! AES-NI, PCLMULQDQ and AVX2; VAES, VPCLMULQDQ, GFNI and IFMA on AVX-512.
     //!
-    //! Each kernel names its instruction sets in `#[target_feature]`; whoever calls one has asked
-    //! [`Cpu`](crate::cpu::Cpu) for them.
+    //! Each kernel names its instruction sets in `#[target_feature]`; the caller checks for them
+    //! with [`Cpu`](crate::cpu::Cpu).
     pub(crate) mod aes;
     pub(crate) mod bits;
     pub(crate) mod clmul;

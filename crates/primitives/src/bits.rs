@@ -1,6 +1,6 @@
 //! Packed bits: bit `i` is bit `i % 8` of byte `i / 8`, low bit first.
 //!
-//! The index is public, the bits may be secret: nothing branches on them.
+//! The index is public; the bits may be secret: no code branches on them.
 
 use crate::Block;
 use crate::arch::portable;
@@ -37,7 +37,8 @@ pub fn set(bytes: &mut [u8], index: usize, value: bool) {
     *byte = *byte & !(1 << (index % 8)) | u8::from(value) << (index % 8);
 }
 
-/// The bits packed into [`bytes_for`]`(bits.len())` bytes; the unused bits of the last byte are zero.
+/// The bits packed into [`bytes_for`]`(bits.len())` bytes; the unused bits of the last byte are
+/// zero.
 #[must_use]
 pub fn pack(bits: &[bool]) -> Vec<u8> {
     bits.chunks(8)
@@ -60,7 +61,8 @@ pub fn unpack(bytes: &[u8], bits: usize) -> Vec<bool> {
     (0..bits).map(|i| bit(bytes, i)).collect()
 }
 
-/// The used bits of the last of [`bytes_for`]`(bits)` bytes: all of them if `bits` is a multiple of 8.
+/// The used bits of the last of [`bytes_for`]`(bits)` bytes: all of them if `bits` is a multiple of
+/// 8.
 #[inline]
 #[must_use]
 pub const fn last_byte_mask(bits: usize) -> u8 {
@@ -95,7 +97,8 @@ pub fn xor_into(acc: &mut [u8], x: &[u8]) {
     }
 }
 
-/// The lowest bit of each block: bit `i` of `out` is that of `blocks[i]`; the unused bits of the last byte are zero.
+/// The lowest bit of each block: bit `i` of `out` is that of `blocks[i]`; the unused bits of the
+/// last byte are zero.
 ///
 /// # Panics
 ///

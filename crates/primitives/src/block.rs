@@ -8,11 +8,11 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 /// 128 bits: a seed, a key, a row of a bit matrix, or an element of GF(2^128).
 ///
-/// As bytes a block is little endian; bit `i` is bit `i` of the integer, bit `i % 8` of byte `i / 8`, and in
-/// GF(2^128) the coefficient of X^i. In memory a block is 16-byte aligned.
+/// As bytes a block is little endian; bit `i` is bit `i` of the integer, bit `i % 8` of byte
+/// `i / 8`, and in GF(2^128) the coefficient of X^i. In memory a block is 16-byte aligned.
 ///
-/// `==` takes time that may depend on the values; compare secrets with [`ConstantTimeEq`]. `Debug` does not print the
-/// value; `{:x}` does.
+/// `==` takes time that may depend on the values; compare secrets with [`ConstantTimeEq`]. `Debug`
+/// does not print the value; `{:x}` does.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Block(u128);

@@ -1,7 +1,7 @@
 //! Arithmetic in GF(2^128) = GF(2)\[X\] / (X^128 + X^7 + X^2 + X + 1).
 //!
-//! Bit `i` of a block is the coefficient of X^i. (GHASH has the same modulus with the bits in the opposite order.)
-//! Addition is `^`. All of it is constant time.
+//! Bit `i` of a block is the coefficient of X^i. (GHASH has the same modulus with the bits in the
+//! opposite order.) Addition is `^`. All of it is constant time.
 
 use crate::Block;
 use crate::arch::portable;
@@ -42,7 +42,7 @@ pub fn gf128_axpy(acc: &mut [Block], s: Block, x: &[Block]) {
     gf128_axpy_on(Cpu::detect(), acc, s, x);
 }
 
-/// The sum of `a[i] * b[i]`; the sum is taken before the one reduction.
+/// The sum of `a[i] * b[i]`, with a single reduction at the end.
 ///
 /// # Panics
 ///
@@ -52,7 +52,8 @@ pub fn gf128_inner_product(a: &[Block], b: &[Block]) -> Block {
     gf128_inner_product_on(Cpu::detect(), a, b)
 }
 
-/// `out[j]` is the sum of `weights[i] * columns[i][j]` over all `i`; the sum is taken before the one reduction.
+/// `out[j]` is the sum of `weights[i] * columns[i][j]` over all `i`, with a single reduction at the
+/// end.
 ///
 /// # Panics
 ///
@@ -65,8 +66,7 @@ pub fn gf128_combine<const N: usize>(
     gf128_combine_on(Cpu::detect(), columns, weights, out);
 }
 
-/// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`; the sum is taken before the one
-/// reduction.
+/// `out[j] += ` the sum of `a[i][j] * b[i][j]` over all `i`, with a single reduction at the end.
 ///
 /// # Panics
 ///

@@ -1,21 +1,21 @@
-//! Which kernels this processor can run.
+//! The kernels that this processor can run.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 /// A set of kernels.
 ///
-/// [`Cpu::detect`] gives the best one; the functions that take a level are for tests, which run every level of
-/// [`Cpu::available`] against the portable one.
+/// [`Cpu::detect`] gives the best one; the functions that take a level are for tests, which run
+/// every level of [`Cpu::available`] against the portable one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cpu {
-    /// Plain Rust; AES from the `aes` crate, which uses ARM's or x86's AES instructions where it finds them and
-    /// bit-slicing elsewhere.
+    /// Plain Rust; AES from the `aes` crate, which uses ARM's or x86's AES instructions where it
+    /// finds them and bit-slicing elsewhere.
     Portable,
     /// x86-64 with AES-NI, PCLMULQDQ and AVX2.
     AesNi,
-    /// x86-64 with VAES, VPCLMULQDQ, GFNI and AVX-512 (F, BW, DQ, VL, IFMA, VBMI) on top of [`Cpu::AesNi`]. All processors with
-    /// the first and AVX-512 have the others.
+    /// x86-64 with VAES, VPCLMULQDQ, GFNI and AVX-512 (F, BW, DQ, VL, IFMA, VBMI) on top of
+    /// [`Cpu::AesNi`]. All processors with VAES and AVX-512 have the others.
     Vaes,
 }
 
@@ -56,7 +56,7 @@ impl Cpu {
         }
     }
 
-    /// Stops a caller who asks for kernels the processor lacks: running them would be undefined behaviour.
+    /// Panics if the processor lacks the kernels: running them would be undefined behaviour.
     #[inline]
     pub(crate) fn assert_available(self) {
         assert!(

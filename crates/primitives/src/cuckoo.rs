@@ -1,15 +1,17 @@
-//! Cuckoo hashing with three hash functions. What does not fit is handed back, for a stash if one likes.
+//! Cuckoo hashing with three hash functions. Items that do not fit are handed back, for an optional
+//! stash.
 //!
-//! Every item may lie in one of three distinct bins; a table places each item in one of its bins, at most one item per
-//! bin. The party with few items builds a [`Table`]; the party with all of them puts each in all three of its bins.
+//! Every item has three distinct bins; a table places each item in one of its bins, at most one
+//! item per bin. The party with few items builds a [`Table`]; the other party puts each of its
+//! items in all three of its bins.
 //!
-//! * Three bins per item come from one call of AES: [`Hasher`].
-//! * The size of the table: [`bins_for`].
-//! * Placing: [`Table::build`]. It finds a complete placement whenever there is one, so the table fails only if no
-//!   placement exists, and the probability of that does not depend on how we search.
+//! * [`Hasher`] computes the three bins of an item with one AES call.
+//! * [`bins_for`] gives the size of the table.
+//! * [`Table::build`] places the items. It finds a complete placement whenever one exists, so the
+//!   failure probability is that of no placement existing, whatever the search algorithm.
 //!
-//! The bins of an item are computed in constant time. Building a table is not constant time: its memory accesses follow
-//! the items. The table is local data of the party that owns the items.
+//! The bins of an item are computed in constant time. Building a table is not constant time: its
+//! memory accesses follow the items. The table is local data of the party that owns the items.
 
 use crate::Block;
 use crate::aes::Aes128;
@@ -28,8 +30,8 @@ pub const FUNCTIONS: usize = 3;
 
 /// Maps an item to three distinct bins, by AES under a fixed public key that both parties know.
 ///
-/// The key has to be chosen after the items are fixed: whoever knows it first can choose items that all fall into the
-/// same bins.
+/// The key has to be chosen after the items are fixed: a party that knows it first can choose items
+/// that all fall into the same bins.
 #[derive(Debug)]
 pub struct Hasher {
     aes: Aes128,
@@ -89,8 +91,9 @@ impl Hasher {
 
 /// Three distinct numbers below `bins` from 126 uniform bits.
 ///
-/// The first is any of `bins` numbers, the second any of the `bins - 1` others, the third any of the `bins - 2` others:
-/// each is drawn by scaling 42 bits, which is off uniform by at most one part in 2^42 / `bins`.
+/// The first is any of `bins` numbers, the second any of the `bins - 1` others, the third any of
+/// the `bins - 2` others: each is drawn by scaling 42 bits, which is off uniform by at most one
+/// part in 2^42 / `bins`.
 fn distinct(hash: u128, bins: u64) -> [u32; FUNCTIONS] {
     const BITS: u32 = 42;
     let scaled = |piece: u32, range: u64| {

@@ -1,25 +1,27 @@
 //! Sums of AES key streams: the rows of a VOLE over a small field, for an OT extension.
 //!
-//! `2^k` leaves are keys of streams `r_x`, blocks of AES in counter mode. What is wanted are the `k` sums of those streams whose
-//! number has the bit `j` set, and the sum of all. Roy, *SoftSpokenOT*, ePrint 2022/192, section 3.1: merged in pairs, pairs in
-//! fours and so on, they cost about two additions a stream. Constant time.
+//! Leaf `x` of `2^k` leaves is the key of a stream `r_x`, blocks of AES in counter mode. The result
+//! is, for each of the `k` bits, the sum of the streams whose number has that bit set, and the sum
+//! of all streams. Roy, *SoftSpokenOT*, ePrint 2022/192, section 3.1: merged in pairs, pairs in
+//! fours and so on, the sums cost about two additions per stream. Constant time.
 
 use zeroize::Zeroizing;
 
 use crate::Block;
 use crate::aes::Aes128;
 
-/// The most bits of a leaf's number.
+/// Maximum number of bits of a leaf's number.
 pub(crate) const HEIGHTS: usize = 8;
 
-/// Blocks of a stream that are made at a time where there is no kernel, so that the partial sums stay in the first-level cache.
+/// Blocks of a stream computed at a time without a kernel, so that the partial sums stay in the
+/// first-level cache.
 const CHUNK: usize = 64;
 
-/// What becomes of the sum of all streams.
+/// The use of the sum of all streams.
 pub(crate) enum Finish<'a> {
-    /// It is written here.
+    /// Writes it here.
     Sum(&'a mut [Block]),
-    /// With the correction added to it, it is added to each row for which there is a mask of ones.
+    /// Adds it, plus the correction, to each row whose mask is all ones.
     Correct {
         masks: &'a [Block],
         correction: &'a [Block],
@@ -36,13 +38,15 @@ impl Finish<'_> {
     }
 }
 
-/// With `r_x` the stream of leaf `x`, `sum.len()` blocks from `counter` on: fills row `j` with the sum of all `r_x` whose `x` has
-/// bit `j` set, and `sum` with the sum of all. Row `j` begins at block `j*stride` of `rows`; between two rows nothing is written.
+/// With `r_x` the stream of leaf `x`, `sum.len()` blocks from `counter` on: fills row `j` with the
+/// sum of all `r_x` whose `x` has bit `j` set, and `sum` with the sum of all. Row `j` begins at
+/// block `j*stride` of `rows`; gaps between rows are not written.
 ///
 /// # Panics
 ///
-/// If the number of leaves is not `2^k` with `k` from 1 to 8, `rows` is not `k*stride` blocks long or the stride is shorter than
-/// `sum`; if the leaves were made for different levels of the processor.
+/// If the number of leaves is not `2^k` with `k` from 1 to 8; if `rows` is not `k*stride` blocks
+/// long or the stride is shorter than `sum`; if the leaves were made for different processor
+/// levels.
 pub fn fold(
     leaves: &[Aes128],
     counter: u128,
@@ -53,12 +57,14 @@ pub fn fold(
     fold_with(leaves, counter, rows, stride, Finish::Sum(sum));
 }
 
-/// As [`fold`], for the party that lacks one stream: the sum of all, with `correction` added to it, is not written but added to
-/// each row `j` for which `masks[j]` is all ones, and not to those for which it is zero.
+/// As [`fold`], for the party that lacks one stream: the sum of all, plus `correction`, is not
+/// written but added to each row `j` for which `masks[j]` is all ones, and not to those for which
+/// it is zero.
 ///
 /// # Panics
 ///
-/// As [`fold`], for `correction` in place of `sum`; if there is not a mask for each row.
+/// As [`fold`], for `correction` in place of `sum`; if the number of masks is not the number of
+/// rows.
 pub fn fold_corrected(
     leaves: &[Aes128],
     counter: u128,
@@ -82,7 +88,7 @@ fn fold_with(
     let heights = leaves.len().trailing_zeros() as usize;
     assert!(
         leaves.len().is_power_of_two() && (1..=HEIGHTS).contains(&heights),
-        "the leaves of a tree"
+        "a tree has 2^k leaves, k from 1 to 8"
     );
     assert!(finish.len() <= stride, "rows do not overlap");
     assert_eq!(rows.len(), heights * stride, "a row for each bit");
@@ -95,7 +101,8 @@ fn fold_with(
     {
         use crate::arch::x86_64::fold::fold;
         match heights {
-            // SAFETY: such schedules exist only where `Cpu::Vaes` is available, with all it includes.
+            // SAFETY: such schedules exist only where `Cpu::Vaes` is available, with all it
+            // includes.
             1 => return unsafe { fold::<1>(schedules, counter, rows, stride, finish) },
             // SAFETY: as above.
             2 => return unsafe { fold::<2>(schedules, counter, rows, stride, finish) },
@@ -109,7 +116,7 @@ fn fold_with(
     fold_streams(leaves, counter, rows, stride, finish);
 }
 
-/// [`fold_with`] from whole streams, a chunk of each at a time.
+/// [`fold_with`] on whole streams, a chunk of each at a time.
 fn fold_streams(
     leaves: &[Aes128],
     counter: u128,
@@ -149,10 +156,12 @@ fn fold_streams(
     }
 }
 
-/// Adds up `blocks` blocks of each stream, with the rows beginning at each `stride`; returns the sum of all.
+/// Adds up `blocks` blocks of each stream, rows beginning at multiples of `stride`; returns the sum
+/// of all.
 ///
-/// The leaves are added up as in a binary counter: whenever two neighbours of one height are complete, the right one (all its
-/// leaves have the bit of that height set) goes into the row of that bit, and both become one.
+/// The leaves are added up as in a binary counter: whenever two neighbours of one height are
+/// complete, the right one (all its leaves have the bit of that height set) is added to the row of
+/// that bit, and both are merged.
 fn add_up<'a>(
     leaves: &[Aes128],
     counter: u128,
@@ -161,7 +170,7 @@ fn add_up<'a>(
     scratch: &'a mut [Block],
     blocks: usize,
 ) -> &'a [Block] {
-    // The left neighbours that wait, by height.
+    // The waiting left neighbours, by height.
     let (current, waiting) = scratch.split_at_mut(blocks);
     for (x, leaf) in leaves.iter().enumerate() {
         leaf.ctr(counter, current);

@@ -1,10 +1,11 @@
-//! Entries at pseudorandom places of a table: the inner loop of a local linear code.
+//! Table entries at pseudorandom indices: the inner loop of a local linear code.
 //!
-//! What limits such a loop is how many reads the processor keeps under way, that is how few instructions there are between
-//! one read and the next. So the places are cut from a stream of random blocks for a group of columns at once, as
-//! distances in bytes and below the end of the table; a read is then two instructions, its distance and the entry.
+//! The speed of such a loop is limited by the number of reads in flight, so by the instructions
+//! between one read and the next. Therefore the indices of a group of columns are cut at once from
+//! a stream of random blocks, as byte offsets below the end of the table; a read is then two
+//! instructions, its offset and the entry.
 //!
-//! The places are public; the entries need not be, and no branch depends on them.
+//! The indices are public; the entries may be secret, and no branch depends on them.
 
 use std::marker::PhantomData;
 
@@ -14,28 +15,28 @@ use crate::arch::portable;
 use crate::arch::x86_64;
 use crate::cpu::Cpu;
 
-/// Bits of a place that is cut; three make up a 64-bit word, but for its highest bit.
+/// Bits of an index that is cut; three fill a 64-bit word, but for its highest bit.
 pub const PLACE_BITS: u32 = 21;
 
-/// Blocks from which a whole number of places is cut.
+/// Blocks from which a whole number of indices is cut.
 pub(crate) const CUT_BLOCKS: usize = 4;
 
-/// Places from [`CUT_BLOCKS`] blocks.
+/// Indices from [`CUT_BLOCKS`] blocks.
 pub(crate) const CUT_PLACES: usize = 24;
 
-/// Places in a table of entries `E`: `WEIGHT` of them for each of `COLUMNS` columns.
+/// Indices into a table of entries `E`: `WEIGHT` of them for each of `COLUMNS` columns.
 #[repr(C, align(64))]
 pub struct Columns<E, const WEIGHT: usize, const COLUMNS: usize> {
-    /// From the start of the table, in bytes: whole entries, and fewer than `rows` of them.
+    /// Offsets from the start of the table in bytes: whole entries, and fewer than `rows` of them.
     distances: [[u32; WEIGHT]; COLUMNS],
     rows: usize,
     entry: PhantomData<E>,
 }
 
-/// A table and the places to read it at.
+/// A table and the indices to read it at.
 #[derive(Clone, Copy)]
 pub struct Reader<'a, E, const WEIGHT: usize> {
-    /// As many entries as the distances were cut for.
+    /// The table, with as many entries as the offsets were cut for.
     table: &'a [E],
     distances: &'a [[u32; WEIGHT]],
 }
@@ -46,11 +47,11 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
     /// Blocks that [`scale`](Self::scale) takes.
     pub const SCALED: usize = COLUMNS * WEIGHT / 4;
 
-    /// Places in a table of `rows` entries: the first, all of them.
+    /// Indices into a table of `rows` entries, all of them zero at first.
     ///
     /// # Panics
-    /// If there are no rows, or the table has more than 2^32 bytes; if the size of an entry is no power of two, or a group
-    /// of columns has not a whole number of cuts.
+    /// If there are no rows, or the table has more than 2^32 bytes; if the size of an entry is no
+    /// power of two, or a group of columns does not need a whole number of cuts.
     #[must_use]
     pub fn new(rows: usize) -> Self {
         const {
@@ -70,19 +71,20 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         }
     }
 
-    /// Entries of the tables that the places are for.
+    /// Number of entries of the tables that the indices are for.
     #[inline]
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The places that `blocks` make, where the number of rows is a power of two: of each eight words, low word of a block
-    /// first, the lowest pieces of [`PLACE_BITS`] bits of all, then the middle ones, then the highest; of each the lowest
-    /// bits.
+    /// Sets the indices from `blocks`, where the number of rows is a power of two: of each eight
+    /// words, low word of a block first, the lowest pieces of [`PLACE_BITS`] bits of all, then the
+    /// middle ones, then the highest; of each piece the lowest bits.
     ///
     /// # Panics
-    /// If the number of rows is no power of two or above `2^PLACE_BITS`, or there are not [`CUT`](Self::CUT) blocks.
+    /// If the number of rows is no power of two or above `2^PLACE_BITS`, or there are not
+    /// [`CUT`](Self::CUT) blocks.
     #[inline]
     pub fn cut(&mut self, blocks: &[Block]) {
         self.cut_on(Cpu::detect(), blocks);
@@ -114,8 +116,8 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         }
     }
 
-    /// The places that `blocks` make, for any number of rows: of each word of 32 bits, lowest of a block first, the high part
-    /// of its product with the number of rows.
+    /// Sets the indices from `blocks`, for any number of rows: of each word of 32 bits, lowest of a
+    /// block first, the high part of its product with the number of rows.
     ///
     /// # Panics
     /// If there are not [`SCALED`](Self::SCALED) blocks.
@@ -130,10 +132,10 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         }
     }
 
-    /// `table` at these places.
+    /// `table` read at these indices.
     ///
     /// # Panics
-    /// If it has not the number of rows that the places are for.
+    /// If its number of rows is not the one that the indices are for.
     #[inline]
     #[must_use]
     pub fn of<'a>(&'a self, table: &'a [E]) -> Reader<'a, E, WEIGHT> {
@@ -154,8 +156,8 @@ impl<E: Copy, const WEIGHT: usize> Reader<'_, E, WEIGHT> {
     pub fn column(&self, column: usize) -> impl Iterator<Item = E> {
         let start = self.table.as_ptr();
         self.distances[column].iter().map(move |distance| {
-            // SAFETY: distances are whole entries and end within the table: `cut` masks the place, and `scale` multiplies
-            // a number below 2^32 by the number of rows and divides by 2^32.
+            // SAFETY: offsets are whole entries and end within the table: `cut` masks the index,
+            // and `scale` multiplies a number below 2^32 by the number of rows and divides by 2^32.
             unsafe { *start.byte_add(*distance as usize) }
         })
     }
@@ -174,7 +176,7 @@ mod tests {
         stream
     }
 
-    /// What a column names, entry after entry, of a table that holds its own places.
+    /// The indices of all columns, read from a table that holds its own indices.
     fn places(columns: &Group<u64>) -> Vec<u64> {
         let table: Vec<_> = (0..columns.rows as u64).collect();
         let reader = columns.of(&table);

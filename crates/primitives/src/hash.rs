@@ -1,21 +1,22 @@
-//! Hashes of one block from AES with a public key, each with the property its name says.
+//! Hashes of one block from AES with a public key, one type for each security property.
 //!
-//! Guo, Katz, Wang, Yu, *Efficient and Secure Multiparty Computation from Fixed-Key Block Ciphers*, ePrint 2019/074,
-//! in the ideal-permutation model. Below, `pi` is AES under the key given to `new`, which is public, fresh for each
-//! session, and chosen after the parties have fixed what they can choose. They are separate types because a protocol
-//! that uses a weaker hash than its proof asks for still gives right results.
+//! Guo, Katz, Wang, Yu, *Efficient and Secure Multiparty Computation from Fixed-Key Block Ciphers*,
+//! ePrint 2019/074, in the ideal-permutation model. Below, `pi` is AES under the key given to
+//! `new`, which is public, fresh for each session, and chosen after the parties have fixed
+//! everything they can choose. The hashes are separate types because a protocol that uses a weaker
+//! hash than its proof requires still gives correct results.
 //!
 //! | type | hash | property |
 //! |---|---|---|
 //! | [`CorrelationRobust`] | `pi(x) ^ x` | correlation robust: `H(x ^ delta)` looks random for unknown `delta` |
-//! | [`Circular`] | `pi(s(x)) ^ s(x)` | the same with `delta` added to the output on wish |
+//! | [`Circular`] | `pi(s(x)) ^ s(x)` | the same, with `delta` optionally added to the output |
 //! | [`Tweaked`] | `pi_i(s(x)) ^ s(x)`, a key for each `i` | the same with tweaks `i`, and for inputs the adversary chooses |
 
 use crate::Block;
 use crate::aes::{self, Aes128};
 use crate::arch::portable::aes::orthomorphism;
 
-/// Keys that are made at a time.
+/// Keys computed at a time.
 const KEYS: usize = 128;
 
 /// Blocks hashed at a time in place.
@@ -52,8 +53,8 @@ impl CorrelationRobust {
     }
 }
 
-/// `H(x) = pi(s(x)) ^ s(x)` with the orthomorphism `s(l || r) = (l ^ r) || l`, `l` the high half: circular correlation
-/// robust (ePrint 2019/074).
+/// `H(x) = pi(s(x)) ^ s(x)` with the orthomorphism `s(l || r) = (l ^ r) || l`, `l` the high half:
+/// circular correlation robust (ePrint 2019/074).
 pub struct Circular(Aes128);
 
 impl Circular {
@@ -89,25 +90,25 @@ impl Circular {
     }
 }
 
-/// `H(i, x) = pi_i(s(x)) ^ s(x)` with `s` as in [`Circular`] and `pi_i` AES under the key `start ^
-/// i`: tweakable circular correlation robust in the ideal-cipher model, the hash to use where a
-/// malicious party has a say in `x`.
+/// `H(i, x) = pi_i(s(x)) ^ s(x)` with `s` as in [`Circular`] and `pi_i` AES under the key
+/// `start ^ i`: tweakable circular correlation robust in the ideal-cipher model. Use it where a
+/// malicious party can influence `x`.
 ///
 /// This is MITCCRH of Guo, Katz, Wang, Weng, Yu, *Better Concrete Security for Half-Gates
 /// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with a key for each tweak. A key that serves one
-/// tweak keeps its hashes apart from all others: one call of AES under a guessed input tests the
-/// few inputs of one tweak, not those of all `u` tweaks that somebody has seen, which would be a
-/// search of `2^128 / u` calls.
+/// Garbling*, CRYPTO 2020 (ePrint 2019/1168), with one key per tweak. A key that serves one tweak
+/// keeps its hashes apart from all others: one AES call on a guessed input tests the few inputs of
+/// one tweak, not those of all `u` tweaks seen, which would be a search of `2^128 / u` calls.
 ///
-/// The bound wants each tweak used a bounded number of times, and `start` chosen after the parties
-/// have fixed what they can choose; ours are running numbers, each used for one OT, and a hash of
-/// the session.
+/// The bound requires that each tweak is used a bounded number of times, and that `start` is chosen
+/// after the parties have fixed everything they can choose. Here tweaks are running numbers, each
+/// used for one OT, and `start` is a hash of the session.
 pub struct Tweaked {
     start: Block,
 }
 
 impl Tweaked {
-    /// The hash with this public start of the keys.
+    /// The hash with keys starting at this public value.
     #[must_use]
     pub fn new(start: Block) -> Self {
         Self { start }

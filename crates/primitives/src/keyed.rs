@@ -1,8 +1,8 @@
-//! BLAKE3 under a key, of many short strings at a time.
+//! Keyed BLAKE3 of many short strings at a time.
 //!
-//! O'Connor, Aumasson, Neves, Wilcox-O'Hearn, *BLAKE3: one function, fast everywhere*, 2020. A string of up to
-//! [`BLOCK_BYTES`] bytes is one call of the compression function. One string keeps a processor waiting for the last step of
-//! it; here each of the lanes of a vector computes that of a string of its own.
+//! O'Connor, Aumasson, Neves, Wilcox-O'Hearn, *BLAKE3: one function, fast everywhere*, 2020. A
+//! string of up to [`BLOCK_BYTES`] bytes is one call of the compression function. One string alone
+//! is bound by the latency of each step; here each lane of a vector hashes a string of its own.
 
 use zeroize::Zeroize;
 
@@ -15,7 +15,7 @@ use crate::cpu::Cpu;
 /// Bytes of the longest string that is one call of the compression function.
 pub const BLOCK_BYTES: usize = 64;
 
-/// Strings that are hashed side by side: callers do well to bring as many at a time.
+/// Strings hashed side by side: the most efficient number per call.
 pub const LANES: usize = 16;
 
 /// Words of a block of the compression function, and of its state.
@@ -33,13 +33,14 @@ pub(crate) type Lanes = [u32; LANES];
 /// The first words of the initial value, those of SHA-256 (section 2.2, table 1 of the paper).
 pub(crate) const INITIAL: [u32; 4] = [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a];
 
-/// The flags of a block that is first and last of its chunk, of the only chunk, under a key (table 3).
+/// The flags of a block that is the first and last of its chunk, the only chunk, with a key (table
+/// 3).
 pub(crate) const FLAGS: u32 = 1 | 2 | 8 | 16;
 
 /// Rounds of the compression function.
 pub(crate) const ROUNDS: usize = 7;
 
-/// The words of the message in the order in which each round takes them: each time permuted as table 2 has it.
+/// The order in which each round takes the message words: permuted each time by table 2.
 pub(crate) const SCHEDULE: [[usize; WORDS]; ROUNDS] = {
     const PERMUTATION: [usize; WORDS] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
     let mut schedule = [[0; WORDS]; ROUNDS];
@@ -58,7 +59,7 @@ pub(crate) const SCHEDULE: [[usize; WORDS]; ROUNDS] = {
     schedule
 };
 
-/// The places of the state that the eight steps of a round mix: columns, then diagonals.
+/// The state words that each of the eight steps of a round mixes: columns, then diagonals.
 pub(crate) const STEPS: [[usize; 4]; 8] = [
     [0, 4, 8, 12],
     [1, 5, 9, 13],
@@ -70,8 +71,8 @@ pub(crate) const STEPS: [[usize; 4]; 8] = [
     [3, 4, 9, 14],
 ];
 
-/// What the lanes hash: each word of the message in all lanes, and the bytes in each. Words from `used` on are zero
-/// everywhere. Aligned as the widest vector is.
+/// The messages of the lanes: each word of the message in all lanes, and the byte length of each.
+/// Words from `used` on are zero in all lanes. Aligned as the widest vector is.
 #[repr(C, align(64))]
 pub(crate) struct Message {
     pub(crate) words: [Lanes; WORDS],
@@ -118,13 +119,13 @@ impl Message {
     }
 }
 
-/// Whether a string is one call of the compression function.
+/// Whether a single call of the compression function hashes the string.
 const fn is_short(string: &[u8]) -> bool {
     string.len() <= BLOCK_BYTES
 }
 
-/// The first 16 bytes of the BLAKE3 hash under `key` of each string. The time depends on the lengths of the strings, not on
-/// what is in them.
+/// The first 16 bytes of the keyed BLAKE3 hash of each string. The time depends on the lengths of
+/// the strings, not on their contents.
 ///
 /// # Panics
 ///
@@ -190,7 +191,8 @@ fn compress(cpu: Cpu, key: &[u32; KEY_WORDS], message: &Message) -> [Lanes; OUT_
 mod tests {
     use super::*;
 
-    /// All levels against the `blake3` crate: every length around a word, a block, a chunk, in every mixture of lanes.
+    /// All levels against the `blake3` crate: every length around a word, a block, a chunk, in
+    /// every mixture of lanes.
     #[test]
     fn hashes_are_those_of_blake3() {
         let bytes: Vec<u8> = (0..2000_u32).map(|i| (i * i / 7) as u8).collect();

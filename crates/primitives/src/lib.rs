@@ -1,14 +1,15 @@
-//! The lowest room of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator, sums of key streams, bit-matrix
-//! transposition, carry-less multiplication, lists of group elements, gathering and cuckoo hashing.
+//! The lowest crate of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator,
+//! sums of key streams, bit-matrix transposition, carry-less multiplication, lists of group
+//! elements, gathering and cuckoo hashing.
 //!
-//! Nothing here talks to a peer. It is the only crate of the workspace with `unsafe` code, all of it in the calls to
-//! and the loads and stores of the kernels in `arch`. A kernel is a function on whole slices that exists once in
-//! `arch::portable`, written to be read, and once per instruction set; the processor is asked once per slice, by
-//! [`Cpu`](cpu::Cpu), never once per block.
+//! This crate does no I/O with a peer. It is the only crate of the workspace with `unsafe` code,
+//! all of it in the calls to and the loads and stores of the kernels in `arch`. A kernel is a
+//! function on whole slices. It has one readable version in `arch::portable` and one per
+//! instruction set; [`Cpu`](cpu::Cpu) selects the version once per slice, never once per block.
 //!
-//! Everything that takes secrets runs in time and memory accesses that do not depend on them, except where the
-//! documentation of a function says otherwise ([`cuckoo`] tables, [`PartialEq`] of [`Block`], the validity of group
-//! elements that a peer sent).
+//! Everything that takes secrets runs in time and memory accesses that do not depend on them,
+//! except where the documentation of a function says otherwise ([`cuckoo`] tables, [`PartialEq`] of
+//! [`Block`], the validity of group elements that a peer sent).
 
 #![allow(
     unsafe_code,
@@ -42,6 +43,8 @@ pub mod ristretto;
 pub mod ro;
 mod sum;
 pub mod transpose;
+#[cfg(feature = "testing")]
+pub mod watch;
 
 pub use align::Aligned;
 pub use block::Block;

@@ -1,6 +1,7 @@
-//! Whole slices of integers modulo the Mersenne prime `2^61 - 1`, in words.
+//! Slices of integers modulo the Mersenne prime `2^61 - 1`, in words.
 //!
-//! Since `2^61 = 1`, the bits from the 61st up of any number may be added to the lower ones. All of it is constant time.
+//! Since `2^61 = 1`, the bits from the 61st up of any number can be added to the lower ones. All of
+//! it is constant time.
 
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
@@ -14,8 +15,8 @@ pub const MODULUS: u64 = (1 << 61) - 1;
 #[inline(always)]
 #[must_use]
 pub const fn reduce(value: u64) -> u64 {
-    // A sum of at most p + 7. From p on, and only there, adding one sets bit 61; then that one is added and the bit taken
-    // away.
+    // A sum of at most p + 7. Exactly if it is p or more, adding one sets bit 61; that one is then
+    // added and the bit cleared.
     let folded = fold(value);
     (folded + ((folded + 1) >> 61)) & MODULUS
 }
@@ -38,7 +39,8 @@ pub const fn reduce_wide(value: u128) -> u64 {
     reduce(low + middle + high)
 }
 
-/// `out[i]` is `words[i]` modulo `2^61 - 1`. Returns the sums, modulo `2^61 - 1`, of those at even and of those at odd places.
+/// `out[i]` is `words[i]` modulo `2^61 - 1`. Returns the sums, modulo `2^61 - 1`, of the even and
+/// of the odd elements.
 ///
 /// # Panics
 ///
@@ -56,8 +58,8 @@ pub fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
     add_reduce_on(Cpu::detect(), sums, x, out);
 }
 
-/// Of pairs of sums, the first ones modulo `2^61 - 1` to `u`, the second ones, with the numbers `y` added, to `v`. All must be
-/// below `2^64`.
+/// For pairs of sums: writes the first ones modulo `2^61 - 1` to `u`, and the second ones plus
+/// `y[i]`, modulo `2^61 - 1`, to `v`. All sums must be below `2^64`.
 ///
 /// # Panics
 ///

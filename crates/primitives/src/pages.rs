@@ -1,8 +1,9 @@
 //! Memory for large tables that are read in random order.
 //!
-//! A read from a random place of a table of some megabytes waits for the page tables as long as for the cache line, unless
-//! the table lies in huge pages. [`Buffer`] asks the operating system for them, and works without. It starts on a cache line, as
-//! [`Aligned`](crate::Aligned) says.
+//! A read at a random index of a table of some megabytes waits as long for the page tables as for
+//! the cache line, unless the table lies in huge pages. [`Buffer`] asks the operating system for
+//! huge pages and works without them. It starts on a cache line, as [`Aligned`](crate::Aligned)
+//! does.
 
 use std::alloc::{self, Layout};
 use std::ops::{Deref, DerefMut};
@@ -16,7 +17,8 @@ use crate::align::LINE;
 /// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// A slice on the heap, wiped when dropped; in huge pages if it is large enough and the system has them.
+/// A slice on the heap, wiped when dropped; in huge pages if it is large enough and the system has
+/// them.
 ///
 /// The elements need no drop of their own: they are `Copy`.
 pub struct Buffer<T: Copy + Zeroable> {
@@ -33,7 +35,8 @@ impl<T: Copy + Zeroable> Buffer<T> {
     /// `len` elements, all zero.
     ///
     /// # Panics
-    /// If `len` elements are more than the address space holds. Aborts if there is no memory, as `Vec` does.
+    /// If `len` elements are more than the address space holds. Aborts if there is no memory, as
+    /// `Vec` does.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         let layout = Self::layout(len);
@@ -54,7 +57,8 @@ impl<T: Copy + Zeroable> Buffer<T> {
         Self { start, len }
     }
 
-    /// A buffer of `len` elements: this one, with what it holds, if it has that many; else a new one, all zero.
+    /// A buffer of `len` elements: this one with its contents if it has that length, otherwise a
+    /// new one, all zero.
     ///
     /// # Panics
     /// As [`zeroed`](Self::zeroed).
@@ -67,24 +71,25 @@ impl<T: Copy + Zeroable> Buffer<T> {
     }
 
     fn layout(len: usize) -> Layout {
-        let layout = Layout::array::<T>(len).expect("a buffer fits into the address space");
+        let layout = Layout::array::<T>(len).expect("the buffer fits into the address space");
         let align = if layout.size() < HUGE { LINE } else { HUGE };
         layout
             .align_to(align)
-            .expect("a buffer fits into the address space")
+            .expect("the buffer fits into the address space")
     }
 }
 
-/// Asks for huge pages; a refusal costs speed, nothing else.
+/// Requests huge pages; a refusal costs only speed.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn advise(bytes: *mut u8, layout: Layout) {
     if layout.align() >= HUGE {
-        // SAFETY: the range is the one just allocated, and the advice changes nothing that can be observed but time.
+        // SAFETY: the range is the one just allocated, and the advice changes nothing that can be
+        // observed but time.
         unsafe { libc::madvise(bytes.cast(), layout.size(), libc::MADV_HUGEPAGE) };
     }
 }
 
-// Miri does not know the call.
+// Miri does not support the call.
 #[cfg(not(all(target_os = "linux", not(miri))))]
 fn advise(_bytes: *mut u8, _layout: Layout) {}
 
@@ -98,8 +103,8 @@ impl<T: Copy + Zeroable> Deref for Buffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` elements from `start` are allocated, aligned and initialised (all zero is valid), and `start` is
-        // not null even where `len` is 0.
+        // SAFETY: `len` elements from `start` are allocated, aligned and initialised (all zero is
+        // valid), and `start` is not null even where `len` is 0.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -120,7 +125,8 @@ impl<T: Copy + Zeroable> Drop for Buffer<T> {
             return;
         }
         let bytes = self.start.as_ptr().cast::<u8>();
-        // SAFETY: the memory is our own and was allocated with this layout; nothing can refer to it any more.
+        // SAFETY: the memory is our own and was allocated with this layout; nothing can refer to it
+        // any more.
         unsafe {
             bytes.write_bytes(0, layout.size());
             // Keeps the compiler from dropping a store into memory that is about to be freed.

@@ -12,16 +12,17 @@ use crate::ro::RandomOracle;
 /// Blocks that are generated ahead for short requests: as many as a kernel has in flight.
 const BUFFER: usize = 8;
 
-/// AES-128 in counter mode under a seed: one stream of bytes, the little-endian blocks `AES_seed(0)`, `AES_seed(1)`, ...
+/// AES-128 in counter mode under a seed: one stream of bytes, the little-endian blocks
+/// `AES_seed(0)`, `AES_seed(1)`, ...
 ///
-/// How a caller cuts the stream into requests does not change it. The state is wiped on drop and not shown by `Debug`.
-/// A generator is a secret as long as its seed is; it cannot be cloned.
+/// The stream does not depend on how the caller cuts it into requests. The state is wiped on drop
+/// and not shown by `Debug`. A generator is as secret as its seed; it cannot be cloned.
 pub struct Prg {
     aes: Aes128,
     /// Number of the first block after the buffer.
     counter: u128,
     buffer: [Block; BUFFER],
-    /// Bytes of the buffer that have been given out.
+    /// Bytes of the buffer already returned.
     used: usize,
 }
 
@@ -39,8 +40,8 @@ impl Prg {
 
     /// The generator with this seed whose first block is `AES_seed(start)`.
     ///
-    /// Where many seeds are used, starts that differ keep one guess of a seed from being compared
-    /// with the streams of all.
+    /// Where many seeds are used, distinct starts keep one guess of a seed from being compared with
+    /// all streams.
     #[must_use]
     pub fn starting_at(seed: Block, start: Block) -> Self {
         let mut prg = Self::new(seed);
@@ -53,20 +54,35 @@ impl Prg {
     ///
     /// # Errors
     ///
-    /// If the operating system gives no randomness.
+    /// If the operating system provides no randomness.
     pub fn from_os() -> io::Result<Self> {
         let mut random = [Block::ZERO; 2];
         getrandom::fill(Block::as_bytes_mut(&mut random)).map_err(io::Error::other)?;
+        Ok(Self::from_random(&mut random))
+    }
+
+    /// A generator whose seed and [start](Self::starting_at) are drawn from `rng`.
+    ///
+    /// `rng` must be cryptographic, with at least 128 bits of fresh entropy.
+    #[must_use]
+    pub fn from_rng(rng: &mut (impl rand_core::CryptoRng + ?Sized)) -> Self {
+        let mut random = [Block::ZERO; 2];
+        rng.fill_bytes(Block::as_bytes_mut(&mut random));
+        Self::from_random(&mut random)
+    }
+
+    /// The generator with the seed `random[0]` and the start `random[1]`, which are wiped.
+    fn from_random(random: &mut [Block; 2]) -> Self {
         let prg = Self::starting_at(random[0], random[1]);
         random.zeroize();
-        Ok(prg)
+        prg
     }
 
     /// The next `out.len()` bytes of the stream.
     pub fn fill_bytes(&mut self, out: &mut [u8]) {
         let (head, rest) = out.split_at_mut(out.len().min(BUFFER * 16 - self.used));
         self.take_from_buffer(head);
-        // The buffer is empty now, or there is nothing left to do. Whole blocks need no buffer if they are aligned.
+        // Here the buffer is empty or nothing is left to do. Aligned whole blocks need no buffer.
         let whole = rest.len() - rest.len() % 16;
         let (middle, mut tail) = rest.split_at_mut(whole);
         if let Ok(blocks) = bytemuck::try_cast_slice_mut::<u8, Block>(middle) {
@@ -104,16 +120,17 @@ impl Prg {
         u64::from_le_bytes(bytes)
     }
 
-    /// A number below `bound`, all equally likely: Lemire, *Fast random integer generation in an interval*, 2019.
+    /// A uniform number below `bound`: Lemire, *Fast random integer generation in an interval*,
+    /// 2019.
     ///
-    /// The time depends on how many draws were rejected, which says nothing about the result.
+    /// The time depends on the number of rejected draws, which reveals nothing about the result.
     ///
     /// # Panics
     ///
     /// If `bound` is zero.
     #[must_use]
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "no number is below zero");
+        assert!(bound > 0, "the bound is above zero");
         let threshold = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
@@ -123,7 +140,7 @@ impl Prg {
         }
     }
 
-    /// A child generator whose stream is unrelated to this one's, and to that of any other fork.
+    /// A child generator with a stream independent of this one's and of that of any other fork.
     ///
     /// Its seed is a hash of `label` and of the next 32 bytes of this stream.
     #[must_use]
@@ -136,13 +153,34 @@ impl Prg {
         Self::new(oracle.finish_block())
     }
 
-    /// Moves bytes that are in the buffer.
+    /// Copies bytes from the buffer.
     fn take_from_buffer(&mut self, out: &mut [u8]) {
         let bytes = &Block::as_bytes(&self.buffer)[self.used..][..out.len()];
         out.copy_from_slice(bytes);
         self.used += out.len();
     }
 }
+
+impl rand_core::TryRng for Prg {
+    type Error = rand_core::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        let mut bytes = [0; 4];
+        self.fill_bytes(&mut bytes);
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Self::Error> {
+        self.fill_bytes(out);
+        Ok(())
+    }
+}
+
+impl rand_core::TryCryptoRng for Prg {}
 
 impl Drop for Prg {
     fn drop(&mut self) {
@@ -219,10 +257,22 @@ mod tests {
                 .ok()
         };
         let (Some(first), Some(second)) = (draw(), draw()) else {
-            panic!("the system gives randomness");
+            panic!("the operating system provides randomness");
         };
         assert_ne!(first.0, second.0);
         assert_ne!(first.1, second.1);
+    }
+
+    #[test]
+    fn a_callers_generator_gives_seed_and_start() {
+        let mut prg = Prg::from_rng(&mut Prg::new(Block::new(9)));
+        let mut random = [Block::ZERO; 2];
+        Prg::new(Block::new(9)).fill_blocks(&mut random);
+        assert_eq!(prg.block(), Prg::starting_at(random[0], random[1]).block());
+        // A generator also implements the traits of `rand_core`.
+        let mut bytes = [0; 5];
+        rand_core::Rng::fill_bytes(&mut Prg::new(Block::new(9)), &mut bytes);
+        assert_eq!(bytes, random[0].to_bytes()[..5]);
     }
 
     #[test]

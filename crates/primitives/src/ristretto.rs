@@ -1,8 +1,9 @@
-//! Lists of elements of the group Ristretto255 (RFC 9496), and the operations on them that base OT needs.
+//! Lists of elements of the group Ristretto255 (RFC 9496), and the operations on them that base OT
+//! needs.
 //!
-//! A list is computed with as a whole: the kernels for AVX-512 work on eight elements at once. Below that level everything is
-//! `curve25519-dalek`. All of it is constant time but for [`Points::decode`], which tells valid encodings from others, and
-//! [`Points::any_identity`].
+//! Operations work on whole lists: the kernels for AVX-512 process eight elements at once. Below
+//! that level everything is `curve25519-dalek`. All of it is constant time except
+//! [`Points::decode`], which reveals whether encodings are valid, and [`Points::any_identity`].
 
 use curve25519_dalek::Scalar;
 use curve25519_dalek::constants::{RISTRETTO_BASEPOINT_COMPRESSED, RISTRETTO_BASEPOINT_TABLE};
@@ -17,12 +18,14 @@ use crate::cpu::Cpu;
 /// Bytes of one encoded element.
 pub const ENCODED: usize = 32;
 
-/// The number of multiplications of one element from which on a table of its multiples pays, without the kernels.
+/// Number of multiplications of one element from which on a table of its multiples pays, without
+/// the kernels.
 const TABLE_FROM: usize = 64;
 
 /// Elements of the group, wiped on drop.
 ///
-/// Two lists that are used together have the same length and were made at the same level of the processor.
+/// Two lists that are used together have the same length and were made at the same level of the
+/// processor.
 pub struct Points {
     form: Form,
     len: usize,
@@ -67,7 +70,7 @@ impl Points {
         Self { form, len }
     }
 
-    /// The elements with these canonical encodings, which are public; `None` if one of them encodes nothing.
+    /// Decodes these canonical encodings, which are public; `None` if one of them is invalid.
     #[must_use]
     pub fn decode(encodings: &[[u8; ENCODED]]) -> Option<Self> {
         Self::decode_on(Cpu::detect(), encodings)
@@ -114,7 +117,9 @@ impl Points {
         cpu.assert_available();
         if cpu == Cpu::Vaes {
             let generator = Self::decode_on(cpu, &[RISTRETTO_BASEPOINT_COMPRESSED.to_bytes()]);
-            return generator.expect("it is in the group").multiples(scalars);
+            return generator
+                .expect("the generator's encoding is valid")
+                .multiples(scalars);
         }
         let points = scalars
             .iter()
@@ -129,14 +134,15 @@ impl Points {
     ///
     /// # Panics
     ///
-    /// If there is not one element.
+    /// If the list does not have exactly one element.
     #[must_use]
     pub fn multiples(&self, scalars: &[Scalar]) -> Self {
-        assert_eq!(self.len, 1, "multiples of one element");
+        assert_eq!(self.len, 1, "the list has exactly one element");
         let form = match &self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // AVX-512 F, DQ and IFMA.
                 Form::Wide(Zeroizing::new(unsafe {
                     x86_64::ristretto::multiples(&points[0], &bytes(scalars))
                 }))
@@ -160,14 +166,15 @@ impl Points {
         match &mut self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::multiply(points, &bytes(&[*scalar])[0]) }
             }
             Form::Portable(points) => points.iter_mut().for_each(|point| *point *= scalar),
         }
     }
 
-    /// Adds each element of `other` to the one at the same place.
+    /// Adds to each element the element of `other` at the same position.
     ///
     /// # Panics
     ///
@@ -177,7 +184,8 @@ impl Points {
         match (&mut self.form, &other.form) {
             #[cfg(target_arch = "x86_64")]
             (Form::Wide(points), Form::Wide(other)) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::add(points, other) }
             }
             (Form::Portable(points), Form::Portable(other)) => {
@@ -190,7 +198,7 @@ impl Points {
         }
     }
 
-    /// Subtracts each element of `other` from the one at the same place.
+    /// Subtracts from each element the element of `other` at the same position.
     ///
     /// # Panics
     ///
@@ -200,7 +208,8 @@ impl Points {
         match (&mut self.form, &other.form) {
             #[cfg(target_arch = "x86_64")]
             (Form::Wide(points), Form::Wide(other)) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::sub(points, other) }
             }
             (Form::Portable(points), Form::Portable(other)) => {
@@ -213,30 +222,33 @@ impl Points {
         }
     }
 
-    /// Whether one of them is the identity.
+    /// Whether any element is the identity.
     #[must_use]
     pub fn any_identity(&self) -> bool {
         match &self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::any_identity(points, self.len) }
             }
             Form::Portable(points) => points.iter().any(IsIdentity::is_identity),
         }
     }
 
-    /// Writes the encodings of the doubles of the elements. (Many doubles share one inversion where there are no kernels.)
+    /// Writes the encodings of the doubles of the elements. (Without the kernels, doubles are
+    /// encoded in batches that share one inversion.)
     ///
     /// # Panics
     ///
-    /// If there are not as many encodings as elements.
+    /// If the number of encodings is not the number of elements.
     pub fn encode_doubles(&self, encodings: &mut [[u8; ENCODED]]) {
         assert_eq!(self.len, encodings.len(), "one encoding for each element");
         match &self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it AVX-512 F, DQ and IFMA.
+                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::encode_doubles(points, encodings) }
             }
             Form::Portable(points) => {
@@ -250,7 +262,7 @@ impl Points {
     }
 }
 
-// The lists of all levels wipe themselves.
+// The lists of all levels are wiped on drop.
 impl ZeroizeOnDrop for Points {}
 
 /// The scalars in little-endian bytes.

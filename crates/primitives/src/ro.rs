@@ -4,17 +4,19 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Block;
 
-/// A hash of a sequence of byte strings, modelled as a random oracle: Fiat-Shamir transcripts, commitments, keys.
+/// A hash of a sequence of byte strings, modelled as a random oracle: Fiat-Shamir transcripts,
+/// commitments, keys.
 ///
-/// The domain string is the context of BLAKE3's key derivation mode, so oracles of
-/// different domains are unrelated. Each absorbed string is preceded by its length as eight little-endian bytes, so
-/// sequences that differ in how they are cut differ in their hash. The state is wiped on drop.
+/// The domain string is the context of BLAKE3's key derivation mode, so oracles of different
+/// domains are unrelated. Each absorbed string is preceded by its length as eight little-endian
+/// bytes, so different sequences of strings with equal concatenations have different hashes. The
+/// state is wiped on drop.
 #[derive(Clone)]
 pub struct RandomOracle(blake3::Hasher);
 
 impl RandomOracle {
-    /// An oracle that has absorbed nothing. `domain` says who asks and for what, for example
-    /// `"volery base ot: message key"`; no two uses share one.
+    /// An oracle that has absorbed nothing. `domain` names the protocol and the purpose, for
+    /// example `"volery base ot: message key"`; every use has its own.
     #[must_use]
     pub fn new(domain: &'static str) -> Self {
         Self(blake3::Hasher::new_derive_key(domain))
@@ -51,7 +53,7 @@ impl RandomOracle {
         Block::from_bytes(bytes)
     }
 
-    /// As many bytes of hash as `out` holds; a shorter output is a prefix of a longer one.
+    /// Fills `out` with hash bytes; a shorter output is a prefix of a longer one.
     pub fn finish_into(&self, out: &mut [u8]) {
         let mut output = self.0.finalize_xof();
         output.fill(out);
@@ -67,10 +69,10 @@ impl Drop for RandomOracle {
 
 impl ZeroizeOnDrop for RandomOracle {}
 
-/// A running hash of a stream of bytes: plain BLAKE3, which takes no note of how the stream is cut.
+/// A running hash of a stream of bytes: plain BLAKE3, independent of how the stream is cut.
 ///
-/// Wiped on drop, though what it hashes is public: most of a hasher is room that it has not used yet, and one that is moved
-/// to the heap takes along whatever lay there on the stack.
+/// It is wiped on drop although its input is public: most of a hasher is uninitialized buffer, and
+/// a hasher moved to the heap carries along old contents of the stack.
 #[derive(Default)]
 pub struct StreamHash(blake3::Hasher);
 

@@ -1,4 +1,4 @@
-//! Sums in a vector register: of blocks, and of pairs of words.
+//! Running sums in a vector register: of blocks, and of pairs of words.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -9,14 +9,15 @@ type Register = std::arch::x86_64::__m128i;
 #[cfg(not(target_arch = "x86_64"))]
 type Register = u128;
 
-/// The XOR of some blocks, under way; the default is that of none.
+/// The running XOR of blocks; the default value is the empty sum.
 ///
-/// In a register for vectors, where a [`Block`] takes two of the others, and adding one from memory two instructions more.
+/// It lives in a vector register. A [`Block`] takes two general registers, and adding one from
+/// memory two instructions more.
 #[derive(Clone, Copy)]
 pub struct BlockSum(Register);
 
 impl BlockSum {
-    /// The sum with one block more.
+    /// The sum with one more block.
     #[inline(always)]
     #[must_use]
     pub fn plus(self, block: Block) -> Self {
@@ -44,7 +45,8 @@ impl Default for BlockSum {
     }
 }
 
-/// The sums, modulo 2^64, of two words each of some pairs, under way side by side; the default are those of none.
+/// Two running sums modulo 2^64, one of the first and one of the second words of pairs; the default
+/// value is the empty sums.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(transparent)]
 pub struct WordSums(
@@ -54,7 +56,7 @@ pub struct WordSums(
 
 #[cfg(target_arch = "x86_64")]
 impl WordSums {
-    /// The sums with one pair more.
+    /// The sums with one more pair.
     #[inline(always)]
     #[must_use]
     pub fn plus(self, words: [u64; 2]) -> Self {
@@ -62,8 +64,8 @@ impl WordSums {
         Self(unsafe { std::arch::x86_64::_mm_add_epi64(self.0, bytemuck::cast(words)) })
     }
 
-    /// Of each sum the `BITS` lowest bits plus all others, the lowest of which counts as one: the same number modulo
-    /// `2^BITS - 1`.
+    /// Of each sum, the `BITS` lowest bits plus the remaining bits shifted down: the same number
+    /// modulo `2^BITS - 1`.
     #[inline(always)]
     #[must_use]
     pub fn folded<const BITS: i32>(self) -> Self {
@@ -78,15 +80,15 @@ impl WordSums {
 
 #[cfg(not(target_arch = "x86_64"))]
 impl WordSums {
-    /// The sums with one pair more.
+    /// The sums with one more pair.
     #[inline(always)]
     #[must_use]
     pub fn plus(self, [a, b]: [u64; 2]) -> Self {
         Self([self.0[0].wrapping_add(a), self.0[1].wrapping_add(b)])
     }
 
-    /// Of each sum the `BITS` lowest bits plus all others, the lowest of which counts as one: the same number modulo
-    /// `2^BITS - 1`.
+    /// Of each sum, the `BITS` lowest bits plus the remaining bits shifted down: the same number
+    /// modulo `2^BITS - 1`.
     #[inline(always)]
     #[must_use]
     pub fn folded<const BITS: i32>(self) -> Self {

@@ -1,4 +1,5 @@
-//! Transposition of a bit matrix with 128 rows: the step from columns to rows in every OT extension.
+//! Transposition of a bit matrix with 128 rows: the step from columns to rows in every OT
+//! extension.
 
 use zeroize::Zeroizing;
 
@@ -10,8 +11,8 @@ use crate::cpu::Cpu;
 
 /// Transposes a matrix of 128 rows and `n = out.len()` columns of bits.
 ///
-/// `rows` is row-major: bit `j` of row `r` is bit `j % 128` of `rows[r * (n / 128) + j / 128]`. After the call bit `r` of
-/// `out[j]` is bit `j` of row `r`. Constant time.
+/// `rows` is row-major: bit `j` of row `r` is bit `j % 128` of `rows[r * (n / 128) + j / 128]`.
+/// After the call bit `r` of `out[j]` is bit `j` of row `r`. Constant time.
 ///
 /// # Panics
 ///
@@ -31,9 +32,9 @@ pub fn transpose_128_on(cpu: Cpu, rows: &[Block], out: &mut [Block]) {
     transpose_first_on(cpu, rows, rows.len() / 128, out);
 }
 
-/// As [`transpose_128`], of the first columns of a matrix whose row `r` begins at `rows[r * stride]`. There may be any number
-/// of them. Rows that begin at multiples of some thousand bytes share few places of the caches; a `stride` of an odd number of
-/// cache lines spreads them.
+/// As [`transpose_128`], of the first columns of a matrix whose row `r` begins at
+/// `rows[r * stride]`; the number of columns is arbitrary. Rows that begin at multiples of some
+/// thousand bytes share few cache sets; a `stride` of an odd number of cache lines spreads them.
 ///
 /// # Panics
 ///
@@ -68,7 +69,7 @@ pub fn transpose_first_on(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Bl
     }
 }
 
-/// Whole groups of 128 columns; the lengths are checked.
+/// Transposes whole groups of 128 columns; the caller checks the lengths.
 fn kernel(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
     let rows = bytemuck::cast_slice(rows);
     let out = bytemuck::cast_slice_mut(out);
@@ -77,7 +78,8 @@ fn kernel(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
         // SAFETY: the level is available, and with it AVX2.
         Cpu::AesNi => unsafe { x86_64::transpose::transpose_128(rows, stride, out) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it GFNI and AVX-512 F, BW and VBMI; the caller has checked the lengths.
+        // SAFETY: the level is available, and with it GFNI and AVX-512 F, BW and VBMI; the caller
+        // has checked the lengths.
         Cpu::Vaes => unsafe { x86_64::transpose_wide::transpose_128(rows, stride, out) },
         _ => portable::transpose::transpose_128(rows, stride, out),
     }

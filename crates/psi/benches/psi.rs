@@ -40,7 +40,7 @@ fn offline(criterion: &mut Criterion) {
     criterion.bench_function("offline phase", |bencher| bencher.iter(set_up));
 }
 
-/// Rows and outputs, each party alone: what the other sends is there already, or is taken by nobody.
+/// Rows and outputs, each party alone: the other's messages are ready in advance, or are discarded.
 fn rows(criterion: &mut Criterion) {
     let (mut sender, mut receiver) = run_two_parties(
         |channel| oprf::Sender::setup(SESSION, rng(1), channel).unwrap(),
@@ -90,7 +90,7 @@ fn rows(criterion: &mut Criterion) {
             black_box(&outputs);
         });
     });
-    // All over the table, as bins are.
+    // Spread over the table, as bins are.
     let mut rng = rng(4);
     let places: Vec<_> = (0..INSTANCES)
         .map(|_| rng.below(INSTANCES as u64) as u32)

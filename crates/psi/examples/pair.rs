@@ -1,13 +1,14 @@
-//! Both parties of an intersection over TCP on this machine, and when each of them does what.
+//! Both parties of an intersection over TCP on this machine, with the times of their phases.
 //!
-//! Two threads, one a party, each with a pool of `rayon` of its own; the setup with its base OTs is timed with the rest. A run
-//! takes as long as its slower party. For the fastest run it says when each phase of each party began and ended.
+//! Two threads, one a party, each with its own `rayon` pool; the setup with its base OTs is timed
+//! with the rest. A run takes as long as its slower party. For the fastest run the program prints
+//! when each phase of each party began and ended.
 //!
 //! ```sh
 //! cargo run --release -p volery-psi --example pair -- [LOG_ITEMS] [RUNS] [THREADS_A_PARTY]
 //! ```
 
-#![allow(clippy::print_stdout, reason = "its output is what it is for")]
+#![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use volery_channel::{Channel, Error as ChannelError, SessionId, run_two_parties_
 use volery_primitives::prg::Prg;
 use volery_psi::{Phase, Receiver, Result, Sender, Settings, Watch};
 
-/// When each phase began, after the start of the run.
+/// The time at which each phase began, from the start of the run.
 struct Clock {
     start: Instant,
     phases: Vec<(&'static str, Duration)>,
@@ -36,7 +37,7 @@ impl Watch for Clock {
     fn done(&mut self, _: u64) {}
 }
 
-/// Runs one party, and says when what of it happened.
+/// Runs one party, and returns the times of its phases.
 fn timed(
     barrier: &Barrier,
     party: impl FnOnce(Prg, &mut Clock) -> Result<()>,

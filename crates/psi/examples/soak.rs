@@ -4,7 +4,7 @@
 //! cargo run --release -p volery-psi --example soak -- SECONDS [MOST ITEMS] [SEED]
 //! ```
 //!
-//! All of a run follows from its seed, which an error names: `soak 0 MOST SEED` makes that run alone.
+//! A run follows from its seed, which an error names: `soak 0 MOST SEED` repeats that run alone.
 
 use std::collections::{HashMap, HashSet};
 use std::env;
@@ -48,10 +48,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What has been done.
+/// The totals of all runs.
 #[derive(Default)]
 struct Total {
-    /// Runs of the default, with a stash; of those, keyword searches.
+    /// Runs of the default and with a stash, and how many of those were keyword searches.
     runs: [u64; 2],
     lookups: u64,
     items: u64,
@@ -77,12 +77,12 @@ impl Total {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "an example says what it found")]
+#[expect(clippy::print_stdout, reason = "an example prints its result")]
 fn say(line: &str) {
     println!("{line}");
 }
 
-/// The two sets of one run, and how it is made.
+/// The two sets of one run, and its settings.
 struct Run {
     seed: u64,
     settings: Settings,
@@ -96,7 +96,8 @@ struct Run {
 impl Run {
     fn draw(seed: u64, most: u64) -> Self {
         let mut rng = Prg::new(Block::new(seed.into()));
-        // As many small sets as large ones; powers of two and their neighbours more often than others.
+        // As many small sets as large ones; powers of two and their neighbours more often than
+        // others.
         let mut size = || {
             let bound = rng.below(u64::from(most.max(1).ilog2()) + 1);
             let mut size = rng.below((2 << bound).min(most + 1));
@@ -106,7 +107,7 @@ impl Run {
             size
         };
         let (n, m) = (size(), size());
-        // Where the second set begins: anywhere from all in common to nothing.
+        // The start of the second set: anywhere from all in common to nothing in common.
         let offset = match rng.below(4) {
             0 => 0,
             1 => n,
@@ -149,7 +150,7 @@ impl Run {
         }
     }
 
-    /// Runs it; an error says with which seed it went wrong.
+    /// Runs it; an error names the seed.
     fn check(&self, total: &mut Total) -> Result<(), Box<dyn Error>> {
         let exact = self
             .exact(total)

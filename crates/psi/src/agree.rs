@@ -1,32 +1,33 @@
-//! What both parties agree on before their items are hashed: the sizes, and a seed that neither chose alone.
+//! Agreement on the sizes and on a seed that neither party chose alone, before the items are
+//! hashed.
 //!
 //! ```text
 //! both, when their items are fixed: share random, opening = size | note | terms | share
 //!   --- RO(session, role, opening) --->   <--- the same ---    commitments
-//!   ------------ opening ------------->   <--- the same ---    when the other's commitment is here
+//!   ------------ opening ------------->   <--- the same ---    once the other's commitment arrived
 //! both: seed = RO(session, openings)
 //! ```
 //!
-//! Nobody can choose the seed. All that goes into it is committed to, and a party opens only when
-//! it has the other's commitment: by then the other has seen nothing but a hash, which hides the
+//! Neither party can choose the seed. Everything that enters it is committed to, and a party opens
+//! only once it has the other's commitment: by then the other has seen only a hash, which hides the
 //! opening because the share has 256 random bits, and can open only what it has committed to. So
-//! the honest party's share is independent of all else that is hashed, and the seed is uniform for
-//! a random oracle. (Were the size or the note open to the last to speak, it could try them until
-//! it liked the seed.) The role is part of a commitment: who sends the other's back has none of its
-//! own.
+//! the honest party's share is independent of all other hashed data, and the seed is uniform for a
+//! random oracle. (If the party that speaks last could still change its size or note, it could try
+//! values until it liked the seed.) The role is part of a commitment, so echoing the other's
+//! commitment does not give a valid one.
 //!
-//! A party may break off when it has seen the other's opening. Then there is no run with that seed,
-//! and another one needs another session.
+//! A party may stop after it has seen the other's opening. Then there is no run with that seed, and
+//! another run needs another session.
 //!
 //! Everything that is hashed afterwards is derived from the seed: the salt of the items, cuckoo
 //! hashing, the code. The terms are a hash of the protocol and its settings: parties that were
-//! started differently part here.
+//! started differently stop here.
 //!
 //! Cost: 2 messages in each direction, of 32 and 64 bytes.
 
 use std::fmt;
 
-use volery_channel::{Channel, Error as ChannelError, SessionId};
+use volery_channel::{Channel, Error as ChannelError, Role, SessionId};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
@@ -35,33 +36,17 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::params::{MAX_ITEMS, Parameters};
 
-/// Which party this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    Sender,
-    Receiver,
-}
-
-impl Role {
-    const fn other(self) -> Self {
-        match self {
-            Self::Sender => Self::Receiver,
-            Self::Receiver => Self::Sender,
-        }
-    }
-}
-
-/// What both parties are about to run, in 16 bytes.
+/// The protocol and settings that both parties are about to run, in 16 bytes.
 pub(crate) type Terms = [u8; 16];
 
-/// What was agreed on.
+/// The agreed values.
 #[derive(Clone)]
 pub(crate) struct Agreement {
     /// Items of the sender.
     pub(crate) sender_items: u64,
     /// Items of the receiver.
     pub(crate) receiver_items: u64,
-    /// What the sender said beside its size.
+    /// The number that the sender sent along with its size.
     pub(crate) note: u64,
     seed: [u8; 32],
 }
@@ -70,12 +55,12 @@ pub(crate) struct Agreement {
 const OPENING: usize = 8 + 8 + 16 + 32;
 
 impl Agreement {
-    /// Runs the exchange for a set of `items` items; the `note` of the receiver is not looked at.
+    /// Runs the exchange for a set of `items` items; the `note` of the receiver is ignored.
     ///
     /// # Errors
-    /// If the channel fails; [`Error::TooMany`] if this set is too large, and an error of the
-    /// channel if the peer's is, if the peer has other terms, or opened something else than it had
-    /// committed to.
+    /// If the channel fails; [`Error::TooMany`] if this set is too large; an error of the channel
+    /// if the peer's set is too large, or the peer has other terms, or its opening does not match
+    /// its commitment.
     pub(crate) fn reach(
         role: Role,
         session: SessionId,
@@ -103,17 +88,13 @@ impl Agreement {
         let mut theirs = Zeroizing::new([0; OPENING]);
         channel.recv(&mut theirs[..])?;
         if committed != commitment(session, role.other(), &theirs) {
-            return Err(misbehaved(
-                "it opened something else than it had committed to",
-            ));
+            return Err(misbehaved("its opening does not match its commitment"));
         }
         if theirs[16..32] != terms {
-            return Err(misbehaved(
-                "it runs another protocol, or has other settings",
-            ));
+            return Err(misbehaved("it runs another protocol or has other settings"));
         }
         if word(&theirs[..]) > MAX_ITEMS {
-            return Err(misbehaved("its set is larger than any version takes"));
+            return Err(misbehaved("it announced a set larger than the maximum"));
         }
         let (sender, receiver) = match role {
             Role::Sender => (&ours, &theirs),
@@ -149,15 +130,15 @@ impl Agreement {
         Block::from_bytes(*block)
     }
 
-    /// Keeps the tags and masks of one keyword search apart from those of all others.
+    /// Separates the tags and masks of one keyword search from those of all others.
     pub(crate) fn search(&self) -> Block {
         let key = self.derive("search", 0);
         let (block, _) = key.split_first_chunk().expect("32 bytes");
         Block::from_bytes(*block)
     }
 
-    /// What a party sends when it has sent everything else: the peer then knows that it read what was meant, with the same
-    /// parameters.
+    /// The last block that a party sends: it shows the peer that the peer read the right amount of
+    /// data, with the same parameters.
     pub(crate) fn end(&self, role: Role, parameters: &Parameters) -> [u8; 16] {
         let end = RandomOracle::new("volery psi: end")
             .absorb(&self.seed)
@@ -179,12 +160,12 @@ impl Agreement {
     }
 }
 
-/// The peer did something that an honest one never does.
+/// The error for a peer that deviated from the protocol.
 pub(crate) fn misbehaved(what: &'static str) -> Error {
     Error::Channel(ChannelError::PeerMisbehaved(what))
 }
 
-/// Says nothing of the seed, from which the salt of the items follows.
+/// Does not show the seed, from which the salt of the items follows.
 impl fmt::Debug for Agreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sender, receiver) = (self.sender_items, self.receiver_items);
@@ -256,7 +237,7 @@ mod tests {
 
     /// The shares are the same in all of these runs.
     #[test]
-    fn the_seed_depends_on_what_both_say() {
+    fn the_seed_depends_on_both_openings() {
         let seed = |sender: usize, receiver: usize, terms: Terms| {
             let (mut left, mut right) = Channel::memory_pair();
             std::thread::scope(|scope| {
@@ -315,10 +296,10 @@ mod tests {
         }
     }
 
-    /// What becomes of an honest party whose peer does `villain`.
+    /// The result of an honest party whose peer runs `malicious`.
     fn reach_against(
         role: Role,
-        villain: impl FnOnce(&mut Channel) -> Result<()> + Send,
+        malicious: impl FnOnce(&mut Channel) -> Result<()> + Send,
     ) -> Result<Agreement> {
         let (mut near, mut far) = Channel::memory_pair();
         for channel in [&mut near, &mut far] {
@@ -329,7 +310,7 @@ mod tests {
             far,
             |channel| reach(role, 9, TERMS, channel),
             |channel| {
-                villain(channel)?;
+                malicious(channel)?;
                 channel.flush().map_err(Error::from)
             },
         );
@@ -340,10 +321,10 @@ mod tests {
         let Err(Error::Channel(ChannelError::PeerMisbehaved(why))) = agreement else {
             panic!("{what}: {:?}", agreement.err());
         };
-        assert_eq!(why, "it opened something else than it had committed to");
+        assert_eq!(why, "its opening does not match its commitment");
     }
 
-    /// No byte of what a party says can be another one on the way.
+    /// A change of any byte on the way is refused.
     #[test]
     fn a_changed_byte_is_refused() {
         for role in [Role::Sender, Role::Receiver] {
@@ -361,8 +342,8 @@ mod tests {
         }
     }
 
-    /// Who speaks last and likes another seed better finds nothing that it can still change: not
-    /// its size, not its note, not its share.
+    /// The party that speaks last cannot steer the seed: it can no longer change its size, its note
+    /// or its share.
     #[test]
     fn nothing_can_be_changed_after_the_others_opening() {
         for role in [Role::Sender, Role::Receiver] {
@@ -388,7 +369,7 @@ mod tests {
         }
     }
 
-    /// Who has not committed hears a commitment and no more.
+    /// A party that has not committed receives only a commitment.
     #[test]
     fn no_opening_before_the_others_commitment() {
         for role in [Role::Sender, Role::Receiver] {
@@ -405,7 +386,7 @@ mod tests {
         }
     }
 
-    /// Who repeats what the other says has no share of its own: the role is part of the commitment.
+    /// A party that echoes the other's messages is refused: the role is part of the commitment.
     #[test]
     fn an_echo_is_refused() {
         for role in [Role::Sender, Role::Receiver] {
@@ -421,7 +402,7 @@ mod tests {
         }
     }
 
-    /// A commitment of another session is worth nothing in this one.
+    /// A commitment of another session is refused.
     #[test]
     fn a_commitment_of_another_session_is_refused() {
         for role in [Role::Sender, Role::Receiver] {

@@ -1,12 +1,13 @@
 //! The pseudorandom code: Definition 2 and Lemma 1 of the BaRK-OPRF paper.
 //!
-//! A code word is the AES encryption of an input of 128 bits under four keys, `C(x) = AES_1(x) | AES_2(x) | AES_3(x) |
-//! AES_4(x)`, cut to `k` bits (section 6.3; the paper counts within one key, which leaves less than 128 bits for the
-//! input). Any two code words differ in at least [`DISTANCE`] places but for a probability that [`width`] bounds, as
-//! long as the inputs are fixed before the keys are drawn.
+//! A code word is the AES encryption of an input of 128 bits under four keys, `C(x) = AES_1(x) |
+//! AES_2(x) | AES_3(x) | AES_4(x)`, cut to `k` bits (section 6.3; the paper counts within one key,
+//! which leaves less than 128 bits for the input). Any two code words differ in at least
+//! [`DISTANCE`] places, except with a probability that [`width`] bounds, if the inputs are fixed
+//! before the keys are drawn.
 //!
-//! A [`Code`] also holds what turns a row of `k` bits into a block, as [`oprf`](crate::oprf) needs it: four public random
-//! weights in GF(2^128), drawn together with the keys.
+//! A [`Code`] also holds four public random weights in GF(2^128), drawn together with the keys,
+//! with which [`oprf`](crate::oprf) folds a row of `k` bits to a block.
 
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
@@ -19,17 +20,18 @@ pub const DISTANCE: usize = 128;
 /// `sigma`: the statistical security in bits.
 pub const STATISTICAL: u32 = 40;
 
-/// Blocks of a code word of the greatest width.
+/// Blocks of a code word of the maximum width.
 pub const BLOCKS: usize = 4;
 
-/// The greatest width of a code in bits.
+/// The maximum width of a code in bits.
 pub const MAX_WIDTH: usize = 128 * BLOCKS;
 
-/// `k`, the bits of a code word: the least multiple of eight with which all of `evaluations` pairs of code words are at
-/// distance [`DISTANCE`] but for a probability of 2^-[`STATISTICAL`].
+/// `k`, the bits of a code word: the least multiple of eight for which all of `evaluations` pairs
+/// of code words are at distance [`DISTANCE`], except with probability 2^-[`STATISTICAL`].
 ///
-/// Lemma 1: a pair of random words of `k` bits is closer with probability `2^-k` times the sum of `C(k, i)` over `i`
-/// below the distance. Section 6.1 asks for `2^-(sigma + log2 m)`, `m` the number of outputs that the sender computes.
+/// Lemma 1: a pair of random words of `k` bits is closer with probability `2^-k` times the sum of
+/// `C(k, i)` over `i` below the distance. Section 6.1 asks for `2^-(sigma + log2 m)`, `m` the
+/// number of outputs that the sender computes.
 ///
 /// # Panics
 ///
@@ -43,10 +45,10 @@ pub fn width(evaluations: u64) -> usize {
         .expect("512 bits are enough for 2^56 evaluations")
 }
 
-/// `epsilon` of Lemma 1: minus the binary logarithm of the probability that two random words of `width` bits differ in
-/// fewer than [`DISTANCE`] places.
+/// `epsilon` of Lemma 1: minus the binary logarithm of the probability that two random words of
+/// `width` bits differ in fewer than [`DISTANCE`] places.
 fn closeness(width: usize) -> f64 {
-    // The sum of C(width, i), taken down from its last and largest term.
+    // The sum of C(width, i), from its last and largest term downwards.
     let last = DISTANCE - 1;
     let largest: f64 = (1..=last)
         .map(|i| ((width - last + i) as f64 / i as f64).log2())
@@ -59,30 +61,30 @@ fn closeness(width: usize) -> f64 {
     width as f64 - largest - f64::log2(sum)
 }
 
-/// A member of the family of codes, and the weights that go with it. Public.
+/// A member of the family of codes, with its weights. Public.
 #[derive(Debug)]
 pub struct Code {
     width: usize,
     keys: [Aes128; BLOCKS],
     weights: [Block; BLOCKS],
-    /// Keys the hash of the OPRF.
+    /// The key of the OPRF's hash.
     hash: Block,
 }
 
 impl Code {
-    /// The code with code words of `width` bits that a seed of 32 bytes names.
+    /// The code with code words of `width` bits derived from a seed of 32 bytes.
     ///
-    /// The seed must be drawn after all inputs are fixed: whoever knows the code can search for inputs whose code words
-    /// are close.
+    /// The seed must be drawn after all inputs are fixed: knowledge of the code allows a search for
+    /// inputs whose code words are close.
     ///
     /// # Panics
     ///
-    /// If `width` is no multiple of eight, below [`DISTANCE`] or above [`MAX_WIDTH`].
+    /// If `width` is not a multiple of eight, below [`DISTANCE`] or above [`MAX_WIDTH`].
     #[must_use]
     pub fn new(seed: &[u8; 32], width: usize) -> Self {
         assert!(
             width.is_multiple_of(8) && (DISTANCE..=MAX_WIDTH).contains(&width),
-            "the width of a code is a multiple of 8 from 128 to 512"
+            "the width of a code must be a multiple of 8 from 128 to 512"
         );
         let mut drawn = [Block::ZERO; 2 * BLOCKS + 1];
         RandomOracle::new("volery oprf: code")
@@ -103,7 +105,7 @@ impl Code {
         self.width
     }
 
-    /// Bits of a code word that lie in block `block`: 128 but for the last ones.
+    /// Bits of a code word that lie in block `block`: 128 except in the last blocks.
     #[must_use]
     pub fn bits(&self, block: usize) -> usize {
         self.width.saturating_sub(128 * block).min(128)
@@ -144,9 +146,10 @@ impl Code {
     ///
     /// The instance is added to the highest 64 bits. So two outputs have different keys if their
     /// inputs differ in the lowest 64 bits, or nowhere, or their instances are the same. They share
-    /// one only if the inputs agree in the lowest 64 bits and differ in the others by exactly what
-    /// the instances differ by: for inputs that are hashes, as those of [`items`](crate::items),
-    /// that is as rare as two equal hashes. Other inputs must be chosen so that it does not happen.
+    /// a key only if the inputs agree in the lowest 64 bits and the others differ by exactly the
+    /// difference of the instances: for inputs that are hashes, as those of
+    /// [`items`](crate::items), that is as rare as two equal hashes. Other inputs must be chosen so
+    /// that it does not happen.
     #[inline]
     pub(crate) fn hash_key(&self, instance: u64, input: Block) -> Block {
         self.hash ^ input ^ Block::from_words(0, instance)
@@ -173,7 +176,8 @@ mod tests {
     /// Lemma 1 in whole numbers, for words short enough to count.
     #[test]
     fn closeness_is_the_sum_of_binomials() {
-        // C(130, i) for i < 128 are all words but C(130, 128) + C(130, 129) + 1 of them.
+        // The sum of C(130, i) for i < 128 counts all words except C(130, 128) + C(130, 129) + 1 of
+        // them.
         let missing = 130.0 * 129.0 / 2.0 + 130.0 + 1.0;
         let expected = -(1.0 - missing / 130_f64.exp2()).log2();
         assert!((closeness(130) - expected).abs() < 1e-9);
@@ -193,7 +197,7 @@ mod tests {
         assert_eq!(width(0), width(1));
     }
 
-    /// Which outputs share a key, as the documentation has it.
+    /// Outputs share a key exactly as documented.
     #[test]
     fn keys_of_the_hash() {
         let code = Code::new(&[9; 32], 448);
@@ -229,7 +233,7 @@ mod tests {
             };
             for i in 0..inputs.len() {
                 for j in 0..i {
-                    // Random words differ in half of their places, give or take ten standard deviations.
+                    // Random words differ in half of their places, within ten standard deviations.
                     let (half, spread) = (width as f64 / 2.0, (width as f64).sqrt() / 2.0);
                     let off = (f64::from(distance(i, j)) - half).abs() / spread;
                     assert!(off < 10.0, "{width}: {i} and {j}");

@@ -1,50 +1,67 @@
-//! What can go wrong beside the channel.
+//! Errors other than those of the channel.
 
 /// The result of a protocol of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a protocol of this crate failed. No variant holds an item.
+/// The reason why a protocol of this crate failed. No variant holds an item.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Talking to the peer failed, or the peer does not follow the protocol.
+    /// Communication with the peer failed, or the peer does not follow the protocol.
     #[error(transparent)]
     Channel(#[from] volery_channel::Error),
 
-    /// Two of this party's items are equal; their numbers, counted from 0.
-    #[error("items {first} and {second} are equal; the items of a set are different")]
+    /// Two of this party's items are equal. Item numbers count from 0.
+    #[error(
+        "items {first} and {second} (counted from 0) are equal: remove one, \
+         the items of a set must be distinct"
+    )]
     Duplicate {
         /// Number of the earlier item.
         first: usize,
-        /// Number of the later one.
+        /// Number of the later item.
         second: usize,
     },
 
     /// A set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS).
-    #[error("a set of {items} items is larger than this version can take, {most}")]
+    #[error(
+        "the set has {items} items, more than the {most} that this version supports: use a smaller set"
+    )]
     TooMany {
-        /// Its items.
+        /// Number of items in the set.
         items: u64,
-        /// The most there can be.
+        /// The maximum.
         most: u64,
     },
 
-    /// The items found no place in the cuckoo table, however often both parties drew new hash functions. Each time that has
-    /// a probability of about 2^-40 with the parameters of this crate.
-    #[error("the items found no place in {attempts} cuckoo tables")]
+    /// The items did not fit into the cuckoo table with any of the hash functions tried. Each
+    /// attempt fails with probability about 2^-40 with the parameters of this crate.
+    #[error(
+        "the items did not fit into any of {attempts} cuckoo tables: run again in a new session"
+    )]
     Unplaced {
-        /// How many tables were tried.
+        /// Number of tables tried.
         attempts: u32,
     },
 
-    /// A value of [`lookup`](crate::lookup) is longer than [`MAX_VALUE`](crate::lookup::MAX_VALUE) bytes.
-    #[error("the value of item {item} has {bytes} bytes; {most} is the most")]
+    /// A value of [`lookup`](crate::lookup) is longer than [`MAX_VALUE`](crate::lookup::MAX_VALUE)
+    /// bytes.
+    #[error(
+        "the value of item {item} (counted from 0) has {bytes} bytes, \
+         but at most {most} are supported: shorten it"
+    )]
     LongValue {
         /// Number of the item, counted from 0.
         item: usize,
         /// Bytes of its value.
         bytes: usize,
-        /// The most there can be.
+        /// The maximum.
         most: usize,
     },
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Channel(error.into())
+    }
 }

@@ -1,59 +1,62 @@
-//! A table from tags to item numbers, for tags that are uniform already, and a filter in front of it.
+//! A hash table from uniform tags to item numbers, with a filter in front of it.
 
 use volery_primitives::pages::Buffer;
 use volery_primitives::prefetch::prefetch;
 
 /// Open addressing with linear probing, about half full. Wiped when dropped.
 pub(crate) struct Index {
-    /// Zero, or in the low bits the item's number plus one and above them as many bits of the tag as there is room for, from
-    /// [`SAME`] on.
+    /// Zero, or the item's number plus one in the low bits and above them as many bits of the tag,
+    /// from bit [`SAME`] on, as fit.
     slots: Buffer<u32>,
-    /// Bits of a slot that the number takes.
+    /// Bits of a slot that hold the number.
     number_bits: u32,
-    /// A bit for each of some hashes of tags: whether there is a tag with that hash.
+    /// For each value of a hash of tags, a bit that tells whether some tag has that hash.
     filter: Buffer<u64>,
 }
 
-/// Low bits of a tag by which tags are parted ([`PARTS`](crate::placement::PARTS)): in an index all may have the same, which
-/// then tell nothing apart.
-const SAME: u32 = crate::placement::PARTS.ilog2();
+/// Number of parts of the tags, a power of two: each part belongs to one thread.
+pub(crate) const PARTS: usize = 16;
 
-/// Items whose slots are asked for at a time.
+/// Low bits of a tag that select its part ([`PARTS`]): they may be the same for all tags of an
+/// index and then distinguish nothing.
+const SAME: u32 = PARTS.ilog2();
+
+/// Items whose slots are prefetched at a time.
 const AHEAD: usize = 64;
 
-/// Bits of the filter for each item: of what is not there, one eighth passes.
+/// Bits of the filter for each item: one eighth of the absent tags pass.
 const FILTER: usize = 8;
 
-/// Spreads what few low bits of a tag say over all bits.
+/// Spreads the entropy of the few low bits of a tag over all bits.
 #[inline]
 fn spread(tag: u64) -> u64 {
     tag.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The part of a range that 32 bits name.
+/// Maps 32 bits to a number below `range`, in proportion.
 #[inline]
 fn scaled(bits: u64, range: usize) -> usize {
     (((bits & u64::from(u32::MAX)) * range as u64) >> 32) as usize
 }
 
 impl Index {
-    /// For at most `items` items. Their numbers are below `numbers`, which is below 2^32.
+    /// An index for at most `items` items with numbers below `numbers`, which is below 2^32.
     pub(crate) fn for_items(items: usize, numbers: usize) -> Self {
         Self {
-            // One more than there are items at least, so that every search ends.
+            // At least one more slot than items, so that every search ends.
             slots: Buffer::zeroed(2 * items + 1),
             number_bits: numbers.max(1).ilog2() + 1,
             filter: Buffer::zeroed((FILTER * items).div_ceil(64) + 1),
         }
     }
 
-    /// Where the search for a tag begins.
+    /// The slot at which the search for a tag begins.
     #[inline]
     fn start(&self, tag: u64) -> usize {
         scaled(spread(tag) >> 32, self.slots.len())
     }
 
-    /// The bit of a tag in the filter: its word, and its place there.
+    /// The bit of a tag in the filter: its word, and its position in the word.
     #[inline]
     fn bit(&self, tag: u64) -> (usize, u32) {
         let spread = spread(tag);
@@ -63,20 +66,20 @@ impl Index {
         )
     }
 
-    /// What is kept of a tag and the item number `number`, less one.
+    /// The slot of a tag and the item number `number`, less one.
     #[inline]
     fn slot(&self, tag: u64, number: u32) -> u32 {
-        // Numbers of 32 bits leave no room.
+        // Numbers of 32 bits leave no bits for the tag.
         (u64::from((tag >> SAME) as u32) << self.number_bits) as u32 | number
     }
 
-    /// Asks for the memory in which the search for a tag begins.
+    /// Prefetches the memory in which the search for a tag begins.
     #[inline]
     pub(crate) fn ask(&self, tag: u64) {
         prefetch(&self.slots, self.start(tag));
     }
 
-    /// Adds items by their tags. Two whose tags are equal are both kept.
+    /// Adds items by their tags. Two items with equal tags are both kept.
     pub(crate) fn insert_all(&mut self, tags: &[(u64, u32)]) {
         for &(tag, _) in tags {
             let (word, bit) = self.bit(tag);
@@ -101,20 +104,20 @@ impl Index {
         self.slots[place] = self.slot(tag, item + 1);
     }
 
-    /// Whether there may be an item with this tag: false if there is none.
+    /// Whether an item may have this tag. False means that no item has it.
     #[inline]
     pub(crate) fn may_have(&self, tag: u64) -> bool {
         let (word, bit) = self.bit(tag);
         self.filter[word] >> bit & 1 == 1
     }
 
-    /// The first item with a similar tag, which most likely is the one that is looked for.
+    /// The first item with a similar tag, most likely the wanted one.
     #[inline]
     pub(crate) fn candidate(&self, tag: u64) -> Option<usize> {
         self.find(tag, |_| true)
     }
 
-    /// The item for which `equal` holds among those with a similar tag.
+    /// The item with a similar tag for which `equal` holds.
     #[inline]
     pub(crate) fn find(&self, tag: u64, equal: impl Fn(usize) -> bool) -> Option<usize> {
         let mut place = self.start(tag);
@@ -123,7 +126,7 @@ impl Index {
             if slot == 0 {
                 return None;
             }
-            // What is left beside the number is zero if the bits of the tag are the same.
+            // The bits beside the number are zero if the bits of the tag are the same.
             let number = slot ^ self.slot(tag, 0);
             if u64::from(number) >> self.number_bits == 0 && equal(number as usize - 1) {
                 return Some(number as usize - 1);
@@ -150,10 +153,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_is_found_and_nothing_else() {
+    fn present_tags_are_found_and_no_others() {
         for n in [0, 1, 2, 3, 1000, 1024, 1025, 30_000] {
             let mut index = Index::for_items(n, n);
-            // Tags of five bytes, as the shortest ones are.
+            // Tags of five bytes, the shortest length.
             let mut rng = Prg::new(Block::new(n as u128));
             let tags: Vec<_> = (0..2 * n).map(|_| rng.next_u64() >> 24).collect();
             let tag = |i: usize| tags[i];
@@ -167,7 +170,7 @@ mod tests {
                 passed += usize::from(index.may_have(tag(i)));
                 assert!(i >= n || index.may_have(tag(i)));
             }
-            // An eighth of those that are not there; twice as many are too many.
+            // An eighth of the absent tags pass; twice as many are too many.
             assert!(passed <= n + n / 4 + 10, "{n}: {passed}");
         }
     }
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(index.candidate(6), None);
     }
 
-    /// What a slot keeps of a tag tells tags of one part apart: of those that are not there few look as if they were.
+    /// The tag bits in a slot distinguish tags of one part: few absent tags look present.
     #[test]
     fn few_tags_of_one_part_are_similar() {
         let n = 4000;
@@ -193,11 +196,11 @@ mod tests {
         let items: Vec<_> = (0..n).map(|i| (tag(), i as u32)).collect();
         index.insert_all(&items);
         let similar = (0..n).filter(|_| index.candidate(tag()).is_some()).count();
-        // About one and a half slots are looked at for each.
+        // A search inspects about one and a half slots.
         assert!(similar < n / 32, "{similar}");
     }
 
-    /// Tags that differ in few bits only, as those of items that were never placed do.
+    /// Tags that differ in few bits only, as those of items without an instance do.
     #[test]
     fn tags_need_not_be_random() {
         for n in [0, 1, 2, 9000] {

@@ -1,9 +1,9 @@
-//! The items of a set: byte strings, and the blocks that stand for them.
+//! The items of a set: byte strings, and the blocks that represent them.
 //!
-//! An item of any length becomes a block by BLAKE3 under a key that both parties draw after they have fixed their items
-//! (the salt). The two lowest bits of the block are zero: the hash index of the paper's Figure 3 goes there. Two
-//! different items of sets of `n` and `m` items become one block with probability below `(n + m)^2 / 2^127`, at most
-//! 2^-63 for the largest sets.
+//! An item of any length becomes a block by BLAKE3 under a key that both parties draw after they
+//! have fixed their items (the salt). The two lowest bits of the block are zero: the hash index of
+//! the paper's Figure 3 goes there. Two different items of sets of `n` and `m` items have the same
+//! block with probability below `(n + m)^2 / 2^127`, at most 2^-63 for the largest sets.
 
 use rayon::prelude::*;
 use volery_primitives::Block;
@@ -11,18 +11,18 @@ use volery_primitives::cuckoo::FUNCTIONS;
 use volery_primitives::keyed::keyed_hashes;
 use volery_primitives::pages::Buffer;
 
-use crate::parting::at_a_time;
+use crate::partition::at_a_time;
 
 /// Items hashed by one thread at a time.
 const TASK: usize = 1 << 10;
 
-/// Items that are named before they are hashed.
+/// Items whose addresses are collected before they are hashed.
 const LANES: usize = 64;
 
-/// Items that are hashed before something else is done with them: their blocks stay in the level-2 cache.
+/// Items hashed before their blocks are processed further: the blocks stay in the level-2 cache.
 const PIECE: usize = 1 << 14;
 
-/// Of `items` items, how many are hashed before something else is done with them, by all threads together.
+/// Number of items that all threads together hash before the blocks are processed further.
 pub(crate) fn piece(items: usize) -> usize {
     PIECE * at_a_time(items / PIECE)
 }
@@ -32,13 +32,13 @@ const INDEX_BITS: u128 = 3;
 
 /// A sequence of byte strings that can be read in any order, by several threads.
 pub trait Items: Sync {
-    /// How many there are.
+    /// Number of items.
     fn len(&self) -> usize;
 
-    /// The item number `index`, counted from 0. Panics if there is none.
+    /// The item number `index`, counted from 0. Panics if `index` is out of range.
     fn item(&self, index: usize) -> &[u8];
 
-    /// Whether there is none.
+    /// Whether there are no items.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -64,7 +64,7 @@ impl<T: AsRef<[u8]> + Sync> Items for Vec<T> {
     }
 }
 
-/// The block that stands for an item under a salt; its two lowest bits are zero.
+/// The block that represents an item under a salt; its two lowest bits are zero.
 #[must_use]
 pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
     let hash = blake3::keyed_hash(salt, item);
@@ -75,8 +75,8 @@ pub fn digest(salt: &[u8; 32], item: &[u8]) -> Block {
     Block::new(u128::from_le_bytes(*block) & !INDEX_BITS)
 }
 
-/// The input of the OPRF for the block of an item, for one of the sets of outputs: the hash index `z`, 1 to 3, goes with the
-/// bins, and 0 with the places of the stash.
+/// The input of the OPRF for the block of an item and one of the sets of outputs: the hash index
+/// `z` is 1 to 3 for the bins, and 0 for the places of the stash.
 #[inline]
 pub(crate) fn input(digest: Block, set: usize) -> Block {
     let z = if set < FUNCTIONS { set + 1 } else { 0 };
@@ -128,7 +128,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use super::*;
-    use crate::distinct::check_distinct;
+    use crate::duplicates::check_duplicates;
     use crate::error::{Error, Result};
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn check(items: &[String]) -> Result<()> {
-        check_distinct(&digests(&[1; 32], items, &mut |_| ()), |place| place)
+        check_duplicates(&digests(&[1; 32], items, &mut |_| ()), |place| place)
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         ));
         assert_eq!(
             refused.to_string(),
-            "items 77 and 4000 are equal; the items of a set are different"
+            "items 77 and 4000 (counted from 0) are equal: remove one, the items of a set must be distinct"
         );
         assert!(check(&[String::new(), String::new()]).is_err());
         assert!(check(&[String::new(), "x".to_owned()]).is_ok());

@@ -1,30 +1,34 @@
-//! Keyword search, also called string-select OT: the sender has a value for each keyword, the receiver learns the values of
-//! its keywords that the sender has. Section 1.1 of the BaRK-OPRF paper.
+//! Keyword search, also called string-select OT: the sender has a value for each keyword, the
+//! receiver learns the values of its keywords that the sender has. Section 1.1 of the BaRK-OPRF
+//! paper.
 //!
 //! ```text
 //! Sender: keywords x with values                  Receiver: keywords y
-//! 0. to 3. sizes, seed, cuckoo table, OPRF        (module halves)
+//! 0. to 3. sizes, seed, cuckoo table, OPRF        (module session)
 //! 4. K random for each x
 //!    in each set: G(F(x), x) = tag, mask
 //!    --- tags, masks + K, value encrypted by K --->
-//!                                                 5. finds its tag, K = mask + what is there, decrypts
+//!                                                 5. finds its tag, decrypts: K = mask + block
 //! 6. and the end
 //! ```
 //!
-//! `F` gives 128 bits, and `G` is `AES_F(c) + c` at two points `c`: the first block is cut to the tag, the second one masks the
-//! key `K` of the item's value. So a value is sent once, however many sets there are. Values are padded to the length of the
-//! longest one, which the receiver learns; the length in two bytes and the value are encrypted by AES under `K` in counter
-//! mode. The points are `g + x` and its complement, with `g` from the seed and `x` the input of the OPRF, and the counters
-//! begin at `g` plus the place of the item: no two outputs of this or another run meet AES at the same point (but those of
-//! one item for the places of a stash), so that who guesses `F` or `K` guesses one of them.
+//! `F` outputs 128 bits, and `G` is `AES_F(c) + c` at two points `c`: the first block is cut to the
+//! tag, the second one masks the key `K` of the item's value. So each value is sent once, however
+//! many sets there are. Values are padded to the length of the longest one, which the receiver
+//! learns; the length in two bytes and the value are encrypted by AES under `K` in counter mode.
+//! The points are `g + x` and its complement, with `g` from the seed and `x` the input of the OPRF,
+//! and the counters begin at `g` plus the place of the item: no two outputs of this or another run
+//! use AES at the same point (except those of one item for the places of a stash), so a guess of
+//! `F` or `K` is a guess of one of them.
 //!
-//! What a party learns: each the size of the other's set; the receiver which of its keywords the sender has, their values,
-//! and the length of the longest value of all; with [`Settings::both`] the sender which keywords were found.
+//! Leakage: each party learns the size of the other's set; the receiver learns which of its
+//! keywords the sender has, their values, and the length of the longest value of all; with
+//! [`Settings::both`] the sender learns which keywords were found.
 //!
 //! Security: **semi-honest**, as [`intersect`](crate::intersect). Values are not authenticated.
 //!
-//! Cost: as `intersect`, and from the sender 16 more bytes for each tag, and for each item 2 more than the longest value has:
-//! [`value_bytes`].
+//! Cost: as `intersect`; the sender also sends 16 bytes for each tag, and for each item the length
+//! of the longest value plus 2 bytes: [`value_bytes`].
 
 use rayon::prelude::*;
 use volery_channel::Channel;
@@ -33,21 +37,21 @@ use volery_primitives::aes::{Aes128, rekeyed};
 use zeroize::Zeroizing;
 
 use crate::agree::{Agreement, misbehaved};
-use crate::cut::write_cut;
 use crate::error::{Error, Result};
-use crate::halves::{Protocol, Receiver, Sender, Settings};
 use crate::items::Items;
 use crate::params::Parameters;
+use crate::session::{Protocol, Receiver, Sender, Settings};
+use crate::truncate::write_cut;
 use crate::watch::Watch;
 
-/// The most bytes of a value.
+/// The maximum length of a value in bytes.
 pub const MAX_VALUE: usize = 1024;
 
 /// Bytes that hold the length of a value.
 const LENGTH: usize = 2;
 
-/// Bytes that the sender sends beside the tags of an intersection, if no set is empty and the longest value has `longest`
-/// bytes.
+/// Bytes that the sender sends in addition to the tags of an intersection, if no set is empty and
+/// the longest value has `longest` bytes.
 #[must_use]
 pub const fn value_bytes(parameters: &Parameters, longest: usize) -> u64 {
     if parameters.trivial() {
@@ -56,10 +60,10 @@ pub const fn value_bytes(parameters: &Parameters, longest: usize) -> u64 {
     parameters.evaluations() * 16 + parameters.sender_items * (LENGTH + longest) as u64
 }
 
-/// What the sender has at the end.
+/// The sender's result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// The sizes, and what followed from them.
+    /// The sizes and the parameters derived from them.
     pub parameters: Parameters,
     /// Bytes of the longest value, which the receiver learns.
     pub longest: usize,
@@ -67,10 +71,10 @@ pub struct Answered {
     pub found: Option<Vec<usize>>,
 }
 
-/// What the receiver has at the end. `Debug` shows no value.
+/// The receiver's result. `Debug` shows no value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The sizes, and what followed from them.
+    /// The sizes and the parameters derived from them.
     pub parameters: Parameters,
     /// Bytes of the sender's longest value.
     pub longest: usize,
@@ -87,14 +91,15 @@ impl std::fmt::Debug for Found {
 }
 
 impl Sender {
-    /// Lets the receiver learn the values of its keywords that are among these. Keywords and values are fixed by this
-    /// call; the keywords are different.
+    /// Lets the receiver learn the values of its keywords that are among these. The call fixes
+    /// keywords and values; the keywords must be distinct.
     ///
     /// # Panics
-    /// If there is not one value for each keyword.
+    /// If the numbers of keywords and values differ.
     ///
     /// # Errors
-    /// [`Error::LongValue`] if a value is longer than [`MAX_VALUE`] bytes; else as [`Sender::intersect`].
+    /// [`Error::LongValue`] if a value is longer than [`MAX_VALUE`] bytes; else as
+    /// [`Sender::intersect`].
     pub fn answer(
         self,
         keywords: &(impl Items + ?Sized),
@@ -106,11 +111,11 @@ impl Sender {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
         let terms = (Protocol::Search, settings);
-        let mut half = self.begin(keywords, longest as u64, terms, watch, channel)?;
-        let (parameters, base) = (half.parameters.clone(), half.search());
+        let mut session = self.begin(keywords, longest as u64, terms, watch, channel)?;
+        let (parameters, base) = (session.parameters.clone(), session.search());
         let mut tags = Vec::new();
         let mut ciphertexts = Vec::new();
-        half.answer(watch, |offer, first, sets, rng| {
+        session.answer(watch, |sender_set, first, sets, rng| {
             let mut keys = Zeroizing::new(vec![Block::ZERO; sets[0].values.len()]);
             rng.fill_blocks(&mut keys);
             for set in sets {
@@ -129,13 +134,13 @@ impl Sender {
                 .enumerate()
                 .for_each(|(i, (out, &key))| {
                     let place = first + i;
-                    encrypt(key, base, place, values.item(offer.item(place)), out);
+                    encrypt(key, base, place, values.item(sender_set.item(place)), out);
                 });
             channel.send(&ciphertexts)?;
             channel.flush()?;
             Ok(())
         })?;
-        let found = half.end(settings, watch, channel)?;
+        let found = session.end(settings, watch, channel)?;
         Ok(Answered {
             parameters,
             longest,
@@ -145,7 +150,8 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Learns the values of its keywords that the sender has. The keywords are fixed by this call, and different.
+    /// Learns the values of its keywords that the sender has. The call fixes the keywords, which
+    /// must be distinct.
     ///
     /// # Errors
     /// As [`Receiver::intersect`].
@@ -161,16 +167,16 @@ impl Receiver {
                 split(agreement.search(), inputs, tags, masks);
             };
         let terms = (Protocol::Search, settings);
-        let mut half = self.begin(keywords, terms, Some(&derive), watch, channel)?;
-        let (parameters, base) = (half.parameters.clone(), half.search());
-        let longest = usize::try_from(half.note).unwrap_or(usize::MAX);
+        let mut session = self.begin(keywords, terms, Some(&derive), watch, channel)?;
+        let (parameters, base) = (session.parameters.clone(), session.search());
+        let longest = usize::try_from(session.note).unwrap_or(usize::MAX);
         if longest > MAX_VALUE {
-            return Err(misbehaved("its values are longer than values can be"));
+            return Err(misbehaved("it announced values longer than the maximum"));
         }
         let size = LENGTH + longest;
         let mut tags = Vec::new();
         let mut values = Vec::new();
-        half.listen(watch, |half, first, places| {
+        session.listen(watch, |session, first, places| {
             tags.resize(places * parameters.tag, 0);
             let mut masked = vec![Block::ZERO; places];
             // An honest sender has at most one of this party's items at each place.
@@ -178,25 +184,25 @@ impl Receiver {
             for set in 0..parameters.sets() {
                 channel.recv(&mut tags)?; // step 4
                 channel.recv_blocks(&mut masked)?;
-                for (place, item) in half.look_up(set, first, &tags) {
+                for (place, item) in session.look_up(set, first, &tags) {
                     // step 5
-                    let key = masked[place] ^ half.kept[item];
+                    let key = masked[place] ^ session.kept[item];
                     keys.push((place, item, key));
                 }
             }
-            // What was found is decrypted in place.
+            // Found values are decrypted in place.
             let mut ciphertexts = Zeroizing::new(vec![0; places * size]);
             channel.recv(&mut ciphertexts)?;
             for &(place, item, key) in keys.iter() {
                 let ciphertext = &mut ciphertexts[place * size..][..size];
                 match decrypt(key, base, first + place, ciphertext) {
                     Some(value) => values.push((item, value.to_vec())),
-                    None => half.suspect("a value is longer than it said"),
+                    None => session.suspect("a value is longer than it announced"),
                 }
             }
             Ok(())
         })?;
-        let items = half.end(watch, channel)?;
+        let items = session.end(watch, channel)?;
         values.sort_by_key(|(item, _)| *item);
         Ok(Found {
             parameters,
@@ -224,12 +230,12 @@ fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
     Ok(longest)
 }
 
-/// `G` of each output, given the inputs: its first block, from which the tag is cut, takes the place of the output; its second
-/// one is added to the mask.
+/// `G` of each output, given the inputs: its first block, from which the tag is cut, replaces the
+/// output; its second block is added to the mask.
 pub(crate) fn split(base: Block, inputs: &[Block], outputs: &mut [Block], masks: &mut [Block]) {
     const LANES: usize = 256;
-    let mut rooms = Zeroizing::new([[Block::ZERO; LANES]; 2]);
-    let [first, second] = &mut *rooms;
+    let mut pool = Zeroizing::new([[Block::ZERO; LANES]; 2]);
+    let [first, second] = &mut *pool;
     let chunks = inputs.chunks(LANES).zip(outputs.chunks_mut(LANES));
     for ((inputs, outputs), masks) in chunks.zip(masks.chunks_mut(LANES)) {
         let (first, second) = (&mut first[..inputs.len()], &mut second[..inputs.len()]);
@@ -245,9 +251,9 @@ pub(crate) fn split(base: Block, inputs: &[Block], outputs: &mut [Block], masks:
     }
 }
 
-/// Adds the stream of a key for the item at a place.
+/// Adds the key stream for the item at a place.
 pub(crate) fn add_stream(key: Block, base: Block, place: usize, bytes: &mut [u8]) {
-    // Far enough apart that no two streams meet, whatever the length of a value.
+    // Far enough apart that no two streams overlap, whatever the length of a value.
     let start = u128::from(base).wrapping_add((place as u128) << 64);
     let mut stream = Zeroizing::new([Block::ZERO; (LENGTH + MAX_VALUE).div_ceil(16)]);
     let stream = &mut stream[..bytes.len().div_ceil(16)];
@@ -265,7 +271,7 @@ fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: &mut [u8]) 
     add_stream(key, base, place, out);
 }
 
-/// The value in a ciphertext, if its length is one it can have.
+/// The value in a ciphertext, if its length is valid.
 fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> Option<&[u8]> {
     add_stream(key, base, place, ciphertext);
     let (length, value) = ciphertext.split_first_chunk()?;
@@ -280,7 +286,7 @@ mod tests {
         Block::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
     }
 
-    /// `G` as the module documentation has it, around the number of blocks that are computed at a time.
+    /// `G` as in the module documentation, around the number of blocks computed at a time.
     #[test]
     fn tags_and_masks_at_points_of_their_own() {
         let base = block(99);

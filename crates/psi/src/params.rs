@@ -1,4 +1,4 @@
-//! The numbers of a run: bins, stash, widths, from the sizes of the two sets.
+//! The parameters of a run, from the sizes of the two sets: bins, stash, widths.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
 use crate::code::{STATISTICAL, width};
 
-/// The most items of a set.
+/// The maximum number of items of a set.
 pub const MAX_ITEMS: u64 = 1 << 31;
 
 /// How the receiver's items are placed.
@@ -16,10 +16,10 @@ pub enum Variant {
     /// No stash, and as many bins as [`bins_for`] asks for.
     #[default]
     Kkrt,
-    /// 1.2 bins an item and the stash of Table 2 of the paper. Below 2^8 items, where the table has nothing, the bins are those
-    /// of the default.
+    /// 1.2 bins an item and the stash of Table 2 of the paper. Below 2^8 items, where the table has
+    /// no entry, the bins are those of the default.
     KkrtPaper,
-    /// So few bins that placing the items fails every now and then; always, if they are many.
+    /// Too few bins: placing few items fails occasionally, placing many items always.
     #[cfg(test)]
     Tight,
     /// Bins for half of the items, and a stash for the others.
@@ -28,10 +28,10 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// All of them, the default first.
+    /// All variants, the default first.
     pub const ALL: [Self; 2] = [Self::Kkrt, Self::KkrtPaper];
 
-    /// Its name on the command line and in reports.
+    /// The name on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,8 @@ impl FromStr for Variant {
     }
 }
 
-/// The stash of Table 2: the most items and `s`, for 2^-40 and 1.2 bins an item. Fewer items need a larger stash.
+/// The stash of Table 2: the largest number of items and `s`, for 2^-40 and 1.2 bins an item. Fewer
+/// items need a larger stash.
 ///
 /// Pinkas, Schneider, Segev, Zohner, *Phasing*, USENIX Security 2015, from experiments.
 const STASH: [(u64, usize); 4] = [
@@ -74,7 +75,7 @@ const STASH: [(u64, usize); 4] = [
 /// `s` from 2^24 items on.
 const SMALLEST_STASH: usize = 2;
 
-/// The numbers of one run. Both parties compute them from the sizes alone.
+/// The parameters of one run. Both parties compute them from the sizes alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// How the receiver's items are placed.
@@ -89,7 +90,7 @@ pub struct Parameters {
     pub stash: usize,
     /// `k`, bits of a code word.
     pub width: usize,
-    /// `v` in bytes: what is sent of each output of the OPRF.
+    /// `v` in bytes: the sent part of each output of the OPRF.
     pub tag: usize,
 }
 
@@ -103,7 +104,7 @@ impl Parameters {
     pub fn new(variant: Variant, sender_items: u64, receiver_items: u64) -> Self {
         assert!(
             sender_items.max(receiver_items) <= MAX_ITEMS,
-            "a set is too large"
+            "a set has more items than MAX_ITEMS"
         );
         let items = receiver_items as usize;
         let (bins, stash) = match variant {
@@ -111,7 +112,8 @@ impl Parameters {
             Variant::KkrtPaper => {
                 let stash = STASH.iter().find(|(most, _)| receiver_items <= *most);
                 let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
-                // The paper's table begins at 2^8; with fewer items 1.2 bins an item fail too often.
+                // The paper's table begins at 2^8; with fewer items 1.2 bins an item fail too
+                // often.
                 let bins = match items {
                     ..256 => bins_for(items, STATISTICAL),
                     _ => (6 * items).div_ceil(5),
@@ -133,7 +135,7 @@ impl Parameters {
             tag: 0,
         };
         parameters.width = width(parameters.evaluations());
-        // The least v with 2^v >= 2^sigma times the pairs that are compared.
+        // The least v with 2^v >= 2^sigma times the number of compared pairs.
         let pairs = u128::from(sender_items.max(1)) * u128::from(receiver_items.max(1));
         let bits = STATISTICAL + pairs.next_power_of_two().ilog2();
         parameters.tag = bits.div_ceil(8) as usize;
@@ -146,7 +148,7 @@ impl Parameters {
         self.bins + self.stash
     }
 
-    /// The sets `H_1, H_2, H_3, S_1, ..` that the sender makes of its items.
+    /// Number of the sets `H_1, H_2, H_3, S_1, ..` that the sender computes from its items.
     #[must_use]
     pub const fn sets(&self) -> usize {
         FUNCTIONS + self.stash
@@ -158,7 +160,8 @@ impl Parameters {
         self.sender_items * self.sets() as u64
     }
 
-    /// Bytes from the receiver to the sender that the sizes make, `k(1.2n + s)` in the paper's Table 5.
+    /// Bytes from the receiver to the sender that depend on the sizes, `k(1.2n + s)` in the paper's
+    /// Table 5.
     #[must_use]
     pub const fn row_bytes(&self) -> u64 {
         if self.trivial() {
@@ -167,7 +170,8 @@ impl Parameters {
         self.instances() as u64 * (self.width / 8) as u64
     }
 
-    /// Bytes from the sender to the receiver that the sizes make, `(3 + s)nv` in the paper's Table 5.
+    /// Bytes from the sender to the receiver that depend on the sizes, `(3 + s)nv` in the paper's
+    /// Table 5.
     #[must_use]
     pub const fn tag_bytes(&self) -> u64 {
         if self.trivial() {
@@ -176,14 +180,15 @@ impl Parameters {
         self.evaluations() * self.tag as u64
     }
 
-    /// The binary logarithm of a bound on the probability that the receiver takes any item for common that is not.
+    /// The binary logarithm of a bound on the probability that the receiver reports any item as
+    /// common that is not.
     #[must_use]
     pub fn false_positive(&self) -> f64 {
         let pairs = self.sender_items.max(1) as f64 * self.receiver_items.max(1) as f64;
         pairs.log2() - 8.0 * self.tag as f64
     }
 
-    /// Whether a set is empty, so that nothing is left to be done once both know it.
+    /// Whether a set is empty, so that the run ends once both parties know the sizes.
     #[must_use]
     pub const fn trivial(&self) -> bool {
         self.sender_items == 0 || self.receiver_items == 0

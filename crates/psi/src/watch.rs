@@ -1,6 +1,6 @@
-//! How a run tells where it is.
+//! Progress reports of a run.
 
-/// A part of a run that takes time.
+/// A phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Waiting for the peer, and agreeing on sizes and a seed.
@@ -9,18 +9,18 @@ pub enum Phase {
     Hash,
     /// Receiver: building the cuckoo table.
     Place,
-    /// Sender: putting its items in a random order, and looking for equal ones.
+    /// Sender: shuffling its items, and looking for equal ones.
     Encode,
     /// The rows of the OPRF, from the receiver to the sender.
     Rows,
-    /// The outputs of the OPRF, from the sender to the receiver, who looks for its own.
+    /// The outputs of the OPRF, from the sender to the receiver, which looks for its own.
     Match,
-    /// The result, where both parties get it.
+    /// The result, if both parties get it.
     Share,
 }
 
 impl Phase {
-    /// All of them, in their order in a run.
+    /// All phases, in their order in a run.
     pub const ALL: [Self; 7] = [
         Self::Agree,
         Self::Hash,
@@ -31,7 +31,7 @@ impl Phase {
         Self::Share,
     ];
 
-    /// What is being done, in a few words.
+    /// A short description of the phase.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,12 +46,12 @@ impl Phase {
     }
 }
 
-/// Somebody who watches a run. `()` does not look.
+/// An observer of a run. `()` ignores all reports.
 pub trait Watch {
-    /// A phase begins, of `steps` steps; the one before is over.
+    /// A phase of `steps` steps begins; the previous phase is over.
     fn begin(&mut self, phase: Phase, steps: u64);
 
-    /// So many steps of the phase are done by now.
+    /// `steps` steps of the phase are done by now.
     fn done(&mut self, steps: u64);
 }
 

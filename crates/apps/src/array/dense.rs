@@ -1,33 +1,36 @@
-//! A shared vector to which one party adds at an index that only it knows: the write of section 7.3 of the 2019 paper.
+//! A shared vector with additions at an index that only one party knows: the write of section 7.3
+//! of the 2019 paper.
 //!
 //! ```text
 //! P1 (partner): v_1, beta_1               P2 (holder): v_2, i, beta_2
 //! 0. <---- n, the ring, that it is a dense vector, crossing ---->   before the first addition
-//! 1. ------------------------ single, one half-tree, hashed leaves ------------------------
+//! 1. ------------------------ spcot, one half-tree, hashed leaves ------------------------
 //!    r                                    m, equal to r but for r_i - m_i = beta_1 + beta_2
 //! 2. v_1 + r                              v_2 - m
 //! ```
 //!
-//! so that `v_1 + v_2` has `beta_1 + beta_2` added at `i` and is masked afresh everywhere. Where an entry is known as
-//! shares, setting it is adding the difference ([`Holder::replace`]). There is no read but of the whole vector,
-//! [`into_shares`](Holder::into_shares); to go on with single reads, give the shares to [`load`](super::Holder::load).
+//! so that `v_1 + v_2` has `beta_1 + beta_2` added at `i` and is re-masked everywhere. If the
+//! parties hold shares of an entry, they set it by adding the difference ([`Holder::replace`]). The
+//! only read is that of the whole vector, [`into_shares`](Holder::into_shares); for single reads,
+//! pass the shares to [`load`](super::Holder::load).
 //!
-//! Security: semi-honest, that of [`volery_pcg::single`]: P1 learns that something was added, P2 nothing. A cheating P1
-//! can add errors that depend on the path to `i`; a cheating P2 can add to another entry, to one only. P2's index chooses
-//! an address in P2's own memory.
+//! Security: semi-honest, that of [`volery_pcg::spcot`]: P1 learns that something was added, P2
+//! nothing. A malicious P1 can add errors that depend on the path to `i`; a malicious P2 can add to
+//! another entry, to one only. P2's index selects an address in P2's own memory.
 //!
-//! Cost: 32 bytes each way for step 0. An addition takes 2 messages, one each way. With `h = max(1, ceil(log2 n))`,
-//! beside `h` correlated OTs: `ceil(h/8)` bytes from P2, and from P1 `16*(h + 1)` and a ring element. At `n = 2^20` in a
-//! 64-bit ring that is 3 and 344 bytes. Computation: in 64-bit rings one AES call an entry, and two passes over memory.
-//! Memory: two vectors of shares at each party.
+//! Cost: 32 bytes each way for step 0. An addition takes 2 messages, one each way. With `h = max(1,
+//! ceil(log2 n))`, beside `h` correlated OTs: `ceil(h/8)` bytes from P2, and from P1 `16*(h + 1)`
+//! and a ring element. At `n = 2^20` in a 64-bit ring that is 3 and 344 bytes. Computation: in
+//! 64-bit rings one AES call an entry, and two passes over memory. Memory: two vectors of shares at
+//! each party.
 
 use volery_channel::{Channel, SessionId};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_pcg::{
-    forest::Forest,
     ggm::{Growth, TreePrgs},
-    single::{self, Points},
+    spcot::{self, Points},
+    tree_batch::TreeBatch,
 };
 use volery_primitives::{pages::Buffer, prg::Prg, ro::RandomOracle};
 use zeroize::Zeroizing;
@@ -37,7 +40,7 @@ use super::{
     meet::{self, Start},
 };
 
-/// P1, who does not know the indices.
+/// P1, which does not know the indices.
 ///
 /// Its memory is wiped when it is dropped.
 pub struct Partner<R: Ring> {
@@ -45,7 +48,7 @@ pub struct Partner<R: Ring> {
     rng: Prg,
 }
 
-/// P2, who knows the indices.
+/// P2, which knows the indices.
 ///
 /// Its memory is wiped when it is dropped.
 pub struct Holder<R: Ring> {
@@ -53,10 +56,11 @@ pub struct Holder<R: Ring> {
 }
 
 impl<R: Ring> Partner<R> {
-    /// The vector of which `shares` are P1's shares. No other vector of the same parties has the same `session`, nor OTs.
+    /// The vector of which `shares` are P1's shares. No other vector of the same parties may use
+    /// the same `session` or the same OTs.
     ///
     /// # Panics
-    /// If there is no share, or there are more than 2^40.
+    /// If there are no shares, or more than 2^40.
     #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId, rng: Prg) -> Self {
         Self {
@@ -65,22 +69,23 @@ impl<R: Ring> Partner<R> {
         }
     }
 
-    /// Adds the value of which `share` is P1's share, where the holder says.
+    /// Adds the value of which `share` is P1's share, at the holder's index.
     ///
     /// # Errors
-    /// If the channel or the source of OTs fails; [`Mismatch`](volery_channel::Error::Mismatch) if the holder has another
-    /// number of entries, another ring, or no dense vector; [`Broken`](volery_channel::Error::Broken) after a call that failed.
+    /// If the channel or the source of OTs fails; [`Mismatch`](volery_channel::Error::Mismatch) if
+    /// the holder has another number of entries, another ring, or not a dense vector;
+    /// [`Broken`](volery_channel::Error::Broken) after a call that failed.
     pub fn add<C: CotSender>(
         &mut self,
         share: R,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         let vector = &mut self.vector;
         let prgs = vector.use_up(channel)?;
-        let trees = (&vector.forest, &prgs);
+        let trees = (&vector.batch, &prgs);
         let points = Points::Chosen(&[]);
-        single::send(
+        spcot::send(
             trees,
             points,
             &[share],
@@ -103,7 +108,7 @@ impl<R: Ring> Partner<R> {
         &mut self,
         old: R,
         new: R,
-        ot: &mut flavour::Sender<C>,
+        ot: &mut convert::Sender<C>,
         channel: &mut Channel,
     ) -> volery_channel::Result<()> {
         self.add(new - old, ot, channel)
@@ -117,10 +122,11 @@ impl<R: Ring> Partner<R> {
 }
 
 impl<R: Ring> Holder<R> {
-    /// The vector of which `shares` are P2's shares. No other vector of the same parties has the same `session`, nor OTs.
+    /// The vector of which `shares` are P2's shares. No other vector of the same parties may use
+    /// the same `session` or the same OTs.
     ///
     /// # Panics
-    /// If there is no share, or there are more than 2^40.
+    /// If there are no shares, or more than 2^40.
     #[must_use]
     pub fn new(shares: Vec<R>, session: SessionId) -> Self {
         Self {
@@ -131,14 +137,16 @@ impl<R: Ring> Holder<R> {
     /// Adds to the entry `index` the value of which `share` is P2's share.
     ///
     /// # Errors
-    /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails, or the partner sent
-    /// what is no element of the ring; [`Mismatch`](volery_channel::Error::Mismatch) if it has another number of entries,
-    /// another ring, or no dense vector; [`Broken`](volery_channel::Error::Broken) after a call that failed.
+    /// [`Error::PastTheEnd`], and then nothing was sent. If the channel or the source of OTs fails,
+    /// or the partner sent a value that is not an element of the ring;
+    /// [`Mismatch`](volery_channel::Error::Mismatch) if it has another number of entries, another
+    /// ring, or not a dense vector; [`Broken`](volery_channel::Error::Broken) after a call that
+    /// failed.
     pub fn add<C: CotReceiver>(
         &mut self,
         index: usize,
         share: R,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
         let vector = &mut self.vector;
@@ -147,9 +155,9 @@ impl<R: Ring> Holder<R> {
             return Err(Error::PastTheEnd { length: n });
         }
         let prgs = vector.use_up(channel)?;
-        let trees = (&vector.forest, &prgs);
+        let trees = (&vector.batch, &prgs);
         let points = Points::Chosen(&[index]);
-        single::receive(trees, points, &[share], &mut vector.leaves, ot, channel)?; // step 1
+        spcot::receive(trees, points, &[share], &mut vector.leaves, ot, channel)?; // step 1
         R::sub_slice(&mut vector.shares, &vector.leaves[..n]); // step 2
         vector.usable = true;
         Ok(())
@@ -164,7 +172,7 @@ impl<R: Ring> Holder<R> {
         index: usize,
         old: R,
         new: R,
-        ot: &mut flavour::Receiver<C>,
+        ot: &mut convert::Receiver<C>,
         channel: &mut Channel,
     ) -> Result<()> {
         self.add(index, new - old, ot, channel)
@@ -177,17 +185,17 @@ impl<R: Ring> Holder<R> {
     }
 }
 
-/// What both have.
+/// The part common to both parties.
 struct Vector<R: Ring> {
     shares: Zeroizing<Vec<R>>,
     /// One complete tree.
-    forest: Forest,
+    batch: TreeBatch,
     /// Its leaves.
     leaves: Buffer<R>,
     session: SessionId,
-    /// Trees so far: each has AES keys of its own.
+    /// Number of trees so far: each has its own AES keys.
     trees: u64,
-    /// The parties were found to have the same vector.
+    /// Whether the parties' vectors were compared and agree.
     agreed: bool,
     usable: bool,
 }
@@ -195,12 +203,12 @@ struct Vector<R: Ring> {
 impl<R: Ring> Vector<R> {
     fn new(shares: Vec<R>, session: SessionId) -> Self {
         let leaves = shares.len().next_power_of_two().max(2);
-        assert!(!shares.is_empty(), "a vector has an entry");
+        assert!(!shares.is_empty(), "a vector must have at least one entry");
         let mut oracle = RandomOracle::new("volery array: dense");
         oracle.absorb(session.as_bytes());
         Self {
             shares: Zeroizing::new(shares),
-            forest: Forest::regular(1, leaves),
+            batch: TreeBatch::regular(1, leaves),
             leaves: Buffer::zeroed(leaves),
             session: SessionId::from_bytes(oracle.finish32()),
             trees: 0,
@@ -209,7 +217,7 @@ impl<R: Ring> Vector<R> {
         }
     }
 
-    /// At the begin of an addition; step 0 before the first.
+    /// Marks the begin of an addition; runs step 0 before the first.
     fn use_up(&mut self, channel: &mut Channel) -> volery_channel::Result<TreePrgs> {
         if !std::mem::take(&mut self.usable) {
             return Err(volery_channel::Error::Broken);

@@ -1,28 +1,30 @@
-//! Shared values into an array, by one switching network: the values and zeros are its inputs, its outputs the slots of
-//! the three lowest levels, of four if there are more than 2^22 entries, and of the stash.
+//! Loading of shared values into an array, by one switching network: its inputs are the values and
+//! zeros, its outputs the slots of the stash and of the three lowest levels, or four if there are
+//! more than 2^22 entries.
 //!
 //! ```text
 //! P1: values, shared                      P2: values, shared
 //! 0. <---- n, the ring, S, that it is loaded, crossing ---->
-//! 1.                                      a random leaf for each entry, and the slot nearest to it that is free
+//! 1.                                      a random leaf for each entry, and the nearest free slot
 //! 2. ------------------------ switching, to the slots that are loaded ------------------------
 //! ```
 //!
-//! What finds no room on its path goes into the stash: of 2^20 entries, 0.6 on average.
+//! Entries that do not fit on their path go to the stash: 0.6 of 2^20 entries on average.
 //!
-//! Security: that of [`volery_pcg::switching`]. P1 does not learn which slots hold entries.
+//! Security: that of [`crate::switching`]. P1 does not learn which slots hold entries.
 //!
-//! Cost: 32 bytes each way for step 0; then 2 messages for each batch of switches, [`volery_pcg::products`]. With three
-//! levels (and `L` at least 2) there are `7*2^L + S` wires, `3.5*n` where `n` is a power of two: at `n = 2^20`, 76.5
-//! million switches, each an OT, a bit from P2 and a ring element from P1: 9.6 MB and in a 64-bit ring 612 MB, beside the
-//! OTs (SoftSpoken with `k = 8`: 144 MB from P2).
+//! Cost: 32 bytes each way for step 0; then 2 messages for each batch of switches,
+//! [`crate::ring_cot`]. With three levels (and `L` at least 2) there are `7*2^L + S` wires, `3.5*n`
+//! where `n` is a power of two: at `n = 2^20`, 76.5 million switches, each an OT, a bit from P2 and
+//! a ring element from P1: 9.6 MB and in a 64-bit ring 612 MB, beside the OTs (SoftSpoken with `k =
+//! 8`: 144 MB from P2).
 //!
 //! Memory: that of the network, about 50 bytes a wire at P2, 180 MB at `n = 2^20`.
 
+use crate::switching;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::switching;
+use volery_ot::{CotReceiver, CotSender, convert};
 use zeroize::Zeroizing;
 
 use super::{map::Shape, meet::Start, memory::Memory};
@@ -31,7 +33,7 @@ use super::{map::Shape, meet::Start, memory::Memory};
 pub(super) fn send<R: Ring, C: CotSender>(
     values: &[R],
     memory: &mut Memory<R>,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     memory.agree(Start::Loaded, channel)?;
@@ -46,7 +48,7 @@ pub(super) fn receive<R: Ring, C: CotReceiver>(
     values: &[R],
     sources: &[usize],
     memory: &mut Memory<R>,
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     memory.agree(Start::Loaded, channel)?;

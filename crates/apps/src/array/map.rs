@@ -1,6 +1,8 @@
-//! The client of a Path ORAM, without its memory: which entry lies in which slot, and the permutation of each access.
+//! The client of a Path ORAM, without its memory: the slot of each entry, and the permutation of
+//! each access.
 //!
-//! Slots are numbered: the stash, then the buckets, level by level from the root, [`BUCKET`] slots each.
+//! Slots are numbered: the stash, then the buckets, level by level from the root, [`BUCKET`] slots
+//! each.
 
 use std::cmp::Reverse;
 
@@ -13,10 +15,10 @@ use super::{Error, Result};
 const BUCKET: usize = 4;
 /// `S`, slots of the stash; the evidence for it is in [`super::stash`].
 pub(super) const STASH: usize = 140;
-/// No entry, no leaf.
+/// Stands for no entry or no leaf.
 const NONE: u32 = u32::MAX;
 
-/// What is public.
+/// The public shape of an array.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     /// `n`.
@@ -71,12 +73,12 @@ impl Shape {
         self.level(level) + BUCKET * (leaf >> (self.depth - level)) as usize
     }
 
-    /// The deepest level that the paths to both leaves have in common.
+    /// The deepest common level of the paths to both leaves.
     fn common(self, a: u32, b: u32) -> u32 {
         self.depth - (u32::BITS - (a ^ b).leading_zeros())
     }
 
-    /// The slots of the wires of an access, all but the zero.
+    /// The slots of the wires of an access, except the zero.
     pub(super) fn on_path(self, leaf: u32) -> impl Iterator<Item = usize> {
         let path = (0..=self.depth).flat_map(move |level| {
             let first = self.bucket(level, leaf);
@@ -85,28 +87,29 @@ impl Shape {
         (0..self.stash()).chain(path)
     }
 
-    /// The slots that an array is loaded into: the stash and the lowest levels.
+    /// The slots into which an array is loaded: the stash and the lowest levels.
     pub(super) fn loaded(self) -> impl Iterator<Item = usize> {
         (0..self.stash()).chain(self.level(self.loaded_from())..self.slots())
     }
 
-    /// The first level that an array is loaded into. Three levels leave over 0.6 of 2^20 entries on average, and in
-    /// proportion of more, for which only the stash has room; four levels left over none of ten times 2^26.
+    /// The first level into which an array is loaded. Three levels leave 0.6 of 2^20 entries to the
+    /// stash on average, and proportionally more of more entries; four levels left none in ten runs
+    /// with 2^26.
     fn loaded_from(self) -> u32 {
         let levels = if self.length <= 1 << 22 { 3 } else { 4 };
         (self.depth + 1).saturating_sub(levels)
     }
 }
 
-/// What P2 keeps in mind.
+/// P2's map of entries to leaves and slots.
 pub(super) struct Map {
     shape: Shape,
     rng: Prg,
-    /// The leaf of each entry; none for an entry that was never accessed, which lies nowhere.
+    /// The leaf of each entry; none for an entry that was never accessed and has no slot.
     leaves: Zeroizing<Vec<u32>>,
     /// The entry in each slot.
     entries: Zeroizing<Vec<u32>>,
-    /// The blocks of an access that are to be moved.
+    /// The blocks that an access moves.
     movable: Zeroizing<Vec<Block>>,
     /// The permutation of an access.
     sources: Zeroizing<Vec<usize>>,
@@ -115,7 +118,7 @@ pub(super) struct Map {
 /// A block that an access moves.
 #[derive(Clone, Copy, Default)]
 struct Block {
-    /// The deepest level that it may go to.
+    /// The deepest level to which it may move.
     deepest: u32,
     wire: u32,
     entry: u32,
@@ -124,23 +127,23 @@ struct Block {
 impl DefaultIsZeroes for Block {}
 
 impl Map {
-    /// No entry was accessed yet.
+    /// A map in which no entry was accessed yet.
     pub(super) fn empty(shape: Shape, rng: Prg) -> Self {
         Self {
             shape,
             rng,
             leaves: Zeroizing::new(vec![NONE; shape.length]),
             entries: Zeroizing::new(vec![NONE; shape.slots()]),
-            // Never grows: that would leave a copy that is not wiped.
+            // Never grows: reallocation would leave a copy that is not wiped.
             movable: Zeroizing::new(Vec::with_capacity(shape.wires())),
             sources: Zeroizing::new(vec![0; shape.wires()]),
         }
     }
 
-    /// Steps 1 and 3 of an access: `x`, and for each output wire the input wire that it takes.
+    /// Steps 1 and 3 of an access: `x`, and for each output wire its input wire.
     ///
     /// # Errors
-    /// [`Error::StashFull`]; the map is then of no use any more.
+    /// [`Error::StashFull`]; the map is unusable afterwards.
     pub(super) fn access(&mut self, index: usize) -> Result<(u32, &[usize])> {
         let shape = self.shape;
         let (fresh, other) = (self.random_leaf(), self.random_leaf());
@@ -177,11 +180,11 @@ impl Map {
                 }
             }
         }
-        let room = 1..shape.stash();
-        if blocks.len() > room.len() {
+        let free = 1..shape.stash();
+        if blocks.len() > free.len() {
             return Err(Error::StashFull);
         }
-        for (slot, block) in room.zip(blocks) {
+        for (slot, block) in free.zip(blocks) {
             self.sources[slot] = block.wire as usize;
             self.entries[slot] = block.entry;
         }
@@ -189,8 +192,8 @@ impl Map {
         Ok((leaf, &self.sources))
     }
 
-    /// Draws the leaves of all entries and places them, in an empty map: for each of the [`loaded`](Shape::loaded) slots the
-    /// entry in it, or a number from `n` up, each once.
+    /// Draws the leaves of all entries and places them, in an empty map: returns for each of the
+    /// [`loaded`](Shape::loaded) slots its entry, or a distinct number from `n` up.
     ///
     /// # Errors
     /// [`Error::StashFull`].
@@ -226,7 +229,7 @@ impl Map {
         stash.iter().filter(|entry| **entry != NONE).count()
     }
 
-    /// The worst luck: the entry's leaf is the first.
+    /// Forces the worst case: the entry's leaf is the first.
     #[cfg(test)]
     pub(super) fn crowd(&mut self, index: usize) {
         self.leaves[index] = 0;
@@ -237,7 +240,7 @@ impl Map {
     }
 }
 
-/// Gives the outputs that have no source those inputs that no other output takes.
+/// Assigns the unused inputs to the outputs that have no source.
 fn complete(sources: &mut [usize]) {
     let mut taken = Zeroizing::new(vec![false; sources.len()]);
     for source in sources.iter() {
@@ -247,7 +250,9 @@ fn complete(sources: &mut [usize]) {
     }
     let mut free = (0..sources.len()).filter(|source| !taken[*source]);
     for source in sources.iter_mut().filter(|source| **source == usize::MAX) {
-        *source = free.next().expect("as many inputs as outputs");
+        *source = free
+            .next()
+            .expect("a permutation has as many inputs as outputs");
     }
 }
 
@@ -269,7 +274,8 @@ mod tests {
         sorted.into_iter().eq(0..sources.len())
     }
 
-    /// Each entry that has a leaf lies in one slot, in the stash or on the path to its leaf.
+    /// Checks that each entry with a leaf lies in one slot, in the stash or on the path to its
+    /// leaf.
     fn check(map: &Map) {
         let mut found = vec![0; map.shape.length];
         for (slot, entry) in map.entries.iter().enumerate() {
@@ -311,7 +317,7 @@ mod tests {
 
     /// The permutations move tokens through the slots as the map says.
     #[test]
-    fn the_permutations_do_what_the_map_says() {
+    fn the_permutations_match_the_map() {
         for n in SIZES {
             let mut map = map(n, n as u128);
             let mut tokens = vec![NONE; map.shape.slots()];
@@ -320,7 +326,7 @@ mod tests {
                 let index = rng.below(n as u64) as usize;
                 let shape = map.shape;
                 let known = map.leaves[index];
-                let (leaf, sources) = map.access(index).expect("room in the stash");
+                let (leaf, sources) = map.access(index).expect("the stash does not overflow");
                 assert!(known == NONE || known == leaf);
                 assert!(is_permutation(sources));
                 let mut wires: Vec<_> = shape.on_path(leaf).map(|slot| tokens[slot]).collect();
@@ -341,7 +347,7 @@ mod tests {
     fn all_entries_find_a_place() {
         for n in SIZES.into_iter().chain([1 << 16, (1 << 16) + 1, 1 << 20]) {
             let mut map = map(n, 3);
-            let sources = map.place_all().expect("room in the stash");
+            let sources = map.place_all().expect("the stash does not overflow");
             assert!(is_permutation(&sources));
             for (slot, source) in map.shape.loaded().zip(sources.iter()) {
                 let entry = map.entries[slot];
@@ -354,14 +360,15 @@ mod tests {
             if n <= 1024 {
                 check(&map);
             }
-            // The stash takes what the lowest levels do not; far less than it holds.
+            // The stash takes the entries that do not fit into the lowest levels: far fewer than
+            // its capacity.
             assert!(
                 n <= STASH || map.in_stash() < 10,
                 "{} of {n}",
                 map.in_stash()
             );
             for index in 0..n.min(2000) {
-                map.access(index).expect("room in the stash");
+                map.access(index).expect("the stash does not overflow");
             }
         }
     }

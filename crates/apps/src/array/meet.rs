@@ -1,4 +1,4 @@
-//! That both parties do the same: what they must give alike, and the operation of each access.
+//! Comparison of the public parameters of an array and of the operation of each access.
 //!
 //! ```text
 //! P1 (partner)                            P2 (holder)
@@ -6,7 +6,7 @@
 //! 2.      <---- operation ----                                     in front of each leaf
 //! ```
 //!
-//! All of it is public. Nothing that came from the peer decides a length.
+//! All of it is public. No number from the peer determines a length.
 //!
 //! Cost: 32 bytes in both directions, once, and a byte of P2 for each access.
 
@@ -15,7 +15,7 @@ use volery_field::Ring;
 
 use crate::agree;
 
-/// How a structure was made.
+/// The way in which a structure was created.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
     /// An array of zeros, or of values that the holder knows.
@@ -47,7 +47,7 @@ pub(super) fn same<R: Ring>(
     agree::same_over::<R>(None, &numbers, channel)
 }
 
-/// What P1 can tell apart of the operations.
+/// The operations that P1 can distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Read = 0,
@@ -69,7 +69,8 @@ impl Operation {
     /// P1, step 2: compares its operation with the byte of the holder.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if they differ, [`Error::PeerMisbehaved`] if the byte stands for none.
+    /// [`Error::Mismatch`] if they differ, [`Error::PeerMisbehaved`] if the byte denotes no
+    /// operation.
     pub(super) fn meets(self, byte: u8) -> Result<()> {
         match Self::ALL.into_iter().find(|known| *known as u8 == byte) {
             Some(theirs) if theirs == self => Ok(()),
@@ -79,7 +80,7 @@ impl Operation {
                 theirs: theirs.name().into(),
             }),
             None => Err(Error::PeerMisbehaved(
-                "the holder of an array announces no operation that there is",
+                "the holder of an array announced an unknown operation",
             )),
         }
     }

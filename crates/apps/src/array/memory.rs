@@ -13,9 +13,9 @@ use super::{
 pub(super) struct Memory<R: Ring> {
     pub(super) shape: Shape,
     pub(super) shares: Zeroizing<Vec<R>>,
-    /// The parties were found to have the same array.
+    /// Whether the parties' arrays were compared and agree.
     agreed: bool,
-    /// Not in the middle of an access.
+    /// False in the middle of an access.
     usable: bool,
 }
 
@@ -29,7 +29,7 @@ impl<R: Ring> Memory<R> {
         }
     }
 
-    /// At the begin of an access; [`finish`](Self::finish) undoes it.
+    /// Marks the begin of an access; [`finish`](Self::finish) undoes it.
     pub(super) fn use_up(&mut self) -> Result<()> {
         if !std::mem::take(&mut self.usable) {
             return Err(Error::Broken);
@@ -37,12 +37,12 @@ impl<R: Ring> Memory<R> {
         Ok(())
     }
 
-    /// At the end of an access, when nothing can fail any more.
+    /// Marks the end of an access, when nothing can fail any more.
     pub(super) fn finish(&mut self) {
         self.usable = true;
     }
 
-    /// Step 0, if it was not done.
+    /// Runs step 0, unless it was done.
     pub(super) fn agree(&mut self, start: Start, channel: &mut Channel) -> Result<()> {
         if !self.agreed {
             meet::same::<R>(start, self.shape.length(), self.shape.stash(), channel)?;

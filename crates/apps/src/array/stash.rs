@@ -1,12 +1,14 @@
-//! How full the stash gets, by experiment, and what is extrapolated from it.
+//! Measurements of the stash size, and their extrapolation.
 //!
-//! For Path ORAM it is a theorem that the probability of more than `R` blocks in the stash falls exponentially in `R`, with
-//! `Z = 5`. For `Z = 4`, which is used here, there is no proof: its authors simulate the worst case, access to all entries in
-//! turn, over and over, and extrapolate to 89 blocks for 2^-80 and 147 for 2^-128. Here the tree has no more leaves than
-//! `n/2` (where `n` is a power of two), and the block accessed last stays in slot 0 for one access more. So the
-//! experiment is repeated with the code that is used ([`exceeding`]). Negated binary logarithms of the part of the accesses
-//! after which more than `R` blocks are in the stash, the front included; and bits a block of the line of least squares
-//! through the upper half of these, from `R = 10` on:
+//! For Path ORAM it is a theorem that the probability of more than `R` blocks in the stash falls
+//! exponentially in `R`, with `Z = 5`. For `Z = 4`, which is used here, there is no proof: its
+//! authors simulate the worst case, repeated access to all entries in turn, and extrapolate to 89
+//! blocks for 2^-80 and 147 for 2^-128. Here the tree has no more leaves than `n/2` (where `n` is a
+//! power of two), and the most recently accessed block stays in slot 0 for one more access. So the
+//! experiment is repeated with the code of this crate ([`exceeding`]). The table has the negated
+//! binary logarithms of the fraction of accesses after which more than `R` blocks are in the stash,
+//! the front included, for the `R` of the columns; the last column has the slope of the
+//! least-squares line through the upper half of these, from `R = 10` on:
 //!
 //! | `n` | accesses | 2 | 4 | 6 | 8 | 10 | 12 | 14 | 16 | bits a block |
 //! |---|---|---|---|---|---|---|---|---|---|---|
@@ -18,22 +20,25 @@
 //! | 2^20 | 40 million | 6.9 | 9.0 | 10.8 | 12.5 | 14.2 | 15.8 | 17.1 | 18.2 | 0.67 |
 //! | 2^20 | 40 million | 6.9 | 9.0 | 10.8 | 12.5 | 14.1 | 15.8 | 17.5 | 19.7 | 0.93 |
 //!
-//! The stash never held more than 25 blocks. These are few events for a large `R` (46 to 132 at 16), and they come in
-//! bursts, as a stash that is full once stays so for many accesses: runs of the same `n` differ by up to two bits at 16,
-//! and in what a block adds. The first blocks add more than one bit each and the later ones less, so a line through all
-//! points would promise too much. The flattest step of the table is the last of the sixth row, 0.55 bits a block.
+//! The stash never held more than 25 blocks. These are few events for a large `R` (46 to 132 at
+//! 16), and they come in bursts, as a full stash stays full for many accesses: runs of the same `n`
+//! differ by up to two bits at 16, and in the slope. The first blocks add more than one bit each
+//! and the later ones less, so a line through all points would be too optimistic. The flattest step
+//! of the table is the last of the sixth row, 0.55 bits a block.
 //!
-//! What is claimed: an access overflows the `S = 140` slots with a probability below 2^-60. This is an extrapolation, not a
-//! measurement or a proof, from 16 blocks to 140. If each block past 16 adds 0.55 bits, it is `18.2 + 0.55*124 = 86` bits;
-//! for the 60 claimed, 0.34 bits a block would do. In 2^30 accesses 2^-60 makes 2^-30. Nothing was measured above
-//! `n = 2^20`; longer arrays are accepted, and for them `n` itself is extrapolated, too.
+//! The claim: an access overflows the `S = 140` slots with a probability below 2^-60. This is an
+//! extrapolation, not a measurement or a proof, from 16 blocks to 140. If each block past 16 adds
+//! 0.55 bits, it is `18.2 + 0.55*124 = 86` bits; for the claimed 60, 0.34 bits a block would be
+//! enough. Over 2^30 accesses, 2^-60 adds up to 2^-30. Nothing was measured above `n = 2^20`;
+//! longer arrays are accepted, and for them `n` itself is extrapolated, too.
 //!
-//! An overflow is found by P2 before it sends anything of the access: P2 stops with
-//! [`StashFull`](super::Error::StashFull), and the array is lost to both. So it is a matter of correctness: no result is
-//! wrong, no share is sent. P1 learns that P2 stopped; how full the stash is depends on the leaves and on P2's indices. An
-//! array of no more than 140 entries has a slot for each, and never overflows.
+//! P2 detects an overflow before it sends anything of the access: P2 stops with
+//! [`StashFull`](super::Error::StashFull), and the array is lost to both. So an overflow is a
+//! matter of correctness: no result is wrong, no share is sent. P1 learns that P2 stopped; the fill
+//! of the stash depends on the leaves and on P2's indices. An array of no more than 140 entries has
+//! a slot for each, and never overflows.
 //!
-//! The example `array` counts on: `array stash N ACCESSES`.
+//! The example `array` runs further experiments: `array stash N ACCESSES`.
 
 use volery_primitives::prg::Prg;
 
@@ -45,8 +50,9 @@ use super::{
 /// `S` of a long array, the slots of its stash.
 pub const CAPACITY: usize = STASH;
 
-/// Counts, for each `R` from 0 to the [`CAPACITY`], after how many of `accesses` accesses to an array of `n` entries, in
-/// turn, more than `R` blocks are in the stash. Before it counts, each entry is accessed three times.
+/// Accesses the `n` entries of an array in turn, `accesses` times, and counts for each `R` from 0
+/// to the [`CAPACITY`] the accesses after which more than `R` blocks are in the stash. Before the
+/// count, each entry is accessed three times.
 ///
 /// # Panics
 /// If `n` is 0 or above 2^30.
@@ -61,7 +67,7 @@ pub fn exceeding(n: usize, accesses: u64, rng: Prg) -> Result<Vec<u64>> {
     }
     let mut sizes = vec![0; CAPACITY + 1];
     for _ in 0..accesses {
-        map.access(in_turn.next().expect("there is an entry"))?;
+        map.access(in_turn.next().expect("an array has at least one entry"))?;
         sizes[map.in_stash()] += 1;
     }
     let mut left = accesses;
@@ -77,13 +83,14 @@ pub fn exceeding(n: usize, accesses: u64, rng: Prg) -> Result<Vec<u64>> {
 pub struct Fit {
     /// Bits for each block.
     pub slope: f64,
-    /// Bits at no block.
+    /// Bits at zero blocks.
     pub offset: f64,
 }
 
 impl Fit {
-    /// The line of least squares through the bits at the upper half of those `R` that were exceeded at least 100 times; less
-    /// says too little, and the small `R` make the line too steep. None if there are not two of them.
+    /// The line of least squares through the bits at the upper half of those `R` that were exceeded
+    /// at least 100 times; fewer events are too noisy, and the small `R` make the line too steep.
+    /// None if there are fewer than two such `R`.
     #[must_use]
     pub fn new(exceeding: &[u64], accesses: u64) -> Option<Self> {
         let mut points: Vec<_> = (0..)
@@ -137,11 +144,11 @@ mod tests {
         assert!((fit.slope - 2.0).abs() < 1e-9 && (fit.offset - 3.0).abs() < 1e-9);
         assert!(
             Fit::new(&exceeding[..2], 1 << 20).is_none(),
-            "one point is no line"
+            "one point does not determine a line"
         );
     }
 
-    /// The tail at small `R`, its slope, and what follows for the capacity.
+    /// The tail at small `R`, its slope, and the extrapolation to the capacity.
     #[test]
     fn the_stash_has_an_exponential_tail() {
         const ACCESSES: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! Arrays against plain ones, and bad input.
+//! Comparison of arrays with plain ones, and invalid input.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod cost;
@@ -19,15 +19,15 @@ use super::*;
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
 type Ideal = (
-    flavour::Sender<ideal::Sender>,
-    flavour::Receiver<ideal::Receiver>,
+    convert::Sender<ideal::Sender>,
+    convert::Receiver<ideal::Receiver>,
 );
 
 fn ots() -> Ideal {
     let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
     (
-        flavour::Sender::new(sender, SESSION),
-        flavour::Receiver::new(receiver, SESSION),
+        convert::Sender::new(sender, SESSION),
+        convert::Receiver::new(receiver, SESSION),
     )
 }
 
@@ -41,7 +41,7 @@ fn random<R: Ring>(n: usize, seed: u128) -> Vec<R> {
     out
 }
 
-/// Step 0 of a party that made a new array, as bytes.
+/// The bytes of step 0 from a party with a new array.
 fn step_0<R: Ring>(n: usize) -> Vec<u8> {
     let numbers = [
         u64::from(R::BITS),
@@ -93,7 +93,7 @@ enum Start {
     Shared,
 }
 
-/// What came out of the operations at each party: shares, or at P2 the value.
+/// The results of the operations at each party: shares, or at P2 the value.
 fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Step]) -> (Vec<R>, Vec<R>) {
     let shares = share(values, 99);
     let (mut ot, mut receiver_ot) = ots();
@@ -145,7 +145,7 @@ fn outcomes<R: Ring>(start: Start, values: &[R], operations: &[Step]) -> (Vec<R>
     )
 }
 
-/// The operations, and then a read of each entry, against a plain array.
+/// Compares the operations, and then a read of each entry, with a plain array.
 fn check<R: Ring>(n: usize, start: Start, operations: &[Step]) {
     let values = match start {
         Start::Zeros => vec![R::ZERO; n],
@@ -248,7 +248,7 @@ fn an_index_past_the_end_is_refused_before_anything_is_sent() {
     assert_eq!((channel.stats().bytes_sent, channel.unflushed()), (0, 0));
 }
 
-/// And the array is as it was.
+/// A refused index leaves the array unchanged.
 #[test]
 fn a_refused_index_leaves_the_array_usable() {
     let (mut ot, mut receiver_ot) = ots();
@@ -323,7 +323,7 @@ fn a_full_stash_ends_the_array_before_anything_is_sent() {
     );
 }
 
-/// Elements that are none: in the switches, and as the share that is opened.
+/// Invalid elements in the switches, and as the opened share.
 #[test]
 fn wrong_elements_are_refused_and_end_the_array() {
     let switches = switching::switches(Shape::new(9).wires());
@@ -358,7 +358,7 @@ fn wrong_elements_are_refused_and_end_the_array() {
     }
 }
 
-/// The shares of everything that an access touches are masked afresh.
+/// The shares of everything that an access touches are re-masked.
 #[test]
 fn shares_are_fresh_after_each_access() {
     let (mut ot, mut receiver_ot) = ots();

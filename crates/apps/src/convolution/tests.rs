@@ -1,4 +1,4 @@
-//! Against the defining sum; shapes that do not fit.
+//! Comparison with the defining sum; invalid shapes.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Error as ChannelError, run_two_parties};
@@ -14,7 +14,7 @@ fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
     entries
 }
 
-/// The sum as the doc has it, pixel by pixel.
+/// The sum as documented, pixel by pixel.
 fn defining_sum<R: Ring>(shape: Shape, image: &[R], kernels: &[R]) -> Vec<R> {
     let (height, width) = shape.output_size();
     let (a, b) = (shape.kernel_height, shape.kernel_width);
@@ -63,7 +63,7 @@ fn shapes() -> Vec<Shape> {
             shapes.push(Shape::new(image, kernels, padding).unwrap());
         }
     }
-    // A kernel larger than the image reaches over all of it.
+    // A kernel larger than the image covers all of it.
     for kernels in [(1, 5, 7), (2, 9, 1), (1, 4, 8)] {
         shapes.push(Shape::new((2, 3, 2), kernels, Padding::Same).unwrap());
     }
@@ -88,7 +88,7 @@ fn the_plain_one_is_the_defining_sum() {
     }
 }
 
-/// Windows come out the same in pieces of any length.
+/// Windows are the same in pieces of any length.
 #[test]
 fn windows_in_pieces() {
     for shape in shapes() {

@@ -7,7 +7,8 @@ use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
 
-/// A matrix, kept column after column, wiped when dropped. It has at least one row and one column.
+/// A matrix, stored column after column, wiped when dropped. It has at least one row and one
+/// column.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Matrix<R: Ring> {
     rows: usize,
@@ -77,7 +78,7 @@ impl<R: Ring> Matrix<R> {
     /// Column `j`.
     ///
     /// # Panics
-    /// If there is no such column.
+    /// If `j` is out of range.
     #[must_use]
     pub fn column(&self, j: usize) -> &[R] {
         assert!(j < self.columns, "column {j} of {}", self.columns);
@@ -104,7 +105,7 @@ impl<R: Ring> Matrix<R> {
         })
     }
 
-    /// The sum: of two shares, the shared matrix.
+    /// The sum. The sum of two shares is the shared matrix.
     ///
     /// # Errors
     /// If the shapes differ.
@@ -205,7 +206,7 @@ mod tests {
         let a = Matrix::from_rows(2, 3, &numbers(&[1, 2, 3, 4, 5, 6])).unwrap();
         assert_eq!(
             a.times(&a).unwrap_err().to_string(),
-            "a matrix of 2 x 3 times one of 2 x 3: the columns of the first must be as many as the rows of the second"
+            "a matrix of 2 x 3 times one of 2 x 3: the first must have as many columns as the second has rows"
         );
         assert!(a.plus(&a.transposed()).is_err());
         for (rows, columns) in [(0, 3), (3, 0), (0, 0)] {

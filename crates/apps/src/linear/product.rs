@@ -1,6 +1,7 @@
-//! A product in whichever way takes fewer vector-OLEs.
+//! A product in the orientation that takes fewer vector-OLEs.
 //!
-//! Cost: that of the parent module, the setup of [`offline`] for each product, and its message of 48 bytes once more.
+//! Cost: that of the parent module, the setup of [`offline`] for each product, and its message of
+//! 48 bytes once more.
 
 use volery_channel::{Channel, SessionId};
 use volery_pcg::{Security, vole::VoleRing};
@@ -15,19 +16,19 @@ pub struct Left<R: VoleRing>(Shape, End<R>);
 /// The holder of the right factor of one product.
 pub struct Right<R: VoleRing>(Shape, End<R>);
 
-/// The party whose factor is the vectors, or the other.
+/// The role of a party: its factor provides the vectors, or the scalars.
 enum End<R: VoleRing> {
     Sender(Sender<R>),
     Receiver(Receiver<R>),
 }
 
 impl<R: VoleRing> Left<R> {
-    /// The offline phase, with a session of its own: [`offline`] is set up for this product alone. `rng` is this party's own
-    /// randomness.
+    /// The offline phase, with its own session: [`offline`] is set up for this product alone. `rng`
+    /// is this party's own randomness.
     ///
     /// # Errors
-    /// If the peer gives another shape, output, ring or security, or there is no such security over `R`; if the channel fails or the
-    /// peer misbehaves.
+    /// If the peer gives another shape, output, ring or security, or `R` does not support the
+    /// security; if the channel fails or the peer misbehaves.
     pub fn offline(
         shape: Shape,
         output: Output,
@@ -40,10 +41,11 @@ impl<R: VoleRing> Left<R> {
         Ok(Self(shape, end))
     }
 
-    /// The online phase: this party's share, or the result, or nothing, as the output says.
+    /// The online phase: this party's share, or the result, or nothing, depending on the output.
     ///
     /// # Errors
-    /// If the matrix has not the shape of the left factor; if the channel fails or the peer misbehaves.
+    /// If the matrix does not have the shape of the left factor; if the channel fails or the peer
+    /// misbehaves.
     pub fn online(self, a: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
         self.0.check(Side::Left, a.rows(), a.columns())?;
         match self.1 {
@@ -73,10 +75,11 @@ impl<R: VoleRing> Right<R> {
         Ok(Self(shape, end))
     }
 
-    /// The online phase: this party's share, or the result, or nothing, as the output says.
+    /// The online phase: this party's share, or the result, or nothing, depending on the output.
     ///
     /// # Errors
-    /// If the matrix has not the shape of the right factor; if the channel fails or the peer misbehaves.
+    /// If the matrix does not have the shape of the right factor; if the channel fails or the peer
+    /// misbehaves.
     pub fn online(self, b: &Matrix<R>, channel: &mut Channel) -> Result<Option<Matrix<R>>> {
         self.0.check(Side::Right, b.rows(), b.columns())?;
         match self.1 {
@@ -99,7 +102,7 @@ impl<R: VoleRing> End<R> {
         rng: Prg,
         channel: &mut Channel,
     ) -> Result<Self> {
-        // Before the roles, which follow from the shape, can disagree.
+        // Compared before the roles, which follow from the shape, can disagree.
         super::agree::<R>(shape, output, security, channel)?;
         let vectors = shape.vectors();
         let (shape, output) = match vectors {

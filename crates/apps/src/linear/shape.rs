@@ -1,4 +1,4 @@
-//! The public shape of a product, and how the parties agree on it.
+//! The public shape of a product, and the agreement on it.
 
 use volery_channel::Channel;
 
@@ -7,10 +7,11 @@ use crate::{
     error::{Error, Result},
 };
 
-/// The most ring elements that a product may take in all: what can be counted, not what fits into memory.
+/// The maximum number of ring elements of a product: a limit of the counters, not of memory.
 const LARGEST: u64 = 1 << 40;
 
-/// The shape of a product of a `rows x inner` matrix with an `inner x columns` matrix; a vector has one column.
+/// The shape of a product of a `rows x inner` matrix with an `inner x columns` matrix; a vector has
+/// one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) rows: usize,
@@ -18,7 +19,7 @@ pub struct Shape {
     pub(super) columns: usize,
 }
 
-/// Which factor a party holds.
+/// The factor that a party holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The left one.
@@ -27,10 +28,10 @@ pub enum Side {
     Right,
 }
 
-/// Who learns the result.
+/// The recipient of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// Nobody: each party gets an additive share.
+    /// Neither party: each gets an additive share.
     #[default]
     Shared,
     /// The holder of the left factor.
@@ -43,7 +44,7 @@ impl Shape {
     /// The shape of a `rows x inner` matrix times an `inner x columns` one.
     ///
     /// # Errors
-    /// If one of them is zero, or `rows * inner * columns` is above 2^40.
+    /// If a size is zero, or `rows * inner * columns` is above 2^40.
     pub fn new(rows: usize, inner: usize, columns: usize) -> Result<Self> {
         if rows == 0 || inner == 0 || columns == 0 {
             return Err(Error::Empty("a matrix without rows or columns"));
@@ -64,16 +65,18 @@ impl Shape {
         })
     }
 
-    /// Exchanges the rows and columns of both factors, and gives the shape of the product. Nothing is allocated for it: whoever
-    /// goes on with it accepts the other's size. That is a decision about privacy: with as many columns as rows in the other's
-    /// factor, a revealed product can be the own matrix itself. Look at it before going on, or use
+    /// Exchanges the rows and columns of both factors, and returns the shape of the product.
+    /// Nothing is allocated for it: a caller that goes on with it accepts the other's size. That is
+    /// a decision about privacy: with as many columns as rows in the other's factor, a revealed
+    /// product can be the own matrix itself. Inspect the shape before going on, or use
     /// [`agree_vector`](Self::agree_vector).
     ///
-    /// Both parties call it, each with its side and its own factor's rows and columns. A message of 16 bytes from each.
+    /// Both parties call it, each with its side and its own factor's rows and columns. A message of
+    /// 16 bytes from each.
     ///
     /// # Errors
-    /// [`Error::Shape`] with both factors at both parties, if they cannot be multiplied; as [`new`](Self::new); if the channel
-    /// fails.
+    /// [`Error::Shape`] with both factors at both parties, if they cannot be multiplied; as
+    /// [`new`](Self::new); if the channel fails.
     pub fn agree(
         side: Side,
         (rows, columns): (usize, usize),
@@ -100,10 +103,12 @@ impl Shape {
         Self::new(size(left[0])?, size(left[1])?, size(right[1])?)
     }
 
-    /// As [`agree`](Self::agree), for a product with a vector: the right factor has one column, whatever the peer says.
+    /// As [`agree`](Self::agree), for a product with a vector: the right factor must have one
+    /// column.
     ///
     /// # Errors
-    /// [`Error::NotVector`] at whichever party calls this, if the right factor has not exactly one column; as [`agree`](Self::agree).
+    /// [`Error::NotVector`] at a party that calls this, if the right factor has not exactly one
+    /// column; as [`agree`](Self::agree).
     pub fn agree_vector(side: Side, own: (usize, usize), channel: &mut Channel) -> Result<Self> {
         let shape = Self::agree(side, own, channel)?;
         match shape.columns {
@@ -132,7 +137,8 @@ impl Shape {
         self.columns
     }
 
-    /// Whose factor is the vectors of the vector-OLEs, such that there are as few of them as can be.
+    /// The side whose factor provides the vectors of the vector-OLEs, chosen for the fewest
+    /// vector-OLEs.
     #[must_use]
     pub fn vectors(&self) -> Side {
         if self.columns <= self.rows {
@@ -179,7 +185,7 @@ impl Shape {
 }
 
 impl Output {
-    /// The same, as the parties of the transposed product call it.
+    /// The same output, as named in the transposed product.
     pub(super) fn transposed(self) -> Self {
         match self {
             Self::Shared => Self::Shared,
@@ -196,8 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// What a party with a factor of these rows and columns makes of a peer that claims some of its
-    /// own.
+    /// The result of a party with a factor of the given size whose peer claims the given size.
     fn met(own: (usize, usize), claimed: [u64; 2]) -> Result<Shape> {
         run_two_parties(
             |channel| Shape::agree(Side::Left, own, channel),

@@ -1,4 +1,4 @@
-//! Against plain products; cost; shapes that do not fit; peers that send what is no element.
+//! Comparison with plain products; cost; mismatched shapes; peers that send invalid elements.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn random<R: Ring>(seed: u128, rows: usize, columns: usize) -> Matrix<R> {
     Matrix::from_columns(rows, columns, entries).unwrap()
 }
 
-/// What the two parties got makes the product, as the output says.
+/// Checks that the results of both parties give the product, depending on the output.
 fn verify<R: Ring>(
     output: Output,
     product: &Matrix<R>,
@@ -47,7 +47,7 @@ fn verify<R: Ring>(
     }
 }
 
-/// Sender and receiver; what each channel counted online.
+/// Runs sender and receiver; returns the online traffic of each channel.
 fn check<R: VoleRing>(n: usize, m: usize, p: usize, output: Output) -> (Stats, Stats) {
     let (a, b) = (random::<R>(1, n, m), random::<R>(2, m, p));
     let shape = Shape::new(n, m, p).unwrap();
@@ -161,7 +161,7 @@ fn factors_that_do_not_fit_are_named_at_both_sides() {
             }
         ));
     }
-    // A factor that is empty, or of a size that cannot be counted.
+    // A factor that is empty or too large to be counted.
     for size in [(0, 3), (usize::MAX, 3)] {
         let (left, right) = run_two_parties(
             |channel| Shape::agree(Side::Left, size, channel).map(|_| ()),
@@ -184,7 +184,7 @@ fn a_vector_is_one_column() {
     );
     let shape = Shape::new(4, 3, 1).unwrap();
     assert_eq!((left.unwrap(), right.unwrap()), (shape, shape));
-    // A peer that says what it likes: rows and columns of its factor.
+    // A peer that claims any rows and columns of its factor.
     let with_peer = |side, own, theirs: [u64; 2]| {
         let (ours, heard) = run_two_parties(
             |channel| Shape::agree_vector(side, own, channel),
@@ -227,7 +227,7 @@ fn a_vector_is_one_column() {
         Err(Error::Shape { .. })
     ));
     assert_eq!(with_peer(Side::Left, (4, 3), [3, 1]).unwrap(), shape);
-    // The holder of the right factor: its own is no vector.
+    // The holder of the right factor: its own factor is not a vector.
     assert!(matches!(
         with_peer(Side::Right, (3, 2), [4, 3]),
         Err(Error::NotVector { columns: 2 })
@@ -248,7 +248,7 @@ fn settings_take_48_bytes() {
     }
 }
 
-/// Rings that differ, and security that does, each under its own name.
+/// A different ring and a different security are each reported under their own names.
 #[test]
 fn another_ring_or_security_is_named() {
     let shape = Shape::new(4, 3, 1).unwrap();

@@ -1,15 +1,16 @@
-//! Plain evaluation of polynomials, coefficient by coefficient as they arrive.
+//! Incremental plain evaluation of polynomials.
 
 use volery_field::Ring;
 use zeroize::Zeroize;
 
-/// Coefficients that are summed up before a reduction: as many products fit in the sums of [`Ring::inner_product`].
+/// Coefficients summed up before a reduction: that many products fit in the sums of
+/// [`Ring::inner_product`].
 const BLOCK: usize = 64;
 
 /// The value `p_0 + p_1 z + p_2 z^2 + ..` of a polynomial.
 ///
-/// Sums of 64 products with the powers of `z`, then one step with `z^64`: about one multiplication a coefficient, with no
-/// chain from one to the next.
+/// Sums of 64 products with the powers of `z`, then one step with `z^64`: about one multiplication
+/// a coefficient, without a dependency chain.
 #[must_use]
 pub fn evaluate<R: Ring>(coefficients: &[R], z: R) -> R {
     let mut evaluation = Evaluation::new(z);
@@ -17,7 +18,7 @@ pub fn evaluate<R: Ring>(coefficients: &[R], z: R) -> R {
     evaluation.value()
 }
 
-/// An evaluation under way; everything is wiped at the end.
+/// An evaluation in progress, wiped at the end.
 pub(super) struct Evaluation<R: Ring> {
     /// `z^0 .. z^63`.
     powers: [R; BLOCK],
@@ -42,7 +43,7 @@ impl<R: Ring> Evaluation<R> {
         }
     }
 
-    /// Adds the next coefficients; all calls but the last bring a multiple of 64.
+    /// Adds the next coefficients; all calls except the last must add a multiple of 64.
     pub(super) fn add(&mut self, coefficients: &[R]) {
         for block in coefficients.chunks(BLOCK) {
             let inner = R::inner_product(block, &self.powers[..block.len()]);
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_give_what_horner_gives() {
+    fn evaluation_by_blocks_equals_horner() {
         check::<Fp61>();
         check::<Z64>();
         check::<Gf128>();

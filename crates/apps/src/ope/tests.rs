@@ -1,4 +1,4 @@
-//! Against plain evaluation; cost; peers and callers that give what is not to be given.
+//! Comparison with plain evaluation; cost; invalid inputs of peers and callers.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use volery_primitives::{Block, prg::Prg};
 use super::*;
 use crate::testing::{difference, sources, with_flips};
 
-/// The values, and what each channel counted in the online phase (the sender's, then the receiver's).
+/// The values, and the online traffic of each channel (the sender's, then the receiver's).
 fn run<R: VoleRing>(
     security: Security,
     degree: usize,
@@ -50,7 +50,7 @@ fn check<R: VoleRing>(security: Security, degree: usize, given: usize, points: &
             R::NAME
         );
     }
-    // The doc's cost.
+    // The cost in the documentation.
     let asked = if degree == 0 { 0 } else { points.len() };
     assert_eq!(sent.bytes_received, (asked * R::BYTES) as u64);
     assert_eq!(
@@ -93,7 +93,7 @@ fn special_points_and_short_polynomials() {
 }
 
 #[test]
-fn a_large_degree_takes_the_bytes_of_the_issue() {
+fn a_large_degree_takes_the_documented_bytes() {
     let (degree, points) = (1 << 20, [Fp61::reduce(12_345)]);
     let p = random::<Fp61>(7, degree + 1);
     let (values, sent, _) = run(Security::Malicious, degree, &p, &points);
@@ -162,7 +162,7 @@ fn settings_that_differ_are_named_at_both_sides() {
     }
 }
 
-/// What is said of a polynomial over the ring, and what went each way.
+/// Agrees on a polynomial over the ring, and returns the traffic of each direction.
 fn agreed<R: VoleRing>(security: Security, channel: &mut Channel) -> Result<Stats> {
     agree::<R>(10, 2, security, channel).map(|()| channel.stats())
 }
@@ -197,7 +197,7 @@ fn settings_take_32_bytes_and_name_the_ring() {
 }
 
 #[test]
-fn what_no_polynomial_has_is_refused() {
+fn invalid_coefficients_are_refused() {
     let (error, peer) = sources(
         Security::Malicious,
         |source, channel| {
@@ -282,7 +282,7 @@ fn elements_that_are_not_canonical_are_refused() {
     );
 }
 
-/// Changed on the way, a message gives an error or another polynomial or point, and never a panic.
+/// A message changed on the way gives an error or another polynomial or point, and never a panic.
 #[test]
 fn changed_messages_never_panic() {
     let p = random::<Fp61>(1, 41);

@@ -1,24 +1,26 @@
-//! Gather: the entries of a dense shared vector at indices that the holder knows; they may be there more than once.
+//! Gather: the entries of a dense shared vector at the holder's indices, which may repeat.
 //!
 //! ```text
 //! helper (P1): vector1                    holder (P2): indices, vector2
-//! 1. ---- a switching network over max(length, count) wires: each entry that is wanted to the first place of its run ----
+//! 1. ---- a switching network over max(length, count) wires:
+//!         each requested entry to the first place of its run ----
 //! 2.                                      s_j: whether place j has the index of place j - 1
 //!    out_0 = in_0;  out_j = in_j + s_j*(out_(j-1) - in_j) (products)
 //! With Order::Any:
 //! 3. ---- a switching network over count wires: from runs to the order of the indices ----
 //! ```
 //!
-//! Security: semi-honest. The helper learns nothing of the indices, nobody anything of the entries. The holder
-//! sorts its indices between the public numbers and its first message, which takes a time that depends on them and that the helper
-//! can see, as in [`scatter`](super).
-//! Cost: 32 bytes in both directions, crossing. Then in products, 2 messages for each 2^20 of them:
-//! `switches(max(length, count))`, `count - 1`, and with [`Order::Any`] `switches(count)`.
+//! Security: semi-honest. The helper learns nothing about the indices, and neither party learns
+//! anything about the entries. The holder sorts its indices between the public numbers and its
+//! first message, in a time that depends on them and that the helper can measure, as in
+//! [`scatter`](super). Cost: 32 bytes in both directions, crossing. Then in products, 2 messages
+//! for each 2^20 of them: `switches(max(length, count))`, `count - 1`, and with [`Order::Any`]
+//! `switches(count)`.
 
+use crate::switching;
 use volery_channel::Channel;
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::switching;
+use volery_ot::{CotReceiver, CotSender, convert};
 use zeroize::Zeroizing;
 
 use super::{check_length, copied, runs};
@@ -29,11 +31,11 @@ use crate::{agree, error::Result};
 pub enum Order {
     /// Any.
     Any,
-    /// Equal indices stand next to each other, which saves step 3.
+    /// Equal indices are adjacent, which saves step 3.
     Runs,
 }
 
-/// What both parties know.
+/// The public parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Public {
     /// Entries of the vector.
@@ -45,7 +47,7 @@ pub struct Public {
 }
 
 impl Public {
-    /// Tells the peer, and compares.
+    /// Compares the parameters with the peer's.
     fn agree<R: Ring>(&self, channel: &mut Channel) -> Result<()> {
         let numbers = [
             ("the entries of the vector", self.length as u64),
@@ -56,18 +58,19 @@ impl Public {
     }
 }
 
-/// Helper: from its share of the vector to its shares of the entries at the holder's indices.
+/// Helper: converts its share of the vector to its shares of the entries at the holder's indices.
 ///
 /// # Panics
-/// If the vector has not `length` entries.
+/// If the vector does not have `length` entries.
 ///
 /// # Errors
-/// [`Error::Empty`](crate::Error::Empty), [`Error::TooLarge`](crate::Error::TooLarge), before anything is sent; if the parties disagree on
-/// what is public or on the ring; if the channel or the source of OTs fails.
+/// [`Error::Empty`](crate::Error::Empty), [`Error::TooLarge`](crate::Error::TooLarge), before
+/// anything is sent; if the parties disagree on the public parameters or on the ring; if the
+/// channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
     public: Public,
     vector: &[R],
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
@@ -76,11 +79,11 @@ pub fn send<R: Ring, C: CotSender>(
     send_agreed(public, vector, ot, channel)
 }
 
-/// [`send`], without comparing what is public.
+/// [`send`], without the comparison of the public parameters.
 pub(crate) fn send_agreed<R: Ring, C: CotSender>(
     public: Public,
     vector: &[R],
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
@@ -102,16 +105,17 @@ pub(crate) fn send_agreed<R: Ring, C: CotSender>(
 /// Holder: as [`send`], with the indices.
 ///
 /// # Panics
-/// If the vector has not `length` entries, or there are not `count` indices.
+/// If the vector does not have `length` entries, or the number of indices is not `count`.
 ///
 /// # Errors
-/// Before anything of the indices is sent: [`Error::Index`](crate::Error::Index), [`Error::Runs`](crate::Error::Runs); the helper finds the channel closed. Else as
-/// [`send`], and if the helper sent what is no element of the ring.
+/// Before anything of the indices is sent: [`Error::Index`](crate::Error::Index),
+/// [`Error::Runs`](crate::Error::Runs); the helper sees a closed channel. Otherwise as [`send`],
+/// and if the helper sent a value that is not an element of the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     public: Public,
     indices: &[usize],
     vector: &[R],
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;
@@ -121,12 +125,12 @@ pub fn receive<R: Ring, C: CotReceiver>(
     receive_agreed(public, indices, vector, ot, channel)
 }
 
-/// [`receive`], without comparing what is public.
+/// [`receive`], without the comparison of the public parameters.
 pub(crate) fn receive_agreed<R: Ring, C: CotReceiver>(
     public: Public,
     indices: &[usize],
     vector: &[R],
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Zeroizing<Vec<R>>> {
     check_length(public.length, public.count)?;

@@ -1,9 +1,9 @@
-//! Runs of equal indices: how the holder sorts them, and the products that add up or copy along them.
+//! Runs of equal indices: the holder's sort, and the products that add up or copy along them.
 
+use crate::ring_cot;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::products;
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::bits;
 use zeroize::Zeroizing;
 
@@ -12,7 +12,7 @@ use crate::error::Error;
 /// The numbers of the pairs by ascending index, equal ones in their order.
 ///
 /// # Errors
-/// If an index is past the vector.
+/// If an index is past the end of the vector.
 pub(super) fn order(
     indices: &[usize],
     length: usize,
@@ -41,7 +41,7 @@ pub(super) fn assert_distinct(
 }
 
 /// # Errors
-/// If equal indices do not stand next to each other.
+/// If equal indices are not adjacent.
 pub(super) fn assert_runs(indices: &[usize]) -> std::result::Result<(), Error> {
     let starts = |place: &usize| *place == 0 || indices[*place - 1] != indices[*place];
     let mut starts: Zeroizing<Vec<usize>> =
@@ -59,14 +59,18 @@ pub(super) fn permuted(order: &[usize], values: &[usize]) -> Zeroizing<Vec<usize
     Zeroizing::new(order.iter().map(|place| values[*place]).collect())
 }
 
-/// A permutation of `wires` wires whose first outputs take the inputs that they want. The others take what is left.
+/// A permutation of `wires` wires whose first outputs take the wanted inputs. The other outputs
+/// take the remaining inputs.
 pub(super) fn completed(wanted: &[Option<usize>], wires: usize) -> Zeroizing<Vec<usize>> {
     let mut free = Zeroizing::new(vec![true; wires]);
     for input in wanted.iter().flatten() {
         free[*input] = false;
     }
     let mut rest = (0..wires).filter(|input| free[*input]);
-    let mut next = || rest.next().expect("as many inputs as outputs");
+    let mut next = || {
+        rest.next()
+            .expect("a permutation has as many inputs as outputs")
+    };
     let source = (0..wires).map(|output| match wanted.get(output) {
         Some(Some(input)) => *input,
         _ => next(),
@@ -84,7 +88,7 @@ fn repeats(indices: &[usize]) -> Zeroizing<Vec<u8>> {
     repeats
 }
 
-/// What is done with the values of a run, in order, `product` being that with the holder's next bit.
+/// An operation on the values of a run, in order; `product` multiplies by the holder's next bit.
 type Along<R> = fn(&mut [R], &mut dyn FnMut(R) -> Result<R>) -> Result<()>;
 
 /// The last value of each run becomes the sum of the run, the others zero.
@@ -115,10 +119,10 @@ pub(super) fn copy<R: Ring>(
 pub(super) fn send<R: Ring, C: CotSender>(
     along: Along<R>,
     values: &mut [R],
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
-    let mut products = products::Sender::new(values.len().saturating_sub(1), ot, channel);
+    let mut products = ring_cot::Sender::new(values.len().saturating_sub(1), ot, channel);
     along(values, &mut |value| products.multiply(value))?;
     products.finish()
 }
@@ -128,10 +132,10 @@ pub(super) fn receive<R: Ring, C: CotReceiver>(
     along: Along<R>,
     indices: &[usize],
     values: &mut [R],
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
     let (repeats, count) = (repeats(indices), values.len().saturating_sub(1));
-    let mut products = products::Receiver::new(&repeats, count, ot, channel);
+    let mut products = ring_cot::Receiver::new(&repeats, count, ot, channel);
     along(values, &mut |value| products.multiply(value))
 }

@@ -13,17 +13,18 @@ mod gathering;
 
 type Shares<R> = Result<Zeroizing<Vec<R>>>;
 
-/// Both parties over the dealer's OTs: what they have in the end, and what the holder's channel counted.
+/// Runs both parties over the dealer's OTs: returns their results and the traffic of the holder's
+/// channel.
 fn run<A: Send, B: Send>(
-    helper: impl FnOnce(&mut flavour::Sender<ideal::Sender>, &mut Channel) -> A + Send,
-    holder: impl FnOnce(&mut flavour::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
+    helper: impl FnOnce(&mut convert::Sender<ideal::Sender>, &mut Channel) -> A + Send,
+    holder: impl FnOnce(&mut convert::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
 ) -> (A, B, Stats) {
     let session = SessionId::from_bytes([1; 32]);
     let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
     let (left, (right, stats)) = run_two_parties(
-        |channel| helper(&mut flavour::Sender::new(ot_sender, session), channel),
+        |channel| helper(&mut convert::Sender::new(ot_sender, session), channel),
         |channel| {
-            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            let mut ot = convert::Receiver::new(ot_receiver, session);
             let result = holder(&mut ot, channel);
             (result, channel.stats())
         },
@@ -53,7 +54,7 @@ fn random<R: Ring>(count: usize) -> [Vec<R>; 2] {
     })
 }
 
-/// Indices by the seed, many of them equal where `count` is not far below `length`.
+/// Indices derived from the seed, many of them equal if `count` is not far below `length`.
 fn indices(length: usize, count: usize, seed: u128) -> Vec<usize> {
     let mut rng = Prg::new(Block::from(seed));
     (0..count)
@@ -132,7 +133,7 @@ proptest! {
     }
 }
 
-/// The way changes where the bytes, counted, say so.
+/// The way changes where the counted bytes do.
 #[test]
 fn the_cheaper_way_is_taken() {
     for (length, count) in [
@@ -220,7 +221,7 @@ fn the_cost_is_the_documented_one() {
     assert_eq!((stats.messages_sent, stats.messages_received), (4, 4));
 }
 
-/// What the holder hears, and the helper, before anything but the public numbers went over the channel.
+/// The errors of the holder and of the helper, when only the public numbers were exchanged.
 fn refused(public: Public, indices: &[usize]) -> (Error, Error) {
     let session = SessionId::from_bytes([1; 32]);
     let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
@@ -231,11 +232,11 @@ fn refused(public: Public, indices: &[usize]) -> (Error, Error) {
         left,
         right,
         |channel| {
-            let mut ot = flavour::Sender::new(ot_sender, session);
+            let mut ot = convert::Sender::new(ot_sender, session);
             send(public, &values, &mut rng(), &mut ot, channel).unwrap_err()
         },
         |channel| {
-            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            let mut ot = convert::Receiver::new(ot_receiver, session);
             receive(public, indices, &values, &mut rng(), &mut ot, channel).unwrap_err()
         },
     );
@@ -341,7 +342,7 @@ fn sizes_that_cannot_be_counted_are_refused() {
     }
 }
 
-/// Through the functions that users call, before they talk or ask which way to take.
+/// Through the public functions, before any message or choice of the way.
 #[test]
 fn sizes_that_cannot_be_counted_are_no_panic() {
     for (length, count) in [(usize::MAX, 0), (LARGEST + 1, 2), (2, usize::MAX)] {
@@ -375,7 +376,7 @@ fn sizes_that_cannot_be_counted_are_no_panic() {
     }
 }
 
-/// A helper that sends what is no element of the field: an error of the holder, in whichever step.
+/// A helper that sends an invalid field element causes an error of the holder, in any step.
 #[test]
 fn a_helper_that_sends_garbage() {
     for (way, length) in [(Way::Network, 20), (Way::Trees, 20)] {
@@ -392,17 +393,18 @@ fn a_helper_that_sends_garbage() {
                 left,
                 right,
                 |channel| {
-                    // Zeros up to the step, then bytes that are no element; bits of the holder are not waited for.
+                    // Zeros up to the step, then bytes that are not an element, without waiting for
+                    // the holder's bits.
                     let good = [0, switching::switches(20), switching::switches(20) + 19][step];
                     channel.send(&vec![0; 8 * good]).unwrap();
                     channel.send(&[0xff; 20_000]).unwrap();
                     channel.flush().unwrap();
-                    // Until the holder goes away.
+                    // Until the holder disconnects.
                     while channel.recv(&mut [0]).is_ok() {}
                 },
                 |channel| {
                     let session = SessionId::from_bytes([1; 32]);
-                    let mut ot = flavour::Receiver::new(ot_receiver, session);
+                    let mut ot = convert::Receiver::new(ot_receiver, session);
                     let indices: Vec<_> = (0..20).collect();
                     let zeros = [Fp61::ZERO; 20];
                     let rng = &mut Prg::new(Block::from(2));

@@ -1,36 +1,37 @@
-//! Products of values that the holder knows with values that the helper knows, one by one: an OLE each.
+//! One OLE for each pair of a holder's value and a helper's value.
 //!
-//! Gilboa, *Two party RSA key generation*, CRYPTO 1999, with one product ([`volery_pcg::products`]) for each bit of the
-//! holder's value:
+//! Gilboa, *Two party RSA key generation*, CRYPTO 1999, with one product ([`crate::ring_cot`]) for
+//! each bit of the holder's value:
 //!
 //! ```text
 //! helper (P1): x_1, x_2, ..               holder (P2): a_1, a_2, ..
-//! 1.                                      bits a_ik of a_i + 2^b, for k up to b; in full width those of a_i
+//! 1.                                      bits a_ik of a_i + 2^b, k up to b; full width: of a_i
 //! 2. ---- shares of a_ik * 2^k x_i (products), added up over k ----
 //! 3. the share, less 2^b x_i              the share
 //! ```
 //!
-//! The shares add up to `a_i*x_i`. The offset `2^b` makes numbers from `-2^b` up to `2^b - 1` numbers without a sign, in any
-//! ring of numbers; so a product of `b + 1` OTs is enough where 61 or 64 would be needed.
+//! The shares add up to `a_i*x_i`. The offset `2^b` turns numbers from `-2^b` up to `2^b - 1` into
+//! unsigned numbers, in any ring of numbers; so `b + 1` OTs a product are enough instead of 61 or
+//! 64.
 //!
-//! Security: semi-honest: that of the products. The helper learns of `a` the declared `b`.
+//! Security: semi-honest: that of the products. The helper learns only the declared `b` about `a`.
 //! Cost: [`width`] products each.
 
+use crate::ring_cot;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
-use volery_pcg::products;
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::bits;
 use zeroize::Zeroizing;
 
-/// Products for each value of a holder whose values are at least `-2^bits` and below `2^bits`: `bits + 1`, or the width of
-/// the ring if that is less; then any value is allowed.
+/// Products for each value of a holder whose values are at least `-2^bits` and below `2^bits`:
+/// `bits + 1`, or the width of the ring if that is less; then any value is allowed.
 #[must_use]
 pub fn width<R: Ring>(bits: u32) -> u32 {
     bits.saturating_add(1).min(R::BITS)
 }
 
-/// What is added to a value for its bits to be those of [`width`].
+/// The offset that makes a value representable in [`width`] bits.
 fn offset<R: Ring>(bits: u32) -> R {
     match width::<R>(bits) == R::BITS {
         true => R::ZERO,
@@ -52,11 +53,11 @@ pub fn fits<R: Ring>(value: R, bits: u32) -> bool {
 pub fn send<R: Ring, C: CotSender>(
     bits: u32,
     x: &[R],
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<Vec<R>> {
     let width = width::<R>(bits);
-    let mut products = products::Sender::new(x.len() * width as usize, ot, channel);
+    let mut products = ring_cot::Sender::new(x.len() * width as usize, ot, channel);
     let mut shares = Vec::with_capacity(x.len());
     for x in x {
         let mut share = R::ZERO - offset::<R>(bits) * *x; // step 3
@@ -75,16 +76,17 @@ pub fn send<R: Ring, C: CotSender>(
 /// If a value does not [fit](fits).
 ///
 /// # Errors
-/// If the channel or the source of OTs fails, or the helper sent what is no element of the ring.
+/// If the channel or the source of OTs fails, or the helper sent a value that is not an element of
+/// the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
     bits: u32,
     a: &[R],
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<Vec<R>> {
     assert!(
         a.iter().all(|a| fits(*a, bits)),
-        "values within the declared bits"
+        "values must be within the declared bits"
     );
     let width = width::<R>(bits) as usize;
     let count = a.len() * width;
@@ -96,7 +98,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
             packed[place / 8] |= shifted.bit(k as u32).unwrap_u8() << (place % 8);
         }
     }
-    let mut products = products::Receiver::new(&packed, count, ot, channel);
+    let mut products = ring_cot::Receiver::new(&packed, count, ot, channel);
     let mut shares = Vec::with_capacity(a.len());
     for _ in a {
         let mut share = R::ZERO;

@@ -15,17 +15,18 @@ fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
 }
 
-/// Both parties over the dealer's OTs: what they have in the end, and what the holder's channel counted.
+/// Runs both parties over the dealer's OTs: returns their results and the traffic of the holder's
+/// channel.
 fn run<A: Send, B: Send>(
-    helper: impl FnOnce(&mut flavour::Sender<ideal::Sender>, &mut Channel) -> A + Send,
-    holder: impl FnOnce(&mut flavour::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
+    helper: impl FnOnce(&mut convert::Sender<ideal::Sender>, &mut Channel) -> A + Send,
+    holder: impl FnOnce(&mut convert::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
 ) -> (A, B, Stats) {
     let session = SessionId::from_bytes([1; 32]);
     let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
     let (left, (right, stats)) = run_two_parties(
-        |channel| helper(&mut flavour::Sender::new(ot_sender, session), channel),
+        |channel| helper(&mut convert::Sender::new(ot_sender, session), channel),
         |channel| {
-            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            let mut ot = convert::Receiver::new(ot_receiver, session);
             let result = holder(&mut ot, channel);
             (result, channel.stats())
         },
@@ -33,7 +34,7 @@ fn run<A: Send, B: Send>(
     (left, right, stats)
 }
 
-/// Entries with values of `bits` bits and a sign, or any; places may repeat.
+/// Entries with values of `bits` bits and a sign, or any values; positions may repeat.
 fn entries<R: Ring>(shape: Shape, count: usize, seed: u128) -> Entries<R> {
     let mut rng = rng(seed);
     let small = (0..shape.bits.min(R::BITS - 1)).map(R::power_of_two);
@@ -269,7 +270,7 @@ fn the_cost_is_the_documented_one() {
     }
 }
 
-/// What the helper sees of the holder has the same length whatever the matrix is.
+/// The holder's messages have the same length for every matrix.
 #[test]
 fn the_messages_do_not_depend_on_the_entries() {
     let shape = Shape {

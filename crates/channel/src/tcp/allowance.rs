@@ -1,23 +1,25 @@
-//! How long writes may wait for a peer that reads.
+//! The time budget that writes may spend waiting for a peer that reads.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// Nanoseconds that the waits of a new connection may take in all, and the most that are saved up.
+/// Nanoseconds of waiting granted to a new connection, and the maximum budget.
 pub(super) const ALLOWED: i64 = 20_000_000;
 
-/// Bytes that allow a nanosecond more. Over a connection that carries more it costs nothing to wait: there a copy in the queue and a
-/// change of threads take longer. Over a slower one this is the part of the time in which a party waits that could compute.
+/// Bytes that grant one more nanosecond. On a connection that is faster than this, waiting costs
+/// nothing: a copy in the queue and a thread switch take longer. On a slower one, waiting takes
+/// this part of the time in which the party could compute.
 const BYTES_A_NANOSECOND: i64 = 1;
 
-/// How many times a wait counts in which the peer read nothing. That one is asleep on a busy machine happens now and then; that it sends
-/// first itself may happen each time.
-const IN_VAIN: i64 = 16;
+/// The factor by which a wait counts in which the peer read nothing. A peer that sleeps on a busy
+/// machine is rare; a peer that sends first itself may cause it each time.
+const UNREAD_FACTOR: i64 = 16;
 
-/// No more than this is charged for one wait: this machine may have slept in it.
+/// Maximum charge for one wait: this machine may have slept in it.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// Nanoseconds that the writes of a connection may still wait, at most [`ALLOWED`]; none may while it is not above zero.
+/// Nanoseconds that the writes of a connection may still wait, at most [`ALLOWED`]; writes wait
+/// only while it is above zero.
 pub(super) struct Allowance(AtomicI64);
 
 impl Default for Allowance {
@@ -27,7 +29,7 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// What a write of so many bytes allows is saved up; says whether it may wait.
+    /// Adds the grant for a write of `bytes` bytes; returns whether the write may wait.
     pub(super) fn earn(&self, bytes: usize) -> bool {
         let earned = i64::try_from(bytes).unwrap_or(i64::MAX) / BYTES_A_NANOSECOND;
         let left = self.0.load(Ordering::Relaxed);
@@ -36,10 +38,10 @@ impl Allowance {
         left > 0
     }
 
-    /// A wait is over.
-    pub(super) fn charge(&self, waited: Duration, in_vain: bool) {
+    /// Charges a finished wait.
+    pub(super) fn charge(&self, waited: Duration, unread: bool) {
         let waited = waited.min(LONGEST).as_nanos() as i64;
-        let times = if in_vain { IN_VAIN } else { 1 };
+        let times = if unread { UNREAD_FACTOR } else { 1 };
         self.0.fetch_sub(times * waited, Ordering::Relaxed);
     }
 }

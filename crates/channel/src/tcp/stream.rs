@@ -1,4 +1,4 @@
-//! A connected transport, whose writes hand over to a thread of its own what does not go out in a moment.
+//! A connected transport; a writer thread sends the bytes that do not go out immediately.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,64 +15,65 @@ use super::{loopback_only, resolve};
 use crate::pipe::{Pipe, deadline_after, is_timeout};
 use crate::{Error, Result, Transport};
 
-/// How long nothing moves before the systems ask each other whether they are still there.
-const QUIET: Duration = Duration::from_secs(30);
+/// Idle time before keep-alive probes start.
+const IDLE: Duration = Duration::from_secs(30);
 
-/// How long a write waits for the peer to read something, before what the system makes of it: some count in ticks of 4 to 10 ms.
-const READER: Duration = Duration::from_millis(1);
+/// How long a write waits for the peer to read something, before rounding by the operating system:
+/// some count in ticks of 4 to 10 ms.
+const READ_WAIT: Duration = Duration::from_millis(1);
 
-/// After how long a write waits no more, though the peer reads.
-const MOMENT: Duration = Duration::from_millis(10);
+/// How long a write waits at most while the peer reads.
+const MAX_WAIT: Duration = Duration::from_millis(10);
 
 /// A connected TCP transport.
 ///
-/// Dropping it sends what is queued, as long as the peer keeps reading, then closes the connection. Dropping it while
-/// the thread panics closes at once.
+/// Dropping it sends the queued bytes, as long as the peer keeps reading, then closes the
+/// connection. Dropping it while the thread panics closes at once.
 pub struct Stream {
     socket: Arc<Socket>,
     queue: Arc<Pipe>,
     writer: Option<JoinHandle<()>>,
-    /// The read timeout that the socket has now.
+    /// The current read timeout of the socket.
     read_timeout: Mutex<Option<Duration>>,
     /// How long dropping waits without progress.
     patience: Duration,
     allowance: Allowance,
-    /// A call has timed out, so that dropping need not wait for this peer again.
+    /// A call has timed out, so dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
-    /// How long connecting took, at the side that did.
+    /// The time that connecting took, on the connecting side.
     round_trip: Option<Duration>,
 }
 
-/// A write that waits.
+/// A waiting write.
 struct Wait {
     until: Instant,
     /// The peer read nothing.
-    in_vain: bool,
+    unread: bool,
 }
 
 impl Wait {
     fn until(until: Instant) -> Self {
         Self {
             until,
-            in_vain: false,
+            unread: false,
         }
     }
 }
 
-/// Ends a connection that somebody else has.
+/// Closes a connection owned by another thread.
 #[cfg(feature = "tls")]
 pub(crate) struct Breaker(Arc<Socket>);
 
 #[cfg(feature = "tls")]
 impl Breaker {
     pub(crate) fn end(&self) {
-        // It may have ended by itself.
+        // The connection may already be closed.
         let _ = self.0.shutdown(Shutdown::Both);
     }
 }
 
 impl Stream {
-    /// Connects to `address`, trying again until a listener is there, at most for `timeout`.
+    /// Connects to `address`, retrying until a listener is there, for at most `timeout`.
     ///
     /// # Errors
     /// As [`connect`](super::connect).
@@ -80,7 +81,7 @@ impl Stream {
         Self::connect_to(&loopback_only(resolve(address)?)?, timeout)
     }
 
-    /// Connects to any address, for a connection that is then authenticated.
+    /// Connects to any address, for a connection that is authenticated afterwards.
     #[cfg(feature = "tls")]
     pub(crate) fn connect_anywhere(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
         Self::connect_to(&resolve(address)?, timeout)
@@ -93,7 +94,7 @@ impl Stream {
             let mut refused = None;
             let mut is_hopeless = true;
             for (tried, address) in addresses.iter().enumerate() {
-                // An address that swallows everything leaves time for the next one.
+                // An address that drops all packets leaves time for the next one.
                 let share = (addresses.len() - tried).try_into().unwrap_or(u32::MAX);
                 let left = timeout.saturating_sub(start.elapsed()) / share;
                 let left = left.max(Duration::from_millis(1));
@@ -107,7 +108,7 @@ impl Stream {
                         return Ok(stream);
                     }
                     Err(error) if may_come_up(error.kind()) => is_hopeless = false,
-                    // A name may stand for an address of a kind that this machine does not have.
+                    // A name may resolve to an address family that this machine does not have.
                     Err(error) => refused = Some(error),
                 }
             }
@@ -121,7 +122,7 @@ impl Stream {
                     .collect::<Vec<_>>()
                     .join(" or ");
                 return Err(Error::TimedOut(format!(
-                    "nobody listened on {list} within {timeout:?}"
+                    "no peer listened on {list} within {timeout:?}"
                 )));
             };
             thread::sleep(pause.min(left));
@@ -133,12 +134,12 @@ impl Stream {
     pub(super) fn new(stream: TcpStream, patience: Duration) -> io::Result<Self> {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(READER))?;
+        stream.set_write_timeout(Some(READ_WAIT))?;
         let socket = Arc::new(Socket::from(stream));
         socket.set_tcp_keepalive(
             &TcpKeepalive::new()
-                .with_time(QUIET)
-                .with_interval(QUIET / 3)
+                .with_time(IDLE)
+                .with_interval(IDLE / 3)
                 .with_retries(3),
         )?;
         let queue = Arc::new(Pipe::new());
@@ -160,14 +161,14 @@ impl Stream {
         })
     }
 
-    /// Ends the connection from outside, whatever its owner waits for.
+    /// Closes the connection from outside, whatever its owner waits for.
     #[cfg(feature = "tls")]
     pub(crate) fn breaker(&self) -> Breaker {
         Breaker(Arc::clone(&self.socket))
     }
 
-    /// Sends what the system takes at once, and if this write may wait, until a moment is over what it takes as the peer reads; returns
-    /// the number of bytes.
+    /// Sends what the operating system takes at once and, if this write may wait, what it takes as
+    /// the peer reads until the time limit; returns the number of bytes.
     fn send_directly(&self, bytes: &[u8]) -> io::Result<usize> {
         let may_wait = self.allowance.earn(bytes.len());
         let at_once = match self.queue.is_idle() {
@@ -178,30 +179,31 @@ impl Stream {
             return Ok(at_once);
         }
         let start = Instant::now();
-        let mut wait = Wait::until(start + MOMENT);
+        let mut wait = Wait::until(start + MAX_WAIT);
         let sent = self.send_waiting(&bytes[at_once..], &mut wait);
-        self.allowance.charge(start.elapsed(), wait.in_vain);
+        self.allowance.charge(start.elapsed(), wait.unread);
         Ok(at_once + sent?)
     }
 
-    /// Sends what the system takes at once. While the queue is idle the writer thread sends nothing, and only this thread can give it
-    /// something.
+    /// Sends what the operating system takes at once. While the queue is idle the writer thread
+    /// sends nothing, and only this thread can push to the queue.
     fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
         self.send_some(bytes, libc::MSG_DONTWAIT)
     }
 
-    /// Sends what the system takes as the peer reads.
+    /// Sends what the operating system takes as the peer reads.
     fn send_waiting(&self, bytes: &[u8], wait: &mut Wait) -> io::Result<usize> {
-        if !self.queue.drains(wait.until, READER) {
-            wait.in_vain = Instant::now() < wait.until;
+        if !self.queue.drains(wait.until, READ_WAIT) {
+            wait.unread = Instant::now() < wait.until;
             return Ok(0);
         }
         let mut sent = 0;
         while sent < bytes.len() && Instant::now() < wait.until {
-            // Stops short of all where the system's timeout ends the wait, perhaps with a part.
+            // Stops early if the timeout of the operating system ends the wait, perhaps with a part
+            // sent.
             match self.send_some(&bytes[sent..], 0)? {
                 0 => {
-                    wait.in_vain = true;
+                    wait.unread = true;
                     break;
                 }
                 count => sent += count,
@@ -210,7 +212,7 @@ impl Stream {
         Ok(sent)
     }
 
-    /// One call of the system's; zero if it would have to wait, or wait longer.
+    /// One system call; zero if it would have to wait, or wait longer.
     fn send_some(&self, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
         loop {
             match self
@@ -230,10 +232,11 @@ impl Stream {
         result
     }
 
-    /// Receives and drops what has come, without waiting. Unread bytes at closing time would make the system reset the
-    /// connection, and the peer could lose what it has not read yet.
+    /// Receives and drops the bytes that have arrived, without waiting. Unread bytes at closing
+    /// time would make the operating system reset the connection, and the peer could lose bytes
+    /// that it has not read yet.
     ///
-    /// Bounded, so that a peer that never stops sending cannot keep this party here.
+    /// Bounded, so that a peer that never stops sending cannot block this party.
     fn drain(&self) {
         let mut bytes = [MaybeUninit::uninit(); 16 << 10];
         for _ in 0..256 {
@@ -245,7 +248,8 @@ impl Stream {
     }
 }
 
-/// The system's own timeout says that the peer's machine does not answer any more; ours is another error.
+/// Maps the operating system's own timeout, which means that the peer's machine no longer answers;
+/// the call's timeout is another error.
 fn dead(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ETIMEDOUT) => io::ErrorKind::ConnectionAborted.into(),
@@ -253,12 +257,12 @@ fn dead(error: io::Error) -> io::Error {
     }
 }
 
-/// While nobody listens on a port that the system hands out, connecting to it can succeed by connecting to itself.
+/// While no listener is on an ephemeral port, connecting to it can succeed by connecting to itself.
 fn is_connected_to_itself(stream: &TcpStream) -> bool {
     matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
 }
 
-/// Errors of `connect` that go away when the listener, its machine or the network starts.
+/// Whether an error of `connect` can go away when the listener, its machine or the network starts.
 fn may_come_up(kind: io::ErrorKind) -> bool {
     use io::ErrorKind as Kind;
     matches!(
@@ -279,7 +283,7 @@ fn may_come_up(kind: io::ErrorKind) -> bool {
 
 /// The writer thread.
 fn send_queued(socket: &Socket, queue: &Pipe) {
-    // Short enough that a slow peer shows as progress.
+    // Short enough that progress is visible with a slow peer.
     const PIECE: usize = 128 << 10;
     while let Ok(Some(chunk)) = queue.take(None) {
         let mut rest = &chunk.bytes[..];
@@ -290,7 +294,7 @@ fn send_queued(socket: &Socket, queue: &Pipe) {
                     rest = &rest[count..];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The socket's timeout is for who has something else to do.
+                // The socket's timeout is meant for the other thread.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return queue.fail(dead(error).kind()),
             }
@@ -308,7 +312,7 @@ impl Transport for Stream {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        // The system has microseconds, and takes zero for ever.
+        // The operating system counts in microseconds, and zero means no timeout.
         let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
         let mut current = self
             .read_timeout
@@ -337,7 +341,7 @@ impl Drop for Stream {
         let give_up = deadline_after(Some(self.patience.saturating_mul(10)));
         let hurry = thread::panicking() || self.is_peer_slow.load(Ordering::Relaxed);
         while !hurry && !self.queue.is_idle() && self.queue.failure().is_none() {
-            // Both parties may be here: if neither read, neither would get rid of its queue.
+            // Both parties may be here: if neither read, neither could empty its queue.
             self.drain();
             thread::sleep(Duration::from_millis(1));
             let released = self.queue.released();
@@ -349,7 +353,8 @@ impl Drop for Stream {
             }
         }
         if self.queue.is_idle() {
-            // The end of the stream goes out behind the last byte. If the peer is gone, there is nothing to tell it.
+            // The end of the stream follows the last byte. If the peer is gone, the call fails
+            // harmlessly.
             let _ = self.socket.shutdown(Shutdown::Write);
             self.drain();
         } else {
@@ -358,7 +363,7 @@ impl Drop for Stream {
             self.queue.fail(io::ErrorKind::BrokenPipe);
         }
         if let Some(writer) = self.writer.take() {
-            // It does not panic.
+            // The writer thread does not panic.
             let _ = writer.join();
         }
     }
@@ -385,7 +390,8 @@ mod tests {
         (left, right)
     }
 
-    /// Writes that do not go out wait until nothing is allowed any more, whether they find the queue idle or not; then they do not.
+    /// Writes that do not go out wait until the budget is used up, whether they find the queue idle
+    /// or not; then they do not wait.
     #[test]
     fn a_peer_that_does_not_read_is_waited_for_a_few_times() {
         let (left, right) = narrow();
@@ -397,7 +403,7 @@ mod tests {
             assert!(allowance(&left) < before);
             waits += 1;
         }
-        // Each took a millisecond at least, and counts sixteen times.
+        // Each wait took a millisecond at least, and counts sixteen times.
         assert!(waits <= 2, "{waits}");
         let before = allowance(&left);
         left.write(&[0; 100], None).unwrap();
@@ -405,7 +411,7 @@ mod tests {
         drop((right, left));
     }
 
-    /// What is queued goes first, then what a write that waited for it sends itself.
+    /// Queued bytes go first, then those that a write waiting for them sends itself.
     #[test]
     fn nothing_overtakes_what_is_queued() {
         let (left, right) = narrow();
@@ -414,7 +420,7 @@ mod tests {
         let (queued, waited_for) = sent.split_at(total / 2);
         left.allowance.set(-i64::MAX / 2);
         left.write(queued, None).unwrap();
-        assert!(!left.queue.is_idle(), "nobody waited");
+        assert!(!left.queue.is_idle(), "no write waited");
         let received = thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut bytes = vec![0; total];
@@ -425,7 +431,8 @@ mod tests {
                 }
                 bytes
             });
-            // On a busy machine the reader may sleep through a wait, and the rest is queued as well.
+            // On a busy machine the reader may sleep through a wait, and the rest is queued as
+            // well.
             for piece in waited_for.chunks(1 << 16) {
                 left.allowance.set(ALLOWED);
                 left.write(piece, None).unwrap();

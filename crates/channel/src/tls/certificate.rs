@@ -1,4 +1,4 @@
-//! What a certificate says, and the one check that is made of every certificate, this party's own and the peer's.
+//! Parsing and checking of certificates, this party's own and the peer's.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,24 +9,24 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use time::OffsetDateTime;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-/// Why a certificate is not accepted, whoever's it is.
+/// The reason why a certificate is not accepted, this party's or the peer's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
-    /// Its time is over.
+pub(super) enum Invalid {
+    /// It has expired.
     Expired(SystemTime),
-    /// Its time has not come.
+    /// It is not valid yet.
     Early(SystemTime),
-    /// It is not a certificate, or not one that signed itself.
+    /// It is not a certificate, or not self-signed.
     Malformed,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired(last) => write!(f, "it expired on {}", day(*last)),
             Self::Early(first) => write!(
                 f,
-                "it is valid from {} on only; is the clock of this machine right?",
+                "it is valid only from {} on; check the clock of this machine",
                 day(*first)
             ),
             Self::Malformed => f.write_str("its certificate is damaged"),
@@ -34,10 +34,10 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Checks that `certificate` is well formed, has signed itself, and is valid at `now`.
-pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Unfit> {
-    let end_entity = EndEntityCert::try_from(certificate).map_err(|_| Unfit::Malformed)?;
-    let anchor = anchor_from_trusted_cert(certificate).map_err(|_| Unfit::Malformed)?;
+/// Checks that `certificate` is well formed, self-signed, and valid at `now`.
+pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Invalid> {
+    let end_entity = EndEntityCert::try_from(certificate).map_err(|_| Invalid::Malformed)?;
+    let anchor = anchor_from_trusted_cert(certificate).map_err(|_| Invalid::Malformed)?;
     let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
     let anchors = [anchor];
     let verified = end_entity.verify_for_usage(
@@ -52,18 +52,18 @@ pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(
     match verified {
         Ok(_) => Ok(()),
         Err(webpki::Error::CertExpired { not_after, .. }) => {
-            Err(Unfit::Expired(system_time(not_after)))
+            Err(Invalid::Expired(system_time(not_after)))
         }
         Err(webpki::Error::CertNotValidYet { not_before, .. }) => {
-            Err(Unfit::Early(system_time(not_before)))
+            Err(Invalid::Early(system_time(not_before)))
         }
-        Err(_) => Err(Unfit::Malformed),
+        Err(_) => Err(Invalid::Malformed),
     }
 }
 
-/// From when to when `certificate` is valid. The only parser of certificates is the one of [`check`], which says the limits
-/// when it is asked about the beginning and the end of time.
-pub(super) fn validity(certificate: &CertificateDer<'_>) -> Result<Range<SystemTime>, Unfit> {
+/// The validity period of `certificate`. The only parser of certificates is that of [`check`],
+/// which reports the limits when asked about the beginning and the end of time.
+pub(super) fn validity(certificate: &CertificateDer<'_>) -> Result<Range<SystemTime>, Invalid> {
     let ask = |seconds| {
         check(
             certificate,
@@ -71,13 +71,13 @@ pub(super) fn validity(certificate: &CertificateDer<'_>) -> Result<Range<SystemT
         )
     };
     let start = match ask(0) {
-        Err(Unfit::Early(start)) => start,
-        Err(Unfit::Malformed) => return Err(Unfit::Malformed),
+        Err(Invalid::Early(start)) => start,
+        Err(Invalid::Malformed) => return Err(Invalid::Malformed),
         _ => UNIX_EPOCH,
     };
     match ask(u64::MAX) {
-        Err(Unfit::Expired(end)) => Ok(start..end),
-        _ => Err(Unfit::Malformed),
+        Err(Invalid::Expired(end)) => Ok(start..end),
+        _ => Err(Invalid::Malformed),
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn seconds(time: SystemTime) -> Option<i64> {
     }
 }
 
-/// A time as the checks take it; before 1970 is 1970.
+/// A time as the checks take it; a time before 1970 becomes 1970.
 pub(super) fn unix_time(time: SystemTime) -> UnixTime {
     UnixTime::since_unix_epoch(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
@@ -102,7 +102,7 @@ fn system_time(time: UnixTime) -> SystemTime {
         .unwrap_or(UNIX_EPOCH)
 }
 
-/// The day of a time, as `2026-11-21`, in universal time.
+/// The day of a time, as `2026-11-21`, in UTC.
 pub(super) fn day(time: SystemTime) -> String {
     let time = seconds(time).and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     time.map_or_else(

@@ -1,13 +1,13 @@
-//! The short name of an identity, for people to read to each other.
+//! The short name of an identity, for people to compare or dictate.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of the hash: 160 bits, so that even somebody who would be content with any of 2^32 fingerprints in use has
-/// 2^128 certificates to try.
+/// Bytes of the hash: 160 bits, so that even an attacker who is content with any of 2^32
+/// fingerprints in use has 2^128 certificates to try.
 const HASH: usize = 20;
 
-/// Bytes with the checksum's 20 bits; the last four bits are none.
+/// Bytes with the checksum's 20 bits; the last four bits are unused.
 const PADDED: usize = HASH + 3;
 
 /// Characters: 32 of the hash, 4 of the checksum.
@@ -16,16 +16,18 @@ const LENGTH: usize = 36;
 /// Characters in a group.
 const GROUP: usize = 4;
 
-/// Crockford's digits: no I, L, O, U, which are heard or read as others.
+/// Crockford's digits: without I, L, O, U, which are confused with others.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// What one party pins of the other's identity: a hash of its certificate, which holds its public key and its validity.
+/// The value that one party pins of the other's identity: a hash of its certificate, which holds
+/// its public key and its validity.
 ///
-/// Its text has nine groups of four digits and letters, as in `p3xk-...`; the last group is a checksum, so that a slip in
-/// typing is told from another identity. Case and hyphens do not matter, and `o`, `i`, `l` are read as `0`, `1`, `1`.
+/// Its text has nine groups of four digits and letters, as in `p3xk-...`; the last group is a
+/// checksum, which detects typing errors. Case and hyphens do not matter, and `o`, `i`, `l` are
+/// read as `0`, `1`, `1`.
 ///
-/// Not a secret; but whoever can replace it on its way can take the identity's place, so it must reach the other party by a
-/// way that cannot be forged, such as a telephone call.
+/// Not a secret. But an attacker who can replace it in transit can impersonate the party, so it
+/// must reach the other party over an authentic channel, such as a telephone call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; HASH]);
 
@@ -40,7 +42,7 @@ impl Fingerprint {
         Self(hash)
     }
 
-    /// The hash and behind it its checksum.
+    /// The hash followed by its checksum.
     fn padded(&self) -> [u8; PADDED] {
         let mut hasher = blake3::Hasher::new_derive_key("volery fingerprint checksum, version 1");
         hasher.update(&self.0);
@@ -74,18 +76,20 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Why a text is no fingerprint.
+/// The reason why a text is not a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadFingerprint {
     /// The wrong number of digits and letters.
-    #[error("a fingerprint has nine groups of four digits or letters, this has {0} of them in all")]
+    #[error("a fingerprint has 36 digits and letters, nine groups of four; this text has {0}")]
     Length(usize),
-    /// A character that is in no fingerprint.
-    #[error("{0:?} is in no fingerprint")]
+    /// A character that no fingerprint contains.
+    #[error("a fingerprint cannot contain {0:?}")]
     Character(char),
-    /// The last group does not fit the others.
-    #[error("there is a slip in it: its last group does not fit the others")]
+    /// The checksum is wrong.
+    #[error(
+        "the fingerprint has a typing error: its last group, the checksum, does not match the others"
+    )]
     Checksum,
 }
 

@@ -20,9 +20,10 @@ use crate::{Error, Result};
 /// Longest name, in bytes.
 const NAME_BOUND: usize = 64;
 
-/// Who a party is to the other: an Ed25519 key pair and a certificate for it that the key itself signed.
+/// The identity of a party: an Ed25519 key pair and a self-signed certificate for it.
 ///
-/// There is no authority behind a certificate: the other party pins its [`Fingerprint`]. `Debug` shows that alone.
+/// Certificates have no authority: the other party pins its [`Fingerprint`]. `Debug` shows only the
+/// fingerprint.
 #[derive(Clone)]
 pub struct Identity {
     pair: Arc<CertifiedKey>,
@@ -32,16 +33,18 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new identity, valid during `validity`, to whole seconds. The `name` stands in the certificate, and proves nothing;
-    /// whoever connects to a listening party can read its certificate.
+    /// A new identity, valid during `validity`, to whole seconds. The `name` is part of the
+    /// certificate and proves nothing; any client that connects to a listening party can read the
+    /// party's certificate.
     ///
     /// # Errors
-    /// [`Error::Identity`] if the name is not fit ([`check_name`](Self::check_name)), if the validity is empty or out of the years
-    /// 1970 to 9999, or the system gives no random numbers.
+    /// [`Error::Identity`] if the name is invalid ([`check_name`](Self::check_name)), if the
+    /// validity is empty or outside the years 1970 to 9999, or the operating system provides no
+    /// randomness.
     pub fn generate(name: &str, validity: Range<SystemTime>) -> Result<Self> {
         Self::check_name(name)?;
         if validity.is_empty() {
-            return Err(unusable("it would be valid at no time"));
+            return Err(unusable("its validity period is empty"));
         }
         let mut parameters = CertificateParams::default();
         parameters.distinguished_name = DistinguishedName::new();
@@ -60,26 +63,26 @@ impl Identity {
     /// Checks that a name has 1 to 64 bytes and no control characters.
     ///
     /// # Errors
-    /// [`Error::Identity`] if it has not.
+    /// [`Error::Identity`] otherwise.
     pub fn check_name(name: &str) -> Result<()> {
         if name.is_empty() || name.len() > NAME_BOUND || name.chars().any(char::is_control) {
             return Err(unusable(
-                "its name has 1 to 64 bytes, and no control characters",
+                "a name must have 1 to 64 bytes and no control characters",
             ));
         }
         Ok(())
     }
 
-    /// The identity in PEM, as [`to_pem`](Self::to_pem) gives it: a certificate and its private key. Its validity is not
-    /// looked at: [`check`](Self::check) does that.
+    /// The identity in PEM, as [`to_pem`](Self::to_pem) returns it: a certificate and its private
+    /// key. Its validity is not checked: [`check`](Self::check) does that.
     ///
     /// # Errors
-    /// [`Error::Identity`] if one of them is missing, is not what it should be, or they do not belong together.
+    /// [`Error::Identity`] if one of them is missing or malformed, or they do not belong together.
     pub fn from_pem(pem: &str) -> Result<Self> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
-            .map_err(|_| unusable("there is no certificate in PEM in it"))?;
+            .map_err(|_| unusable("it contains no certificate in PEM"))?;
         let private = PrivateKeyDer::from_pem_slice(pem.as_bytes())
-            .map_err(|_| unusable("there is no private key in PEM in it"))?;
+            .map_err(|_| unusable("it contains no private key in PEM"))?;
         let PrivateKeyDer::Pkcs8(mut private) = private else {
             return Err(unusable("its private key is not in PKCS #8"));
         };
@@ -90,7 +93,7 @@ impl Identity {
         let fingerprint = Fingerprint::of(&certificate);
         let pair = CertifiedKey::new(vec![certificate], signer);
         pair.keys_match()
-            .map_err(|_| unusable("its private key is not the one of its certificate"))?;
+            .map_err(|_| unusable("its private key does not match its certificate"))?;
         Ok(Self {
             pair: Arc::new(pair),
             pem: Zeroizing::new(pem.to_owned()),
@@ -99,31 +102,31 @@ impl Identity {
         })
     }
 
-    /// The certificate and the private key in PEM. A secret: whoever has it is this party.
+    /// The certificate and the private key in PEM. A secret: its owner can act as this party.
     #[must_use]
     pub fn to_pem(&self) -> &str {
         &self.pem
     }
 
-    /// What the other party pins.
+    /// The fingerprint that the other party pins.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// From when to when the identity is valid.
+    /// The validity period of the identity.
     #[must_use]
     pub fn validity(&self) -> Range<SystemTime> {
         self.validity.clone()
     }
 
-    /// The last day of the validity, as `2027-11-21`, in universal time.
+    /// The last day of the validity, as `2027-11-21`, in UTC.
     #[must_use]
     pub fn last_day(&self) -> String {
         certificate::day(self.validity.end)
     }
 
-    /// Checks that the identity is valid at `now`, before anything is done with it.
+    /// Checks that the identity is valid at `now`; call it before using the identity.
     ///
     /// # Errors
     /// [`Error::Identity`] with the day.
@@ -217,7 +220,7 @@ mod tests {
         );
         assert_eq!(
             why(identity.check(start - second)),
-            "it is valid from 2026-11-20 on only; is the clock of this machine right?"
+            "it is valid only from 2026-11-20 on; check the clock of this machine"
         );
     }
 
@@ -236,7 +239,7 @@ mod tests {
             (key(&one), "no certificate"),
             (
                 certificate.clone() + &key(&other),
-                "not the one of its certificate",
+                "does not match its certificate",
             ),
             (
                 certificate.replace("CERTIFICATE", "PRIVATE KEY") + &certificate,
@@ -257,7 +260,7 @@ mod tests {
         }
         Identity::generate(&"x".repeat(64), valid_for(1)).unwrap();
         let now = UNIX_EPOCH + NOON;
-        assert!(why(Identity::generate("a", now..now)).contains("no time"));
+        assert!(why(Identity::generate("a", now..now)).contains("period is empty"));
         let late = now + DAY * 4_000_000;
         assert!(why(Identity::generate("a", now..late)).contains("9999"));
     }

@@ -14,29 +14,29 @@ use rustls::{
 };
 
 use super::Fingerprint;
-use super::certificate::{self, Unfit};
+use super::certificate::{self, Invalid};
 
-/// Accepts one certificate only. The same check whichever side the peer is on.
+/// Accepts only one certificate, on either side of the connection.
 #[derive(Debug)]
 pub(super) struct Pin {
     peer: Fingerprint,
     provider: Arc<CryptoProvider>,
 }
 
-/// Why the peer's certificate was not accepted, for the message.
+/// The reason why the peer's certificate was not accepted, for the error message.
 #[derive(Debug)]
 pub(super) enum Rejected {
-    /// It is not the one pinned.
+    /// It is not the pinned one.
     Other {
-        /// What the peer showed.
+        /// The fingerprint that the peer presented.
         shown: Fingerprint,
-        /// What is pinned.
+        /// The pinned fingerprint.
         pinned: Fingerprint,
     },
-    /// There are others behind it.
+    /// More certificates follow it.
     Chain,
-    /// It is the one pinned, and not valid.
-    Unfit(Unfit),
+    /// It is the pinned one, and not valid.
+    Invalid(Invalid),
 }
 
 impl fmt::Display for Rejected {
@@ -45,11 +45,11 @@ impl fmt::Display for Rejected {
             Self::Other { shown, pinned } => {
                 write!(
                     f,
-                    "it showed the fingerprint {shown}, and {pinned} is pinned"
+                    "it presented the fingerprint {shown}, but {pinned} is pinned"
                 )
             }
-            Self::Chain => f.write_str("it showed several certificates"),
-            Self::Unfit(unfit) => write!(f, "it is the one that is pinned, but {unfit}"),
+            Self::Chain => f.write_str("it presented several certificates"),
+            Self::Invalid(invalid) => write!(f, "its certificate is the one pinned, but {invalid}"),
         }
     }
 }
@@ -69,7 +69,7 @@ impl Pin {
     ) -> Result<(), Error> {
         let reject = |why| CertificateError::Other(OtherError(Arc::new(why)));
         let shown = Fingerprint::of(certificate);
-        // The fingerprint first: nothing else of a stranger's certificate is looked at.
+        // The fingerprint first: no other part of an unknown certificate is parsed.
         if shown != self.peer {
             let pinned = self.peer;
             return Err(reject(Rejected::Other { shown, pinned }).into());
@@ -77,7 +77,8 @@ impl Pin {
         if !others.is_empty() {
             return Err(reject(Rejected::Chain).into());
         }
-        certificate::check(certificate, now).map_err(|unfit| reject(Rejected::Unfit(unfit)).into())
+        certificate::check(certificate, now)
+            .map_err(|invalid| reject(Rejected::Invalid(invalid)).into())
     }
 
     /// Checks that the peer has the private key of its certificate.
@@ -92,7 +93,7 @@ impl Pin {
     }
 }
 
-/// TLS 1.2 is not offered, so this is never asked; and it is refused.
+/// TLS 1.2 is not offered, so this is never called; it refuses.
 fn not_offered() -> Result<HandshakeSignatureValid, Error> {
     Err(PeerIncompatible::Tls12NotOffered.into())
 }

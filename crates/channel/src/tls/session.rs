@@ -22,11 +22,11 @@ use super::{Fingerprint, Identity};
 use crate::pipe::deadline_after;
 use crate::{Error, Result, Transport};
 
-/// The application protocol, so that other programs that speak TLS are told apart early.
+/// The application protocol (ALPN), which detects other TLS programs early.
 const PROTOCOL: &[u8] = b"volery/1";
 
-/// What the side that was connected to sends first. Without it the other side would not know whether it was accepted: in
-/// TLS 1.3 the client is done before the server has seen its certificate.
+/// The first byte from the side that was connected to. Without it the client would not know whether
+/// it was accepted: in TLS 1.3 the client is done before the server has seen its certificate.
 const WELCOME: u8 = 0x57;
 
 /// Bytes encrypted before they are handed on.
@@ -36,13 +36,15 @@ const PIECE: usize = 256 << 10;
 const BUFFER: usize = 128 << 10;
 
 /// How long closing may wait for the transport to take the last record.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// An authenticated and encrypted transport over the transport `T`, made by [`initiate`] or [`respond`].
+/// An authenticated and encrypted transport over the transport `T`, made by [`initiate`] or
+/// [`respond`].
 ///
-/// Dropping it tells the peer, authenticated, that no more comes, and drops `T`.
+/// Dropping it sends the peer an authenticated end, and drops `T`.
 pub struct Tls<T: Transport> {
-    // Locks are taken in this order; nobody waits for the transport with the connection locked.
+    // Locks are taken in this order; no thread waits for the transport while it holds the
+    // connection's lock.
     incoming: Mutex<Incoming>,
     outgoing: Mutex<Vec<u8>>,
     connection: Mutex<Connection>,
@@ -50,21 +52,21 @@ pub struct Tls<T: Transport> {
     inner: T,
 }
 
-/// Encrypted bytes that were read and not yet decrypted.
+/// Encrypted bytes read and not yet decrypted.
 struct Incoming {
     buffer: Vec<u8>,
     unread: Range<usize>,
 }
 
-/// Secures `transport` as the side that connected; the peer calls [`respond`]. Comes back when both sides have accepted each
-/// other.
+/// Secures `transport` as the side that connected; the peer calls [`respond`]. Returns when both
+/// sides have accepted each other.
 ///
 /// # Errors
 /// [`Error::Identity`] if `identity` is not valid now, or `peer` is its own fingerprint;
 /// [`Error::Unauthenticated`] if the other side is not `peer`, or its identity is not valid now;
-/// [`Error::Refused`] if it does not accept `identity`; [`Error::TimedOut`] if that is not over
-/// within `timeout`; [`Error::PeerMisbehaved`] if it does not speak TLS 1.3 as volery does; and if
-/// `transport` fails.
+/// [`Error::Refused`] if it does not accept `identity`; [`Error::TimedOut`] if the handshake takes
+/// longer than `timeout`; [`Error::PeerMisbehaved`] if it does not speak TLS 1.3 as volery does;
+/// and if `transport` fails.
 pub fn initiate<T: Transport>(
     transport: T,
     identity: &Identity,
@@ -77,13 +79,15 @@ pub fn initiate<T: Transport>(
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
-        .dangerous() // rustls calls every check but its own so: `Pin` replaces the authorities, it omits nothing
+        // rustls calls every custom check dangerous: `Pin` replaces the authorities, it omits
+        // nothing.
+        .dangerous()
         .with_custom_certificate_verifier(Arc::new(pin))
         .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.pair())));
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     config.resumption = Resumption::disabled();
     config.enable_sni = false;
-    let name = ServerName::try_from("volery").expect("the name is a constant");
+    let name = ServerName::try_from("volery").expect("the constant name is valid");
     let connection = ClientConnection::new(Arc::new(config), name)
         .map_err(|error| Error::Identity(error.to_string()))?;
     establish(transport, connection.into(), identity, timeout)
@@ -115,20 +119,20 @@ pub fn respond<T: Transport>(
     establish(transport, connection.into(), identity, timeout)
 }
 
-/// What must hold of both before anything is sent. To pin one's own fingerprint is a mistake: it
-/// would fit only a peer that has this party's private key.
+/// Checks identity and pin before anything is sent. Pinning one's own fingerprint is a mistake: it
+/// would match only a peer that has this party's private key.
 pub(super) fn check(identity: &Identity, peer: Fingerprint) -> Result<()> {
     identity.check(std::time::SystemTime::now())?;
     if identity.fingerprint() == peer {
         return Err(Error::Identity(
-            "the fingerprint that is pinned as the peer's is its own; pin the other party's"
-                .to_owned(),
+            "the fingerprint pinned as the peer's is its own; pin the other party's".to_owned(),
         ));
     }
     Ok(())
 }
 
-/// Hybrid key exchange only: what is sent today stays secret when elliptic curves no longer are, as long as ML-KEM holds.
+/// Hybrid key exchange only: traffic stays secret when elliptic curves are broken, as long as
+/// ML-KEM holds.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider {
         kx_groups: vec![aws_lc_rs::kx_group::X25519MLKEM768],
@@ -136,14 +140,14 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// The handshake and the welcome.
+/// Performs the handshake and exchanges the welcome.
 fn establish<T: Transport>(
     inner: T,
     mut connection: Connection,
     identity: &Identity,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    // What is written is handed on at once, piece by piece.
+    // Written bytes are handed on at once, piece by piece.
     connection.set_buffer_limit(None);
     let mut tls = Tls {
         incoming: Mutex::new(Incoming {
@@ -159,7 +163,7 @@ fn establish<T: Transport>(
         Error::TimedOut(_) => Error::TimedOut(format!(
             "the peer did not complete the TLS handshake within {timeout:?}"
         )),
-        // The peer's side of it, with what to do about it.
+        // The peer's reason, with the remedy.
         Error::Refused(why) => Error::Refused(format!(
             "{why}; it must pin the fingerprint {}",
             identity.fingerprint()
@@ -222,21 +226,19 @@ impl<T: Transport> Tls<T> {
         }
         let mut welcome = [0];
         loop {
-            // The deadline is for the whole of it, however slowly its bytes come.
+            // The deadline covers the whole read, however slowly its bytes come.
             match self.read_once(&mut welcome, left()?)? {
                 Some(0) => return Err(Error::Disconnected),
                 Some(_) if welcome == [WELCOME] => return Ok(()),
                 Some(_) => {
-                    return Err(Error::PeerMisbehaved(
-                        "it does not speak volery behind its TLS",
-                    ));
+                    return Err(Error::PeerMisbehaved("it does not speak volery over TLS"));
                 }
                 None => {}
             }
         }
     }
 
-    /// Hands the records that are ready to the transport.
+    /// Hands finished records to the transport.
     fn send_records(&self, timeout: Option<Duration>) -> io::Result<()> {
         let mut outgoing = lock(&self.outgoing);
         outgoing.clear();
@@ -247,7 +249,8 @@ impl<T: Transport> Tls<T> {
         self.inner.write(&outgoing, timeout)
     }
 
-    /// As [`Transport::read`], and `None` after reading encrypted bytes that did not complete a record.
+    /// As [`Transport::read`], and `None` after reading encrypted bytes that did not complete a
+    /// record.
     fn read_once(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<Option<usize>> {
         let mut incoming = lock(&self.incoming);
         match lock(&self.connection).reader().read(bytes) {
@@ -260,12 +263,12 @@ impl<T: Transport> Tls<T> {
 }
 
 impl Incoming {
-    /// Decrypts some of the bytes that were read, or else reads some.
+    /// Decrypts some of the bytes already read, or else reads some.
     fn advance<T: Transport>(&mut self, tls: &Tls<T>, timeout: Option<Duration>) -> io::Result<()> {
         if self.unread.is_empty() {
             let count = tls.inner.read(&mut self.buffer, timeout)?;
             if count == 0 {
-                // An end that the peer did not sign could be anybody's.
+                // An end that the peer did not sign can come from anyone.
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             self.unread = 0..count;
@@ -277,13 +280,13 @@ impl Incoming {
         let result = connection.process_new_packets();
         let answers = connection.wants_write();
         drop(connection);
-        // Answers to what came, such as new keys or the alert that says what is wrong with it.
+        // Replies to received records, such as new keys or an alert.
         let sent = if answers {
             tls.send_records(timeout)
         } else {
             Ok(())
         };
-        result.map_err(|error| io::Error::other(sorted(error)))?;
+        result.map_err(|error| io::Error::other(map_error(error)))?;
         sent
     }
 }
@@ -295,8 +298,9 @@ fn take_records(connection: &mut Connection, records: &mut Vec<u8>) -> io::Resul
     Ok(())
 }
 
-const FOREIGN: Error =
-    Error::PeerMisbehaved("its TLS is not that of volery (TLS 1.3, X25519MLKEM768, Ed25519)");
+const FOREIGN: Error = Error::PeerMisbehaved(
+    "its TLS parameters are not those of volery (TLS 1.3, X25519MLKEM768, Ed25519)",
+);
 
 /// Whether an alert is about this party's certificate.
 fn of_identity(alert: AlertDescription) -> bool {
@@ -314,8 +318,8 @@ fn of_identity(alert: AlertDescription) -> bool {
     )
 }
 
-/// What an error of TLS means here.
-fn sorted(error: rustls::Error) -> Error {
+/// Maps an error of TLS to one of this crate.
+fn map_error(error: rustls::Error) -> Error {
     use rustls::Error as Tls;
     match error {
         Tls::InvalidCertificate(CertificateError::Other(OtherError(why)))
@@ -324,21 +328,21 @@ fn sorted(error: rustls::Error) -> Error {
             Error::Unauthenticated(why.to_string())
         }
         Tls::InvalidCertificate(_) => {
-            Error::Unauthenticated("its signature does not fit its certificate".to_owned())
+            Error::Unauthenticated("its signature does not match its certificate".to_owned())
         }
-        Tls::NoCertificatesPresented => Error::Unauthenticated("it showed no identity".to_owned()),
+        Tls::NoCertificatesPresented => {
+            Error::Unauthenticated("it presented no identity".to_owned())
+        }
         Tls::AlertReceived(alert) if of_identity(alert) => Error::Refused(
-            "it has pinned another identity, or this one is not valid by its clock".to_owned(),
+            "it has pinned another identity, or this identity is not valid by its clock".to_owned(),
         ),
-        Tls::AlertReceived(_) => Error::PeerMisbehaved("its TLS reports an error"),
+        Tls::AlertReceived(_) => Error::PeerMisbehaved("its TLS reported an error"),
         Tls::InvalidMessage(_) => Error::PeerMisbehaved(
-            "it does not speak TLS: is its connection to be authenticated too, or another program using this address?",
+            "it does not speak TLS: give the peer an identity and a fingerprint, too, and check that no other program uses this address",
         ),
         Tls::PeerIncompatible(_) | Tls::NoApplicationProtocol => FOREIGN,
-        Tls::DecryptError => Error::PeerMisbehaved(
-            "a record is not as it was sent: something on the way changes bytes",
-        ),
-        _ => Error::PeerMisbehaved("it does not follow TLS 1.3"),
+        Tls::DecryptError => Error::PeerMisbehaved("a TLS record was modified in transit"),
+        _ => Error::PeerMisbehaved("it violated TLS 1.3"),
     }
 }
 
@@ -357,7 +361,7 @@ impl<T: Transport> Transport for Tls<T> {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
-        // Bytes that complete no record are no progress, nor are records with nothing in them.
+        // Bytes that complete no record are no progress, nor are empty records.
         let deadline = deadline_after(timeout);
         loop {
             if let Some(count) = self.read_once(bytes, left(deadline)?)? {
@@ -385,7 +389,7 @@ impl<T: Transport> Drop for Tls<T> {
             return;
         }
         lock(&self.connection).send_close_notify();
-        // If the peer is gone, there is nothing to tell it.
-        let _ = self.send_records(Some(FAREWELL));
+        // If the peer is gone, this fails harmlessly.
+        let _ = self.send_records(Some(CLOSE_TIMEOUT));
     }
 }

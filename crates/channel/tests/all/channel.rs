@@ -265,7 +265,7 @@ fn a_peer_that_never_reads_times_out_a_writer_beyond_the_bound() {
         let sent = (0..100).take_while(|_| left.send(&bytes).is_ok()).count();
         assert!(sent * bytes.len() >= volery_channel::QUEUE_BOUND - bytes.len());
         assert!(sent < 100);
-        // Neither end may hang here: left's queue is full and nobody reads it.
+        // Neither end may hang here: left's queue is full and the other end does not read it.
         drop(left);
         drop(right);
     }

@@ -45,7 +45,7 @@ fn shake(
     (a, b)
 }
 
-/// Field, left's value, right's value of the difference that both must see.
+/// The difference that both parties must report: field, left's value, right's value.
 fn assert_mismatch(left: &Hello, right: &Hello, field: &str, left_value: &str, right_value: &str) {
     for pair in pairs() {
         let (a, b) = shake(pair, left, right);
@@ -206,7 +206,7 @@ fn other_programs_are_recognised() {
     }
 }
 
-/// The first bytes are right, the length too, and what follows says nothing.
+/// The first bytes and the length are right, but the body is malformed.
 #[test]
 fn a_hello_that_cannot_be_read_is_refused() {
     for (mut left, mut right) in pairs() {
@@ -228,7 +228,7 @@ fn a_peer_that_closes_is_a_disconnection() {
     }
 }
 
-/// A peer that has said a good hello, and has gone before it could hear the other's.
+/// A peer that has sent a valid hello, and has closed before it could receive the other's.
 #[test]
 fn a_peer_that_has_gone_is_a_disconnection() {
     let (mut left, mut right) = Channel::memory_pair();
@@ -246,7 +246,7 @@ fn a_trickling_peer_does_not_extend_the_deadline() {
         left.set_timeout(Some(timeout));
         thread::scope(|scope| {
             scope.spawn(move || {
-                // Right so far, and never late, for as long as somebody listens.
+                // Correct so far, and never late, as long as the other side reads.
                 let bytes = [&b"\x89volery\n\x01\0\0\x10"[..], &[0; 4096]].concat();
                 for byte in bytes {
                     thread::sleep(Duration::from_millis(50));
@@ -301,7 +301,7 @@ proptest! {
         right.send(&bytes).unwrap();
         right.flush().unwrap();
         drop(right);
-        // The peer is gone, so that a send may fail first: give it the other order too.
+        // The peer is gone, so a send may fail first: test the other order too.
         prop_assert!(handshake(&mut left, &hello("sender"), [1; 32]).is_err());
         let (mut left, mut right) = Channel::memory_pair();
         left.set_timeout(Some(Duration::from_millis(1)));

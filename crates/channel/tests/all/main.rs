@@ -4,8 +4,8 @@
 
 mod channel;
 mod handshake;
-mod lanes;
-mod pace;
+mod link;
+mod mux;
 mod parties;
 mod shaped;
 #[cfg(feature = "tls")]
@@ -39,7 +39,7 @@ fn tcp_streams() -> (transport_tcp::Stream, transport_tcp::Stream) {
     (left, listener.accept(LONG).unwrap())
 }
 
-/// Two connected channels in memory, which fail where they would wait for ever.
+/// Two connected channels in memory, which fail instead of blocking forever.
 fn memory_pair() -> (Channel, Channel) {
     let (left, right) = memory::pair();
     (
@@ -53,7 +53,7 @@ fn pairs() -> [(Channel, Channel); 2] {
     [memory_pair(), tcp_pair()]
 }
 
-/// Bytes that are different at every offset, as far as bytes can be.
+/// Bytes that differ at every offset, as far as bytes can.
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
     let byte = |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ seed;
     (0..length).map(byte).collect()

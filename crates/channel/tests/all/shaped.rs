@@ -86,8 +86,8 @@ fn each_turn_costs_half_a_round_trip() {
 
 #[test]
 fn data_travels_while_the_next_leaves() {
-    // Each message arrives no earlier than its own time, and the last one long before a link without pipelining would
-    // bring it; that bound is as wide as the sum of all the latencies.
+    // Each message arrives no earlier than its own time, and the last one long before a link
+    // without pipelining would bring it; that bound is as wide as the sum of all the latencies.
     const MESSAGES: u32 = 100;
     let round_trip = Duration::from_millis(400);
     let (left, right) = memory::pair();
@@ -157,7 +157,7 @@ fn a_lost_peer_shows_through_a_shaped_link() {
 }
 
 #[test]
-#[should_panic(expected = "a link needs a rate")]
+#[should_panic(expected = "the rate of a link is above zero")]
 fn a_link_without_rate_is_refused() {
     let (left, _right) = memory::pair();
     let _ = shaped(left, 0, SHORT);

@@ -13,9 +13,9 @@ use rustls::{ServerConfig, ServerConnection};
 use volery_channel::tls::{self, Identity, Refusal};
 use volery_channel::{Channel, Error, Result};
 
-use crate::tls::{PATIENCE, besieged, identity, stranger};
+use crate::tls::{PATIENCE, collect_refusals, identity, stranger};
 
-/// What a side says that it speaks behind its TLS, and what the listening side says first.
+/// The application protocol behind TLS, and the first byte of the listening side.
 const PROTOCOL: &[u8] = b"volery/1";
 const WELCOME: u8 = 0x57;
 
@@ -31,12 +31,12 @@ pub(crate) fn shown(chain: &[&Identity], owned: &Identity) -> SingleCertAndKey {
     SingleCertAndKey::from(Arc::new(CertifiedKey::new(chain.collect(), key)))
 }
 
-/// The pinned identity with another beside it, and with a client that does not say what it speaks,
-/// or something else.
+/// The pinned identity with a second certificate, and with a client that announces no application
+/// protocol or another one.
 #[test]
 fn the_pinned_identity_in_other_clients_is_refused() {
     let [here, peer, other] = ["here", "peer", "other"].map(identity);
-    let refusals = besieged(&here, &peer, 3, |address| {
+    let refusals = collect_refusals(&here, &peer, 3, |address| {
         let chain = shown(&[&peer, &other], &peer);
         assert_eq!(stranger(address, Some(chain), PROTOCOL), b"");
         for protocol in [&b""[..], b"http/1.1"] {
@@ -45,27 +45,27 @@ fn the_pinned_identity_in_other_clients_is_refused() {
         }
     });
     let why: Vec<_> = refusals.iter().map(|one| one.error.to_string()).collect();
-    for (reason, times) in [("several certificates", 1), ("not that of volery", 2)] {
+    for (reason, times) in [("several certificates", 1), ("not those of volery", 2)] {
         let found = why.iter().filter(|why| why.contains(reason)).count();
         assert_eq!(found, times, "{reason}: {why:#?}");
     }
 }
 
-/// More silent connections than a listener looks at at a time: the oldest make room, each at the
-/// price of a thread and a socket.
+/// More silent connections than a listener handles at a time: the oldest are dropped, and each one
+/// costs a thread and a socket.
 #[test]
 fn silent_strangers_are_not_held_for_ever() {
     let [here, peer] = ["here", "peer"].map(identity);
     let mut silent = Vec::new();
-    let refusals = besieged(&here, &peer, 80, |address| {
+    let refusals = collect_refusals(&here, &peer, 80, |address| {
         silent.extend((0..150).map(|_| TcpStream::connect(address).unwrap()));
     });
     let slow = |refusal: &&Refusal| refusal.error.to_string().contains("it was slow");
     assert!(refusals.iter().filter(slow).count() >= 80);
 }
 
-/// Connects to a server that shows a certificate with a key, asks for none, and says something
-/// behind the handshake.
+/// Connects to a server that presents a certificate with a key, requests none, and sends `said`
+/// after the handshake.
 fn connect_to(pinned: &Identity, owned: &Identity, said: &[u8]) -> Result<Channel> {
     let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     let mut config = builder
@@ -90,16 +90,16 @@ fn connect_to(pinned: &Identity, owned: &Identity, said: &[u8]) -> Result<Channe
     })
 }
 
-/// The certificate alone does not make the pinned server; and a side that is not told that it is
-/// accepted does not go on.
+/// The certificate alone does not make the pinned server; and a side without the welcome byte does
+/// not go on.
 #[test]
 fn a_server_must_be_the_pinned_one_and_welcome() {
     let [peer, other] = ["peer", "other"].map(identity);
     let connect = |owned: &Identity, said: &[u8]| connect_to(&peer, owned, said).map(|_| ());
     let why = connect(&other, &[WELCOME]).unwrap_err().to_string();
-    assert!(why.contains("its signature does not fit"), "{why}");
+    assert!(why.contains("its signature does not match"), "{why}");
     let why = connect(&peer, b"HTTP/1.1 200 OK").unwrap_err().to_string();
-    assert!(why.contains("not speak volery behind its TLS"), "{why}");
+    assert!(why.contains("not speak volery over TLS"), "{why}");
     assert!(matches!(connect(&peer, b""), Err(Error::Disconnected)));
     assert!(connect(&peer, &[WELCOME]).is_ok(), "right but for that");
 }

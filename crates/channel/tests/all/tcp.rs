@@ -40,7 +40,7 @@ fn only_loopback_addresses_are_accepted() {
 
 #[test]
 fn connecting_waits_for_the_listener() {
-    // Somebody else may take the port in between; then this tries another one.
+    // Another program may take the port in between; then this tries another one.
     let connected = (0..5).any(|_| {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
@@ -132,7 +132,8 @@ fn dropping_sends_what_is_queued() {
     });
 }
 
-/// More than the system buffers each time: a write that waited for the peer to read would wait for ever.
+/// More than the system buffers each time: a write that waited for the peer to read would block
+/// forever.
 #[test]
 fn both_parties_send_first_again_and_again() {
     const MUCH: usize = 12 << 20;
@@ -182,8 +183,8 @@ fn dropping_gives_up_on_a_peer_that_does_not_read() {
 
 #[test]
 fn a_slow_reader_is_not_a_timeout() {
-    // The reader pauses for longer than the writer's timeout in total, and never for that long at once; the writer
-    // meanwhile waits for an answer.
+    // The reader pauses for longer than the writer's timeout in total, and never for that long at
+    // once; the writer meanwhile waits for an answer.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let timeout = Duration::from_millis(1500);

@@ -27,7 +27,7 @@ pub(crate) fn identity(name: &str) -> Identity {
     Identity::generate(name, now - DAY..now + DAY).unwrap()
 }
 
-/// An identity whose time was over yesterday.
+/// An identity that expired yesterday.
 fn expired() -> Identity {
     let now = SystemTime::now();
     Identity::generate("late", now - 3 * DAY..now - DAY).unwrap()
@@ -59,7 +59,7 @@ fn channel(transport: impl Transport + 'static) -> Channel {
     Channel::with_timeout(transport, Some(PATIENCE))
 }
 
-/// Sends a lot, then receives as much and checks it.
+/// Sends `length` bytes, then receives as many and checks them.
 fn exchange(channel: &mut Channel, ours: u8, length: usize) -> Result<()> {
     channel.send(&vec![ours; length])?;
     channel.send(&[ours, 1, 2, 3])?;
@@ -83,7 +83,7 @@ fn both_may_send_a_lot_first() {
         );
         a.unwrap();
         b.unwrap();
-        // What TLS adds is not the protocol's traffic.
+        // The overhead of TLS is not counted as the protocol's traffic.
         assert_eq!(sent.bytes_sent, length as u64 + 4);
         assert_eq!(received.bytes_received, length as u64 + 4);
     }
@@ -115,7 +115,7 @@ fn dropping_is_the_end_of_the_stream() {
 #[test]
 fn only_the_pinned_peer_is_accepted() {
     let [a, b, other] = ["a", "b", "other"].map(identity);
-    // The connecting side has pinned somebody else.
+    // The connecting side has pinned another identity.
     let pins = (other.fingerprint(), a.fingerprint());
     let (left, right) = secure(memory::pair(), (&a, &b), pins, PATIENCE);
     let Err(Error::Unauthenticated(why)) = left.map(drop) else {
@@ -148,24 +148,24 @@ fn an_identity_that_has_expired_is_not_even_shown() {
         };
         assert!(why.contains("expired"), "{why}");
     }
-    let nobody = ("127.0.0.1", 1);
+    let unused_address = ("127.0.0.1", 1);
     assert!(matches!(
-        tls::connect(nobody, &late, b.fingerprint(), PATIENCE),
+        tls::connect(unused_address, &late, b.fingerprint(), PATIENCE),
         Err(Error::Identity(_))
     ));
 }
 
-/// Neither side begins with its own fingerprint as the peer's.
+/// Neither side accepts its own fingerprint as the peer's.
 #[test]
 fn the_own_fingerprint_is_no_peer() {
     let a = identity("a");
     let own = a.fingerprint();
     let (left, right) = memory::pair();
-    let nobody = ("127.0.0.1", 1);
+    let unused_address = ("127.0.0.1", 1);
     let refused = [
         tls::initiate(left, &a, own, PATIENCE).map(drop),
         tls::respond(right, &a, own, PATIENCE).map(drop),
-        tls::connect(nobody, &a, own, PATIENCE).map(drop),
+        tls::connect(unused_address, &a, own, PATIENCE).map(drop),
         tls::listen("127.0.0.1:0", &a, own, PATIENCE).map(drop),
     ];
     for refused in refused {
@@ -178,11 +178,11 @@ fn the_own_fingerprint_is_no_peer() {
 
 type Checked<T> = std::result::Result<T, rustls::Error>;
 
-/// A client that does what a client of ours never does. It accepts any server.
+/// A verifier of a non-conforming client: it accepts any server.
 #[derive(Debug)]
-struct Reckless;
+struct AnyServer;
 
-impl ServerCertVerifier for Reckless {
+impl ServerCertVerifier for AnyServer {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -217,13 +217,13 @@ impl ServerCertVerifier for Reckless {
     }
 }
 
-/// Connects as such a client; gives what the server sent behind the handshake, if anything.
-fn reckless(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) -> Vec<u8> {
+/// Connects as such a client; returns the bytes that the server sent after the handshake.
+fn connect_unchecked(address: SocketAddr, certificate: Option<(&Identity, &Identity)>) -> Vec<u8> {
     let certificate = certificate.map(|(chain, owned)| shown(&[chain], owned));
     stranger(address, certificate, b"volery/1")
 }
 
-/// The same, with any certificates and a name of what it speaks, which may be empty.
+/// The same, with any certificates and any application protocol, which may be empty.
 pub(crate) fn stranger(
     address: SocketAddr,
     certificate: Option<SingleCertAndKey>,
@@ -233,7 +233,7 @@ pub(crate) fn stranger(
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Reckless));
+        .with_custom_certificate_verifier(Arc::new(AnyServer));
     let mut config = match certificate {
         None => builder.with_no_client_auth(),
         Some(certificate) => builder.with_client_cert_resolver(Arc::new(certificate)),
@@ -252,9 +252,9 @@ pub(crate) fn stranger(
     said
 }
 
-/// Runs `strangers` against a listener that waits for its peer, then, after so many of them have been `refused`, lets the peer
-/// connect; gives the refusals.
-pub(crate) fn besieged(
+/// Runs `strangers` against a listener that waits for its peer, then, after `refused` refusals,
+/// lets the peer connect; returns the refusals.
+pub(crate) fn collect_refusals(
     here: &Identity,
     peer: &Identity,
     refused: usize,
@@ -286,20 +286,20 @@ pub(crate) fn besieged(
 fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
     let [here, peer, other] = ["here", "peer", "other"].map(identity);
     let late = expired();
-    let refusals = besieged(&here, &peer, 6, |address| {
-        // Another identity, by a client of ours, which is told so.
+    let refusals = collect_refusals(&here, &peer, 6, |address| {
+        // Another identity, by a conforming client, which is told about the refusal.
         let refused = tls::connect(address, &other, here.fingerprint(), PATIENCE);
         assert!(matches!(refused, Err(Error::Refused(_))));
         // None at all; the certificate of the peer without its key; one that has expired.
-        assert_eq!(reckless(address, None), b"");
-        assert_eq!(reckless(address, Some((&peer, &other))), b"");
-        assert_eq!(reckless(address, Some((&late, &late))), b"");
+        assert_eq!(connect_unchecked(address, None), b"");
+        assert_eq!(connect_unchecked(address, Some((&peer, &other))), b"");
+        assert_eq!(connect_unchecked(address, Some((&late, &late))), b"");
         // No TLS.
         let plain = tcp::connect(address, PATIENCE);
         let mut plain = plain.unwrap();
         plain.send(b"\x89volery\n\x01\x00").unwrap();
         assert!(plain.recv(&mut [0; 64]).is_err());
-        // Ours, which says what it met.
+        // A conforming client without TLS, which reports the mismatch.
         let hello = Hello {
             protocol: "p",
             role: "r",
@@ -314,7 +314,7 @@ fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
         .map(|refusal| refusal.error.to_string())
         .collect();
     assert_eq!(refusals.len(), 6, "{why:#?}");
-    // Each has a thread of its own: one may overtake another on the way here.
+    // Each has a thread of its own: they may be reported in any order.
     let [other, late] = [&other, &late].map(|identity| identity.fingerprint().to_string());
     for (reason, times) in [
         (&other[..], 1),
@@ -333,7 +333,7 @@ fn strangers_are_refused_and_the_peer_gets_in_behind_them() {
     );
 }
 
-/// The peer itself, once its identity has expired, and its own check is left out.
+/// The pinned peer with an expired identity and without its own check.
 #[test]
 fn the_pinned_identity_is_refused_once_it_has_expired() {
     let (here, late) = (identity("here"), expired());
@@ -341,13 +341,13 @@ fn the_pinned_identity_is_refused_once_it_has_expired() {
     let address = listener.local_addr().unwrap();
     let mut refusals = Vec::new();
     let accepted = thread::scope(|scope| {
-        scope.spawn(|| assert_eq!(reckless(address, Some((&late, &late))), b""));
+        scope.spawn(|| assert_eq!(connect_unchecked(address, Some((&late, &late))), b""));
         let patience = Duration::from_secs(2);
         listener.accept(&here, late.fingerprint(), patience, |refusal| {
             refusals.push(refusal)
         })
     });
-    assert!(matches!(accepted, Err(Error::TimedOut(why)) if why.contains("1 others")));
+    assert!(matches!(accepted, Err(Error::TimedOut(why)) if why.contains("1 other connections")));
     let why = refusals[0].error.to_string();
     assert!(why.contains("pinned, but it expired on"), "{why}");
 }
@@ -357,9 +357,9 @@ fn silent_strangers_hold_nobody_up() {
     let [here, peer] = ["here", "peer"].map(identity);
     let start = Instant::now();
     let mut silent = Vec::new();
-    besieged(&here, &peer, 0, |address| {
+    collect_refusals(&here, &peer, 0, |address| {
         silent.extend((0..150).map(|_| TcpStream::connect(address).unwrap()));
-        // One that begins well and stops.
+        // One connection begins a record correctly and stops.
         silent[0].write_all(&[0x16, 3, 1, 2, 0]).unwrap();
     });
     assert!(
@@ -426,7 +426,7 @@ impl Transport for Drip {
     }
 }
 
-/// The pinned peer itself, whose record comes byte by byte: each of them in time, the whole of it not.
+/// The pinned peer, whose record comes byte by byte: each byte in time, the whole record too late.
 #[test]
 fn bytes_that_complete_no_record_are_no_progress() {
     let (left, right) = memory::pair();
@@ -443,8 +443,8 @@ fn bytes_that_complete_no_record_are_no_progress() {
     });
 }
 
-/// Whatever byte of the handshake is changed on its way: nobody ends with a connection that the other does not have, and no
-/// connection is other than it should be.
+/// For every changed byte of the handshake: no party ends with a connection that the other lacks,
+/// and every established connection is correct.
 #[test]
 fn changed_handshakes_fail() {
     let [a, b] = ["a", "b"].map(identity);
@@ -460,7 +460,7 @@ fn changed_handshakes_fail() {
             patience,
         );
         if let (Ok(left), Ok(right)) = (left, right) {
-            // The flip lies behind the handshake: it hits the first record then.
+            // The flip lies after the handshake: it then hits the first record.
             let (mut left, mut right) = (channel(left), channel(right));
             left.send(&[1; 2600]).unwrap();
             left.flush().unwrap();
@@ -475,7 +475,8 @@ fn changed_handshakes_fail() {
     assert!(failed > 20, "{failed} of the flips hit the handshake");
 }
 
-/// A connection whose outgoing stream is changed behind the handshake: length of the handshake, then the pair.
+/// A connection whose outgoing stream is changed after the handshake: length of the handshake, then
+/// the pair.
 fn after_handshake(
     change: impl FnOnce(Memory, u64) -> Tampered<Memory>,
 ) -> (Tls<Tampered<Memory>>, Tls<Memory>) {

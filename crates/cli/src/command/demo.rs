@@ -1,41 +1,45 @@
-//! `volery demo`: both parties in one process, over TCP, everything checked.
+//! `volery demo`: runs both parties in one process over TCP and checks every result.
 
 mod sets;
 
 use std::io::Write as _;
 use std::time::Instant;
 
-use volery_bench::{Link, parties};
 use volery_field::{Fp61, Ring as _, Z64};
 use volery_pcg::Plan;
 
-use super::choices::Choices;
 use super::options::{Common, parse_count, pool};
 use super::table::table;
 use super::verify::Findings;
-use crate::deal::Order;
-use crate::ends::{Correlation, Cot, End, Vole};
+use crate::choices::Choices;
+use crate::driver::{self, Outcome};
 use crate::exit::{Failure, Status};
-use crate::party::{self, Outcome};
+use crate::negotiation::Request;
+use crate::party::{Correlation, Cot, Party, Vole};
 use crate::report::{Report, peak_memory};
 
-/// Run both parties in this process, over TCP on the loopback interface, and check every result
+/// Run both parties in this process over TCP on the loopback interface and check every result
 ///
-/// Correlations over several rings, and the intersection of two sample files of records.
+/// Makes correlations over several rings and intersects two sample files of records.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// How many correlations of each kind
-    #[arg(long, default_value = "1_048_576", value_parser = parse_count, allow_negative_numbers = true)]
+    /// Number of correlations of each kind
+    #[arg(
+        long,
+        default_value = "1_048_576",
+        value_parser = parse_count,
+        allow_negative_numbers = true,
+    )]
     n: u64,
 
     #[command(flatten)]
     common: Common,
 }
 
-/// The demo keeps both halves in memory to check them.
+/// The demo keeps the output of both parties in memory to check it.
 const MAX_DEMO: u64 = 1 << 26;
 
-/// One line of the table.
+/// One row of the table.
 #[derive(Clone, Debug, serde::Serialize)]
 struct Row {
     protocol: &'static str,
@@ -56,26 +60,27 @@ struct Row {
     wrong: u64,
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let (n, common) = (arguments.n, &arguments.common);
     if n > MAX_DEMO {
-        return Err(
-            Failure::usage("--n", format_args!("the demo takes at most {MAX_DEMO}"))
-                .hint("'volery vole' and 'volery cot' stream any number to files"),
-        );
+        return Err(Failure::usage(
+            "--n",
+            format_args!("the demo makes at most {MAX_DEMO} correlations of each kind"),
+        )
+        .hint("'volery vole' and 'volery cot' write larger numbers to files"));
     }
     let place = common.prepare_report()?;
-    let voice = common.voice();
+    let reporter = common.reporter();
     let mut rows = Vec::new();
     for make in [make::<Vole<Fp61>>, make::<Vole<Z64>>, make::<Cot>] {
         let row = make(n, common)?;
-        voice.explain(format_args!("{n} {} over {}: done", row.protocol, row.ring));
+        reporter.explain(format_args!("{n} {} over {}: done", row.protocol, row.ring));
         rows.push(row);
     }
     let sets = sets::run(common)?;
-    voice.explain("psi: done");
+    reporter.explain("psi: done");
     if !common.quiet {
         print(&rows, &sets).map_err(|error| {
             Failure::new(Status::Other, format_args!("standard output: {error}"))
@@ -87,28 +92,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.noise = Some(volery_pcg::Noise::Regular.to_string());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
-    let rows = serde_json::to_value(&rows).expect("strings and numbers");
+    let rows = serde_json::to_value(&rows).expect("rows of strings and numbers serialise");
     report.result.insert("rows".to_owned(), rows);
-    let sets = serde_json::to_value([sets]).expect("strings and numbers");
+    let sets = serde_json::to_value([sets]).expect("rows of strings and numbers serialise");
     report.result.insert("psi".to_owned(), sets);
     place.write(&report)
 }
 
 /// Makes the correlations and checks all of them.
 fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
-    let order = Order::new(&Choices::default(), K::KIND, n, None)?;
+    let order = Request::new(&Choices::default(), K::KIND, n, None)?;
     // Both parties share this machine.
     let threads = common
         .threads
-        .map_or_else(parties::half_the_cores, usize::from);
+        .map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
-    let progress = common.voice().progress(n);
+    let progress = common.reporter().progress(n);
 
-    let (mut sent, mut received) = (Half::<K::Sender>::new(), Half::<K::Receiver>::new());
-    let (outcomes, deal) = party::run_both::<K>(
+    let (mut sent, mut received) = (
+        PartyOutput::<K::Sender>::new(),
+        PartyOutput::<K::Receiver>::new(),
+    );
+    let (outcomes, agreed) = driver::run_both::<K>(
         &order,
-        &Link::Loopback,
-        common.timeout(),
+        driver::loopback(common.timeout())?,
         &pools,
         &progress,
         |key, step| sent.take(key, step),
@@ -125,17 +132,17 @@ fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
         }
     }
     findings.verdict(K::RELATION)?;
-    Ok(row::<K>(n, &deal.plan, outcomes, &findings))
+    Ok(row::<K>(n, &agreed.plan, outcomes, &findings))
 }
 
-/// All that one party got.
-struct Half<E: End> {
+/// The whole output of one party.
+struct PartyOutput<E: Party> {
     key: Option<E::Ring>,
     u: Vec<E::Base>,
     column: Vec<E::Ring>,
 }
 
-impl<E: End> Half<E> {
+impl<E: Party> PartyOutput<E> {
     fn new() -> Self {
         Self {
             key: None,
@@ -144,7 +151,7 @@ impl<E: End> Half<E> {
         }
     }
 
-    fn take(&mut self, key: Option<E::Ring>, step: &party::Step<E>) {
+    fn take(&mut self, key: Option<E::Ring>, step: &driver::Step<E>) {
         self.key = key;
         E::open(&step.u, step.count, |u| self.u.extend_from_slice(u));
         self.column.extend_from_slice(&step.column);
@@ -152,7 +159,7 @@ impl<E: End> Half<E> {
 }
 
 fn row<K: Correlation>(n: u64, plan: &Plan, parties: [Outcome; 2], findings: &Findings) -> Row {
-    // The run is over when the slower party is.
+    // The run ends when the slower party ends.
     let slower = |of: fn(&Outcome) -> f64| of(&parties[0]).max(of(&parties[1]));
     let each = |value: f64| {
         if n == 0 { 0.0 } else { value / n as f64 }
@@ -285,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_in_memory_is_refused() {
+    fn more_than_fits_in_memory_is_refused() {
         let arguments = Arguments {
             n: MAX_DEMO + 1,
             common: common(),

@@ -1,4 +1,4 @@
-//! Where the peer is, who it is, and the connection to it.
+//! The peer's address, its identity, and the connection to it.
 
 use std::net::ToSocketAddrs as _;
 use std::path::PathBuf;
@@ -8,32 +8,32 @@ use volery_channel::tls::{self, Fingerprint, Identity, Refusal};
 use volery_channel::{Channel, tcp};
 
 use super::identity;
-use super::options::Voice;
+use super::options::Reporter;
 use crate::exit::{Failure, Status};
 
-/// Strangers that are told of; what more of them say would only fill the screen.
-const TOLD: usize = 10;
+/// Number of refused connections that are reported one by one; more would flood the screen.
+const MAX_REPORTED: usize = 10;
 
-/// How long before its end the expiry of an identity is told of.
-const SOON: Duration = Duration::from_secs(30 * 86_400);
+/// Remaining validity below which the expiry of an identity is reported.
+const EXPIRY_NOTICE: Duration = Duration::from_secs(30 * 86_400);
 
-/// Where the peer is, and who it is.
+/// The peer's address and identity.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct EndpointArguments {
     /// Wait for the peer at this address
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
 
-    /// Connect to the peer at this address; waits for it to listen until the timeout
+    /// Connect to the peer at this address, retrying until the timeout
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
 
-    /// This party's identity, made by 'volery keygen'. With it and --peer the connection is authenticated and encrypted; off the
-    /// loopback interface there is no other
+    /// This party's identity, a folder made by 'volery keygen'. With --identity and --peer the
+    /// connection is authenticated and encrypted; addresses off the loopback interface require both
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
 
-    /// The fingerprint of the peer's identity: nobody else is talked to
+    /// Fingerprint of the peer's identity; every other identity is refused
     #[arg(long, value_name = "FINGERPRINT")]
     peer: Option<Fingerprint>,
 }
@@ -41,22 +41,22 @@ pub(crate) struct EndpointArguments {
 /// A checked endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
-    place: Place,
-    /// The two identities, unless the connection stays within the machine and goes without.
+    place: Address,
+    /// Own identity and the peer's fingerprint; `None` only for a connection within this machine.
     secured: Option<(Identity, Fingerprint)>,
 }
 
 /// Exactly one of the two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum Address {
     /// Wait for the peer.
     Listen(String),
-    /// Go to the peer.
+    /// Connect to the peer.
     Connect(String),
 }
 
 impl EndpointArguments {
-    /// The one endpoint that was given, with the identity read and checked.
+    /// The one endpoint given on the command line, with the identity read and checked.
     pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
         let place = self.place()?;
         let secured = match (&self.identity, self.peer) {
@@ -69,45 +69,43 @@ impl EndpointArguments {
                 if identity.fingerprint() == peer {
                     return Err(Failure::usage(
                         "--peer",
-                        "this is the fingerprint of --identity itself",
+                        "this is the fingerprint of this party's own --identity",
                     )
-                    .hint("--peer takes the other party's, which it tells you"));
+                    .hint("--peer takes the fingerprint of the other party; ask it"));
                 }
                 Some((identity, peer))
             }
             (Some(_), None) => {
-                return Err(
-                    Failure::usage("--peer", "it is needed with --identity").hint(
-                        "ask the other party for its fingerprint, by a way that cannot be forged",
-                    ),
-                );
+                return Err(Failure::usage("--peer", "required with --identity").hint(
+                    "ask the other party for its fingerprint over a channel that cannot be forged",
+                ));
             }
             (None, Some(_)) => {
-                return Err(Failure::usage("--identity", "it is needed with --peer")
-                    .hint("volery keygen --out DIR makes one, and prints its fingerprint"));
+                return Err(Failure::usage("--identity", "required with --peer")
+                    .hint("'volery keygen --out DIR' makes one and prints its fingerprint"));
             }
         };
         Ok(Endpoint { place, secured })
     }
 
-    fn place(&self) -> Result<Place, Failure> {
+    fn place(&self) -> Result<Address, Failure> {
         let refuse = |what| {
             Failure::usage("--listen, --connect", what)
-                .hint("one side takes --listen HOST:PORT, the other --connect HOST:PORT")
+                .hint("start one side with --listen HOST:PORT, the other with --connect HOST:PORT")
         };
         let place = match (&self.listen, &self.connect) {
-            (Some(address), None) => Place::Listen(address.clone()),
-            (None, Some(address)) => Place::Connect(address.clone()),
-            (None, None) => return Err(refuse("one of them is needed")),
-            (Some(_), Some(_)) => return Err(refuse("only one of them can be given")),
+            (Some(address), None) => Address::Listen(address.clone()),
+            (None, Some(address)) => Address::Connect(address.clone()),
+            (None, None) => return Err(refuse("one of them is required")),
+            (Some(_), Some(_)) => return Err(refuse("only one of them may be given")),
         };
         place.check_form()?;
         Ok(place)
     }
 }
 
-impl Place {
-    /// The flag it was given by.
+impl Address {
+    /// The option that gave the address.
     fn option(&self) -> &'static str {
         match self {
             Self::Listen(_) => "--listen",
@@ -134,7 +132,7 @@ impl Place {
         Err(Failure::usage(self.option(), message).hint("for example 127.0.0.1:7000"))
     }
 
-    /// Refuses, before any work, an address off the machine.
+    /// Refuses an address off this machine before any work is done.
     fn check_loopback(&self) -> Result<(), Failure> {
         let mut addresses = self.address().to_socket_addrs().map_err(|error| {
             Failure::usage(self.option(), format_args!("{}: {error}", self.address()))
@@ -144,16 +142,16 @@ impl Place {
             return Ok(());
         };
         let message = format_args!(
-            "{} is not on the loopback interface: --identity and --peer are needed",
+            "{} is not on the loopback interface: --identity and --peer are required",
             outside.ip()
         );
         Err(Failure::usage(self.option(), message).hint(
-            "each party makes an identity, volery keygen --out DIR, and tells the other its fingerprint; both then take \
+            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with \
              --identity DIR --peer FINGERPRINT",
         ))
     }
 
-    /// An address of this machine that cannot be used is no fault of the peer or the network.
+    /// A local address that cannot be used is not the fault of the peer or the network.
     fn unusable(&self, error: volery_channel::Error) -> Failure {
         match error {
             volery_channel::Error::Io(error) => Failure::new(
@@ -169,31 +167,32 @@ impl Endpoint {
     /// Makes the connection.
     ///
     /// # Errors
-    /// If the address cannot be used, nobody is there within `timeout`, or it is not the peer.
-    pub(crate) fn open(&self, timeout: Duration, voice: Voice) -> Result<Channel, Failure> {
+    /// If the address cannot be used, no peer connects within `timeout`, or the peer has another
+    /// identity.
+    pub(crate) fn open(&self, timeout: Duration, reporter: Reporter) -> Result<Channel, Failure> {
         if let Some((identity, _)) = &self.secured {
             let left = identity.validity().end.duration_since(SystemTime::now());
-            if left.is_ok_and(|left| left < SOON) {
+            if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
                 let last = identity.last_day();
-                voice.say(format_args!(
+                reporter.say(format_args!(
                     "note: the identity of --identity expires on {last}"
                 ));
             }
         }
         let channel = match &self.place {
-            Place::Connect(address) => {
-                voice.explain(format_args!("connecting to {address}"));
+            Address::Connect(address) => {
+                reporter.explain(format_args!("connecting to {address}"));
                 let connected = match &self.secured {
                     None => tcp::connect(&**address, timeout),
                     Some((identity, peer)) => tls::connect(&**address, identity, *peer, timeout),
                 };
                 connected.map_err(|error| self.place.unusable(error))?
             }
-            Place::Listen(address) => {
+            Address::Listen(address) => {
                 // With port 0 this line is the only way to learn the port.
                 let tell = |here| {
                     let needed = address.ends_with(":0");
-                    voice.announce(format_args!("listening on {here}"), needed);
+                    reporter.announce(format_args!("listening on {here}"), needed);
                 };
                 let bound = |error| self.place.unusable(error);
                 match &self.secured {
@@ -205,22 +204,22 @@ impl Endpoint {
                     Some((identity, peer)) => {
                         let listener = tls::Listener::bind(&**address).map_err(bound)?;
                         tell(listener.local_addr()?);
-                        let mut left = TOLD;
+                        let mut left = MAX_REPORTED;
                         listener.accept(identity, *peer, timeout, |refusal| {
-                            tell_of(&refusal, &mut left, voice);
+                            report_refusal(&refusal, &mut left, reporter);
                         })?
                     }
                 }
             }
         };
         match channel.description() {
-            "" => voice.explain("connected"),
-            protection => voice.explain(format_args!("connected, {protection}")),
+            "" => reporter.explain("connected"),
+            protection => reporter.explain(format_args!("connected, {protection}")),
         }
         Ok(channel)
     }
 
-    /// For the report: what protects the connection, and who the peer is.
+    /// For the report: the protection of the connection and the peer's identity.
     pub(crate) fn describe(&self, channel: &Channel) -> serde_json::Value {
         let peer = self.secured.as_ref().map(|(_, peer)| peer.to_string());
         let protection = match channel.description() {
@@ -231,18 +230,18 @@ impl Endpoint {
     }
 }
 
-/// Says that somebody was refused, unless there were many already.
-fn tell_of(refusal: &Refusal, left: &mut usize, voice: Voice) {
+/// Reports a refused connection, up to the limit.
+fn report_refusal(refusal: &Refusal, left: &mut usize, reporter: Reporter) {
     if *left == 0 {
         return;
     }
     *left -= 1;
     let Refusal { address, error, .. } = refusal;
-    voice.say(format_args!(
+    reporter.say(format_args!(
         "note: a connection from {address} was refused: {error}"
     ));
     if *left == 0 {
-        voice.say("note: more of them will not be told of");
+        reporter.say("note: further refused connections are not reported");
     }
 }
 
@@ -265,10 +264,10 @@ mod tests {
         };
         assert_eq!(
             endpoint(Some("[::1]:70"), None).unwrap(),
-            Place::Listen("[::1]:70".to_owned())
+            Address::Listen("[::1]:70".to_owned())
         );
         for (listen, connect, fragment) in [
-            (None, None, "one of them is needed"),
+            (None, None, "one of them is required"),
             (Some("a:1"), Some("b:1"), "only one"),
             (
                 Some("localhost"),

@@ -1,4 +1,4 @@
-//! The arrays of a party, written while the next are made.
+//! Writes the arrays of a party while the next ones are computed.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -6,26 +6,26 @@ use std::thread;
 
 use volery_field::Ring;
 
-use crate::ends::End;
+use crate::driver::Step;
 use crate::exit::{Failure, Status};
 use crate::npy::{Form, Writer};
 use crate::output::Folder;
-use crate::party::Step;
+use crate::party::Party;
 
-/// One array on its way, with its path for messages.
+/// An array being written, with its path for error messages.
 pub(super) struct Array<R> {
     path: PathBuf,
     writer: Writer<R>,
 }
 
 impl<R: Ring> Array<R> {
-    /// The array of that letter, of `n` elements.
+    /// Creates the file of the array with this letter and `n` elements.
     ///
     /// # Errors
-    /// If its file cannot be made.
+    /// If the file cannot be created.
     pub(super) fn create(folder: &Folder, letter: &str, n: u64) -> Result<Self, Failure> {
         let name = file_name(letter);
-        // Messages name the file where it will be, not where it is while it is written.
+        // Error messages name the final path, not the temporary one.
         let path = folder.target().join(&name);
         let writer =
             Writer::new(folder.create(&name)?, n).map_err(|error| Failure::file(&path, error))?;
@@ -42,7 +42,7 @@ impl<R: Ring> Array<R> {
             .map_err(|error| Failure::file(&self.path, error))
     }
 
-    /// Waits until all of it is on the disk.
+    /// Waits until the whole array is on the disk.
     ///
     /// # Errors
     /// Those of the file.
@@ -54,16 +54,16 @@ impl<R: Ring> Array<R> {
 }
 
 /// The long arrays of one party.
-pub(super) struct Columns<E: End> {
+pub(super) struct Columns<E: Party> {
     values: Option<Array<E::Base>>,
     column: Array<E::Ring>,
 }
 
-impl<E: End> Columns<E> {
-    /// Arrays of `n` elements.
+impl<E: Party> Columns<E> {
+    /// Creates arrays of `n` elements.
     ///
     /// # Errors
-    /// If a file cannot be made.
+    /// If a file cannot be created.
     pub(super) fn create(folder: &Folder, n: u64) -> Result<Self, Failure> {
         let values = E::VALUES.map(|letter| Array::create(folder, letter, n));
         Ok(Self {
@@ -72,7 +72,7 @@ impl<E: End> Columns<E> {
         })
     }
 
-    /// Bytes of the arrays.
+    /// Total bytes of the arrays.
     pub(super) fn bytes(n: u64) -> u64 {
         let values = E::VALUES.map_or(0, |_| Form::of::<E::Base>().bytes());
         n.saturating_mul((values + Form::of::<E::Ring>().bytes()) as u64)
@@ -85,7 +85,7 @@ impl<E: End> Columns<E> {
         self.column.write(&step.column)
     }
 
-    /// Waits until all is on the disk.
+    /// Waits until all arrays are on the disk.
     ///
     /// # Errors
     /// Those of the files.
@@ -95,17 +95,17 @@ impl<E: End> Columns<E> {
     }
 }
 
-/// The name of the file of an array.
+/// The file name of an array.
 pub(super) fn file_name(letter: &str) -> String {
     format!("{letter}.npy")
 }
 
-/// Runs `body` while another thread writes what `body` puts, so that the disk and the computation do not wait for each
-/// other. At most three steps are in memory.
+/// Runs `body` while another thread writes the steps that `body` hands over, so that the disk and
+/// the computation overlap. At most three steps are in memory.
 ///
 /// # Errors
-/// That of the writing, or that of `body`.
-pub(super) fn write_beside<E: End, T>(
+/// The error of the writer or of `body`.
+pub(super) fn write_beside<E: Party, T>(
     n: u64,
     mut columns: Columns<E>,
     body: impl FnOnce(&mut dyn FnMut(Step<E>) -> Result<Step<E>, Failure>) -> Result<T, Failure>,
@@ -116,19 +116,19 @@ pub(super) fn write_beside<E: End, T>(
         let writer = scope.spawn(move || {
             for step in to_write {
                 columns.write(&step)?;
-                // The other side has stopped listening only when it wants no more steps.
+                // The receiving side is closed only after `body` has taken its last step.
                 let _ = written.send(step);
             }
             Ok(columns)
         });
-        // The writer stops early only on an error, which joining it gives.
-        let stopped = || Failure::new(Status::Other, "the output could not be written");
+        // The writer stops early only on an error; joining it returns that error.
+        let stopped = || Failure::new(Status::Other, "the output files could not be written");
         let mut in_flight = 0;
         let result = body(&mut |step| {
             full.send(step).map_err(|_| stopped())?;
             in_flight += 1;
             if in_flight < 3 {
-                return Ok(Step::with_room(n));
+                return Ok(Step::with_capacity(n));
             }
             empty.recv().map_err(|_| stopped())
         });

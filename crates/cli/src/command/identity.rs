@@ -16,13 +16,13 @@ use crate::output::Folder;
 /// The certificate and the private key.
 const IDENTITY: &str = "identity.pem";
 
-/// The fingerprint, to be shown again.
+/// The fingerprint, kept so that it can be shown again.
 const FINGERPRINT: &str = "fingerprint.txt";
 
-/// Longest file read, in bytes: an identity has about a thousand.
+/// Longest file read, in bytes; an identity has about a thousand.
 const BOUND: u64 = 64 << 10;
 
-/// Writes `identity` into `folder` and makes it appear.
+/// Writes `identity` into `folder` and commits the folder.
 pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> {
     let fingerprint = format!("{}\n", identity.fingerprint());
     for (name, contents) in [(IDENTITY, identity.to_pem()), (FINGERPRINT, &fingerprint)] {
@@ -34,10 +34,10 @@ pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> 
     folder.commit()
 }
 
-/// Reads the identity in `folder`, and checks that it is valid now and that nobody else can read it.
+/// Reads the identity in `folder`; checks that it is valid now and that no other user can read it.
 ///
 /// # Errors
-/// A failure that names `--identity`, the folder, and what to do.
+/// A failure that names `--identity`, the folder, and the remedy.
 pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
     let path = folder.join(IDENTITY);
     let unusable = |why: &dyn std::fmt::Display| {
@@ -48,8 +48,10 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
     };
     let pem = read_private(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unusable(&"there is no identity")
-            .hint("volery keygen --out DIR makes one, and prints its fingerprint"),
-        io::ErrorKind::PermissionDenied if fs::metadata(&path).is_ok_and(|data| is_open(&data)) => {
+            .hint("'volery keygen --out DIR' makes one and prints its fingerprint"),
+        io::ErrorKind::PermissionDenied
+            if fs::metadata(&path).is_ok_and(|data| is_exposed(&data)) =>
+        {
             unusable(&error).hint(format_args!(
                 "chmod 600 {}; if others could read it, make a new identity",
                 path.display()
@@ -64,7 +66,7 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
     let identity = Identity::from_pem(&pem).map_err(|error| unusable(&why(error)))?;
     identity.check(SystemTime::now()).map_err(|error| {
         unusable(&why(error)).hint(
-            "volery keygen --out DIR makes a new identity; the other party must be given its fingerprint",
+            "make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint",
         )
     })?;
     Ok(identity)
@@ -72,25 +74,25 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
 
 fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
     let file = File::open(path)?;
-    // Of the file that is read, whatever becomes of its name.
+    // Metadata of the opened file, even if its name now leads elsewhere.
     let data = file.metadata()?;
-    if is_open(&data) {
+    if is_exposed(&data) {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "others can read or change this private key",
+            "other users can read or change this private key",
         ));
     }
     if !data.is_file() || data.len() > BOUND {
-        return Err(io::Error::other("this is no file of an identity"));
+        return Err(io::Error::other("this is not an identity file"));
     }
-    // Room for all of it: growing would leave copies behind.
+    // Capacity for the whole file: a growing buffer would leave copies of the key behind.
     let mut pem = Zeroizing::new(String::with_capacity(BOUND as usize + 1));
     file.take(BOUND + 1).read_to_string(&mut pem)?;
     Ok(pem)
 }
 
-/// Whether anybody but this user can read or change the file.
-fn is_open(data: &Metadata) -> bool {
+/// Whether another user can read or change the file.
+fn is_exposed(data: &Metadata) -> bool {
     data.permissions().mode() & 0o077 != 0 || data.uid() != rustix::process::geteuid().as_raw()
 }
 
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_loaded_and_nobody_else_can_read_it() {
+    fn a_stored_identity_loads_and_is_private() {
         let place = tempfile::tempdir().unwrap();
         let identity = stored(place.path(), SystemTime::now() + DAY);
         let loaded = load(&place.path().join("id")).unwrap();
@@ -135,16 +137,16 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_says_why_and_what_to_do() {
+    fn an_unusable_identity_is_refused_with_reason_and_remedy() {
         let place = tempfile::tempdir().unwrap();
-        assert!(refused(place.path()).contains("hint: volery keygen"));
+        assert!(refused(place.path()).contains("hint: 'volery keygen"));
         stored(place.path(), SystemTime::now() - DAY);
         let late = refused(place.path());
         assert!(
             late.contains("error: --identity:") && late.contains("it expired on"),
             "{late}"
         );
-        assert!(late.contains("hint: volery keygen"), "{late}");
+        assert!(late.contains("hint: make a new identity"), "{late}");
 
         let path = place.path().join("id/identity.pem");
         for mode in [0o640, 0o604, 0o660] {
@@ -156,7 +158,7 @@ mod tests {
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "x".repeat(100_000)).unwrap();
-        assert!(refused(place.path()).contains("no file of an identity"));
+        assert!(refused(place.path()).contains("not an identity file"));
         fs::write(&path, b"\xff").unwrap();
         assert!(refused(place.path()).contains("UTF-8"));
         fs::write(&path, b"-----BEGIN").unwrap();

@@ -1,4 +1,4 @@
-//! `volery keygen`: an identity, and the fingerprint by which the other party knows it.
+//! `volery keygen`: makes an identity and prints its fingerprint for the other party.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -14,39 +14,46 @@ use crate::report::Report;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Make an identity: a key pair in a folder that only its owner can read. Standard output gets the fingerprint, which the other
-/// party gives to --peer
+/// Make an identity, a key pair in a folder that only its owner can read, and print its
+/// fingerprint, which the other party gives to --peer
 ///
-/// Tell it to the other party by a way that cannot be forged, such as a telephone call, and ask for theirs.
+/// Give the fingerprint to the other party over a channel that cannot be forged, such as a
+/// telephone call, and ask for theirs.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The folder for the identity; must not exist, or be empty
+    /// Folder for the identity; must not exist, or be empty
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// A name in the certificate, which proves nothing; whoever connects to a listening party can read it
+    /// Name in the certificate. It proves nothing, and every client that connects to a listening
+    /// party can read it
     #[arg(long, value_name = "NAME", default_value = "volery")]
     name: String,
 
-    /// Days from now until it expires
-    #[arg(long, value_name = "DAYS", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    /// Validity in days from now
+    #[arg(
+        long,
+        value_name = "DAYS",
+        default_value_t = 365,
+        value_parser = clap::value_parser!(u32).range(1..=3650),
+    )]
     days: u32,
 
     #[command(flatten)]
     common: Common,
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let now = SystemTime::now();
-    // From yesterday on: the other party's clock may be slow.
+    // Valid from yesterday: the other party's clock may be slow.
     Identity::check_name(&arguments.name).map_err(|error| Failure::usage("--name", error))?;
     let start = now
         .checked_sub(DAY)
         .unwrap_or(SystemTime::UNIX_EPOCH)
         .max(SystemTime::UNIX_EPOCH);
     let identity = Identity::generate(&arguments.name, start..now + DAY * arguments.days).map_err(
-        |error| Failure::new(Status::Other, error).hint("is the clock of this machine right?"),
+        |error| Failure::new(Status::Other, error).hint("check the clock of this machine"),
     )?;
     let folder = Folder::prepare("--out", &arguments.out, false)?;
     let report_place = arguments.common.prepare_report()?;
@@ -64,8 +71,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .result
         .insert("last_day".to_owned(), last.clone().into());
     report_place.write(&report)?;
-    arguments.common.voice().say(format_args!(
-        "an identity valid until {last} is in {}; the line on standard output is its fingerprint, for the other party",
+    arguments.common.reporter().say(format_args!(
+        "wrote an identity valid until {last} to {}; give its fingerprint (on standard output) to the other party",
         place.display()
     ));
     Ok(())

@@ -1,62 +1,44 @@
-//! What `psi` and `lookup` have in common: a file of records in, its matching rows out.
+//! The part that `psi` and `lookup` share: reads a file of records and writes its matching rows.
 
 mod input;
 mod output;
 mod run;
-mod words;
+mod text;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
+use volery_channel::Role;
 use volery_psi::{Settings, Variant};
-use volery_records::{Duplicates, EmptyKeys, Encoding, Records};
+use volery_tables::{Duplicates, EmptyKeys, Encoding, Records};
 
 use super::endpoint::EndpointArguments;
-use super::options::Common;
+use super::options::{Common, role};
 use super::paths;
 use crate::exit::Failure;
 use crate::report::peak_memory;
-use output::Place;
-use words::{Revealed, report, summary};
+use output::OutputFile;
+use text::{Revealed, report, summary};
 
-pub(crate) use run::{Outcome, Told, run_party};
-pub(crate) use words::ASSUMPTION;
+pub(crate) use run::{Outcome, PhaseTimer, run_party};
+pub(crate) use text::ASSUMPTION;
 
-/// Which side a party takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Role {
-    /// Lets the peer look for its keys; gets nothing but the number of the peer's keys, unless both sides say --both.
-    Sender,
-    /// Gets the result.
-    Receiver,
-}
-
-impl Role {
-    /// The word for it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-        }
-    }
-}
-
-/// What is done with the keys that match.
+/// The result for the matching keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb<'a> {
-    /// Their rows are written.
+    /// Write their rows.
     Psi,
-    /// Their rows are written with the sender's values.
+    /// Write their rows with the sender's values.
     Lookup {
-        /// Sender: the column of the values.
+        /// Sender: column of the values.
         value: Option<&'a str>,
-        /// Receiver: what that column is called in the output.
+        /// Receiver: name of that column in the output.
         name: &'a str,
     },
 }
 
 impl Verb<'_> {
-    /// The verb on the command line.
+    /// The subcommand's name on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Psi => "psi",
@@ -65,26 +47,30 @@ impl Verb<'_> {
     }
 }
 
-/// The options of both verbs.
+/// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct MatchingArguments {
-    /// Which side this party takes
-    #[arg(long)]
+    /// Role of this party
+    #[arg(long, value_parser = role(
+        "Holds the set that the peer's keys are matched against; learns only the number of the peer's keys, unless both sides set --both",
+        "Gets the result",
+    ))]
     pub(super) role: Role,
 
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    /// This party's file: .csv, .tsv, .txt (text with a header) or .parquet
+    /// Input file of this party: .csv, .tsv, .txt (text with a header) or .parquet
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
 
-    /// The key column, or several which together make one key; NAME:TYPE reads a column as text, binary, integer, boolean or
-    /// date
+    /// The key column, or several columns that together form one key; NAME:TYPE reads a column as
+    /// text, binary, integer, boolean or date
     #[arg(long, value_name = "COL,..", value_delimiter = ',', required = true)]
     key: Vec<String>,
 
-    /// The file for this party's matching rows: .csv, .tsv, .txt or .parquet; appears when the run is done
+    /// Output file for this party's matching rows: .csv, .tsv, .txt or .parquet; appears when the
+    /// run is complete
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -92,32 +78,34 @@ pub(crate) struct MatchingArguments {
     #[arg(long)]
     force: bool,
 
-    /// How the match is made: kkrt, or kkrt-paper with the parameters of the paper
+    /// Matching protocol: kkrt, or kkrt-paper with the parameters of the paper
     #[arg(long, value_name = "NAME", default_value_t)]
     protocol: Variant,
 
-    /// Against whom the run is secure; there is only semi-honest: a peer that follows the protocol and looks at what it gets
+    /// Adversary that the run is secure against. Only semi-honest exists: a peer that follows the
+    /// protocol and inspects what it receives
     #[arg(long, value_name = "SECURITY", default_value = "semi-honest", value_parser = semi_honest)]
     security: SemiHonest,
 
-    /// Give the result to the sender, too; both sides must say so
+    /// Give the result to the sender too; both sides must set this
     #[arg(long)]
     both: bool,
 
-    /// A row whose key an earlier row has: 'error', or 'dedup' to keep the first row of each key
+    /// Treatment of a row whose key occurs in an earlier row: 'error', or 'dedup' to keep the first
+    /// row of each key
     #[arg(long, value_name = "RULE", default_value = "error", value_parser = duplicates)]
     duplicates: Duplicates,
 
-    /// A row in which a key column is empty or null: 'error', or 'skip' to leave it out
+    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out
     #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys)]
     empty_keys: EmptyKeys,
 
-    /// What separates the fields of a text file: one character, or 'tab' [default: as the extension says]
+    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     delimiter: Option<u8>,
 
-    /// The encoding of a text file, such as utf-16le or windows-1252: keys are then compared as UTF-8 [default: keys are
-    /// bytes]
+    /// Encoding of a text file, such as utf-16le or windows-1252: keys are then compared as UTF-8
+    /// [default: keys are bytes]
     #[arg(long, value_name = "LABEL")]
     encoding: Option<Encoding>,
 
@@ -142,7 +130,7 @@ impl MatchingArguments {
 /// The most key columns: the handshake compares their types, and its messages are short.
 const MAX_KEY_COLUMNS: usize = 256;
 
-/// The only security there is.
+/// The only security level available.
 #[derive(Clone, Copy, Debug)]
 struct SemiHonest;
 
@@ -150,10 +138,10 @@ fn semi_honest(name: &str) -> Result<SemiHonest, String> {
     match name {
         "semi-honest" => Ok(SemiHonest),
         "malicious" => Err(
-            "no protocol here is secure against a malicious peer yet: this one trusts the peer to follow it"
+            "no protocol here is secure against a malicious peer yet; semi-honest assumes that the peer follows the protocol"
                 .to_owned(),
         ),
-        _ => Err("there is semi-honest".to_owned()),
+        _ => Err("the only choice is semi-honest".to_owned()),
     }
 }
 
@@ -161,7 +149,7 @@ fn duplicates(name: &str) -> Result<Duplicates, String> {
     match name {
         "error" => Ok(Duplicates::Error),
         "dedup" => Ok(Duplicates::Dedup),
-        _ => Err("there is error and dedup".to_owned()),
+        _ => Err("choose error or dedup".to_owned()),
     }
 }
 
@@ -169,7 +157,7 @@ fn empty_keys(name: &str) -> Result<EmptyKeys, String> {
     match name {
         "error" => Ok(EmptyKeys::Error),
         "skip" => Ok(EmptyKeys::Skip),
-        _ => Err("there is error and skip".to_owned()),
+        _ => Err("choose error or skip".to_owned()),
     }
 }
 
@@ -181,19 +169,19 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Runs one of the verbs.
+/// Runs one of the subcommands.
 ///
 /// # Errors
-/// Whatever ends the run.
+/// Any error that ends the run.
 pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), Failure> {
     let common = &arguments.common;
-    let voice = common.voice();
+    let reporter = common.reporter();
     let endpoint = arguments.endpoint.endpoint()?;
     let columns = arguments.key.len();
     if columns > MAX_KEY_COLUMNS {
         return Err(Failure::usage(
             "--key",
-            format_args!("{columns} columns, and a key has at most {MAX_KEY_COLUMNS}"),
+            format_args!("{columns} columns given; a key has at most {MAX_KEY_COLUMNS}"),
         ));
     }
     paths::check_report(
@@ -201,7 +189,7 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
         Some(&arguments.input),
         arguments.out.as_deref(),
     )?;
-    let place = Place::prepare(arguments)?;
+    let place = OutputFile::prepare(arguments)?;
     let report_place = common.prepare_report()?;
     let pool = common.pool()?;
 
@@ -210,12 +198,12 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     let read = reading.elapsed();
     let revealed = Revealed::of(verb, arguments.role, arguments.both);
     for line in revealed.lines(&records) {
-        voice.say(line);
+        reporter.say(line);
     }
 
-    let mut channel = endpoint.open(common.timeout(), voice)?;
+    let mut channel = endpoint.open(common.timeout(), reporter)?;
     let start = Instant::now();
-    let mut told = Told::new(voice);
+    let mut told = PhaseTimer::new(reporter);
     let settings = arguments.settings();
     let outcome = pool.install(|| {
         run_party(
@@ -238,16 +226,16 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     };
     let mut report = report(verb, arguments, &records, &outcome, &revealed);
     report.result.insert("connection".to_owned(), connection);
-    words::add_seconds(&mut report, read, &told, rows.map(|_| writing.elapsed()));
+    text::add_seconds(&mut report, read, &told, rows.map(|_| writing.elapsed()));
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
     report_place.write(&report)?;
-    voice.say(summary(arguments, &records, &outcome, &report));
+    reporter.say(summary(arguments, &records, &outcome, &report));
     Ok(())
 }
 
-/// The keys of a file as the protocol takes them.
-pub(crate) struct Keys<'a>(pub(crate) &'a volery_records::ByteStrings);
+/// The keys of a file in the form the protocol takes.
+pub(crate) struct Keys<'a>(pub(crate) &'a volery_tables::ByteStrings);
 
 impl volery_psi::Items for Keys<'_> {
     fn len(&self) -> usize {
@@ -259,7 +247,7 @@ impl volery_psi::Items for Keys<'_> {
     }
 }
 
-/// The types of the key columns, as both sides must have them.
+/// The types of the key columns, which must be the same on both sides.
 fn key_types(records: &Records) -> String {
     let names: Vec<_> = records.key_types().iter().map(|kind| kind.name()).collect();
     names.join(", ")

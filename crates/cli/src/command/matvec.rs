@@ -6,31 +6,33 @@ use std::path::PathBuf;
 use volery_apps::Error;
 use volery_apps::fixed::Format;
 use volery_apps::linear::{Left, Matrix, Output, Right, Shape, Side};
+use volery_channel::Role;
 use volery_field::{Fp61, Z64};
 use volery_pcg::vole::VoleRing;
 use zeroize::Zeroizing;
 
-use super::numbers::{Meeting, Place, Role, Run, accept, not_an_array, table};
+use super::numbers::{OutputFile, PeerArguments, Run, accept, not_an_array, table};
 use super::paths;
 use crate::exit::{Failure, Status};
 use crate::npy::{Table, Values, Writer, write_reals};
 
-/// Multiply the sender's matrix and the receiver's vector
+/// Multiply the sender's matrix by the receiver's vector
 ///
-/// The sender gives a matrix, the receiver a vector with an entry for each column of it: .npy arrays of uint64, which are values of
-/// --ring, or of float64, which are real numbers. The result is an .npy array: of the receiver, of the sender, or of both an
-/// additive share. Both sides are started with the same --ring, --result, --security, and for real numbers the same format. Each side
-/// learns the shape of the other's input.
+/// The sender gives a matrix; the receiver gives a vector with one entry per matrix column. Both
+/// are .npy arrays: uint64 for values of --ring, float64 for real numbers. The result is an .npy
+/// array for the receiver, for the sender, or an additive share for each. Start both sides with the
+/// same --ring, --result, --security, and for real numbers the same number format. Each side learns
+/// the shape of the other's input.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    meeting: Meeting,
+    meeting: PeerArguments,
 
-    /// Sender: the matrix, receiver: the vector; an .npy array
+    /// Input .npy array: the matrix at the sender, the vector at the receiver
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
 
-    /// The file for the result, .npy, at the side that gets it
+    /// Output .npy file for the result, at the side that gets it
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -38,32 +40,33 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// What the numbers are [default: fp61 for an array of uint64, real for one of float64]
+    /// Type of the numbers [default: fp61 for an array of uint64, real for one of float64]
     #[arg(long)]
     ring: Option<Numbers>,
 
-    /// Who gets the result
+    /// Party that gets the result
     #[arg(long, default_value = "receiver")]
     result: Outcome,
 
-    /// Real numbers: bits after the binary point of each number
+    /// Real numbers: fraction bits of each number
     #[arg(long, value_name = "BITS", default_value_t = 16)]
     fraction_bits: u32,
 
-    /// Real numbers: no entry of the matrix is beyond this
+    /// Real numbers: bound on the absolute values of the matrix entries
     #[arg(long, value_name = "A", default_value_t = 1024.0)]
     matrix_bound: f64,
 
-    /// Real numbers: no entry of the vector is beyond this
+    /// Real numbers: bound on the absolute values of the vector entries
     #[arg(long, value_name = "X", default_value_t = 1024.0)]
     vector_bound: f64,
 
-    /// Receiver: the most rows that are accepted from the peer; a run takes about 30 bytes of memory for each
+    /// Receiver: maximum number of matrix rows accepted from the peer; a run takes about 30 bytes
+    /// of memory for each
     #[arg(long, value_name = "ROWS", default_value_t = 1 << 26)]
     max_rows: u64,
 }
 
-/// What the numbers of the arrays are.
+/// The type of the numbers in the arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Numbers {
     /// The integers modulo 2^61 - 1.
@@ -84,15 +87,15 @@ impl fmt::Display for Numbers {
     }
 }
 
-/// Who gets the result.
+/// The party that gets the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Outcome {
     /// The holder of the vector.
     Receiver,
     /// The holder of the matrix.
     Sender,
-    /// Nobody: each side gets a share, uint64, and their sum in the ring is the result; of real numbers a signed one with twice the
-    /// fraction bits.
+    /// Neither: each side gets a uint64 share, and the shares add up to the result in the ring.
+    /// Shares of real numbers add up to a signed result with twice the fraction bits.
     Shared,
 }
 
@@ -113,7 +116,7 @@ impl Outcome {
         }
     }
 
-    /// Whether that side writes a file.
+    /// Whether this side writes a file.
     fn is_for(self, role: Role) -> bool {
         match self {
             Self::Receiver => role == Role::Receiver,
@@ -124,7 +127,7 @@ impl Outcome {
 }
 
 impl Arguments {
-    /// Rows and columns of this party's factor.
+    /// Rows and columns of this party's input.
     fn shape(&self, table: &Table) -> Result<(usize, usize), Failure> {
         let wrong = |what: &str| {
             let shape = table.shape();
@@ -140,7 +143,7 @@ impl Arguments {
             (Role::Receiver, _) => return wrong("that of a vector, (m,)"),
         };
         if shape.0 == 0 || shape.1 == 0 {
-            let what = "a matrix without rows or columns, or a vector without entries";
+            let what = "the matrix has no rows or no columns, or the vector has no entries";
             return Err(Failure::file(&self.input, what));
         }
         Ok(shape)
@@ -157,37 +160,40 @@ impl Arguments {
                 Numbers::Real => ("float64", "uint64"),
                 Numbers::Fp61 | Numbers::Z64 => ("uint64", "float64"),
             };
-            let what = format_args!("{chosen} takes {wanted}, and --input is an array of {holds}");
+            let what = format_args!("{chosen} takes {wanted}, but --input is an array of {holds}");
             return Err(Failure::usage("--ring", what));
         }
         Ok(chosen)
     }
 
-    fn place(&self) -> Result<Option<Place>, Failure> {
+    fn place(&self) -> Result<Option<OutputFile>, Failure> {
         match (&self.out, self.result.is_for(self.meeting.role)) {
-            (Some(path), true) => Place::prepare(path, Some(&self.input), self.force).map(Some),
+            (Some(path), true) => {
+                OutputFile::prepare(path, Some(&self.input), self.force).map(Some)
+            }
             (None, false) => Ok(None),
             (Some(_), false) => {
                 let what = format_args!(
-                    "the result is for the {}: leave --out away",
+                    "the result goes to the {}; remove --out",
                     self.result.name()
                 );
-                Err(Failure::usage("--out", what).hint("--result, on both sides, says who gets it"))
+                Err(Failure::usage("--out", what)
+                    .hint("--result, the same on both sides, selects the party that gets it"))
             }
-            (None, true) => Err(Failure::usage("--out", "a file for the result is needed")),
+            (None, true) => Err(Failure::usage("--out", "required: the file for the result")),
         }
     }
 
-    /// Checks, before anybody is talked to, that the numbers are within the declared bounds.
+    /// Checks, before connecting, that the numbers are within the declared bounds.
     fn format(
         &self,
         table: &Table,
         (rows, columns): (usize, usize),
     ) -> Result<Zeroizing<Vec<Z64>>, Failure> {
         let Values::Reals(reals) = table.values() else {
-            unreachable!("real numbers are those of an array of float64");
+            unreachable!("numbers() selects real numbers only for an array of float64");
         };
-        // A sum has a term for each column of the matrix, which are as many as the vector has entries.
+        // A sum has one term per matrix column, which is one per vector entry.
         let (side, terms) = match self.meeting.role {
             Role::Sender => (Side::Left, columns),
             Role::Receiver => (Side::Right, rows),
@@ -209,7 +215,7 @@ impl Arguments {
         .map_err(|error| Failure::usage("--fraction-bits, --matrix-bound, --vector-bound", error))
     }
 
-    /// What the handshake compares.
+    /// The fields that the handshake compares.
     fn fields(&self, numbers: Numbers) -> Vec<(&'static str, String)> {
         let mut fields = vec![
             ("--ring", numbers.to_string()),
@@ -224,7 +230,7 @@ impl Arguments {
     }
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let table = table(&arguments.input)?;
     let numbers = arguments.numbers(&table)?;
@@ -257,10 +263,10 @@ fn run_in<R: VoleRing>(
     numbers: Numbers,
     own: (usize, usize),
     entries: &[R],
-    store: impl FnOnce(Shape, &Matrix<R>, Place) -> Result<(), Failure>,
+    store: impl FnOnce(Shape, &Matrix<R>, OutputFile) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let meeting = &arguments.meeting;
-    let voice = meeting.common.voice();
+    let reporter = meeting.common.reporter();
     let endpoint = meeting.endpoint()?;
     let place = arguments.place()?;
     let report = meeting.common.report.as_deref();
@@ -275,7 +281,7 @@ fn run_in<R: VoleRing>(
         Role::Sender => Side::Left,
         Role::Receiver => Side::Right,
     };
-    let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(of_the_peer)?;
+    let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(peer_shape_error)?;
     if meeting.role == Role::Receiver {
         accept(
             shape.rows() as u64,
@@ -306,7 +312,7 @@ fn run_in<R: VoleRing>(
     };
     let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
     report_place.write(&report)?;
-    voice.say(format_args!(
+    reporter.say(format_args!(
         "a matrix of {rows} x {columns} times a vector, {security}, {} bytes sent and {} received",
         report.bytes_sent.unwrap_or_default(),
         report.bytes_received.unwrap_or_default()
@@ -314,12 +320,13 @@ fn run_in<R: VoleRing>(
     Ok(())
 }
 
-/// What is wrong with the shapes: this side's own has been looked at before.
-fn of_the_peer(error: Error) -> Failure {
+/// The error for mismatched shapes; this side's own shape was checked before.
+fn peer_shape_error(error: Error) -> Failure {
     match error {
-        Error::Empty(_) | Error::TooLarge { .. } | Error::NotVector { .. } => {
-            Failure::new(Status::Peer, format_args!("the peer's factor: {error}"))
-        }
+        Error::Empty(_) | Error::TooLarge { .. } | Error::NotVector { .. } => Failure::new(
+            Status::Peer,
+            format_args!("the peer's input does not fit: {error}"),
+        ),
         error => error.into(),
     }
 }
@@ -346,8 +353,8 @@ fn multiply<R: VoleRing>(
     }
 }
 
-/// Writes the entries of the result as they are.
-fn store<R: VoleRing>(_: Shape, result: &Matrix<R>, place: Place) -> Result<(), Failure> {
+/// Writes the entries of the result unchanged.
+fn store<R: VoleRing>(_: Shape, result: &Matrix<R>, place: OutputFile) -> Result<(), Failure> {
     let entries = result.to_rows();
     place.write(|file| {
         let mut writer = Writer::new(file.try_clone()?, entries.len() as u64)?;

@@ -1,4 +1,5 @@
-//! What `ope` and `matvec` have in common: private numbers of two parties in, the receiver's numbers out.
+//! The part that `ope` and `matvec` share: private numbers of two parties as input, numbers for the
+//! receiver as output.
 
 use std::fmt;
 use std::fs::File;
@@ -6,31 +7,35 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use volery_apps::Error;
-use volery_channel::{Channel, Hello, SessionId, Stats, handshake};
+use volery_channel::{Channel, Hello, Role, SessionId, Stats, handshake};
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;
 
 use super::endpoint::{Endpoint, EndpointArguments};
-use super::options::Common;
+use super::options::{Common, role};
 use super::paths::{check_free, same};
 use crate::exit::{Failure, Status};
 use crate::npy::Table;
 use crate::output::SingleFile;
-use crate::party::{fresh_prg, hex};
+use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds, peak_memory};
 
-/// The options of both verbs that say with whom and how.
+/// The connection and security options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Meeting {
-    /// Which side this party takes
-    #[arg(long)]
+pub(crate) struct PeerArguments {
+    /// Role of this party
+    #[arg(long, value_parser = role(
+        "Holds the coefficients, or the matrix",
+        "Holds the points, or the vector",
+    ))]
     pub(super) role: Role,
 
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    /// Against whom the run is secure [default: malicious; over z64 and for real numbers, which have no such form, semi-honest]
+    /// Adversary that the run is secure against [default: malicious; semi-honest over z64 and for
+    /// real numbers, which have no malicious form]
     #[arg(long)]
     security: Option<Security>,
 
@@ -38,31 +43,12 @@ pub(crate) struct Meeting {
     pub(super) common: Common,
 }
 
-/// Which side a party takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Role {
-    /// Holds the coefficients, or the matrix.
-    Sender,
-    /// Holds the points, or the vector.
-    Receiver,
-}
-
-impl Role {
-    /// The word for it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-        }
-    }
-}
-
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Channel(error) => error.into(),
             Error::Plan(error) => Self::usage("--security", error)
-                .hint("--security semi-honest, if the peer is trusted to follow the protocol"),
+                .hint("use --security semi-honest if the peer is trusted to follow the protocol"),
             error @ Error::Shape { .. } => Self::new(Status::Mismatch, error)
                 .hint("the vector has one entry for each column of the matrix"),
             error => Self::new(Status::Other, error),
@@ -90,17 +76,17 @@ struct Spent {
     bytes: u64,
 }
 
-impl Meeting {
-    /// The security asked for, or the best there is.
-    pub(super) fn security(&self, malicious_is_there: bool) -> Security {
-        self.security.unwrap_or(if malicious_is_there {
+impl PeerArguments {
+    /// The requested security, or the strongest available.
+    pub(super) fn security(&self, malicious_available: bool) -> Security {
+        self.security.unwrap_or(if malicious_available {
             Security::Malicious
         } else {
             Security::SemiHonest
         })
     }
 
-    /// The endpoint, checked.
+    /// The checked endpoint.
     ///
     /// # Errors
     /// A usage error.
@@ -108,7 +94,7 @@ impl Meeting {
         self.endpoint.endpoint()
     }
 
-    /// Connects and shakes hands; the peer must say the same in all `fields`.
+    /// Connects and runs the handshake; the peer must have the same values in all `fields`.
     ///
     /// # Errors
     /// If there is no peer, or it was started with other settings.
@@ -120,7 +106,7 @@ impl Meeting {
         mut fields: Vec<(&'static str, String)>,
     ) -> Result<Run, Failure> {
         let common = &self.common;
-        let mut channel = endpoint.open(common.timeout(), common.voice())?;
+        let mut channel = endpoint.open(common.timeout(), common.reporter())?;
         let start = Instant::now();
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);
@@ -146,11 +132,11 @@ impl Meeting {
 }
 
 impl Run {
-    /// Tells the peer a size of this party's and hears the peer's. What it says is public, and accepted only up to the `most`
-    /// that the option allows.
+    /// Sends a size of this party's input and receives the peer's. Both sizes are public. The
+    /// peer's is accepted only up to `most`, which the option sets.
     ///
     /// # Errors
-    /// If the channel fails, or the peer's size is above.
+    /// If the channel fails, or the peer's size is above `most`.
     pub(super) fn exchange_sizes(
         &mut self,
         ours: u64,
@@ -163,7 +149,7 @@ impl Run {
         accept(u64::from_le_bytes(theirs), option, what, most)
     }
 
-    /// A part of the run that depends on the inputs.
+    /// Runs a phase that depends on the inputs.
     pub(super) fn online<T>(
         &mut self,
         part: impl FnOnce(&mut Channel) -> volery_apps::Result<T>,
@@ -175,10 +161,10 @@ impl Run {
         Ok(result)
     }
 
-    /// What the run was, made of vector-OLEs over `R` of length `length`.
+    /// The report of a run made of vector OLEs over `R` of length `length`.
     ///
     /// # Errors
-    /// If there is no such vector-OLE, which the run would have found.
+    /// If no such vector OLE exists, which the run itself would have found.
     pub(super) fn report<R: VoleRing>(
         &self,
         ring: &str,
@@ -223,18 +209,20 @@ fn bytes(stats: Stats) -> u64 {
     stats.bytes_sent + stats.bytes_received
 }
 
-/// A size that the peer says.
+/// Checks a size announced by the peer.
 ///
 /// # Errors
-/// If it is more than the option allows.
+/// If it exceeds the option's limit.
 pub(super) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<usize, Failure> {
     let refused = || {
         Failure::new(
             Status::Mismatch,
-            format_args!("the peer has {size} {what}, more than the {most} of {option}"),
+            format_args!(
+                "the peer has {size} {what}, more than the limit of {most} set by {option}"
+            ),
         )
         .hint(format_args!(
-            "{option} {size}, if this machine has the memory for it"
+            "use {option} {size} if this machine has the memory for it"
         ))
     };
     if size > most {
@@ -243,29 +231,29 @@ pub(super) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<u
     usize::try_from(size).map_err(|_| refused())
 }
 
-/// An array from a file.
+/// Reads an array from a file.
 ///
 /// # Errors
-/// If it cannot be read, or is none.
+/// If the file cannot be read or is not such an array.
 pub(super) fn table(path: &Path) -> Result<Table, Failure> {
     Table::open(path).map_err(|error| not_an_array(path, error))
 }
 
-/// A file that is not the array it should be.
+/// The error for a file that is not the expected array.
 pub(super) fn not_an_array(path: &Path, error: impl fmt::Display) -> Failure {
     Failure::file(path, error)
         .hint("numpy.save writes such a file from an array of uint64 or float64")
 }
 
-/// A result on its way to its file.
-pub(super) struct Place {
+/// A result file being prepared.
+pub(super) struct OutputFile {
     path: PathBuf,
     file: SingleFile,
     force: bool,
 }
 
-impl Place {
-    /// Makes sure, before anything is done, that the file can be written.
+impl OutputFile {
+    /// Checks, before any work, that the file can be written.
     ///
     /// # Errors
     /// A usage error.
@@ -281,7 +269,7 @@ impl Place {
                 "--out",
                 format_args!("{} is the input file", path.display()),
             )
-            .hint("the input is never written to: name another file"));
+            .hint("choose another file; the input is never overwritten"));
         }
         check_free(path, force)?;
         Ok(Self {
@@ -291,7 +279,7 @@ impl Place {
         })
     }
 
-    /// Writes it.
+    /// Writes the result.
     ///
     /// # Errors
     /// Those of the file.
@@ -300,7 +288,7 @@ impl Place {
         write: impl FnOnce(&mut File) -> std::io::Result<()>,
     ) -> Result<PathBuf, Failure> {
         let Self { path, file, force } = self;
-        check_free(&path, force)?; // somebody may have been faster
+        check_free(&path, force)?; // another process may have created it meanwhile
         file.write(|file| write(file).map_err(|error| Failure::file(&path, error)))?;
         Ok(path)
     }

@@ -1,33 +1,35 @@
-//! `volery ope`: the values of the sender's polynomial at the receiver's points.
+//! `volery ope`: oblivious polynomial evaluation, the sender's polynomial at the receiver's points.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use volery_apps::{offline, ope};
+use volery_channel::Role;
 use volery_field::Fp61;
 use zeroize::Zeroizing;
 
-use super::numbers::{Meeting, Place, Role, Run, not_an_array, table};
+use super::numbers::{OutputFile, PeerArguments, Run, not_an_array, table};
 use super::paths;
 use crate::exit::{Failure, Status};
 use crate::npy::Writer;
 
 /// Evaluate the sender's polynomial at the receiver's points, over the integers modulo 2^61 - 1
 ///
-/// The sender gives the coefficients, the constant one first: a .csv file with the header 'coefficient', or an .npy array of uint64.
-/// The receiver gives points and gets the values. The receiver learns the degree and the values at its points, the sender how
-/// many points there are. Whoever has the values at one point more than the degree has the polynomial: --max-points.
+/// The sender gives the coefficients, the constant one first: a .csv file with the header
+/// 'coefficient', or an .npy array of uint64. The receiver gives points and gets the values. The
+/// receiver learns the degree and the values at its points; the sender learns the number of points.
+/// The values at (degree + 1) points determine the polynomial: see --max-points.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    meeting: Meeting,
+    meeting: PeerArguments,
 
-    /// Sender: the coefficients, .csv or .npy
+    /// Sender: file of coefficients, .csv or .npy
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
 
-    /// Receiver: the only point, a number below 2^61 - 1. Other users of this machine may see it among the processes; those in a
-    /// file they do not
+    /// Receiver: a single point, a number below 2^61 - 1. Other users of this machine may see it in
+    /// the process list; points in a file stay hidden
     #[arg(long, value_name = "Z", conflicts_with = "points")]
     point: Option<u64>,
 
@@ -35,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     points: Option<PathBuf>,
 
-    /// Receiver: the file for the values, .npy [default with --point: standard output]
+    /// Receiver: output file for the values, .npy [default with --point: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
@@ -43,30 +45,32 @@ pub(crate) struct Arguments {
     #[arg(long)]
     force: bool,
 
-    /// Receiver: the largest degree that is accepted from the peer; a run takes about 20 bytes of memory for each
+    /// Receiver: the largest degree accepted from the peer; a run takes about 20 bytes of memory
+    /// for each
     #[arg(long, value_name = "D", default_value_t = 1 << 26)]
     max_degree: u64,
 
-    /// Sender: the most points that are accepted from the peer, each of which takes as long as one alone. One more point than the degree
-    /// determines the whole polynomial [default: the degree, at most 65536]
+    /// Sender: the most points accepted from the peer; each takes as long as a run with one point.
+    /// One more point than the degree determines the whole polynomial [default: the degree, at most
+    /// 65536]
     #[arg(long, value_name = "K")]
     max_points: Option<u64>,
 }
 
-/// What this party has.
+/// The input of this party.
 enum Part {
     Sender(Zeroizing<Vec<Fp61>>),
-    Receiver(Zeroizing<Vec<Fp61>>, Option<Place>),
+    Receiver(Zeroizing<Vec<Fp61>>, Option<OutputFile>),
 }
 
 impl Arguments {
-    /// This party's input, read and checked, and the place of its output.
+    /// Reads and checks this party's input and prepares its output file.
     fn part(&self) -> Result<Part, Failure> {
         let refuse = |given: bool, option: &str, whose: &str| {
             if given {
                 return Err(Failure::usage(
                     option,
-                    format_args!("it is for the {whose}"),
+                    format_args!("only for the {whose}; remove it"),
                 ));
             }
             Ok(())
@@ -77,12 +81,12 @@ impl Arguments {
                 refuse(self.points.is_some(), "--points", "receiver")?;
                 refuse(self.out.is_some(), "--out", "receiver")?;
                 let input = self.input.as_deref().ok_or_else(|| {
-                    Failure::usage("--input", "the sender gives a file of coefficients")
+                    Failure::usage("--input", "required at the sender: a file of coefficients")
                 })?;
                 let coefficients = numbers(input, "coefficient")?;
                 if coefficients.is_empty() {
-                    return Err(Failure::file(input, "there are no coefficients")
-                        .hint("the polynomial that is zero everywhere has the one coefficient 0"));
+                    return Err(Failure::file(input, "the file holds no coefficients")
+                        .hint("the zero polynomial has the single coefficient 0"));
                 }
                 Ok(Part::Sender(coefficients))
             }
@@ -100,22 +104,23 @@ impl Arguments {
                     (None, None) => {
                         return Err(Failure::usage(
                             "--point, --points",
-                            "the receiver gives one of them",
+                            "exactly one of them is required at the receiver",
                         ));
                     }
                 };
                 let place = match &self.out {
-                    Some(path) => Some(Place::prepare(path, self.points.as_deref(), self.force)?),
+                    Some(path) => Some(OutputFile::prepare(
+                        path,
+                        self.points.as_deref(),
+                        self.force,
+                    )?),
                     None if self.point.is_some() => None,
                     None => {
-                        return Err(Failure::usage("--out", "a file for the values is needed"));
+                        return Err(Failure::usage("--out", "required: a file for the values"));
                     }
                 };
                 if points.is_empty() {
-                    return Err(Failure::usage(
-                        "--points",
-                        "there are no points in the file",
-                    ));
+                    return Err(Failure::usage("--points", "the file holds no points"));
                 }
                 Ok(Part::Receiver(points, place))
             }
@@ -123,10 +128,10 @@ impl Arguments {
     }
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let meeting = &arguments.meeting;
-    let voice = meeting.common.voice();
+    let reporter = meeting.common.reporter();
     let endpoint = meeting.endpoint()?;
     paths::check_report(
         meeting.common.report.as_deref(),
@@ -143,7 +148,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (degree, points) = match part {
         Part::Sender(coefficients) => {
             let degree = coefficients.len() - 1;
-            // The values at one point more would be the polynomial; a constant is what any point gives.
+            // The values at one more point would determine the polynomial. A constant polynomial is
+            // determined by any one point.
             let few = (degree as u64).clamp(1, 1 << 16);
             let most = arguments.max_points.unwrap_or(few);
             let limit = ("--max-points", "points", most);
@@ -164,7 +170,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sizes = (points as u64, degree as u64);
     let report = run.report::<Fp61>("fp61", sizes, result.into_iter().collect())?;
     report_place.write(&report)?;
-    voice.say(format_args!(
+    reporter.say(format_args!(
         "a polynomial of degree {degree} at {points} points, {security}, {} bytes sent and {} received",
         report.bytes_sent.unwrap_or_default(),
         report.bytes_received.unwrap_or_default()
@@ -172,7 +178,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sender's run: a point after the other, so that memory does not grow with their number.
+/// The sender's run: one point after another, so that memory does not grow with their number.
 fn send(coefficients: &[Fp61], points: usize, run: &mut Run) -> Result<(), Failure> {
     let seed = run.rng.fork("offline");
     let mut source = offline::Sender::setup(run.security, run.session, seed, &mut run.channel)?;
@@ -197,8 +203,8 @@ fn receive(points: &[Fp61], degree: usize, run: &mut Run) -> Result<Zeroizing<Ve
     Ok(values)
 }
 
-/// Writes the values to their file, or one to standard output.
-fn write(values: &[Fp61], place: Option<Place>) -> Result<(), Failure> {
+/// Writes the values to their file, or a single value to standard output.
+fn write(values: &[Fp61], place: Option<OutputFile>) -> Result<(), Failure> {
     let Some(place) = place else {
         let mut out = std::io::stdout().lock();
         return values
@@ -216,7 +222,7 @@ fn write(values: &[Fp61], place: Option<Place>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The elements in a file: the column of that name in a .csv, or an array in an .npy.
+/// The elements in a file: the named column of a .csv, or an array in an .npy.
 fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
     let is = |wanted: &str| {
         path.extension()
@@ -234,16 +240,19 @@ fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
         return table.elements().map_err(|error| not_an_array(path, error));
     }
     if !is("csv") {
-        return Err(Failure::file(path, "neither .csv nor .npy"));
+        return Err(Failure::file(
+            path,
+            "the file name ends in neither .csv nor .npy",
+        ));
     }
     from_csv(path, column).map_err(|what| {
         Failure::file(path, what).hint(format_args!(
-            "a line '{column}', then one number below 2^61 - 1 a line, in digits"
+            "the file must have the header line '{column}', then one decimal number below 2^61 - 1 per line"
         ))
     })
 }
 
-/// The numbers of a column, or what is wrong; never a value.
+/// The numbers of a column, or a message saying what is wrong, which never contains a value.
 fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
     let mut reader = csv::Reader::from_path(path).map_err(|error| error.to_string())?;
     let headers = reader.byte_headers().map_err(|error| error.to_string())?;
@@ -262,7 +271,7 @@ fn from_csv(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, String> {
         if !more {
             return Ok(numbers);
         }
-        // The reader passes over empty lines: a number left out would move all that follow.
+        // The reader skips empty lines: a missing number would shift all later ones.
         let inside = record.as_slice().iter().filter(|byte| **byte == b'\n');
         let lines = 1 + inside.count() as u64;
         if reader.position().line() > line + lines {

@@ -1,28 +1,40 @@
-//! What several verbs take: the ring, and the options that are the same everywhere. What decides over the parameters is in
-//! [`super::choices`], where the peer is in [`super::endpoint`].
+//! Options shared by several subcommands: the ring and the common options. [`crate::choices`] has
+//! the options that determine the parameters, [`super::endpoint`] those for the peer.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use volery_channel::Role;
 
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
 use crate::report::Report;
 
-/// The most correlations one run makes.
+/// The most correlations in one run.
 pub(crate) const MAX_COUNT: u64 = 1 << 40;
 
-/// A ring by its name on the command line.
+/// Parses a role; the two texts are the help of its two values.
+pub(crate) fn role(
+    sender: &'static str,
+    receiver: &'static str,
+) -> impl TypedValueParser<Value = Role> {
+    let value = |role: Role, help| PossibleValue::new(role.name()).help(help);
+    PossibleValuesParser::new([value(Role::Sender, sender), value(Role::Receiver, receiver)])
+        .try_map(|name| name.parse::<Role>())
+}
+
+/// A ring, by its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RingName {
     /// The integers modulo 2^61 - 1.
     Fp61,
     /// The integers modulo 2^64.
     Z64,
-    /// Polynomials over two elements modulo X^128 + X^7 + X^2 + X + 1.
+    /// Binary polynomials modulo X^128 + X^7 + X^2 + X + 1.
     Gf128,
 }
 
@@ -57,26 +69,31 @@ macro_rules! with_ring {
 }
 pub(crate) use with_ring;
 
-/// The options that every verb takes.
+/// The options that every subcommand takes.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
-    /// Write what the run was and what it cost to this file, as one JSON object
+    /// Write the settings, results and costs of the run to this file as one JSON object
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Threads for this party's computation [default: one a core]
+    /// Threads for this party's computation [default: one per core]
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// Give up when the peer has not been heard for this long
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Give up when nothing has arrived from the peer for this long
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
     pub(crate) timeout: u32,
 
-    /// Say nothing but errors
+    /// Print errors only
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 
-    /// Say on standard error what is being done
+    /// Print each phase on standard error
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
@@ -87,20 +104,20 @@ impl Common {
         Duration::from_secs(self.timeout.into())
     }
 
-    /// A pool of the threads asked for; one party computes in it.
+    /// A pool with the requested number of threads; one party computes in it.
     pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
         pool(self.threads.map_or(0, usize::from))
     }
 
-    /// How this run talks to its user.
-    pub(crate) fn voice(&self) -> Voice {
-        Voice {
+    /// The reporter for the user's terminal.
+    pub(crate) fn reporter(&self) -> Reporter {
+        Reporter {
             quiet: self.quiet,
             verbose: self.verbose > 0,
         }
     }
 
-    /// Makes sure that the report can be written, before anything is done.
+    /// Checks, before any work, that the report can be written.
     pub(crate) fn prepare_report(&self) -> Result<PreparedReport, Failure> {
         let file = self
             .report
@@ -111,7 +128,7 @@ impl Common {
     }
 }
 
-/// A pool of `threads` threads, 0 for one a core.
+/// A pool of `threads` threads; 0 means one per core.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -119,11 +136,11 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
         .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))
 }
 
-/// The place of a report that will be written when the run is done.
+/// The file of a report that is written at the end of the run.
 pub(crate) struct PreparedReport(Option<SingleFile>);
 
 impl PreparedReport {
-    /// Writes it, if one was asked for.
+    /// Writes the report if one was requested.
     pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
         match self.0 {
             Some(file) => file.commit(&report.to_json()),
@@ -132,37 +149,37 @@ impl PreparedReport {
     }
 }
 
-/// What goes to standard error beside errors.
+/// Output to standard error other than errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Voice {
+pub(crate) struct Reporter {
     quiet: bool,
     verbose: bool,
 }
 
-impl Voice {
-    /// A line of the run's result, unless `-q`.
+impl Reporter {
+    /// Prints a result line, unless `-q` is set.
     pub(crate) fn say(self, line: impl fmt::Display) {
         if !self.quiet {
             let _ = writeln!(std::io::stderr().lock(), "{line}");
         }
     }
 
-    /// A line about a phase, with `-v` only.
+    /// Prints a line about a phase, only with `-v`.
     pub(crate) fn explain(self, line: impl fmt::Display) {
         if self.verbose {
             let _ = writeln!(std::io::stderr().lock(), "volery: {line}");
         }
     }
 
-    /// A line with `-v`, or to somebody who watches, or when `needed`; never with `-q`.
+    /// Prints a line with `-v`, on a terminal, or when `needed`; never with `-q`.
     pub(crate) fn announce(self, line: impl fmt::Display, needed: bool) {
         if self.verbose || (!self.quiet && (needed || std::io::stderr().is_terminal())) {
             let _ = writeln!(std::io::stderr().lock(), "volery: {line}");
         }
     }
 
-    /// A progress bar for one phase of `steps` steps, a spinner if it has none; invisible when standard error is no terminal,
-    /// and with `-q`.
+    /// A progress bar for one phase of `steps` steps, a spinner for 0 steps; hidden with `-q` and
+    /// when standard error is not a terminal.
     pub(crate) fn phase(self, name: &'static str, steps: u64) -> ProgressBar {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -172,7 +189,7 @@ impl Voice {
         } else {
             "{msg:24} {bar:30} {human_pos}/{human_len}"
         };
-        let style = ProgressStyle::with_template(template).expect("the template is a constant");
+        let style = ProgressStyle::with_template(template).expect("the constant template is valid");
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr())
             .with_style(style)
             .with_message(name);
@@ -180,35 +197,30 @@ impl Voice {
         bar
     }
 
-    /// A progress bar over `n` correlations; invisible when standard error is no terminal, and with `-q`.
+    /// A progress bar over `n` correlations; hidden with `-q` and when standard error is not a
+    /// terminal.
     pub(crate) fn progress(self, n: u64) -> ProgressBar {
         self.bar(n, "{bar:40} {human_pos}/{human_len}, {eta} left")
-    }
-
-    /// A progress bar over runs, of which its owner says how many there are, what each is, as the message, and how long is left,
-    /// as the prefix; invisible when standard error is no terminal, and with `-q`.
-    pub(crate) fn runs(self) -> ProgressBar {
-        self.bar(0, "{bar:16} {pos}/{len} runs, {prefix} left: {wide_msg}")
     }
 
     fn bar(self, steps: u64, template: &str) -> ProgressBar {
         if self.quiet || !std::io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template(template).expect("the template is a constant");
+        let style = ProgressStyle::with_template(template).expect("the constant template is valid");
         ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
     }
 }
 
-/// Parses a count: decimal digits, with underscores between them if one likes.
+/// Parses a count: decimal digits, optionally with underscores between them.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     let digits: String = text.chars().filter(|&character| character != '_').collect();
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a count is written in digits, such as 1_000_000".to_owned());
+        return Err("a count consists of digits, such as 1_000_000".to_owned());
     }
     match digits.parse() {
         Ok(count) if count <= MAX_COUNT => Ok(count),
-        _ => Err(format!("more than {MAX_COUNT} (2^40) in one run")),
+        _ => Err(format!("more than {MAX_COUNT} (2^40), the most in one run")),
     }
 }
 

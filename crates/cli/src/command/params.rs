@@ -1,9 +1,9 @@
-//! `volery params`: the parameters that the program uses, as dated data with a source, and what any parameters hold.
+//! `volery params`: lists the program's parameter sets, with source and date, and estimates the
+//! security of any parameters.
 
 mod ask;
 mod estimate;
 mod list;
-mod plot;
 
 use std::fmt;
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use std::io::Write as _;
 use super::options::Common;
 use crate::exit::{Failure, Status};
 
-/// The parameter sets, and how hard the attacks on them are
+/// List LPN parameter sets and estimate the cost of the attacks on them
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -20,14 +20,14 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Debug, clap::Subcommand)]
 enum Action {
-    /// List the LPN sets: n samples, dimension k, noise weight t, the rings that each may be used with (f2: correlated OT),
-    /// the bits claimed against all known attacks and the bits computed, the attack that comes closest, and whether it is a
-    /// paper's own, for reproduction
+    /// List the LPN sets: n samples, dimension k, noise weight t, the rings each may be used with
+    /// (f2: correlated OT), the bits claimed against all known attacks, the bits computed, the
+    /// strongest attack, and whether the set belongs to a paper, for reproduction
     List(Common),
     Estimate(estimate::Arguments),
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.action {
         Action::List(common) => list::run(common),

@@ -1,22 +1,22 @@
-//! Names of files, and what must not happen to one.
+//! Checks of file names against accidental overwriting.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
 
-/// Refuses to replace a file, or a link to nowhere, unless `force`.
+/// Refuses to replace a file or a dangling link unless `force` is set.
 pub(super) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     if force || path.symlink_metadata().is_err() {
         return Ok(());
     }
     Err(
         Failure::usage("--out", format_args!("{} exists", path.display()))
-            .hint("choose another file, or --force to replace it"),
+            .hint("choose another file, or use --force to replace it"),
     )
 }
 
-/// Refuses a report in the place of the input or of the output.
+/// Refuses a report path that is the input or the output file.
 ///
 /// # Errors
 /// A usage error.
@@ -39,7 +39,7 @@ pub(super) fn check_report(
     Ok(())
 }
 
-/// Whether both names are of one file, by whatever links, or would be.
+/// Whether both paths name the same file, through any links, or would once created.
 pub(super) fn same(a: &Path, b: &Path) -> bool {
     if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
         return (a.dev(), a.ino()) == (b.dev(), b.ino());
@@ -50,7 +50,7 @@ pub(super) fn same(a: &Path, b: &Path) -> bool {
     }
 }
 
-/// The full name of a file that need not be there.
+/// The absolute path of a file that may not exist.
 fn whole(path: &Path) -> Option<PathBuf> {
     let parent = match path.parent()? {
         parent if parent.as_os_str().is_empty() => Path::new("."),

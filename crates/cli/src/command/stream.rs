@@ -1,49 +1,53 @@
-//! What `vole` and `cot` have in common: one party's half of n correlations, as files.
+//! The part that `vole` and `cot` share: writes one party's part of n correlations to files.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use volery_bench::Link;
-use volery_channel::Channel;
+use volery_channel::link::ParseLinkError;
+use volery_channel::{Channel, Link, Role};
 use volery_field::Ring;
 use volery_pcg::Plan;
 
-use super::choices::{Choices, Parameters, security_words};
 use super::endpoint::EndpointArguments;
 use super::files::{Array, Columns, file_name, write_beside};
-use super::options::{Common, Voice, parse_count};
-use crate::deal::{Deal, Order};
-use crate::ends::{Correlation, End, Role};
+use super::options::{Common, Reporter, parse_count, role};
+use crate::choices::{Choices, Parameters, security_words};
+use crate::driver::{self, Outcome};
 use crate::exit::Failure;
+use crate::negotiation::{Agreed, Request};
 use crate::npy::Form;
 use crate::output::Folder;
-use crate::party::{self, Outcome};
+use crate::party::{Correlation, Party};
 use crate::report::{Report, Seconds, peak_memory};
 
-/// The options of both verbs.
+/// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct StreamArguments {
-    /// Which half this party gets
-    #[arg(long)]
+    /// Role of this party
+    #[arg(long, value_parser = role(
+        "Gets u and v of a VOLE; delta and v of a COT",
+        "Gets x and w of a VOLE; u and w of a COT",
+    ))]
     pub(crate) role: Role,
 
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    /// How many correlations
+    /// Number of correlations
     #[arg(long, value_parser = parse_count, allow_negative_numbers = true)]
     n: u64,
 
     #[command(flatten)]
     choices: Choices,
 
-    /// The link that the protocol and its parameters are chosen for, RATE,RTT such as 100Mbit,20ms: on a slow one more is
-    /// computed to send less [default: what the parties find it to be]
-    #[arg(long, value_name = "RATE,RTT")]
+    /// Link that the protocol and its parameters are chosen for: RATE,RTT such as 100Mbit,20ms; for
+    /// a slow link the parties compute more and send less [default: the link that the parties
+    /// measure]
+    #[arg(long, value_name = "RATE,RTT", value_parser = parse_link)]
     link: Option<Link>,
 
-    /// The folder for this party's half; appears when the run is done
+    /// Output folder for this party's part; appears when the run is complete
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
@@ -56,7 +60,7 @@ pub(crate) struct StreamArguments {
 }
 
 impl StreamArguments {
-    fn order<K: Correlation>(&self) -> Result<Order, Failure> {
+    fn order<K: Correlation>(&self) -> Result<Request, Failure> {
         if self.link.is_some() && self.choices.parameters != Parameters::Default {
             return Err(Failure::usage(
                 "--link",
@@ -66,32 +70,39 @@ impl StreamArguments {
                 ),
             ));
         }
-        let link = self.link.as_ref().map(Link::for_plan);
-        Order::new(&self.choices, K::KIND, self.n, link)
+        Request::new(&self.choices, K::KIND, self.n, self.link)
     }
 }
 
-/// Makes the correlations `K`; `key` is the key of the party that has one, unless it is to be random.
+/// Parses a link: rate and round-trip time, or the loopback interface with or without TLS.
+fn parse_link(text: &str) -> Result<Link, ParseLinkError> {
+    match text {
+        "loopback" | "tls" => Ok(Link::LOOPBACK),
+        _ => text.parse(),
+    }
+}
+
+/// Makes the correlations `K`; `key` is the key of the party that has one, `None` for a random one.
 ///
 /// # Errors
-/// Whatever ends the run.
+/// Any error that ends the run.
 pub(crate) fn run<K: Correlation>(
     arguments: &StreamArguments,
     key: Option<K::Ring>,
 ) -> Result<(), Failure> {
     match arguments.role {
-        Role::Sender => run_end::<K::Sender>(arguments, &arguments.order::<K>()?, key),
-        Role::Receiver => run_end::<K::Receiver>(arguments, &arguments.order::<K>()?, key),
+        Role::Sender => run_party::<K::Sender>(arguments, &arguments.order::<K>()?, key),
+        Role::Receiver => run_party::<K::Receiver>(arguments, &arguments.order::<K>()?, key),
     }
 }
 
-fn run_end<E: End>(
+fn run_party<E: Party>(
     arguments: &StreamArguments,
-    order: &Order,
+    order: &Request,
     key: Option<E::Ring>,
 ) -> Result<(), Failure> {
     let common = &arguments.common;
-    let voice = common.voice();
+    let reporter = common.reporter();
     let n = order.n;
     let endpoint = arguments.endpoint.endpoint()?;
     let folder = Folder::prepare("--out", &arguments.out, arguments.force)?;
@@ -99,17 +110,17 @@ fn run_end<E: End>(
     let place = common.prepare_report()?;
     let pool = common.pool()?;
 
-    let mut channel = endpoint.open(common.timeout(), voice)?;
+    let mut channel = endpoint.open(common.timeout(), reporter)?;
     let start = Instant::now();
-    let mut listener = Spoken {
-        voice,
-        progress: voice.progress(n),
+    let mut listener = StreamProgress {
+        reporter,
+        progress: reporter.progress(n),
     };
-    let (outcome, deal) =
+    let (outcome, agreed) =
         pool.install(|| make::<E>(order, key, &folder, &mut channel, &mut listener))?;
     listener.progress.finish_and_clear();
 
-    let mut report = report::<E>(n, &deal, &outcome);
+    let mut report = report::<E>(n, &agreed, &outcome);
     let connection = endpoint.describe(&channel);
     report.result.insert("connection".to_owned(), connection);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
@@ -119,24 +130,24 @@ fn run_end<E: End>(
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
     place.write(&report)?;
-    voice.say(summary(&report, &deal.plan, &outcome, &target.display()));
+    reporter.say(summary(&report, &agreed.plan, &outcome, &target.display()));
     Ok(())
 }
 
-/// The run itself, and its arrays.
-fn make<E: End>(
-    order: &Order,
+/// The run itself, with its arrays.
+fn make<E: Party>(
+    order: &Request,
     key: Option<E::Ring>,
     folder: &Folder,
     channel: &mut Channel,
-    listener: &mut Spoken,
-) -> Result<(Outcome, Deal), Failure> {
+    listener: &mut StreamProgress,
+) -> Result<(Outcome, Agreed), Failure> {
     let mut key_array = E::KEY
         .map(|letter| Array::<E::Ring>::create(folder, letter, 1))
         .transpose()?;
     let columns = Columns::<E>::create(folder, order.n)?;
-    let ((outcome, deal), columns) = write_beside(order.n, columns, |put| {
-        party::run::<E>(order, key, channel, listener, |key, step| {
+    let ((outcome, agreed), columns) = write_beside(order.n, columns, |put| {
+        driver::run::<E>(order, key, channel, listener, |key, step| {
             if let (Some(key), Some(mut array)) = (key, key_array.take()) {
                 array.write(&[key])?;
                 array.finish()?;
@@ -144,20 +155,20 @@ fn make<E: End>(
             put(step)
         })
     })?;
-    let outcome = party::conclude(outcome, channel)?;
+    let outcome = driver::conclude(outcome, channel)?;
     columns.finish()?;
-    Ok((outcome, deal))
+    Ok((outcome, agreed))
 }
 
-/// Speaks of the phases and moves the progress bar.
-struct Spoken {
-    voice: Voice,
+/// Reports the phases and moves the progress bar.
+struct StreamProgress {
+    reporter: Reporter,
     progress: ProgressBar,
 }
 
-impl party::Listener for Spoken {
+impl driver::Listener for StreamProgress {
     fn phase(&mut self, what: &str) {
-        self.progress.suspend(|| self.voice.explain(what));
+        self.progress.suspend(|| self.reporter.explain(what));
     }
 
     fn done(&mut self, count: usize) {
@@ -165,8 +176,8 @@ impl party::Listener for Spoken {
     }
 }
 
-fn report<E: End>(n: u64, deal: &Deal, outcome: &Outcome) -> Report {
-    let plan = &deal.plan;
+fn report<E: Party>(n: u64, agreed: &Agreed, outcome: &Outcome) -> Report {
+    let plan = &agreed.plan;
     let traffic = outcome.traffic;
     let form = Form::of::<E::Ring>();
     let arrays = [
@@ -179,7 +190,10 @@ fn report<E: End>(n: u64, deal: &Deal, outcome: &Outcome) -> Report {
         (letter.to_owned(), entry)
     });
     let mut result = serde_json::Map::from_iter([
-        ("session".to_owned(), party::hex(outcome.session).into()),
+        (
+            "session".to_owned(),
+            crate::randomness::hex(outcome.session).into(),
+        ),
         ("security_bits".to_owned(), plan.claimed_bits().into()),
         (
             "statistical_bits".to_owned(),
@@ -199,7 +213,7 @@ fn report<E: End>(n: u64, deal: &Deal, outcome: &Outcome) -> Report {
         ),
     ]);
     result.insert("protocol".to_owned(), plan.name().into());
-    if let Some(choice) = &deal.choice {
+    if let Some(choice) = &agreed.choice {
         result.insert("choice".to_owned(), choice.to_json());
     }
     if E::Base::BITS == 1 {
@@ -228,14 +242,14 @@ fn report<E: End>(n: u64, deal: &Deal, outcome: &Outcome) -> Report {
     }
 }
 
-/// Bits of a `delta` that the receiver does not know.
+/// Bits of `delta` that the receiver does not know.
 const DELTA_BITS: u32 = 127;
 
-/// What a user of the blocks of a COT must know of them.
+/// A warning to every user of the blocks of a COT.
 const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the receiver knows which, that it is set in \
                             delta, and that it is zero in v; hash w before it becomes a key";
 
-/// Puts the report beside the arrays: they do not say by themselves over which ring they are.
+/// Puts the report beside the arrays: the arrays alone do not tell their ring.
 fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
     use std::io::Write as _;
     let mut file = folder.create("report.json")?;
@@ -244,7 +258,7 @@ fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
         .map_err(|error| Failure::file(&folder.target().join("report.json"), error))
 }
 
-/// The line that a run ends with.
+/// The last line of a run.
 fn summary(
     report: &Report,
     plan: &Plan,

@@ -2,10 +2,11 @@
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
-/// A line under the header and nothing else: narrow, and easy to cut.
+/// A line under the header and nothing else: narrow and easy to process.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-/// The text of a table, without a final newline. A column whose heading is marked with `>` stands on the right.
+/// The text of a table, without a final newline. A column whose heading starts with `>` is
+/// right-aligned.
 pub(crate) fn table<const K: usize>(
     headings: [&str; K],
     rows: impl IntoIterator<Item = [String; K]>,

@@ -1,4 +1,4 @@
-//! `volery verify`: are two output folders correlated as they claim?
+//! `volery verify`: checks that two output folders hold the correlations they claim.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use zeroize::Zeroizing;
 
 use super::files::file_name;
 use super::options::{Common, RingName, with_ring};
-use crate::ends::{Correlation, Cot, End, Vole};
 use crate::exit::{Failure, Status};
 use crate::npy::{Form, Header, Reader};
+use crate::party::{Correlation, Cot, Party, Vole};
 use crate::report::{Report, peak_memory};
 
 /// Elements of each array in memory at a time.
@@ -19,7 +19,7 @@ const CHUNK: usize = 1 << 16;
 
 /// Check that two output folders of 'vole' or 'cot' are correlated as they claim, at every index
 ///
-/// Whoever can run this has both halves: it is for tests, on one machine.
+/// This needs the output of both parties: it is for tests, on one machine.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// The sender's folder: u.npy and v.npy, or delta.npy and v.npy
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// The receiver's folder: x.npy and w.npy, or u.npy and w.npy
     receiver: PathBuf,
 
-    /// The ring, where folders of 'vole' have no report.json that says it
+    /// Ring of folders of 'vole' that have no report.json
     #[arg(long)]
     ring: Option<RingName>,
 
@@ -36,20 +36,20 @@ pub(crate) struct Arguments {
     common: Common,
 }
 
-/// What a verification found.
+/// The findings of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// Correlations checked.
+    /// Number of correlations checked.
     pub(crate) checked: u64,
-    /// Those that do not hold.
+    /// Number of correlations that do not hold.
     pub(crate) wrong: u64,
-    /// The index of the first that does not.
+    /// Index of the first that does not hold.
     pub(crate) first_wrong: Option<u64>,
 }
 
 impl Findings {
-    /// Checks on the next elements that the column of the key's holder is `u` times the key plus the other column, which
-    /// is spent.
+    /// Checks for the next elements that the key holder's column equals `u` times the key plus the
+    /// other column, which is overwritten.
     pub(crate) fn check<B: Ring, R: ExtensionOf<B>>(
         &mut self,
         key: R,
@@ -67,7 +67,7 @@ impl Findings {
         self.checked += of_key_holder.len() as u64;
     }
 
-    /// The failure to report, if the relation does not hold somewhere.
+    /// The failure to report if the relation does not hold somewhere.
     pub(crate) fn verdict(&self, relation: &str) -> Result<(), Failure> {
         let Some(first) = self.first_wrong else {
             return Ok(());
@@ -82,7 +82,7 @@ impl Findings {
     }
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folders = Folders {
         sender: Folder::open(&arguments.sender, "sender")?,
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     folders.agree()?;
     if folders.hold_cot() {
         if arguments.ring.is_some() {
-            let what = "the folders hold correlated OT, which has no choice of rings";
+            let what = "the folders hold correlated OT, which has a fixed ring; remove --ring";
             return Err(Failure::usage("--ring", what));
         }
         return verify::<Cot>(arguments, &folders);
@@ -104,8 +104,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn verify<K: Correlation>(arguments: &Arguments, folders: &Folders<'_>) -> Result<(), Failure> {
     let start = Instant::now();
     let place = arguments.common.prepare_report()?;
-    let whole = Whole::open::<K>(folders)?;
-    let progress = arguments.common.voice().progress(whole.n());
+    let whole = Arrays::open::<K>(folders)?;
+    let progress = arguments.common.reporter().progress(whole.n());
     let findings = whole.check::<K::Base, K::Ring>(&progress)?;
     progress.finish_and_clear();
 
@@ -135,7 +135,7 @@ fn verify<K: Correlation>(arguments: &Arguments, folders: &Folders<'_>) -> Resul
     Ok(())
 }
 
-/// One output folder, and what it says of itself.
+/// One output folder and its report.
 struct Folder<'a> {
     path: &'a Path,
     report: Option<Report>,
@@ -157,11 +157,11 @@ impl<'a> Folder<'a> {
             return Err(Failure::file(
                 path,
                 format_args!(
-                    "the folder of a {}, not of a {role}",
+                    "this is the folder of a {}, not of a {role}",
                     report.role.as_deref().unwrap_or("run without a role")
                 ),
             )
-            .hint("the order is: volery verify DIR_SENDER DIR_RECEIVER"));
+            .hint("give the sender's folder first: volery verify DIR_SENDER DIR_RECEIVER"));
         }
         Ok(Self { path, report })
     }
@@ -178,7 +178,7 @@ struct Folders<'a> {
 }
 
 impl Folders<'_> {
-    /// Checks that what they say of themselves fits together.
+    /// Checks that the two reports are consistent.
     fn agree(&self) -> Result<(), Failure> {
         let session = |report: &Report| Some(report.result.get("session")?.as_str()?.to_owned());
         for (what, left, right) in [
@@ -225,7 +225,8 @@ impl Folders<'_> {
         )
     }
 
-    /// Whether they are those of correlated OT: by their reports, or without these by the file that only a COT has.
+    /// Whether the folders hold correlated OT: by their reports, or without reports by the file
+    /// that only COT has.
     fn hold_cot(&self) -> bool {
         let folders = [&self.sender, &self.receiver];
         let claim = folders
@@ -235,7 +236,7 @@ impl Folders<'_> {
         claim.map_or_else(|| folders.iter().any(delta), |claim| claim == "cot")
     }
 
-    /// The ring of a VOLE, after checking the option against what the folders say.
+    /// The ring of a VOLE, after checking the option against the folders.
     fn ring(&self, given: Option<RingName>) -> Result<RingName, Failure> {
         let claimed = self
             .sender
@@ -245,7 +246,7 @@ impl Folders<'_> {
                 <RingName as clap::ValueEnum>::from_str(&name, false).map_err(|_| {
                     Failure::file(
                         &self.sender.path.join("report.json"),
-                        "names a ring that is not known",
+                        "names an unknown ring",
                     )
                 })
             })
@@ -258,16 +259,17 @@ impl Folders<'_> {
             (Some(ring), _) | (None, Some(ring)) => Ok(ring),
             (None, None) => match Array::open(&self.sender, "u")?.reader.header().form {
                 Form::Pair => Ok(RingName::Gf128),
-                _ => Err(
-                    Failure::usage("--ring", "the folders have no report.json that names it")
-                        .hint("give --ring fp61 or --ring z64"),
-                ),
+                _ => Err(Failure::usage(
+                    "--ring",
+                    "required: the folders have no report.json that names the ring",
+                )
+                .hint("give --ring fp61 or --ring z64")),
             },
         }
     }
 }
 
-/// An array that is being read, with its path for messages.
+/// An array being read, with its path for error messages.
 struct Array {
     path: PathBuf,
     reader: Reader,
@@ -281,7 +283,7 @@ impl Array {
     }
 
     /// The two arrays of one party: its key or its values, and its column.
-    fn both<E: End>(folder: &Folder<'_>) -> Result<(Self, Self), Failure> {
+    fn both<E: Party>(folder: &Folder<'_>) -> Result<(Self, Self), Failure> {
         let own = E::KEY.or(E::VALUES).unwrap_or_default();
         Ok((Self::open(folder, own)?, Self::open(folder, E::COLUMN)?))
     }
@@ -293,15 +295,15 @@ impl Array {
     }
 }
 
-/// All arrays of a run, with headers that fit together.
-struct Whole {
+/// All arrays of a run, with consistent headers.
+struct Arrays {
     key: Array,
     values: Array,
-    /// The columns of the key's holder and of the other party.
+    /// The columns of the key holder and of the other party.
     columns: [Array; 2],
 }
 
-impl Whole {
+impl Arrays {
     fn open<K: Correlation>(folders: &Folders<'_>) -> Result<Self, Failure> {
         let sender = Array::both::<K::Sender>(&folders.sender)?;
         let receiver = Array::both::<K::Receiver>(&folders.receiver)?;
@@ -332,7 +334,7 @@ impl Whole {
                 return Err(Failure::file(
                     &array.path,
                     format_args!(
-                        "holds {header} where {} makes it {expected}",
+                        "holds {header}, but {} implies {expected}",
                         whole.values.path.display()
                     ),
                 ));
@@ -355,7 +357,7 @@ impl Whole {
         if B::BITS == 1 && key[0] == R::ZERO {
             return Err(Failure::file(
                 &self.key.path,
-                "a delta of zero hides nothing",
+                "delta is zero, which hides nothing",
             ));
         }
         let size = usize::try_from(n).unwrap_or(CHUNK).min(CHUNK);

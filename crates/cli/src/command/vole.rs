@@ -1,17 +1,18 @@
-//! `volery vole`: one party's half of n correlations `w = u*x + v`, as files.
+//! `volery vole`: writes one party's part of n correlations `w = u*x + v` to files.
 
 use super::options::{RingName, with_ring};
 use super::stream;
-use crate::ends::Vole;
 use crate::exit::Failure;
+use crate::party::Vole;
 
-/// Make this party's half of n correlations w = u*x + v with a peer, and write it as NumPy files
+/// Make n correlations w = u*x + v with a peer and write this party's part as NumPy files
 ///
-/// The sender gets random u and v (u.npy, v.npy), the receiver a random x and w (x.npy, w.npy). Both sides are started
-/// with the same --n, --ring, --security, --noise, --set, --link, --parameters and --protocol.
+/// The sender gets random u and v (u.npy, v.npy); the receiver gets a random x and w (x.npy,
+/// w.npy). Start both sides with the same --n, --ring, --security, --noise, --set, --link,
+/// --parameters and --protocol.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The ring of the values
+    /// Ring of the values
     #[arg(long, default_value = "fp61")]
     ring: RingName,
 
@@ -19,7 +20,7 @@ pub(crate) struct Arguments {
     stream: stream::StreamArguments,
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     with_ring!(arguments.ring, R => stream::run::<Vole<R>>(&arguments.stream, None))
 }

@@ -6,10 +6,10 @@ use npyz::{DType, NpyFile, NpyHeader, Order};
 
 use super::invalid;
 
-/// The longest header that is read; those NumPy writes for such arrays have 118 bytes.
+/// The longest header that is read; NumPy writes 118 bytes for such arrays.
 const LIMIT: usize = 4096;
 
-/// The numbers of an array.
+/// The type of the numbers of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number {
     /// `|u1`.
@@ -21,7 +21,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// All of them.
+    /// All types.
     const ALL: [Self; 3] = [Self::Byte, Self::Word, Self::Real];
 
     /// NumPy's code for the type.
@@ -33,9 +33,9 @@ impl Number {
         }
     }
 
-    /// As it stands in a header.
+    /// The type as stored in a header.
     pub(super) fn dtype(self) -> DType {
-        DType::Plain(self.code().parse().expect("a type of NumPy"))
+        DType::Plain(self.code().parse().expect("the code is a valid NumPy type"))
     }
 
     const fn bytes(self) -> u64 {
@@ -46,7 +46,7 @@ impl Number {
     }
 }
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Array {
     pub(super) number: Number,
@@ -58,19 +58,19 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// That a file of `length` bytes is what the header makes it.
+    /// Checks that a file of `length` bytes has the length that the header implies.
     pub(super) fn check_length(&self, length: u64) -> io::Result<()> {
         let expected = self
             .shape
             .iter()
             .try_fold(self.number.bytes(), |bytes, side| bytes.checked_mul(*side))
             .and_then(|bytes| bytes.checked_add(self.bytes))
-            .ok_or_else(|| invalid("its shape is past any file"))?;
+            .ok_or_else(|| invalid("its shape is larger than any file"))?;
         if length == expected {
             return Ok(());
         }
         Err(invalid(format_args!(
-            "it has {length} bytes where its header makes it {expected}"
+            "it has {length} bytes, but its header implies {expected}"
         )))
     }
 }
@@ -78,7 +78,8 @@ impl Array {
 /// Reads and parses a header.
 ///
 /// # Errors
-/// `InvalidData` with what is wrong for anything that is not the header of an array of one of the [`Number`]s.
+/// `InvalidData` with the reason for anything that is not the header of an array of one of the
+/// [`Number`]s.
 pub(super) fn read(stream: &mut impl Read) -> io::Result<Array> {
     let mut bytes = vec![0; 10];
     stream
@@ -101,14 +102,15 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Array> {
     if !is_plain(&bytes[10..]) {
         return Err(invalid("its header is not that of an array of numbers"));
     }
-    // The parser multiplies the shape out: with this few digits in the whole header the product fits in 64 bits.
+    // The parser multiplies the sides of the shape: with so few digits in the whole header the
+    // product fits in 64 bits.
     if bytes[10..]
         .iter()
         .filter(|byte| byte.is_ascii_digit())
         .count()
         > 19
     {
-        return Err(invalid("its shape is past any file"));
+        return Err(invalid("its shape is larger than any file"));
     }
     let parsed = NpyHeader::from_reader(&bytes[..])?;
     let parsed = NpyFile::with_header(parsed, io::empty());
@@ -130,9 +132,9 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Array> {
     })
 }
 
-/// Whether the text of a header has the characters of those of arrays of numbers only, and nothing inside one another but
-/// a shape in the whole. The parser takes all literals of Python, and for brackets in brackets a time that doubles with
-/// each.
+/// Whether the header text has only the characters of headers of number arrays, and no nesting
+/// except the shape inside the dictionary. The parser accepts all Python literals, and each nested
+/// bracket doubles its running time.
 fn is_plain(text: &[u8]) -> bool {
     let count = |bracket| text.iter().filter(|&&byte| byte == bracket).count();
     let known = |byte: &u8| byte.is_ascii_alphanumeric() || b" '\":,(){}<>|=_\n".contains(byte);

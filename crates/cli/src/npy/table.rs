@@ -39,11 +39,12 @@ impl Table {
         Self::read(&mut file, length)
     }
 
-    /// Reads `stream`, which has `length` bytes. Memory is as much as that, whatever the header says.
+    /// Reads `stream`, which has `length` bytes. Memory use is proportional to `length`, whatever
+    /// the header says.
     ///
     /// # Errors
-    /// Those of the stream; `InvalidData` with what is wrong for anything that is not a little-endian `uint64` or
-    /// `float64` array of shape `(n,)` or `(n, m)` in C order.
+    /// Those of the stream; `InvalidData` with the reason for anything that is not a little-endian
+    /// `uint64` or `float64` array of shape `(n,)` or `(n, m)` in C order.
     pub fn read(stream: &mut impl Read, length: u64) -> io::Result<Self> {
         let array = header::read(stream)?;
         array.check_length(length)?;
@@ -55,12 +56,13 @@ impl Table {
         }
         if !array.rows_first && array.shape.len() > 1 {
             return Err(invalid(
-                "it is in Fortran order; numpy.ascontiguousarray makes it one in C order",
+                "it is in Fortran order; convert it to C order with numpy.ascontiguousarray",
             ));
         }
-        // The file has as many bytes, so the product fits.
-        let side =
-            |side: &u64| usize::try_from(*side).map_err(|_| invalid("its shape is past any file"));
+        // The length check bounds the product.
+        let side = |side: &u64| {
+            usize::try_from(*side).map_err(|_| invalid("its shape is larger than any file"))
+        };
         let shape = array
             .shape
             .iter()
@@ -115,12 +117,12 @@ impl Table {
     /// The numbers as canonical values of a ring of 64 bits or fewer.
     ///
     /// # Errors
-    /// `InvalidData` if they are `float64`, or with the place of the first that is not canonical.
+    /// `InvalidData` if they are `float64`, or with the index of the first that is not canonical.
     ///
     /// # Panics
-    /// If an element of `R` has another length than 8 bytes.
+    /// If elements of `R` do not have 8 bytes.
     pub fn elements<R: Ring>(&self) -> io::Result<Zeroizing<Vec<R>>> {
-        assert_eq!(R::BYTES, 8, "a ring of 64 bits");
+        assert_eq!(R::BYTES, 8, "the ring must have 64 bits");
         let Values::Words(words) = &self.values else {
             return Err(invalid(format_args!(
                 "its dtype is float64; values of {} are uint64",
@@ -180,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// A file as NumPy writes it.
+    /// A file in the form NumPy writes.
     fn file(code: &str, order: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let order = if order { "True" } else { "False" };
         let mut text =
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_array_is_refused() {
+    fn other_arrays_are_refused() {
         let eight = [0; 8];
         for (bytes, complaint) in [
             (file("<u8", true, "(2, 2)", &[0; 32]), "Fortran order"),
@@ -237,10 +239,10 @@ mod tests {
                 file("<u8", false, "(1, 1, 1)", &eight),
                 "not (n,) or (n, m)",
             ),
-            (file("<u8", false, "(2,)", &eight), "bytes where its header"),
+            (file("<u8", false, "(2,)", &eight), "bytes, but its header"),
             (
                 file("<u8", false, "(4294967296, 4294967296)", &eight),
-                "past any file",
+                "larger than any file",
             ),
         ] {
             let error = read(&bytes).err().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Streams of ring elements there and back, and files that are none.
+//! Round trips of streams of ring elements, and files that are not such arrays.
 
 use std::io::{Seek as _, SeekFrom};
 
@@ -100,7 +100,7 @@ fn files_that_are_not_ours_are_refused() {
     written(&[Z64::ONE; 3], 3).read_to_end(&mut good).unwrap();
     assert!(complaint(b"").contains("too short"));
     assert!(complaint(b"a,b,c\n1,2,3\n").contains("not an .npy file"));
-    assert!(complaint(&good[..good.len() - 1]).contains("bytes where its header"));
+    assert!(complaint(&good[..good.len() - 1]).contains("bytes, but its header"));
     assert!(complaint(&good[..40]).contains("inside its header"));
     let mut other = good.clone();
     other[6] = 9;
@@ -113,7 +113,7 @@ fn files_that_are_not_ours_are_refused() {
         [&good[..10], changed.as_bytes(), &good[good.len() - 24..]].concat()
     };
     assert!(complaint(&replace("<u8", "<f8")).contains("dtype"));
-    assert!(complaint(&replace("(3", "(9")).contains("bytes where its header"));
+    assert!(complaint(&replace("(3", "(9")).contains("bytes, but its header"));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_header_of_brackets_in_brackets_ends_at_once() {
     ] {
         assert!(header(&text).contains("array of numbers"), "{text:.50}");
     }
-    // What is plain and wrong is the parser's to refuse.
+    // Characters are allowed here but the text is wrong: the parser must refuse it.
     let quotes = "'".repeat(4000);
     for text in [
         "",

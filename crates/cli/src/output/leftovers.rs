@@ -1,11 +1,10 @@
-//! What runs that were killed have left beside their target, and how the next run for the same target knows that it may
-//! remove it.
+//! Removal of the temporary files that killed runs left beside their target.
 //!
-//! A temporary folder or file is called `.NAME.volery-PID-TIME-HOST`, and its process holds it
-//! locked. What is called so, was made on this machine, belongs to this user, is no link, holds
-//! nothing but files of ours and is locked by nobody, is nobody's. Anything else is left alone. Nor
-//! is anything else put back that is called like a folder that was moved aside: another user could
-//! have made it.
+//! A temporary folder or file is called `.NAME.volery-PID-TIME-HOST`, and its process holds a lock
+//! on it. The next run for the same target removes a path with such a name only if it was made on
+//! this machine, belongs to this user, is no link, holds only files that volery writes, and is not
+//! locked. Everything else is left alone. A folder that was moved aside is put back under the same
+//! conditions, because another user could have made a path with such a name.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -22,7 +21,7 @@ use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 
 use super::{KEPT_FILES, OUR_FILES};
 
-/// The mark of a folder that was moved aside to make place, where the system cannot exchange two folders.
+/// The mark of a folder that was moved aside, where the system cannot exchange two folders.
 const ASIDE: &str = "old-";
 
 /// A temporary path, open and locked.
@@ -31,25 +30,25 @@ pub(super) struct Lock(
 );
 
 impl Lock {
-    /// Locks a path that was made just now; `None` if it has been removed before it was locked.
+    /// Locks a path that was just created; `None` if another run removed it before it was locked.
     pub(super) fn new(path: &Path) -> io::Result<Option<Self>> {
         let opened = match open(path) {
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             opened => opened?,
         };
-        // A file system without locks has nobody who sweeps, either.
+        // On a file system without locks, other runs cannot remove leftovers either.
         let _ = rustix::fs::flock(&opened, FlockOperation::LockExclusive);
         Ok(path.symlink_metadata().is_ok().then_some(Self(opened)))
     }
 }
 
-/// Opens a folder or file: follows no link, and waits for nobody.
+/// Opens a folder or file without following links and without blocking.
 fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// A name beside `target` that no other process uses, nor one that was killed before.
+/// A name beside `target` that no other process uses or has used.
 pub(super) fn temporary(target: &Path) -> PathBuf {
     sibling(target, "")
 }
@@ -76,7 +75,7 @@ fn beginning(target: &Path) -> OsString {
     name
 }
 
-/// This machine: locks of a shared file system may be known to one machine only.
+/// An id of this machine: locks of a shared file system may be visible to one machine only.
 fn host() -> u64 {
     let mut hasher = DefaultHasher::new();
     rustix::system::uname().nodename().hash(&mut hasher);
@@ -91,8 +90,8 @@ fn is_ours(rest: &str) -> bool {
         if number(process) && number(time) && machine == format!("{:016x}", host()))
 }
 
-/// Removes what processes that were killed have left beside `target`, after putting back what one had moved aside. What cannot be
-/// looked at or locked is left alone.
+/// Removes the leftovers of killed processes beside `target`, after putting back a folder that one
+/// of them moved aside. Paths that cannot be inspected or locked are left alone.
 pub(super) fn sweep(target: &Path) {
     let beginning = beginning(target);
     let entries = target.parent().map(fs::read_dir);
@@ -115,7 +114,7 @@ pub(super) fn sweep(target: &Path) {
         if let Some(opened) = open_output(&path)
             && rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // By the opened folder: its name may be another's by now.
+            // Through the opened folder: another path may have its name by now.
             for name in names_of_ours() {
                 let _ = rustix::fs::unlinkat(&opened, name, AtFlags::empty());
             }
@@ -128,8 +127,8 @@ fn names_of_ours() -> impl Iterator<Item = &'static str> {
     OUR_FILES.into_iter().chain(KEPT_FILES)
 }
 
-/// Opens a file of this user, or a folder of this user that holds nothing but files of ours; `None`
-/// for all else, links among it.
+/// Opens a file of this user, or a folder of this user that holds only files that volery writes;
+/// `None` for everything else, including links.
 fn open_output(path: &Path) -> Option<OwnedFd> {
     let opened = open(path).ok()?;
     let data = rustix::fs::fstat(&opened).ok()?;
@@ -166,9 +165,10 @@ mod tests {
         names
     }
 
-    /// What a killed process leaves is removed by the next run for the same target, and nothing else is.
+    /// The next run for the same target removes the leftovers of a killed process, and nothing
+    /// else.
     #[test]
-    fn what_nobody_holds_is_swept_away() {
+    fn unlocked_leftovers_are_removed() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         let target = at("out");
@@ -183,7 +183,7 @@ mod tests {
         folder(&format!(".out.volery-77-1-{this}"), "u.npy");
         fs::write(at(&format!(".out.volery-78-1-{this}")), b"half").unwrap();
 
-        // Not ours, somewhere else, or something else.
+        // Made by others, elsewhere, or something else.
         let mut kept = vec![
             format!(".out.volery-79-1-{this}"),
             format!(".out.volery-80-1-{this}.keep"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_moved_aside_is_put_back() {
+    fn a_folder_moved_aside_is_put_back() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("out");
         let old = aside(&target);
@@ -221,17 +221,17 @@ mod tests {
         fs::write(old.join("u.npy"), b"old").unwrap();
         sweep(&target);
         assert_eq!(names(place.path()), ["out"]);
-        // While the target is there, nothing happens to what is aside.
+        // While the target exists, a folder that was moved aside stays where it is.
         let old = aside(&target);
         fs::create_dir(&old).unwrap();
         sweep(&target);
         assert_eq!(names(place.path()).len(), 2);
     }
 
-    /// Another user could make them: links, folders of its own, with files that are called like
-    /// ours.
+    /// Paths that another user could make: links, and folders of that user with names and files
+    /// like ours.
     #[test]
-    fn what_others_planted_is_neither_put_back_nor_removed() {
+    fn planted_paths_are_neither_put_back_nor_removed() {
         let place = tempfile::tempdir().unwrap();
         let target = place.path().join("out");
         let mine = place.path().join("mine");

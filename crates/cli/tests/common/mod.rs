@@ -1,9 +1,11 @@
-//! Starting the command, and reading its files independently of it.
+//! Starts the command and reads its files independently of it.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 pub(crate) mod pair;
 pub(crate) mod proxy;
+#[path = "../../../tables/tests/all/table.rs"]
+pub(crate) mod table;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -25,7 +27,7 @@ pub(crate) fn run(arguments: &[&str]) -> Finished {
     Finished::from(output)
 }
 
-/// How a process ended.
+/// The result of a finished process.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) status: Option<i32>,
@@ -44,7 +46,7 @@ impl From<Output> for Finished {
 }
 
 impl Finished {
-    /// Fails unless it ended with `status`, with one `error:` line that has every one of the fragments.
+    /// Fails unless it ended with `status` and one `error:` line that contains every fragment.
     pub(crate) fn assert_refused(&self, status: i32, fragments: &[&str]) {
         assert_eq!(self.status, Some(status), "{self:?}");
         assert!(self.stdout.is_empty(), "{self:?}");
@@ -76,18 +78,18 @@ pub(crate) struct Running {
     child: Child,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
-    /// The port it listens on, once it said so.
+    /// The port it listens on, once reported.
     port: mpsc::Receiver<u16>,
     started: Instant,
 }
 
 impl Running {
-    /// Starts the command; `-v` is added, so that it says where it listens.
+    /// Starts the command; `-v` is added, so that it reports its port.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::spawn(volery(arguments))
     }
 
-    /// As [`start`](Self::start), by a command that is made already.
+    /// As [`start`](Self::start), from a prepared command.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command
             .arg("-v")
@@ -128,7 +130,7 @@ impl Running {
         self.port.recv_timeout(Duration::from_secs(60)).unwrap()
     }
 
-    /// The number of the process.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -167,8 +169,8 @@ impl Running {
     }
 }
 
-/// Runs both sides of a verb into the folders `s` and `r` of `place`; `more` goes to both, `left` to the sender, which
-/// listens, and `right` to the receiver.
+/// Runs both sides of a subcommand into the folders `s` and `r` of `place`; `more` goes to both,
+/// `left` to the sender, which listens, and `right` to the receiver.
 pub(crate) fn both(
     verb: &str,
     place: &Path,
@@ -187,7 +189,7 @@ pub(crate) fn both(
     [sender.finish(), receiver.finish()]
 }
 
-/// Fails unless all ended well, and each said in which model it ran.
+/// Fails unless all succeeded and each reported its security model.
 pub(crate) fn assert_done(all: &[Finished], security: &str) {
     for finished in all {
         assert_eq!(finished.status, Some(0), "{finished:?}");
@@ -201,7 +203,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Names in a folder, hidden ones too.
+/// Names in a folder, including hidden ones.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -211,8 +213,8 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// An array as NumPy would see it: its shape, and its numbers in file order. Written for the tests alone, from the
-/// description of the format.
+/// An array as NumPy would read it: its shape, and its numbers in file order. Written for the tests
+/// only, from the description of the format.
 pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");

@@ -1,22 +1,17 @@
 //! Two processes that match files of records, and the files.
 
-use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Date32Type, Int32Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::properties::WriterProperties;
+use parquet::record::Field;
 
+use super::table::{self, Column};
 use super::{Finished, Running, names, text};
 
-/// Stands in fields of the tests' files, and must not be in any message.
+/// Occurs in fields of the tests' files, and must not occur in any message.
 pub(crate) const PLANTED: &str = "zq7Planted";
 
-/// A folder that goes away with its files.
+/// A temporary folder, deleted with its files on drop.
 pub(crate) struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -29,7 +24,7 @@ impl Folder {
         text(&self.0.path().join(name)).to_owned()
     }
 
-    /// Writes a file; gives its path.
+    /// Writes a file; returns its path.
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
         std::fs::write(self.0.path().join(name), bytes).unwrap();
         self.path(name)
@@ -45,18 +40,18 @@ impl Folder {
         serde_json::from_str(&self.read(name)).unwrap()
     }
 
-    /// Names of the files in it, hidden ones too.
+    /// Names of the files in it, including hidden ones.
     pub(crate) fn names(&self) -> Vec<String> {
         names(self.0.path())
     }
 }
 
-/// Runs both sides of a verb; the sender listens.
+/// Runs both sides of a subcommand; the sender listens.
 pub(crate) fn pair(verb: &str, left: &[&str], right: &[&str]) -> [Finished; 2] {
     pair_of([verb, verb], left, right)
 }
 
-/// Runs a sender of one verb and a receiver of another.
+/// Runs the sender of one subcommand and the receiver of another.
 pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [Finished; 2] {
     let listen = [verbs[0], "--role", "sender", "--listen", "127.0.0.1:0"];
     let sender = Running::start(&[&listen[..], left].concat());
@@ -66,12 +61,12 @@ pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [Finis
     [sender.finish(), receiver.finish()]
 }
 
-/// Fails unless both ended well and said that they trusted each other to follow the protocol.
+/// Fails unless both succeeded and reported the semi-honest model.
 pub(crate) fn assert_matched(both: &[Finished; 2]) {
     super::assert_done(both, "semi-honest");
 }
 
-/// A row of text as it must be written: fields are quoted where they must be.
+/// A row of text in canonical form: fields are quoted only where necessary.
 pub(crate) fn line(fields: &[impl AsRef<str>], delimiter: char) -> String {
     let mut line = String::new();
     for (i, field) in fields.iter().enumerate() {
@@ -91,51 +86,38 @@ pub(crate) fn line(fields: &[impl AsRef<str>], delimiter: char) -> String {
     line
 }
 
-/// Writes a Parquet file of one row group after the other, of at most 1,000 rows.
-pub(crate) fn store(path: &str, columns: Vec<(&str, ArrayRef)>) {
-    let fields = columns
-        .iter()
-        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let columns = columns.into_iter().map(|(_, column)| column).collect();
-    let batch = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
-    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema, None).unwrap();
-    for first in (0..batch.num_rows()).step_by(1000) {
-        let rows = (batch.num_rows() - first).min(1000);
-        writer.write(&batch.slice(first, rows)).unwrap();
-        writer.flush().unwrap();
-    }
-    writer.close().unwrap();
+/// Writes a Parquet file in row groups of at most 1,000 rows.
+pub(crate) fn store(path: &str, columns: &[Column]) {
+    let file = table::table(columns, 1000, WriterProperties::default());
+    std::fs::write(path, file).unwrap();
 }
 
-/// A Parquet file: names and types of its columns, and its rows as text.
-pub(crate) fn load(path: &str) -> (Vec<(String, DataType)>, Vec<Vec<String>>) {
-    let file = File::open(Path::new(path)).unwrap();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let fields = reader.schema().fields().iter();
-    let columns = fields.map(|field| (field.name().clone(), field.data_type().clone()));
-    let columns = columns.collect();
-    let mut rows = Vec::new();
-    for batch in reader.build().unwrap() {
-        let batch = batch.unwrap();
-        for row in 0..batch.num_rows() {
-            rows.push(batch.columns().iter().map(|c| shown(c, row)).collect());
-        }
-    }
-    (columns, rows)
+/// A Parquet file: the declarations of its columns, and its rows as text.
+pub(crate) fn load(path: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let (columns, rows) = table::load(Path::new(path));
+    let rows = rows.iter().map(|row| {
+        let fields = row.get_column_iter();
+        fields.map(|(_, field)| shown(field)).collect()
+    });
+    (columns, rows.collect())
 }
 
-fn shown(column: &ArrayRef, row: usize) -> String {
-    match column.data_type() {
-        DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
-        DataType::Int32 => column.as_primitive::<Int32Type>().value(row).to_string(),
-        DataType::Date32 => iso(column.as_primitive::<Date32Type>().value(row)),
-        DataType::Binary => format!("{:?}", column.as_binary::<i32>().value(row)),
-        other => panic!("the tests' files have no {other}"),
+fn shown(field: &Field) -> String {
+    match field {
+        Field::Str(text) => text.clone(),
+        Field::Int(number) => number.to_string(),
+        Field::Date(day) => iso(*day),
+        Field::Bytes(bytes) => format!("{:?}", bytes.data()),
+        other => panic!("the tests' files have no {other:?}"),
     }
 }
 
-/// A day since 1970-01-01 as it is written.
+/// The declaration of a column of strings.
+pub(crate) fn string(name: &str) -> String {
+    format!("REQUIRED BYTE_ARRAY {name} (STRING);")
+}
+
+/// A day, given as days since 1970-01-01, as text.
 pub(crate) fn iso(day: i32) -> String {
     let (mut year, mut rest) = (1970, day);
     let leap = |year: i32| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);

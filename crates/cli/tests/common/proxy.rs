@@ -1,38 +1,40 @@
-//! A wire between two processes that does to their bytes what a bad network or a hostile peer would.
+//! A proxy between two processes that changes their bytes as a bad network or a malicious peer
+//! would.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
-/// What happens once a number of bytes of one direction have passed.
+/// The action once a number of bytes of one direction have passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Nothing.
+    /// No action.
     Pass,
     /// The connection is cut.
     Cut,
     /// Nothing more of this direction arrives.
     Stall,
-    /// Bytes that nobody sent come first.
+    /// Extra bytes are inserted.
     Insert(usize),
-    /// So many bytes are left out.
+    /// This many bytes are left out.
     Drop(usize),
-    /// The next eight bytes are another number: to that which they are, little-endian, this one is added bit by bit.
+    /// The next eight bytes change: this number is XORed to them, little-endian.
     Xor(u64),
 }
 
-/// Which bytes it happens to.
+/// The bytes to act on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tampering {
-    /// Those of the side that listens, or those of the side that connects.
+    /// The direction: bytes of the side that listens, or of the side that connects.
     pub(crate) of_listener: bool,
-    /// After so many.
+    /// The number of bytes that pass unchanged first.
     pub(crate) at: u64,
     pub(crate) act: Act,
 }
 
-/// Opens a wire to a port of this machine. Gives the port at its other end, and what tells when the tampering begins.
+/// Opens a proxy to a port of this machine. Returns its own port, and a channel that signals when
+/// the tampering begins.
 pub(crate) fn wire(to: u16, tampering: Tampering) -> (u16, mpsc::Receiver<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -60,7 +62,7 @@ pub(crate) fn wire(to: u16, tampering: Tampering) -> (u16, mpsc::Receiver<()>) {
     (port, begins)
 }
 
-/// Copies one direction until its end, which it passes on.
+/// Copies one direction until its end, and passes the end on.
 fn pump(mut from: TcpStream, mut to: TcpStream, tampering: Tampering, begun: &mpsc::Sender<()>) {
     let mut left = tampering.at;
     let mut act = Some(tampering.act).filter(|act| *act != Act::Pass);
@@ -70,7 +72,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, tampering: Tampering, begun: &mp
         if left == 0
             && let Some(act) = act.take()
         {
-            // Nobody may be listening.
+            // The receiver of the signal may be gone.
             let _ = begun.send(());
             match act {
                 Act::Pass => {}

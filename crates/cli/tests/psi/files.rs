@@ -1,13 +1,9 @@
-//! Files of every kind, in and out.
+//! Input and output files of every format.
 
-use std::sync::Arc;
+use crate::common::pair::{Folder, assert_matched, iso, line, load, pair, store, string};
+use crate::common::table::{required, strings};
 
-use arrow_array::{ArrayRef, Date32Array, Int32Array, StringArray};
-use arrow_schema::DataType;
-
-use crate::common::pair::{Folder, assert_matched, iso, line, load, pair, store};
-
-/// One of the people in the files: number, address, name, day of birth.
+/// One person in the files: number, address, name, day of birth.
 fn person(i: i32) -> [String; 4] {
     let name = match i % 3 {
         0 => format!("Zoë {i}"),
@@ -18,45 +14,38 @@ fn person(i: i32) -> [String; 4] {
     [(7 * i - 900).to_string(), mail, name, iso(31 * i)]
 }
 
-/// Writes people as a file of the kind that the extension says.
+/// Writes people to a file of the format that its extension names.
 fn write_people(folder: &Folder, name: &str, columns: [&str; 4], people: &[i32]) -> String {
     let rows = people.iter().map(|&i| person(i));
     if name.ends_with(".parquet") {
-        let texts = |column: usize| -> ArrayRef {
-            let texts = rows.clone().map(|row| row[column].clone());
-            Arc::new(StringArray::from_iter_values(texts))
-        };
-        let numbers = people.iter().map(|i| 7 * i - 900);
-        let days = people.iter().map(|i| 31 * i);
-        let arrays: [ArrayRef; 4] = [
-            Arc::new(Int32Array::from_iter_values(numbers)),
+        let texts =
+            |at: usize| strings("c", rows.clone().map(|row| row[at].clone())).named(columns[at]);
+        let numbers: Vec<i32> = people.iter().map(|i| 7 * i - 900).collect();
+        let days: Vec<i32> = people.iter().map(|i| 31 * i).collect();
+        let columns = [
+            required("int32 c", numbers).named(columns[0]),
             texts(1),
             texts(2),
-            Arc::new(Date32Array::from_iter_values(days)),
+            required("int32 c (DATE)", days).named(columns[3]),
         ];
-        store(
-            &folder.path(name),
-            columns.into_iter().zip(arrays).collect(),
-        );
+        store(&folder.path(name), &columns);
         return folder.path(name);
     }
     let lines = rows.map(|row| line(&row, ','));
     folder.write(name, line(&columns, ',') + &lines.collect::<String>())
 }
 
-/// Fails unless an output holds these people, in the form that a file of the kind of `from` has in it.
+/// Fails unless an output holds these people, as read from a file of the format of `from`.
 fn check_people(folder: &Folder, name: &str, from: &str, columns: [&str; 4], people: &[i32]) {
     let rows: Vec<Vec<String>> = people.iter().map(|&i| person(i).to_vec()).collect();
     if name.ends_with(".parquet") {
         let (found, found_rows) = load(&folder.path(name));
-        let types = if from.ends_with(".parquet") {
-            let text = DataType::Utf8;
-            [DataType::Int32, text.clone(), text, DataType::Date32]
-        } else {
-            [const { DataType::Utf8 }; 4]
-        };
-        let expected = columns.map(str::to_owned).into_iter().zip(types);
-        assert_eq!(found, expected.collect::<Vec<_>>());
+        let mut expected = columns.map(string);
+        if from.ends_with(".parquet") {
+            expected[0] = format!("REQUIRED INT32 {};", columns[0]);
+            expected[3] = format!("REQUIRED INT32 {} (DATE);", columns[3]);
+        }
+        assert_eq!(found, expected);
         assert_eq!(found_rows, rows);
         return;
     }
@@ -66,11 +55,11 @@ fn check_people(folder: &Folder, name: &str, from: &str, columns: [&str; 4], peo
     assert_eq!(folder.read(name), expected);
 }
 
-/// Both sides get their rows, in files of every kind, from a `left` and a `right` file.
+/// Both sides get their rows, in files of every format, from a `left` and a `right` file.
 fn every_output(left: &str, right: &str) {
     let folder = Folder::new();
     let (left, right) = (format!("left.{left}"), format!("right.{right}"));
-    // Not in the order of the keys, nor in the same order on both sides.
+    // Neither in key order, nor in the same order on both sides.
     let ours: Vec<i32> = (0..1009).map(|i| i * 5 % 1009).collect();
     let theirs: Vec<i32> = (0..701).map(|i| 500 + i * 3 % 701).collect();
     let both = |people: &[i32]| -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! What a run says: before it starts, in its report, and nothing at all if that is wished.
+//! The messages of a run before it starts, its report, and its silence with `-q`.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -85,7 +85,7 @@ fn the_report_has_its_documented_fields() {
             report["bytes_sent"].as_u64().unwrap() + report["bytes_received"].as_u64().unwrap();
         assert_eq!(number("bytes_online") + number("bytes_setup"), bytes as f64);
         assert!((-48.0..=-40.0).contains(&number("false_positive_log2")));
-        // What was said before the run is in the report.
+        // The report repeats the lines shown before the run.
         let ended = if role == "sender" {
             &ended[0]
         } else {
@@ -109,7 +109,7 @@ fn the_report_has_its_documented_fields() {
     );
 }
 
-/// Before there is a connection, the user knows what the run would reveal.
+/// The user sees what the run would reveal before there is a connection.
 #[test]
 fn what_is_revealed_is_said_before_anything_is() {
     let folder = Folder::new();
@@ -182,7 +182,7 @@ fn what_is_revealed_is_said_before_anything_is() {
 #[test]
 fn quiet_runs_say_nothing_and_outputs_are_their_owners() {
     let folder = Folder::new();
-    // Things that are said otherwise: a mark, a blank line, a duplicate.
+    // Inputs that cause notes: a byte-order mark, a blank line, a duplicate.
     let a = folder.write("a.csv", "\u{feff}k,v\nx,1\n\nx,2\n");
     let paths = ["out.csv", "other.csv", "report.json"].map(|name| folder.path(name));
     let [out, other, report] = &paths;

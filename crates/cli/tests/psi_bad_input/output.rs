@@ -1,4 +1,4 @@
-//! Files that are in the way of the output, and inputs that change.
+//! Existing files at the path of the output, and inputs that change during a run.
 
 use std::os::unix::fs::symlink;
 
@@ -34,11 +34,7 @@ fn an_output_never_replaces_what_it_should_not() {
             let more = [&["--key", "k", "--out", &out][..], force].concat();
             let finished = refused(&folder, "receiver", input, &more);
             finished.assert_refused(2, &["--out: ", "is the input file"]);
-            assert!(
-                finished
-                    .stderr
-                    .contains("hint: the input is never written to")
-            );
+            assert!(finished.stderr.contains("the input is never overwritten"));
         }
     }
     for out in [&precious, &folder.path("lost.csv")] {
@@ -48,7 +44,7 @@ fn an_output_never_replaces_what_it_should_not() {
     }
     assert_eq!(folder.read("precious.csv"), "years of work\n");
 
-    // Nor does the report.
+    // The report must not replace the input or the output either.
     let out = folder.path("out.csv");
     for (report, fragment) in [
         ("hard.csv", "is the input file"),
@@ -68,7 +64,7 @@ fn an_existing_output_is_replaced_by_force_and_only_when_all_is_well() {
     let data = folder.write("data.csv", "k\nx\n");
     let out = folder.write("out.csv", "from before\n");
     let more = ["--input", &data, "--key", "k"];
-    // The other side differs: the run fails, and what was there stays.
+    // The settings of the other side differ: the run fails, and the existing file is kept.
     let right = [&more[..], &["--out", &out, "--force"]].concat();
     let paper = [&more[..], &["--protocol", "kkrt-paper"]].concat();
     for side in pair("psi", &paper, &right) {
@@ -80,7 +76,8 @@ fn an_existing_output_is_replaced_by_force_and_only_when_all_is_well() {
     assert_eq!(folder.names(), ["data.csv", "out.csv"]);
 }
 
-/// Starts a receiver that has read its file when this returns, and a sender for it when `change` is done.
+/// Starts a receiver that has read its file when this returns, and a sender for it once `change` is
+/// done.
 fn changed_meanwhile(folder: &Folder, change: impl FnOnce()) -> [Finished; 2] {
     let data = folder.write("data.csv", format!("k,v\n{PLANTED},1\nb,2\n"));
     let theirs = folder.write("theirs.csv", format!("k\nb\n{PLANTED}\n"));
@@ -115,7 +112,7 @@ fn files_that_change_during_the_run() {
     receiver.assert_refused(1, &["data.csv: has changed while it was in use"]);
     assert_eq!(folder.names(), ["data.csv", "theirs.csv"]);
 
-    // An output of somebody else, made meanwhile, is not replaced.
+    // A file created by another process meanwhile is not replaced.
     let [_, receiver] = changed_meanwhile(&folder, || {
         folder.write("out.csv", "years of work\n");
     });

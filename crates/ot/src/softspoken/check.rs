@@ -1,66 +1,74 @@
 //! The consistency check of a batch: the receiver used one and the same `u` for all trees.
 //!
-//! Roy, ePrint 2022/192, the check of the subspace VOLE, for the repetition code, with a universal hash to GF(2^128).
-//! We differ from the paper in one thing: the receiver sends a random oracle's image of the hashed rows instead of the
-//! 2048 bytes themselves. The sender can compute what they must be, so it loses nothing, and a simulator reads them
-//! off the oracle's queries.
+//! Roy, ePrint 2022/192, the check of the subspace VOLE, for the repetition code, with a universal
+//! hash to GF(2^128). One difference from the paper: the receiver sends a random oracle's image of
+//! the hashed rows instead of the 2048 bytes themselves. The sender can compute their expected
+//! value, so it loses nothing, and a simulator reads them off the oracle's queries.
 //!
-//! A row of a batch is `L` blocks of 128 bits and one more, the mask block. With `chi_1 .. chi_L` in GF(2^128) taken
-//! from the challenge, and the blocks of a row read as elements of GF(2^128), the hash of a row `r` is
+//! A row of a batch is `L` blocks of 128 bits and one more, the mask block. With `chi_1 .. chi_L`
+//! in GF(2^128) taken from the challenge, and the blocks of a row read as elements of GF(2^128),
+//! the hash of a row `r` is
 //!
 //! ```text
 //! h(r) = chi_1*r_1 + .. + chi_L*r_L + r_{L+1}
 //! ```
 //!
-//! The challenge is a hash of the session, the setup and all messages of both directions up to and with the `d_i` of
-//! this batch, which take part as a hash of their own. The receiver sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender
-//! accepts if
+//! The challenge is a hash of the session, the setup and all messages of both directions up to and
+//! including the `d_i` of this batch, which enter as a separate hash. The receiver sends
+//! `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender accepts if
 //!
 //! ```text
 //! z = RO(chi, h(q_0) + delta_0*x, .., h(q_127) + delta_127*x)
 //! ```
 //!
-//! where `delta_r` is bit `r` of `delta`. This holds for an honest receiver because `q_r = v_r + delta_r*u_0` and `h`
-//! is linear over F_2.
+//! where `delta_r` is bit `r` of `delta`. This holds for an honest receiver because
+//! `q_r = v_r + delta_r*u_0` and `h` is linear over F_2.
 //!
-//! *Soundness.* Whatever a corrupt receiver sends as `d_i`, the sender's rows are `q_r = v_r + delta_r*u_i` with some
-//! `u_i` for each tree `i`, and `v_r`, `u_i` follow from the trees and the `d_i`, so they are fixed before `chi` is
-//! known. `z` fixes the values `y_r` that are hashed (or it does not match but with probability 2^-256), and equality
-//! means `delta_r*(h(u_i) + x) = h(v_r) + y_r` for all rows `r` of all trees `i`. So for each tree either `h(u_i) = x`,
-//! or the receiver has guessed all `k` bits of that tree's part of `delta`, which it may always try: the sender aborts
-//! unless the guess is right, and `t` trees are guessed with probability at most 2^(-k*t), whether in one batch or
-//! in several. If the trees that are not guessed have one common `u`, all is well: for the guessed ones the receiver
-//! knows `alpha_i` and so its own `w` for that `u`. All outputs then satisfy the relation for a `u` that is fixed.
+//! *Soundness.* For any `d_i` that a corrupt receiver sends, the sender's rows are
+//! `q_r = v_r + delta_r*u_i` with some `u_i` for each tree `i`, and `v_r`, `u_i` follow from the
+//! trees and the `d_i`, so they are fixed before `chi` is known. `z` fixes the values `y_r` that
+//! are hashed (otherwise it matches only with probability 2^-256), and equality means
+//! `delta_r*(h(u_i) + x) = h(v_r) + y_r` for all rows `r` of all trees `i`. So for each tree either
+//! `h(u_i) = x`, or the receiver has guessed all `k` bits of that tree's part of `delta`, which it
+//! may always try: the sender aborts unless the guess is right, and `t` trees are guessed with
+//! probability at most 2^(-k*t), whether in one batch or in several. If the trees that are not
+//! guessed have one common `u`, the outputs are correct: for the guessed trees the receiver knows
+//! `alpha_i` and so its own `w` for that `u`. All outputs then satisfy the relation for a fixed
+//! `u`.
 //!
-//! What is left is that the sender accepts while two trees that are not guessed have different rows. Their hashes
-//! are `x`, so they are equal, and two given different rows have equal hashes with probability at most 2^-128: if they
-//! differ in a block with a `chi`, this `chi` is determined by all the rest; if they differ only in the mask block,
-//! never. But not every such pair is of use: all trees whose hash is another one must be guessed. Call trees with equal
-//! `u_i` a class, and let `J` be the least number of trees that are outside of a set of trees of one hash and at least
-//! two classes. Given `chi`, the sender accepts with probability at most 2^(-k*J). A set that misses at most `j` trees
-//! misses at most `j` classes, so among any `j+2` classes (or all, if there are fewer) two are in it and have
-//! equal hashes. Hence `J <= j` with probability at most `(j+2)*(j+1)/2 * 2^-128`, and
+//! It remains that the sender accepts while two trees that are not guessed have different rows.
+//! Their hashes are `x`, so they are equal, and two given different rows have equal hashes with
+//! probability at most 2^-128: if they differ in a block with a `chi`, this `chi` is determined by
+//! all the rest; if they differ only in the mask block, never. But not every such pair helps: all
+//! trees with another hash must be guessed. Call trees with equal `u_i` a class, and let `J` be the
+//! least number of trees outside of a set of trees of one hash and at least two classes. Given
+//! `chi`, the sender accepts with probability at most 2^(-k*J). A set that misses at most `j` trees
+//! misses at most `j` classes, so among any `j+2` classes (or all, if there are fewer) two are in
+//! it and have equal hashes. Hence `J <= j` with probability at most `(j+2)*(j+1)/2 * 2^-128`, and
 //!
 //! ```text
 //! E[2^(-k*J)] = sum of Pr[J <= j] * (2^(-k*j) - 2^(-k*(j+1)))   over j = 0, 1, ..
 //!            <= 2^-128 * (1 - 2^-k) * (sum of (j+2)*(j+1)/2 * 2^(-k*j))  =  2^-128 / (1 - 2^-k)^2
 //! ```
 //!
-//! which is 2^-126 for `k` = 1, 2^-127.1 for `k` = 2, and 2^-127.8 and 2^-127.9 for `k` = 4, 8. The receiver can
-//! compute challenges without the sender and try again with other `d_i`, so this is its chance for each evaluation of
-//! the random oracle, a computational and not a statistical statement: after `Q` evaluations at most `Q` times as much,
-//! and `Q^2 * 2^-256` for two transcripts, or two batches' `d_i`, with one hash.
+//! which is 2^-126 for `k` = 1, 2^-127.1 for `k` = 2, and 2^-127.8 and 2^-127.9 for `k` = 4, 8. The
+//! receiver can compute challenges without the sender and try again with other `d_i`, so this is
+//! its chance for each evaluation of the random oracle, a computational and not a statistical
+//! statement: after `Q` evaluations at most `Q` times as much, and `Q^2 * 2^-256` for two
+//! transcripts, or two batches' `d_i`, with one hash.
 //!
-//! *Forks.* Their rows are as fixed as those of the parent. The transcript of a fork continues that of the parent, and begins
-//! with the tags of the setup (`pprf`), which bind all leaves and so the seeds of all forks, whatever their number, before any
-//! challenge is computed. So a receiver that goes on in one fork and comes back to another has chosen nothing but `d_i`, each of
-//! which is in its own challenge; the sum over the evaluations is that above, over all forks together.
+//! *Forks.* Their rows are fixed like those of the parent. The transcript of a fork continues that
+//! of the parent, and begins with the tags of the setup (`pprf`), which bind all leaves and so the
+//! seeds of all forks, whatever their number, before any challenge is computed. So a receiver that
+//! goes on in one fork and returns to another has chosen nothing but `d_i`, each of which is in its
+//! own challenge; the sum over the evaluations is that above, over all forks together.
 //!
-//! All `chi` are the oracle's own output. Were they expanded from a seed of 128 bits, the receiver could choose two
-//! rows whose hashes are equal for the `chi` of 256 seeds at once, and each evaluation would succeed with 2^-120.
+//! All `chi` are direct outputs of the oracle. If they were expanded from a seed of 128 bits, the
+//! receiver could choose two rows whose hashes are equal for the `chi` of 256 seeds at once, and
+//! each evaluation would succeed with 2^-120.
 //!
-//! *Privacy.* The mask block of `u_0` is uniform to the sender and used for nothing else, so `x` is uniform. The
-//! hashed rows are a function of `x`, `delta` and the sender's own rows.
+//! *Privacy.* The mask block of `u_0` is uniform to the sender and used for nothing else, so `x` is
+//! uniform. The hashed rows are a function of `x`, `delta` and the sender's own rows.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use subtle::ConstantTimeEq;
@@ -75,7 +83,7 @@ use super::SmallField;
 use super::pprf::Message;
 use crate::Result;
 
-/// A running hash of everything that was sent.
+/// A running hash of all messages.
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {
@@ -94,7 +102,7 @@ impl Transcript {
         Self(oracle.finish32())
     }
 
-    /// One more message.
+    /// Absorbs one more message.
     pub(super) fn absorb(&mut self, message: &[u8]) {
         let mut oracle = RandomOracle::new("volery softspoken: transcript");
         oracle.absorb(&self.0);
@@ -102,14 +110,16 @@ impl Transcript {
         self.0 = oracle.finish32();
     }
 
-    /// What is absorbed of the corrections of a batch: their hash, so that those of several batches can be computed at a time.
+    /// The hash of a batch's corrections, which is absorbed in their place, so that several batches
+    /// are hashed in parallel.
     pub(super) fn hash_corrections(sent: &[Block]) -> [u8; 32] {
         let mut oracle = RandomOracle::new("volery softspoken: corrections");
         oracle.absorb(cast_slice(sent));
         oracle.finish32()
     }
 
-    /// The transcript of a fork, which continues this one under `session`; this one notes it.
+    /// The transcript of a fork, which continues this one under `session`; this one records the
+    /// fork.
     pub(super) fn fork(&mut self, session: SessionId) -> Self {
         let next = |domain| {
             let mut oracle = RandomOracle::new(domain);
@@ -122,7 +132,7 @@ impl Transcript {
         Self(child)
     }
 
-    /// What stands for the transcript of base OTs that were there before.
+    /// The value in place of the transcript of base OTs, for given OTs.
     pub(super) fn of_given_ots(session: SessionId) -> [u8; 32] {
         let mut oracle = RandomOracle::new("volery softspoken: given OTs");
         oracle.absorb(session.as_bytes());
@@ -151,7 +161,7 @@ impl Transcript {
 /// A random linear hash of rows.
 pub(super) struct Challenge {
     chi: Vec<Block>,
-    /// What the hash was derived from.
+    /// The seed from which the hash was derived.
     seed: [u8; 32],
 }
 
@@ -162,7 +172,7 @@ impl Challenge {
         Response::new(self.hash(u), &self.digest(hashed))
     }
 
-    /// Sender: whether the response fits its own rows `q`.
+    /// Sender: whether the response matches its own rows `q`.
     #[must_use]
     pub(super) fn accepts(&self, response: &Response, rows: &[Block], delta: Block) -> bool {
         let x = response.x();
@@ -173,7 +183,7 @@ impl Challenge {
         response.as_bytes().ct_eq(expected.as_bytes()).into()
     }
 
-    /// `h` of each of 128 rows; there may be blocks between them.
+    /// `h` of each of 128 rows, which need not be contiguous.
     fn hashes(&self, rows: &[Block]) -> impl Iterator<Item = Block> {
         let rows = rows.chunks_exact(rows.len() / 128);
         rows.map(|row| self.hash(&row[..=self.chi.len()]))
@@ -219,12 +229,12 @@ impl Response {
         Block::from_bytes(x)
     }
 
-    /// The message as it is on the wire.
+    /// The encoded message.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Receive into this one.
+    /// Receives into this one.
     pub(super) fn recv(&mut self, channel: &mut Channel) -> Result<()> {
         channel.recv(&mut self.0)
     }
@@ -234,7 +244,7 @@ impl Response {
 mod tests {
     use super::*;
 
-    /// Each block of a challenge is 128 bits of the oracle: nothing shorter stands between.
+    /// Each block of a challenge is 128 bits of the oracle, without an intermediate shorter seed.
     #[test]
     fn challenges_are_the_oracles_own_output() {
         let transcript = Transcript([5; 32]);
@@ -283,7 +293,7 @@ mod tests {
                 all.push(first(&transcript));
             }
         }
-        // What begins alike goes on alike, and is there twice.
+        // Transcripts with a common prefix continue alike, so those two appear twice.
         let twice = [all.remove(9), all.remove(10)];
         assert_eq!(twice, [all[5], all[7]]);
         for session in [session, other] {
@@ -303,7 +313,7 @@ mod tests {
         }
     }
 
-    /// The same rows and the same `x`, after something else was said.
+    /// The same rows and the same `x`, after another message.
     #[test]
     fn responses_depend_on_all_that_was_said() {
         let rows = vec![Block::ZERO; 128 * 2];

@@ -1,32 +1,38 @@
 //! More extensions between the same parties, without public-key operations.
 //!
-//! *Forks.* A fork has the `delta` of the extension that it comes from, and trees of its own: the seed of each leaf is one
-//! block of the row of the same leaf of the parent, at a place that no row of a batch covers. So the sender, who lacks
-//! one leaf of each tree of the parent, lacks that leaf of the fork, and to the sender its seed is as random as that
-//! block. Its transcript continues the parent's under the fork's session, and with it all challenges and the first
-//! counters of its rows.
+//! *Forks.* A fork has the `delta` of its parent extension and trees of its own: the seed of each
+//! leaf is one block of the row of the same leaf of the parent, at a position that no row of a
+//! batch covers. So the sender, who lacks one leaf of each tree of the parent, lacks that leaf of
+//! the fork, and to the sender its seed is as random as that block. Its transcript continues the
+//! parent's under the fork's session, and with it all challenges and the first counters of its
+//! rows.
 //!
-//! Security: that of one longer session of the extension. The argument of `check` needs the rows fixed before the challenge, and a
-//! receiver can compute challenges of forks before it has answered in the parent. That does not help it: each challenge
-//! is an oracle's image of a transcript that begins with the tags of the setup, which bind all leaves of all trees of the parent.
-//! The seeds of every fork, and of its forks, are blocks of the rows of these leaves, so no row of any fork is open when the first
-//! challenge is computed. What is left to choose are the `d_i` of a batch, which are in its own challenge. A receiver that tries
-//! challenges must hit one all the same, with the chance of `check` for each evaluation.
+//! Security: that of one longer session of the extension. The argument of `check` needs the rows
+//! fixed before the challenge, and a receiver can compute challenges of forks before it has
+//! answered in the parent. That does not help it: each challenge is an oracle's image of a
+//! transcript that begins with the tags of the setup, which bind all leaves of all trees of the
+//! parent. The seeds of every fork, and of its forks, are blocks of the rows of these leaves, so no
+//! row of any fork is open when the first challenge is computed. Only the `d_i` of a batch can
+//! still be chosen, and they are in its own challenge. A receiver that tries challenges must still
+//! hit one, with the probability of `check` for each evaluation.
 //!
-//! A receiver's guesses at parts of `delta` add up over all forks, and a wrong one must end all of them. So a failed call on one
-//! object makes every later call on all of its family fail with [`Error::Broken`](crate::Error::Broken); what the others hold is
-//! wiped at their next call or when they are dropped, and until then they hand out neither outputs nor `delta`. This covers the
-//! calls of the extension alone. A failure above it (a difference that [`flavour`](crate::flavour) refuses, a failed check of a
-//! layer that uses the OTs) ends the object that it happens on and reaches no other fork: whoever checks above the extension must
-//! then end all forks itself. Whoever derives keys from outputs gives the hashes of each fork its own
-//! session, as [`flavour`](crate::flavour) asks for.
+//! A receiver's guesses at parts of `delta` add up over all forks, and a wrong one must end all of
+//! them. So a failed call on one object makes every later call on all of its family fail with
+//! [`Error::Broken`](crate::Error::Broken); the others wipe their state at their next call or when
+//! they are dropped, and until then return neither outputs nor `delta`. This covers only the calls
+//! of the extension. A failure above it (a difference that [`convert`](crate::convert) refuses, a
+//! failed check of a layer that uses the OTs) ends the object on which it happens and reaches no
+//! other fork: a layer with checks of its own must then end all forks itself. A layer that derives
+//! keys from outputs gives the hashes of each fork a separate session, as
+//! [`convert`](crate::convert) requires.
 //!
-//! *Given OTs.* [`Sender::setup_from_ots`] takes 128 random OTs, chosen by the bits of a new `delta`, from elsewhere: from another
-//! extension, as [`flavour`](crate::flavour) gives them. They must be secure against what the extension is to be secure
-//! against. Base OTs give each setup a transcript of its own; here nothing but the `session` does, so it must never repeat.
+//! *Given OTs.* [`Sender::setup_from_ots`] takes 128 existing random OTs, chosen by the bits of a
+//! new `delta`: from another extension, as [`convert`](crate::convert) produces them. They must
+//! have the security required of the extension. Base OTs give each setup a transcript of its own;
+//! here only the `session` does, so it must never repeat.
 //!
-//! Cost: of a fork no message, and one AES call for each leaf; of a setup from given OTs that of the setup
-//! without base OTs.
+//! Cost: a fork takes no message and one AES call for each leaf; a setup from given OTs costs a
+//! setup without base OTs.
 
 use volery_channel::Channel;
 use volery_channel::handshake::SessionId;
@@ -38,10 +44,12 @@ use super::{Live, Receiver, Sender, Settings, State};
 use crate::Result;
 
 impl Sender {
-    /// Another extension with the same `delta`, bound to `session`. Both parties fork at the same point of their calls.
+    /// Another extension with the same `delta`, bound to `session`. Both parties fork at the same
+    /// point of their calls.
     ///
     /// # Errors
-    /// [`Error::Broken`](crate::Error::Broken) if a call failed, here or on another object of the family.
+    /// [`Error::Broken`](crate::Error::Broken) if a call failed, here or on another object of the
+    /// family.
     pub fn fork(&mut self, session: SessionId) -> Result<Self> {
         let live = self.0.get_mut()?;
         let fork = Live {
@@ -51,14 +59,15 @@ impl Sender {
         Ok(Self(self.0.sibling(fork)))
     }
 
-    /// As [`setup_for_scalar`](Self::setup_for_scalar), with 128 random OTs that are there already: `keys[i]` is the message
-    /// that bit `i` of `delta` chose. No two setups have the same `session`. The peer calls [`Receiver::setup_from_ots`].
+    /// As [`setup_for_scalar`](Self::setup_for_scalar), with 128 existing random OTs: `keys[i]` is
+    /// the message that bit `i` of `delta` chose. No two setups have the same `session`. The peer
+    /// calls [`Receiver::setup_from_ots`].
     ///
     /// # Panics
     /// If there are not 128 keys.
     ///
     /// # Errors
-    /// If the channel fails, or if the peer was caught cheating.
+    /// If the channel fails, or if a check of the peer's messages fails.
     pub fn setup_from_ots(
         delta: Block,
         keys: &[Block],
@@ -83,13 +92,15 @@ impl Receiver {
     /// The peer's [`Sender::fork`].
     ///
     /// # Errors
-    /// [`Error::Broken`](crate::Error::Broken) if a call failed, here or on another object of the family.
+    /// [`Error::Broken`](crate::Error::Broken) if a call failed, here or on another object of the
+    /// family.
     pub fn fork(&mut self, session: SessionId) -> Result<Self> {
         let fork = self.0.get_mut()?.fork(session);
         Ok(Self(self.0.sibling(fork)))
     }
 
-    /// As the peer of [`Sender::setup_from_ots`]: `keys[i]` are both messages of OT `i`. No two setups have the same `session`.
+    /// The peer of [`Sender::setup_from_ots`]: `keys[i]` are both messages of OT `i`. No two setups
+    /// have the same `session`.
     ///
     /// # Panics
     /// If there are not 128 pairs.
@@ -109,7 +120,7 @@ impl Receiver {
 }
 
 impl State {
-    /// The state of a fork; the block that its seeds were made of is used up.
+    /// The state of a fork; uses up the block from which its seeds are made.
     fn fork(&mut self, session: SessionId) -> Self {
         let seeds = self.leaves.block_of_each(self.next);
         self.next += 1;
@@ -128,7 +139,7 @@ mod tests {
 
     use super::super::{SmallField, tests::all_settings};
     use super::*;
-    use crate::{CotReceiver, CotSender, Error, flavour};
+    use crate::{CotReceiver, CotSender, Error, convert};
 
     const N: usize = 200;
 
@@ -151,7 +162,7 @@ mod tests {
         (u, w)
     }
 
-    /// Parent, forks, a fork of a fork, drawn from in turns: all hold, none repeats another.
+    /// Parent, forks, a fork of a fork, used alternately: all are correct, none repeats another.
     #[test]
     fn forks_are_extensions_of_the_same_delta() {
         for settings in all_settings() {
@@ -197,8 +208,8 @@ mod tests {
         }
     }
 
-    /// What a fork has for its seeds is no part of any stream: not of the parent's, not of another
-    /// fork's seeds.
+    /// The seeds of a fork are no part of any stream: not of the parent's, not of another fork's
+    /// seeds.
     #[test]
     fn the_seeds_of_a_fork_are_not_used_again() {
         run_two_parties(
@@ -234,7 +245,7 @@ mod tests {
                 let rng = Prg::new(Block::from(1));
                 let source = Receiver::setup(SmallField::Bits8, session(0), rng, channel).unwrap();
                 let mut keys = vec![Block::ZERO; 128];
-                flavour::Receiver::new(source, session(1))
+                convert::Receiver::new(source, session(1))
                     .random_chosen(&delta.to_bytes(), &mut keys, channel)
                     .unwrap();
                 let mut sender =
@@ -246,7 +257,7 @@ mod tests {
                 let source =
                     Sender::setup(None, SmallField::Bits8, session(0), rng, channel).unwrap();
                 let mut keys = vec![[Block::ZERO; 2]; 128];
-                flavour::Sender::new(source, session(1))
+                convert::Sender::new(source, session(1))
                     .random_chosen(&mut keys, channel)
                     .unwrap();
                 let mut receiver =
@@ -259,7 +270,7 @@ mod tests {
         }
     }
 
-    /// A receiver that is caught in one fork has ended them all.
+    /// A receiver caught in one fork has ended them all.
     #[test]
     fn a_failed_fork_ends_the_family() {
         let (left, right) = Channel::memory_pair();

@@ -1,13 +1,15 @@
-//! `SoftSpokenOT`: many correlated OTs from 128 base OTs, secure against malicious parties, or with less work against semi-honest ones.
+//! `SoftSpokenOT`: many correlated OTs from 128 base OTs, secure against malicious parties, or
+//! cheaper against semi-honest ones.
 //!
-//! Roy, *SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model*, ePrint 2022/192: the
-//! small-field VOLE of section 3.1 from punctured PRFs with their check, made a subspace VOLE with the repetition code
-//! as in section 3.2, and its consistency check.
+//! Roy, *SoftSpokenOT: Quieter OT Extension from Small-Field Silent VOLE in the Minicrypt Model*,
+//! ePrint 2022/192: the small-field VOLE of section 3.1 from punctured PRFs with their check, made
+//! a subspace VOLE with the repetition code as in section 3.2, and its consistency check.
 //!
-//! For `k` in {1, 2, 4, 8}, the 128 bits of `delta` are read as `m = 128/k` numbers `alpha_i` of `k` bits. For each of
-//! them the receiver owns a tree with `2^k` leaves, of which the sender knows all but the one at `alpha_i`
-//! (`pprf`). Every leaf is the seed of an endless row of bits `r_x`. With `x_j` the bit `j` of the leaf number `x`,
-//! both parties compute the same linear combinations of the rows that they know:
+//! For `k` in {1, 2, 4, 8}, the 128 bits of `delta` are read as `m = 128/k` numbers `alpha_i` of
+//! `k` bits. For each number the receiver owns a tree with `2^k` leaves; the sender knows all
+//! leaves but the one at `alpha_i` (`pprf`). Every leaf is the seed of an endless row of bits
+//! `r_x`. With `x_j` the bit `j` of the leaf number `x`, both parties compute the same linear
+//! combinations of the rows that they know:
 //!
 //! ```text
 //! Sender: delta                                   Receiver
@@ -23,37 +25,45 @@
 //! 5.  v = columns of q                            u = u_0, w = columns of v
 //! ```
 //!
-//! Step 3 gives `q_ij = v_ij + alpha_ij*u_0`: with the true `r_alpha` in the sums, `a_i = u_i` and `b_ij = v_ij`, and
-//! exchanging `r_alpha` for anything else changes `b_ij` and `alpha_ij*a_i` by the same amount. So the sender runs the
-//! same code as the receiver, in the public order of the leaves, and `alpha` takes part in masks only. The sums cost
-//! about `2*2^k` additions of rows for the `k + 1` of them: leaves are merged in pairs, pairs in fours, and so on.
+//! Step 3 gives `q_ij = v_ij + alpha_ij*u_0`: with the true `r_alpha` in the sums, `a_i = u_i` and
+//! `b_ij = v_ij`, and any other value of `r_alpha` changes `b_ij` and `alpha_ij*a_i` by the same
+//! amount. So the sender runs the same code as the receiver, in the public order of the leaves, and
+//! `alpha` is used in masks only. The sums cost about `2*2^k` additions of rows for the `k + 1` of
+//! them: leaves are merged in pairs, pairs in fours, and so on.
 //!
-//! The extension runs in batches of at most 2^15 correlations. Each batch is rounded up to whole blocks of 128 and has
-//! 128 more correlations that mask the values of its check and are thrown away; step 4 happens once for each batch.
-//! Outputs are written after the check of their batch. Each party makes as many batches at a time as its pool has threads; what is
-//! sent, and in which order, does not depend on that.
+//! The extension runs in batches of at most 2^15 correlations. Each batch is rounded up to whole
+//! blocks of 128 and has 128 more correlations that mask the values of its check and are discarded;
+//! step 4 happens once for each batch. Outputs are written after the check of their batch. Each
+//! party computes as many batches at a time as its pool has threads; the messages and their order
+//! do not depend on this number.
 //!
-//! Functionality: correlated OT with random choice bits. A corrupt receiver may choose its `u` and `w`, and may try to
-//! guess some bits of `delta` at the risk of being caught: it learns whether the guess is right, and if it is not the
-//! sender aborts for good. A corrupt sender may choose its `v`, and `delta`.
+//! Functionality: correlated OT with random choice bits. A corrupt receiver may choose its `u` and
+//! `w`, and may try to guess some bits of `delta` at the risk of being caught: it learns whether
+//! the guess is right; if it is wrong the sender aborts for good. A corrupt sender may choose its
+//! `v`, and `delta`.
 //!
-//! Security: malicious, in the random oracle model, from the base OT of [`base`]; see `check` for the
-//! numbers. A call that failed, for whatever reason, deletes the setup: seeds, matrices and `delta` are wiped, and
-//! every later call is [`Error::Broken`], on this object and on its forks, which are wiped at their next call or when they are
-//! dropped. The peer is told nothing but that the connection ends.
+//! Security: malicious, in the random oracle model, from the base OT of [`base`]; see `check` for
+//! the numbers. A failed call, for whatever reason, deletes the setup: seeds, matrices and `delta`
+//! are wiped, and every later call is [`Error::Broken`], on this object and on its forks, which are
+//! wiped at their next call or when they are dropped. The peer learns only that the connection
+//! ends.
 //!
-//! *Unchecked.* Against a receiver that follows the protocol step 4 is not needed: [`SmallField::unchecked`]. Then the rows have no
-//! mask block, and nothing is hashed or sent but the `d_i`: the semi-honest protocol of section 3.2, of which
-//! `k = 1` is [`iknp`](crate::iknp) but for the 128th bit that IKNP sends. A receiver that sends other `d_i` learns bits of `delta`, and nobody notices.
-//! The trees are checked all the same, as that happens once.
+//! *Unchecked.* Against a receiver that follows the protocol step 4 is not needed:
+//! [`SmallField::unchecked`]. Then the rows have no mask block, and nothing is hashed or sent but
+//! the `d_i`: the semi-honest protocol of section 3.2, of which `k = 1` is [`iknp`](crate::iknp)
+//! except for the 128th bit that IKNP sends. A receiver that sends other `d_i` learns bits of
+//! `delta` undetected. The trees are checked all the same, as that happens once.
 //!
-//! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a message, and
-//! `setup_from_ots` one with another `delta` without public-key operations: see `fork`.
+//! [`Sender::fork`] and [`Receiver::fork`] make another extension with the same `delta` without a
+//! message, and `setup_from_ots` one with another `delta` without public-key operations: see
+//! `fork`.
 //!
-//! Cost of the setup: the base OTs (`64*128` bytes from the sender, 32 from the receiver, crossing), then 1 message of
-//! `m*(k-1)*32 + (m+1)*32` bytes from the receiver. Cost of an extension: 1 message from the receiver, none from the
-//! sender. Each batch of it is `(m-1)*c/8 + 48` bytes, where `c` is the number of its correlations rounded up to a
-//! multiple of 128, plus 128; unchecked, `(m-1)*c/8` bytes without the 128. That is `m - 1` bits for each correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
+//! Cost of the setup: the base OTs (`64*128` bytes from the sender, 32 from the receiver,
+//! crossing), then 1 message of `m*(k-1)*32 + (m+1)*32` bytes from the receiver. Cost of an
+//! extension: 1 message from the receiver, none from the sender. Each batch of it is
+//! `(m-1)*c/8 + 48` bytes, where `c` is the number of its correlations rounded up to a multiple of
+//! 128, plus 128; unchecked, `(m-1)*c/8` bytes without the 128. That is `m - 1` bits for each
+//! correlation: 15, 31, 63, 127 bits for `k` = 8, 4, 2, 1.
 
 mod check;
 mod fork;
@@ -75,17 +85,19 @@ use zeroize::Zeroizing;
 
 use crate::batches::{BATCH, at_a_time, for_next};
 use crate::bits::{bytes_for, delta_or_random, resize, stride, xor_blocks};
-use crate::until_failure::UntilFailure;
+use crate::poisonable::Poisonable;
 use crate::{CotReceiver, CotSender, Error, Result, base};
 use check::{Response, Transcript};
 use small_vole::Leaves;
 
-/// How the 128 bits of `delta` are cut up: the size of the field of the small VOLEs.
+/// The division of the 128 bits of `delta`: the size of the field of the small VOLEs.
 ///
-/// A larger field sends fewer bits and costs more computation (about `2^k/k` AES calls for 128 bits of a row).
+/// A larger field sends fewer bits and costs more computation (about `2^k/k` AES calls for 128 bits
+/// of a row).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SmallField {
-    /// `k = 1`: 127 bits sent for each correlation. Checked this is the malicious-secure form of IKNP.
+    /// `k = 1`: 127 bits sent for each correlation. Checked this is the malicious-secure form of
+    /// IKNP.
     Bits1,
     /// `k = 2`: 63 bits sent for each correlation.
     Bits2,
@@ -97,7 +109,7 @@ pub enum SmallField {
 }
 
 impl SmallField {
-    /// All of them, smallest first.
+    /// All fields, smallest first.
     pub const ALL: [Self; 4] = [Self::Bits1, Self::Bits2, Self::Bits4, Self::Bits8];
 
     /// `k`, the bits of one `alpha`.
@@ -133,7 +145,7 @@ impl SmallField {
     }
 }
 
-/// What an extension is set up with. A [`SmallField`] by itself stands for one that is checked.
+/// The settings of an extension. A [`SmallField`] converts into checked settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     field: SmallField,
@@ -152,26 +164,27 @@ impl From<SmallField> for Settings {
 
 /// The party that holds `delta`.
 ///
-/// Dropping it, or a failed call, wipes `delta` and the seeds. A fork of one that failed wipes them at its next call.
-pub struct Sender(UntilFailure<Live>);
+/// Dropping it, or a failed call, wipes `delta` and the seeds. A fork of a failed one wipes them at
+/// its next call.
+pub struct Sender(Poisonable<Live>);
 
-/// What the sender holds.
+/// The state of the sender.
 struct Live {
     delta: Zeroizing<Block>,
     state: State,
 }
 
 impl Sender {
-    /// Run the base OTs and the setup, as the holder of `delta`; `None` picks a random one.
+    /// Runs the base OTs and the setup, as the holder of `delta`; `None` picks a random one.
     ///
-    /// Bit `i` of `delta` is the choice bit of base OT `i`. The peer calls [`Receiver::setup`] with the same
-    /// `settings` and `session`.
+    /// Bit `i` of `delta` is the choice bit of base OT `i`. The peer calls [`Receiver::setup`] with
+    /// the same `settings` and `session`.
     ///
     /// # Panics
-    /// If `delta` is zero: nothing would be hidden.
+    /// If `delta` is zero: it would hide nothing.
     ///
     /// # Errors
-    /// If the channel fails, or if the peer was caught cheating.
+    /// If the channel fails, or if a check of the peer's messages fails.
     pub fn setup(
         delta: Option<Block>,
         settings: impl Into<Settings>,
@@ -183,7 +196,8 @@ impl Sender {
         Self::setup_for_scalar(*delta, settings, session, rng, channel)
     }
 
-    /// As [`setup`](Self::setup), where `delta` is a value to be multiplied by, not a key that hides another: it may be zero.
+    /// As [`setup`](Self::setup), where `delta` is a multiplier, not a key that hides another
+    /// value: it may be zero.
     ///
     /// # Errors
     /// As [`setup`](Self::setup).
@@ -218,7 +232,7 @@ impl Sender {
                 "the trees of the OT extension are inconsistent",
             ))?;
         let transcript = Transcript::new(settings.field, session, base_transcript, &message);
-        Ok(Self(UntilFailure::new(Live {
+        Ok(Self(Poisonable::new(Live {
             delta,
             state: State::new(settings, &seeds, transcript),
         })))
@@ -237,7 +251,8 @@ impl Live {
             }
         }
         batches.par_iter_mut().for_each(|batch| {
-            leaves.expand_corrected(batch.first, &mut batch.rows, delta, &batch.corrections); // steps 1 and 3
+            // Steps 1 and 3.
+            leaves.expand_corrected(batch.first, &mut batch.rows, delta, &batch.corrections);
             if is_checked {
                 batch.hash_corrections();
             }
@@ -252,7 +267,7 @@ impl Live {
     }
 }
 
-/// Step 4 of some batches, for the sender: the transcript is one, the checks are one for each.
+/// Step 4 of some batches, for the sender: one transcript, and a check for each batch.
 fn check(batches: &[Batch], transcript: &mut Transcript, delta: Block) -> Result<()> {
     let challenged = batches.iter().map(|batch| {
         transcript.absorb(&batch.hash);
@@ -287,11 +302,12 @@ impl CotSender for Sender {
 
 /// The party that holds the choice bits.
 ///
-/// Dropping it, or a failed call, wipes the seeds. A fork of one that failed wipes them at its next call.
-pub struct Receiver(UntilFailure<State>);
+/// Dropping it, or a failed call, wipes the seeds. A fork of a failed one wipes them at its next
+/// call.
+pub struct Receiver(Poisonable<State>);
 
 impl Receiver {
-    /// Run the base OTs and the setup, as the peer of [`Sender::setup`].
+    /// Runs the base OTs and the setup, as the peer of [`Sender::setup`].
     ///
     /// # Errors
     /// If the channel fails, or if the peer sent an invalid group element.
@@ -317,7 +333,7 @@ impl Receiver {
         let (seeds, message) = pprf::full(settings, session, base_transcript, keys);
         message.send(channel)?;
         let transcript = Transcript::new(settings.field, session, base_transcript, &message);
-        Ok(Self(UntilFailure::new(State::new(
+        Ok(Self(Poisonable::new(State::new(
             settings, &seeds, transcript,
         ))))
     }
@@ -371,11 +387,11 @@ impl CotReceiver for Receiver {
     }
 }
 
-/// What both parties keep between calls, and the batches at hand.
+/// The state of both parties between calls, and the allocated batches.
 struct State {
     settings: Settings,
     leaves: Leaves,
-    /// The number of the next 128 columns; a column is never made twice.
+    /// The number of the next 128 columns; no column is made twice.
     next: u128,
     transcript: Transcript,
     batches: Vec<Batch>,
@@ -393,7 +409,7 @@ impl State {
         }
     }
 
-    /// Batches of `n` correlations in all, and what goes with them.
+    /// Batches of `n` correlations in total, with the leaves and the transcript.
     fn take(&mut self, n: usize) -> (&mut [Batch], &Leaves, &mut Transcript) {
         let next = &mut self.next;
         let batches = for_next(&mut self.batches, n, |batch, n| {
@@ -409,7 +425,7 @@ impl State {
 struct Batch {
     /// The number of the first 128 columns.
     first: u128,
-    /// Blocks of a row, of which the last is the mask block if there is a check.
+    /// Blocks of a row; the last is the mask block if there is a check.
     row_blocks: usize,
     /// 128 rows, which begin at multiples of [`stride`]: `v_ij` or `q_ij` in row `i*k + j`.
     rows: Zeroizing<Vec<Block>>,
@@ -417,14 +433,14 @@ struct Batch {
     sums: Zeroizing<Vec<Block>>,
     /// One row for each tree, `d_i`; that of the first is zero and not sent. Public.
     corrections: Vec<Block>,
-    /// The hash of what is sent of them, if there is a check.
+    /// The hash of the sent corrections, if there is a check.
     hash: [u8; 32],
-    /// The sender's: what the receiver says in step 4, if there is a check.
+    /// The sender's: the receiver's message of step 4, if there is a check.
     response: Response,
 }
 
 impl Batch {
-    /// Room for `n` correlations, and 128 more for a check.
+    /// Allocates `n` correlations, and 128 more for a check.
     fn begin(&mut self, n: usize, Settings { field, is_checked }: Settings, first: u128) {
         self.first = first;
         self.row_blocks = n.div_ceil(128) + usize::from(is_checked);
@@ -434,7 +450,7 @@ impl Batch {
         self.corrections[..self.row_blocks].fill(Block::ZERO);
     }
 
-    /// Receiver, step 1 and what is sent in step 2.
+    /// Receiver: step 1 and the corrections of step 2.
     fn expand(&mut self, leaves: &Leaves) {
         resize(&mut self.sums, self.corrections.len());
         leaves.expand(self.first, &mut self.rows, &mut self.sums);
@@ -451,7 +467,7 @@ impl Batch {
         &mut self.corrections[self.row_blocks..]
     }
 
-    /// What the transcript has of the corrections.
+    /// Hashes the corrections for the transcript.
     fn hash_corrections(&mut self) {
         self.hash = Transcript::hash_corrections(&self.corrections[self.row_blocks..]);
     }

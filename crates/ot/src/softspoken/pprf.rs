@@ -1,34 +1,38 @@
 //! Punctured trees from base OTs: the setup of the parent module.
 //!
-//! Roy, ePrint 2022/192, for the trees with their check; the trees themselves are those of Goldreich, Goldwasser,
-//! Micali, opened by OTs as in Boyle et al., ePrint 2019/1159. For one tree of height `k`, with the `k` base OT keys
-//! `K_b0`, `K_b1` of its bits `b`; the sender has `K_bc` for `c` = bit `b` of `alpha`. Bit `k-1` is that of the first
-//! level below the root.
+//! Roy, ePrint 2022/192, for the trees with their check; the trees themselves are those of
+//! Goldreich, Goldwasser, Micali, opened by OTs as in Boyle et al., ePrint 2019/1159. For one tree
+//! of height `k`, with the `k` base OT keys `K_b0`, `K_b1` of its bits `b`; the sender has `K_bc`
+//! for `c` = bit `b` of `alpha`. Bit `k-1` is that of the first level below the root.
 //!
 //! ```text
 //! Sender: alpha                                   Receiver
-//! 1.                                              nodes of level 1: K_1 to the left, K_0 to the right (b = k-1)
-//! 2.                                              below: children = G(parent); S_0, S_1 = sums of the left and of
-//!                                                 the right children of a level; t_bc = K_bc + S_{1-c}
-//! 3.                                              (r_x, s_x) = G'(leaf x); t = sum of s_x; z = RO(all s_x of all trees)
+//! 1.                                              nodes of level 1: K_1 to the left,
+//!                                                 K_0 to the right (b = k-1)
+//! 2.                                              below: children = G(parent); S_0, S_1 = sums of
+//!                                                 the left and of the right children of a level;
+//!                                                 t_bc = K_bc + S_{1-c}
+//! 3.                                              (r_x, s_x) = G'(leaf x); t = sum of s_x;
+//!                                                 z = RO(all s_x of all trees)
 //! 4.  <---------- t_b0, t_b1, t, z --------------
-//! 5.  the brother of the path at each level:
+//! 5.  the sibling of the path at each level:
 //!     t_bc + K_bc + the other nodes of its side
 //! 6.  s_alpha = t + the other s_x, check z
 //! ```
 //!
-//! The sender holds every level in full, with arbitrary values on the path, and repairs the brother of the path by a
-//! masked scan of the level: no index or branch depends on `alpha`.
+//! The sender holds every level in full, with arbitrary values on the path, and repairs the sibling
+//! of the path by a masked scan of the level: no index or branch depends on `alpha`.
 //!
-//! `G` is two AES permutations, each with feed-forward, under public keys that differ for every tree of every session:
-//! work spent on guessing the seeds of one tree does not help with another (multi-instance security in the
-//! ideal-cipher model). What remains is that the unknown seeds of one tree, the `k-1` inner nodes on the path to
-//! `alpha`, share their two keys, so one guess is good for all of them: `128 - log2(k-1)` bits, 125.2 for `k` = 8. `G'`
-//! is keyed BLAKE3 with tree and leaf number.
+//! `G` is two AES permutations, each with feed-forward, under public keys that differ for every
+//! tree of every session: work spent on guessing the seeds of one tree does not help with another
+//! (multi-instance security in the ideal-cipher model). Still, the unknown seeds of one tree, the
+//! `k-1` inner nodes on the path to `alpha`, share their two keys, so one guess applies to all of
+//! them: `128 - log2(k-1)` bits, 125.2 for `k` = 8. `G'` is keyed BLAKE3 with tree and leaf number.
 //!
-//! The `s_x` are 256 bits so that they pin the leaves down: a receiver that sent wrong `t_bc` passes step 6 only for
-//! those `alpha` for which the sender's leaves are those of one fixed full tree. What it learns is whether `alpha` is
-//! such a one, at the risk of an abort. The `r_x` used from then on are independent of the `s_x` that were shown.
+//! The `s_x` are 256 bits so that they bind the leaves: a receiver that sent wrong `t_bc` passes
+//! step 6 only for those `alpha` for which the sender's leaves are those of one fixed full tree. It
+//! learns whether `alpha` is such a one, at the risk of an abort. The `r_x` used from then on are
+//! independent of the revealed `s_x`.
 
 use subtle::ConstantTimeEq;
 use volery_channel::Channel;
@@ -54,7 +58,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// A message of the right size, to be received into.
+    /// An empty message of the right size, to receive into.
     pub(super) fn empty(field: SmallField) -> Self {
         Self {
             levels: vec![[Block::ZERO; 2]; field.trees() * (field.bits() - 1)],
@@ -76,7 +80,7 @@ impl Message {
         channel.flush()
     }
 
-    /// The message as it is on the wire.
+    /// The encoded message.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_len());
         bytes.extend_from_slice(bytemuck::cast_slice(&self.levels));
@@ -112,8 +116,8 @@ pub(super) fn full(
     (seeds, message)
 }
 
-/// Sender, steps 5 and 6: the row seeds `r_x` of all leaves, tree after tree, with arbitrary ones at the punctured
-/// places; `None` if the check fails.
+/// Sender, steps 5 and 6: the row seeds `r_x` of all leaves, tree after tree, with arbitrary ones
+/// at the punctured positions; `None` if the check fails.
 pub(super) fn punctured(
     settings: Settings,
     session: SessionId,
@@ -182,7 +186,8 @@ fn punctured_tree(
         let mut children = Zeroizing::new(vec![Block::ZERO; 2 * nodes.len()]);
         let [left, right] = double(doubler, &nodes, &mut children);
         let choice = bit_mask(alpha >> b);
-        // The true sum of the brother's side, and by how much the sum with an arbitrary brother misses it.
+        // The true sum of the sibling's side, and its difference from the sum with an arbitrary
+        // sibling.
         let true_sum = *key ^ select(choice, received[0], received[1]);
         let repair = true_sum ^ select(choice, right, left);
         for (y, pair) in children.chunks_exact_mut(2).enumerate() {
@@ -196,7 +201,7 @@ fn punctured_tree(
     nodes
 }
 
-/// Step 6 for one tree: the tag at `alpha` from `sum`, the sum of all of them.
+/// Step 6 for one tree: the tag at `alpha` from `sum`, the sum of all tags.
 fn repair_tag(alpha: usize, tags: &mut [Tag], sum: &Tag) {
     let mut repair = sum_of_tags(tags);
     xor_into(&mut repair, sum);
@@ -221,7 +226,7 @@ fn hash_of_tags(tags: &[Tag]) -> Tag {
     oracle.finish32()
 }
 
-/// The two permutations of `G`, public, for one tree alone.
+/// The two permutations of `G`, public, for one tree.
 fn doubler(session: SessionId, tree: usize) -> [Aes128; 2] {
     let mut oracle = RandomOracle::new("volery softspoken: keys of the tree");
     oracle.absorb(session.as_bytes());
@@ -235,8 +240,8 @@ fn doubler(session: SessionId, tree: usize) -> [Aes128; 2] {
     ]
 }
 
-/// `G'`, which makes a row seed and a tag of each leaf. Checked and unchecked extensions have different ones, so parties that mix
-/// them up fail in the setup.
+/// `G'`, which derives a row seed and a tag from each leaf. Checked and unchecked extensions have
+/// different keys, so parties with different settings fail in the setup.
 struct Splitter(blake3::Hasher);
 
 impl Splitter {
@@ -250,7 +255,7 @@ impl Splitter {
         Self(blake3::Hasher::new_keyed(&oracle.finish32()))
     }
 
-    /// Append the row seeds and the tags of the leaves of one tree.
+    /// Appends the row seeds and the tags of the leaves of one tree.
     fn split(&self, tree: usize, leaves: &[Block], seeds: &mut Vec<Block>, tags: &mut Vec<Tag>) {
         let mut hasher = self.0.clone();
         for (x, leaf) in leaves.iter().enumerate() {
@@ -360,8 +365,8 @@ mod tests {
         );
     }
 
-    /// Equal leaves in other places, trees, sessions, after other base OTs or with another setting
-    /// have nothing in common.
+    /// Equal leaves at other positions, in other trees or sessions, after other base OTs or with
+    /// another setting have nothing in common.
     #[test]
     fn seeds_and_tags_are_those_of_their_leaf() {
         let session = SessionId::from_bytes(SESSION);

@@ -8,13 +8,14 @@ use zeroize::Zeroizing;
 
 use super::SmallField;
 
-/// Blocks of AES output below which a second thread is not worth waking.
+/// Minimum number of blocks of AES output for a second thread.
 const PARALLEL: usize = 1 << 14;
 
-/// The leaves of all trees, each the key of its row of bits: AES in counter mode, by the number of the 128 columns.
+/// The leaves of all trees, each the key of its row of bits: AES in counter mode, indexed by the
+/// number of the 128 columns.
 ///
-/// The counters of a tree start at a public random place. If all started at 0, one guess of a key could be compared
-/// with the rows of all trees of all sessions.
+/// The counters of a tree start at a public random value. If all started at 0, one guess of a key
+/// could be compared with the rows of all trees of all sessions.
 pub(super) struct Leaves {
     field: SmallField,
     ciphers: Vec<Aes128>,
@@ -48,8 +49,8 @@ impl Leaves {
         blocks
     }
 
-    /// Receiver: fill `rows` (128 of them, each beginning at a multiple of `rows.len()/128`) with `v_ij` and `sums` with `u_i`, for
-    /// the columns that start with block number `first`.
+    /// Receiver: fills `rows` (128 of them, each beginning at a multiple of `rows.len()/128`) with
+    /// `v_ij` and `sums` with `u_i`, for the columns that start with block number `first`.
     pub(super) fn expand(&self, first: u128, rows: &mut [Block], sums: &mut [Block]) {
         let stride = rows.len() / 128;
         let row_blocks = sums.len() / self.field.trees();
@@ -65,8 +66,8 @@ impl Leaves {
         );
     }
 
-    /// Sender: fill `rows`, as in [`expand`](Self::expand), with `q_ij`: `v_ij` for the leaves that it has, and the sum of `u_i` and
-    /// the row of `corrections` in those whose bit of `delta` is set.
+    /// Sender: fills `rows`, as in [`expand`](Self::expand), with `q_ij`: `v_ij` for its leaves,
+    /// plus the sum of `u_i` and the row of `corrections` in the rows whose bit of `delta` is set.
     pub(super) fn expand_corrected(
         &self,
         first: u128,
@@ -93,7 +94,8 @@ impl Leaves {
         );
     }
 
-    /// Does `expand` for each tree, with its leaves, its counter at block `first`, its rows and its one of `others`.
+    /// Runs `expand` for each tree, with its leaves, its counter at block `first`, its rows and its
+    /// element of `others`.
     fn for_each_tree<T: Send>(
         &self,
         first: u128,

@@ -1,4 +1,4 @@
-//! Receivers that cheat in the extension, with everything else as an honest one has it.
+//! Malicious receivers in the extension that are otherwise honest.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::run_two_parties;
@@ -14,12 +14,12 @@ pub(super) fn all_settings() -> impl Iterator<Item = Settings> {
     fields.flat_map(|field| [field.into(), field.unchecked()])
 }
 
-/// One batch in which `cheat` may change the corrections before they are sent, and `lie` the response if there is one. Gives `u` and
-/// `w` as an honest receiver would compute them.
-fn cheating_batch(
+/// One batch in which `deviation` may change the corrections before they are sent, and `lie` the
+/// response if there is one. Returns `u` and `w` as an honest receiver would compute them.
+fn malicious_batch(
     state: &mut State,
     channel: &mut Channel,
-    cheat: impl FnOnce(&mut [Block], usize),
+    deviation: impl FnOnce(&mut [Block], usize),
     lie: impl FnOnce(&mut [Block], &mut [Block]),
 ) -> (Vec<u8>, Vec<Block>) {
     let is_checked = state.settings.is_checked;
@@ -27,7 +27,7 @@ fn cheating_batch(
     let batch = &mut batches[0];
     batch.expand(leaves);
     let row_blocks = batch.row_blocks;
-    cheat(batch.sent_corrections(), row_blocks);
+    deviation(batch.sent_corrections(), row_blocks);
     channel.send_blocks(batch.sent_corrections()).unwrap();
     if is_checked {
         batch.hash_corrections();
@@ -48,11 +48,12 @@ fn cheating_batch(
     (u, w)
 }
 
-/// The sender's result against a receiver that cheats, and whether the relation then holds for the honest `u` and `w`.
+/// The sender's result against a malicious receiver, and whether the relation then holds for the
+/// honest `u` and `w`.
 fn against(
     settings: impl Into<Settings>,
     delta: Block,
-    cheat: impl FnOnce(&mut [Block], usize) + Send,
+    deviation: impl FnOnce(&mut [Block], usize) + Send,
     lie: impl FnOnce(&mut [Block], &mut [Block]) + Send,
 ) -> (Result<()>, bool) {
     let settings = settings.into();
@@ -70,14 +71,14 @@ fn against(
             let result = sender.extend(&mut v, channel);
             if result.is_err() {
                 assert!(matches!(sender.extend(&mut v, channel), Err(Error::Broken)));
-                assert!(v.iter().all(|&v| v == Block::ZERO), "nothing is given out");
+                assert!(v.iter().all(|&v| v == Block::ZERO), "no output is written");
             }
             (result, v)
         },
         |channel| {
             let mut receiver =
                 Receiver::setup(settings, SESSION, Prg::new(Block::from(2)), channel).unwrap();
-            let batch = |state: &mut State| Ok(cheating_batch(state, channel, cheat, lie));
+            let batch = |state: &mut State| Ok(malicious_batch(state, channel, deviation, lie));
             receiver.0.call(batch).unwrap()
         },
     );
@@ -97,12 +98,12 @@ fn this_receiver_without_a_lie_is_honest() {
     }
 }
 
-/// What a semi-honest protocol grants, and what the check is for.
+/// The semi-honest protocol does not detect this; the check does.
 #[test]
-fn unchecked_a_cheat_goes_unnoticed() {
+fn unchecked_a_deviation_goes_unnoticed() {
     for field in SmallField::ALL {
-        let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
-        let (result, holds) = against(field.unchecked(), Block::ALL_ONES, cheat, |_, _| ());
+        let deviation = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
+        let (result, holds) = against(field.unchecked(), Block::ALL_ONES, deviation, |_, _| ());
         assert!(result.is_ok() && !holds);
     }
 }
@@ -131,7 +132,7 @@ fn parties_with_other_settings_fail_in_the_setup() {
     }
 }
 
-/// With the same seeds and the same session no output is that of the other.
+/// With the same seeds and another session all outputs differ.
 #[test]
 fn checked_and_unchecked_have_nothing_in_common() {
     let run = |settings: Settings| {
@@ -158,13 +159,14 @@ fn checked_and_unchecked_have_nothing_in_common() {
     }
 }
 
-/// `f` in a pool of so many threads.
+/// Runs `f` in a pool of `threads` threads.
 fn with_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build().unwrap().install(f)
 }
 
-/// More batches than threads, and other threads at each party: the same bytes, the same outputs, and the relation.
+/// More batches than threads, and another number of threads at each party: the same bytes, the same
+/// outputs, and the relation.
 #[test]
 fn nothing_depends_on_the_threads() {
     const MANY: usize = 5 * BATCH + 300;
@@ -204,7 +206,7 @@ fn nothing_depends_on_the_threads() {
     }
 }
 
-/// A batch that is bad behind one that is good, at a sender that checks both at a time.
+/// A bad batch after a good one, at a sender that checks both at a time.
 #[test]
 fn a_bad_batch_spoils_those_that_are_checked_with_it() {
     const TWO: usize = BATCH + N;
@@ -222,14 +224,15 @@ fn a_bad_batch_spoils_those_that_are_checked_with_it() {
             let mut receiver = Receiver::setup(SmallField::Bits8, SESSION, rng, channel).unwrap();
             let (mut u, mut w) = (vec![0; BATCH / 8], vec![Block::ZERO; BATCH]);
             receiver.extend(&mut u, &mut w, channel).unwrap();
-            let cheat = |d: &mut [Block], _: usize| d[3] ^= Block::ONE;
-            let batch = |state: &mut State| Ok(cheating_batch(state, channel, cheat, |_, _| ()));
+            let deviation = |d: &mut [Block], _: usize| d[3] ^= Block::ONE;
+            let batch =
+                |state: &mut State| Ok(malicious_batch(state, channel, deviation, |_, _| ()));
             receiver.0.call(batch).unwrap();
         },
     )
     .0;
     assert!(matches!(result, Err(Error::PeerMisbehaved(_))));
-    assert!(v.iter().all(|&v| v == Block::ZERO), "nothing is given out");
+    assert!(v.iter().all(|&v| v == Block::ZERO), "no output is written");
 }
 
 #[test]
@@ -237,12 +240,13 @@ fn another_u_for_one_tree_is_caught() {
     for field in SmallField::ALL {
         let last = field.trees() - 2;
         for (tree, bit) in [(0, 0), (last, 127), (last / 2, N - 1), (0, 3 * 128 + 127)] {
-            let cheat = |d: &mut [Block], row_blocks: usize| {
+            let deviation = |d: &mut [Block], row_blocks: usize| {
                 d[tree * row_blocks + bit / 128] ^= Block::from(1 << (bit % 128));
             };
-            // The last of these bits is one of the mask block, which is not given out and checked all the same.
+            // The last of these bits is one of the mask block, which is not returned and is checked
+            // all the same.
             assert!(
-                caught(&against(field, Block::ALL_ONES, cheat, |_, _| ())),
+                caught(&against(field, Block::ALL_ONES, deviation, |_, _| ())),
                 "{field:?} {tree} {bit}"
             );
         }
@@ -252,15 +256,21 @@ fn another_u_for_one_tree_is_caught() {
 #[test]
 fn another_u_for_every_tree_but_the_first_is_caught() {
     for field in SmallField::ALL {
-        let cheat = |d: &mut [Block], row_blocks: usize| {
+        let deviation = |d: &mut [Block], row_blocks: usize| {
             for row in d.chunks_exact_mut(row_blocks) {
                 row[0] ^= Block::ONE;
             }
         };
-        // Consistent with the other trees, if the response says so; then the first tree is the odd one.
+        // Consistent with the other trees, according to the response; then the first tree is the
+        // odd one.
         let lie = |u: &mut [Block], _: &mut [Block]| u[0] ^= Block::ONE;
-        assert!(caught(&against(field, Block::ALL_ONES, cheat, |_, _| ())));
-        assert!(caught(&against(field, Block::ALL_ONES, cheat, lie)));
+        assert!(caught(&against(
+            field,
+            Block::ALL_ONES,
+            deviation,
+            |_, _| ()
+        )));
+        assert!(caught(&against(field, Block::ALL_ONES, deviation, lie)));
     }
 }
 
@@ -276,30 +286,32 @@ fn a_wrong_response_is_caught() {
     }
 }
 
-/// What the functionality grants: whoever guesses a tree's part of `delta` may use another `u` there.
+/// The functionality permits this: a receiver that guesses a tree's part of `delta` may use
+/// another `u` there.
 #[test]
 fn a_guess_passes_exactly_if_it_is_right() {
     for field in SmallField::ALL {
         let bits = field.bits();
         let all = (1u128 << bits) - 1;
-        // Guess that the second tree's part of delta is `guess`: a change of u there moves the rows with these bits.
+        // Guess that the second tree's part of delta is `guess`: a change of u there moves the rows
+        // with these bits.
         for guess in [0, all, 1] {
             for truth in [0, all, 1] {
                 let delta = Block::from(!(all << bits) | (truth << bits));
-                let cheat = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
+                let deviation = |d: &mut [Block], _: usize| d[0] ^= Block::from(2);
                 let lie = move |_: &mut [Block], rows: &mut [Block]| {
                     let stride = rows.len() / 128;
                     for j in (0..bits).filter(|j| (guess >> j) & 1 == 1) {
                         rows[(bits + j) * stride] ^= Block::from(2);
                     }
                 };
-                let outcome = against(field, delta, cheat, lie);
+                let outcome = against(field, delta, deviation, lie);
                 assert_eq!(
                     outcome.0.is_ok(),
                     guess == truth,
                     "{field:?} {guess} {truth}"
                 );
-                // With a right guess of zero not even the outputs are touched.
+                // With a right guess of zero even the outputs are unchanged.
                 assert_eq!(
                     outcome.1,
                     guess == truth && guess == 0,
@@ -320,7 +332,7 @@ fn matrices_move_only_to_grow() {
         resize(&mut matrix, blocks);
         assert_eq!((matrix.len(), matrix.as_ptr()), (blocks, place));
     }
-    // A matrix that a `Vec` would have copied to its new place comes as a new one.
+    // A matrix that a `Vec` would have copied to new memory is reallocated.
     matrix.fill(Block::ALL_ONES);
     resize(&mut matrix, 1001);
     assert_eq!(matrix.len(), 1001);
@@ -356,7 +368,7 @@ fn what_the_sender_sees_of_the_check_is_masked() {
     );
 }
 
-/// The first coefficient of the challenge to a batch that would come now.
+/// The first coefficient of the challenge for the next batch.
 fn coefficient(state: &State) -> Block {
     let challenge = state.transcript.challenge(2);
     let rows = vec![Block::ZERO; 128 * 2];
@@ -400,8 +412,8 @@ fn challenges_are_drawn_anew() {
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
 }
 
-/// Who could have chosen its corrections for a challenge that it knows: the rest of what it says is
-/// honest.
+/// A receiver that knows the challenge could choose its corrections for it: all its other messages
+/// are honest.
 #[test]
 fn a_challenge_drawn_before_the_corrections_is_refused() {
     let run = |early: bool| {

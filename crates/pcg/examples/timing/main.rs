@@ -1,19 +1,20 @@
-//! Looks for secrets in the time that a step takes.
+//! A search for secrets in the time of a step.
 //!
-//! Reparaz, Balasch, Verbauwhede, *Dude, is my code constant time?*, DATE 2017 (ePrint 2016/1123): a step is run very often on
-//! secrets of two classes, one fixed and one random, in a random order, and Welch's t-test says whether the two classes
-//! take the same time.
+//! Reparaz, Balasch, Verbauwhede, *Dude, is my code constant time?*, DATE 2017 (ePrint 2016/1123):
+//! the step runs very often on secrets of two classes, one fixed and one random, in a random order,
+//! and Welch's t-test shows whether the two classes take the same time.
 //!
 //! ```text
 //! cargo run --release -p volery-pcg --example timing [-- SAMPLES]
 //! ```
 //!
-//! Exits with 1 if a step that must be constant time is not, or if the run is blind: a comparison that ends early is one of
-//! the steps, and must be found out. Two of the steps are not promised to be constant time, and are only reported. Nothing
-//! here runs in `cargo test`: a test must not depend on the time.
+//! Exits with 1 if a step that must be constant time is not, or if the run is blind: a comparison
+//! that ends early is one of the steps, and must be detected. Two of the steps are not promised to
+//! be constant time, and are only reported. Nothing here runs in `cargo test`: a test must not
+//! depend on the time.
 //!
-//! A large |t| on a machine that does other work may be noise: so a step is found guilty only if it is so twice. A small one
-//! proves nothing about other processors and other compilers.
+//! A large |t| on a machine that does other work may be noise: so a step fails only if it exceeds
+//! the limit twice. A small one proves nothing about other processors and other compilers.
 #![allow(
     clippy::print_stdout,
     reason = "a program that prints a table for whoever runs it"
@@ -29,21 +30,21 @@ use std::process::ExitCode;
 use volery_primitives::{Block, prg::Prg};
 use welch::Bench;
 
-/// Beyond this the classes differ for certain.
+/// Above this the classes differ for certain.
 const LIMIT: f64 = 10.0;
 
-/// What is known of a step before it is measured.
+/// The expectation for a step before its measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Promise {
     /// It takes the same time for all secrets.
     Constant,
-    /// It is there to be found out.
+    /// It must be detected.
     Leaks,
     /// The documentation says that the secret indexes or branches in its owner's memory.
     Nothing,
 }
 
-/// One step, and how often it is run.
+/// One step, and its number of runs.
 struct Step {
     name: String,
     promise: Promise,
@@ -66,7 +67,7 @@ impl Step {
         }
     }
 
-    /// Prints a line; whether the step does what was promised.
+    /// Prints a line; returns whether the step meets the expectation.
     fn judge(&mut self, rng: &mut Prg) -> bool {
         let differ = |t: f64| t.abs() > LIMIT;
         let mut t = welch::largest_t(&mut *self.bench, self.samples, rng);
@@ -94,7 +95,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Parallel steps stay on one thread, the one that measures: waking others takes longer than what is looked for.
+    // Parallel steps stay on the measuring thread: waking others takes longer than the differences
+    // to detect.
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let alone = alone.expect("a thread");
     let mut rng = Prg::new(Block::from(2017));

@@ -1,11 +1,11 @@
-//! Whole steps of one party, against a peer who only repeats what it once said.
+//! Whole steps of one party, against a peer that replays recorded messages.
 
 use std::hint::black_box;
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
-use volery_ot::{CotReceiver, CotSender, base, flavour, iknp};
+use volery_ot::{CotReceiver, CotSender, base, convert, iknp};
 use volery_pcg::gilboa;
 use volery_primitives::{Block, prg::Prg};
 
@@ -55,7 +55,7 @@ impl CotReceiver for Dealer {
     }
 }
 
-/// A channel on which the same pseudorandom bytes come over and over, each 64-bit word below 2^60.
+/// A channel that repeats the same pseudorandom bytes, each 64-bit word below 2^60.
 fn noise() -> Channel {
     let mut bytes = vec![0; 1 << 16];
     Prg::new(Block::from(3)).fill_bytes(&mut bytes);
@@ -81,7 +81,7 @@ fn choosing(samples: usize) -> Step {
         }
         x
     };
-    let mut ot = flavour::Receiver::new(Dealer(Block::ONE), SESSION);
+    let mut ot = convert::Receiver::new(Dealer(Block::ONE), SESSION);
     let mut channel = noise();
     let mut m = vec![Block::ZERO; N];
     let run = move |x: &mut Vec<u8>| {
@@ -99,10 +99,10 @@ fn choosing(samples: usize) -> Step {
 
 /// The sender's correction by the receiver's message, with a `delta` of zeros or a random one.
 fn correcting(samples: usize) -> Step {
-    let draw = |zero, rng: &mut Prg| flavour::Sender::new(Dealer(block(zero, rng)), SESSION);
+    let draw = |zero, rng: &mut Prg| convert::Sender::new(Dealer(block(zero, rng)), SESSION);
     let mut channel = noise();
     let mut v = vec![Block::ZERO; N];
-    let run = move |ot: &mut flavour::Sender<Dealer>| {
+    let run = move |ot: &mut convert::Sender<Dealer>| {
         ot.correlated_chosen(&mut v, &mut channel)
             .expect("a peer who talks");
         black_box(&v);
@@ -117,10 +117,10 @@ fn correcting(samples: usize) -> Step {
 
 /// The sender's two messages of each OT.
 fn hashing(samples: usize) -> Step {
-    let draw = |zero, rng: &mut Prg| flavour::Sender::new(Dealer(block(zero, rng)), SESSION);
+    let draw = |zero, rng: &mut Prg| convert::Sender::new(Dealer(block(zero, rng)), SESSION);
     let mut channel = noise();
     let mut m = vec![[Block::ZERO; 2]; N];
-    let run = move |ot: &mut flavour::Sender<Dealer>| {
+    let run = move |ot: &mut convert::Sender<Dealer>| {
         ot.random(&mut m, &mut channel).expect("nothing is sent");
         black_box(&m);
     };
@@ -165,7 +165,7 @@ fn base_choices(samples: usize) -> Step {
     )
 }
 
-/// Parties that hold a secret of one of the classes each, and can do a step often.
+/// Parties that hold a secret of one of the classes each, and can repeat a step.
 struct Pool<P, R> {
     /// With the fixed secret, and with a random one.
     parties: [Vec<P>; 2],
@@ -203,7 +203,8 @@ impl<P: Send, R: FnMut(&mut P) + Send> Bench for Pool<P, R> {
 /// Sets up a source of OTs, always the same one.
 type Fresh<C> = Box<dyn Fn(&mut Channel) -> Result<C> + Send>;
 
-/// A source of OTs alone with its recording: it can be extended as often as was recorded, then begins again.
+/// A source of OTs with its recording: it can be extended for as many calls as were recorded, then
+/// starts again.
 struct Alone<C> {
     fresh: Fresh<C>,
     recording: Recording,
@@ -239,7 +240,7 @@ impl<C: CotSender + Send> Alone<C> {
         }
     }
 
-    /// Out of what is measured: makes the source anew where its recording is at its end.
+    /// Not measured: sets up the source again at the end of its recording.
     fn refresh(&mut self) {
         if self.left == 0 {
             let mut channel = replay(self.recording.clone(), 0);
@@ -256,7 +257,7 @@ impl<C: CotSender + Send> Alone<C> {
     }
 }
 
-/// A [`Pool`] of sources, which are made anew before the measurement where they have come to their end.
+/// A [`Pool`] of sources, which are set up again before the measurement at their end.
 struct Sources<C> {
     parties: [Vec<Alone<C>>; 2],
     batch: Vec<(bool, usize)>,
@@ -265,7 +266,7 @@ struct Sources<C> {
 
 impl<C: CotSender + Send> Bench for Sources<C> {
     fn draw(&mut self, fixed: &[bool], rng: &mut Prg) {
-        // No party more often in a batch than it can.
+        // No party more often in a batch than its recording allows.
         let mut next = [rng.below(PARTIES as u64) as usize; 2];
         self.batch.clear();
         for &fixed in fixed {

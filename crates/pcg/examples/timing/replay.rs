@@ -1,4 +1,5 @@
-//! A peer who only says what was said before: so one party runs alone, and nothing is measured but its own work.
+//! A peer that only replays recorded messages: so one party runs alone, and only its own work is
+//! measured.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +7,10 @@ use std::time::Duration;
 
 use volery_channel::{Channel, Transport, memory, run_two_channels};
 
-/// What a party received in a run.
+/// The messages that a party received in a run.
 pub(crate) type Recording = Vec<u8>;
 
-/// Keeps what is read.
+/// Records what is read.
 struct Recorder {
     inner: memory::Memory,
     heard: Arc<Mutex<Recording>>,
@@ -28,7 +29,7 @@ impl Transport for Recorder {
     }
 }
 
-/// Runs two parties; what the first one received.
+/// Runs two parties; returns the messages that the first one received.
 pub(crate) fn record<A: Send, B: Send>(
     first: impl FnOnce(&mut Channel) -> A + Send,
     second: impl FnOnce(&mut Channel) -> B + Send,
@@ -45,7 +46,7 @@ pub(crate) fn record<A: Send, B: Send>(
     (a, recording)
 }
 
-/// Says what was recorded, then repeats what comes after `again` for ever; listens to nothing.
+/// Replays the recording, then repeats the part after `again` indefinitely; ignores all input.
 struct Replay {
     recording: Recording,
     again: usize,
@@ -69,7 +70,8 @@ impl Transport for Replay {
     }
 }
 
-/// A channel on which the recording is heard once, and what comes after its first `again` bytes over and over.
+/// A channel that replays the recording once, and the part after its first `again` bytes
+/// indefinitely.
 pub(crate) fn replay(recording: Recording, again: usize) -> Channel {
     Channel::new(Replay {
         recording,

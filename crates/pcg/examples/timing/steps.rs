@@ -15,7 +15,7 @@ use crate::Promise::{Constant, Leaks, Nothing};
 use crate::welch::Of;
 use crate::{Promise, Step};
 
-/// All of them, the two that prove that the run sees something first.
+/// All steps; the two that prove that the run can detect differences come first.
 pub(crate) fn all(samples: usize) -> Vec<Step> {
     let mut steps = vec![
         leaking_comparison(samples),
@@ -98,7 +98,7 @@ fn comparison<R: Ring>(samples: usize) -> Step {
     Step::new(name, Constant, samples, Of::new(draw, run))
 }
 
-/// What is done with `x`, zero or random: products, and the selection by its bits.
+/// The operations on `x`, zero or random: products, and the selection by its bits.
 fn scalars<R: Ring>(samples: usize, steps: &mut Vec<Step>) {
     const N: usize = 128;
     let draw = |zero: bool, rng: &mut Prg| {
@@ -196,7 +196,7 @@ fn kernels(cpu: Cpu, samples: usize, steps: &mut Vec<Step>) {
     ]);
 }
 
-/// Choice bits that move into the blocks they belong to.
+/// Choice bits inserted into the blocks to which they belong.
 fn carried_bits(samples: usize) -> Step {
     let draw = |zero: bool, rng: &mut Prg| {
         let mut u = vec![0; 32];

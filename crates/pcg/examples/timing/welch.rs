@@ -1,4 +1,4 @@
-//! Two classes of times, and whether they differ.
+//! Two classes of times, and the test whether they differ.
 
 use std::time::Instant;
 
@@ -7,15 +7,15 @@ use volery_primitives::{bits, prg::Prg};
 /// Inputs that are drawn before they are run, so that both classes lie in memory alike.
 const BATCH: usize = 128;
 
-/// Samples that are thrown away at first.
+/// Samples discarded at first.
 const WARM_UP: usize = 512;
 
-/// Shares of the samples, the fastest ones, on which the test is done: what takes long was most often disturbed.
+/// Shares of the samples, the fastest ones, for the test: the slow ones were most often disturbed.
 const CROPS: [f64; 8] = [0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 
-/// Something that is run on secrets.
+/// A function that runs on secrets.
 pub(crate) trait Bench: Send {
-    /// Prepares the runs of a batch, `fixed[i]` saying of which class the secret number `i` is.
+    /// Prepares the runs of a batch; `fixed[i]` is the class of secret number `i`.
     fn draw(&mut self, fixed: &[bool], rng: &mut Prg);
 
     /// Runs on secret number `i` of the batch.
@@ -30,7 +30,7 @@ pub(crate) struct Of<I, D, R> {
 }
 
 impl<I, D: FnMut(bool, &mut Prg) -> I, R: FnMut(&mut I)> Of<I, D, R> {
-    /// `draw` is told whether the fixed secret is wanted, `run` does what is measured.
+    /// `draw` receives whether to draw the fixed secret; `run` does the measured work.
     pub(crate) fn new(draw: D, run: R) -> Self {
         Self {
             draw,
@@ -98,7 +98,7 @@ pub(crate) fn largest_t(bench: &mut dyn Bench, samples: usize, rng: &mut Prg) ->
         next = end;
         let [random, fixed] = classes;
         if random.count.min(fixed.count) < 100.0 {
-            // Nearly all of the fastest are of one class: that says enough.
+            // Nearly all of the fastest are of one class: the difference is certain.
             largest = (random.count - fixed.count) / (random.count + fixed.count).sqrt();
             continue;
         }

@@ -15,12 +15,12 @@ fn rng() -> Prg {
     Prg::new(Block::from(5))
 }
 
-fn ot_sender() -> flavour::Sender<ideal::Sender> {
-    flavour::Sender::new(ideal::pair(Block::from(3), Block::from(1)).0, SESSION)
+fn ot_sender() -> convert::Sender<ideal::Sender> {
+    convert::Sender::new(ideal::pair(Block::from(3), Block::from(1)).0, SESSION)
 }
 
-fn ot_receiver() -> flavour::Receiver<ideal::Receiver> {
-    flavour::Receiver::new(ideal::pair(Block::from(3), Block::from(1)).1, SESSION)
+fn ot_receiver() -> convert::Receiver<ideal::Receiver> {
+    convert::Receiver::new(ideal::pair(Block::from(3), Block::from(1)).1, SESSION)
 }
 
 fn random_messages(arities: &[Arity]) -> Vec<Block> {
@@ -39,7 +39,8 @@ fn punctured(arities: &[Arity], without: &[usize], messages: &[Block]) -> Vec<Bl
     out
 }
 
-/// Runs the chosen form; what the receiver got, and what each party's channel counted.
+/// Runs the chosen form; returns the output of the receiver, and the counters of each party's
+/// channel.
 fn run(arities: &[Arity], without: &[usize], offered: &[Block]) -> (Vec<Block>, Stats) {
     let ((_, stats), (received, other)) = run_two_parties_with_stats(
         |channel| {
@@ -112,8 +113,8 @@ fn the_pads_of_the_random_form_agree_but_for_one() {
     assert_eq!(all.len(), pads.len(), "no pad comes twice");
 }
 
-/// What arrives in place of the message that the receiver does without is the message under a pad: with what the
-/// receiver got it does not open.
+/// The block sent in place of the message that the receiver does not get is that message under a
+/// pad: the output of the receiver does not open it.
 #[test]
 fn the_missing_message_stays_masked() {
     for arity in Arity::ALL {
@@ -155,7 +156,7 @@ fn it_costs_what_the_doc_says() {
             assert_eq!(messages(&arities), count * k as usize);
             let without = vec![1; count];
             let (_, stats) = run(&arities, &without, &random_messages(&arities));
-            // The dealer's OTs send nothing, so all of it is here.
+            // The dealer's OTs send nothing, so this counts everything.
             assert_eq!(stats.bytes_sent, chosen * count as u64);
             assert_eq!(stats.bytes_received, (c * count as u64).div_ceil(8));
             assert_eq!((stats.messages_received, stats.messages_sent), (1, 1));
@@ -213,7 +214,7 @@ fn of_two_messages_it_is_a_chosen_ot() {
     assert_eq!(ours.0, plain.0);
 }
 
-/// A peer whose message is too short, or who is gone: an error.
+/// A peer with a short message, or without one, causes an error.
 #[test]
 fn a_peer_that_stops_is_an_error() {
     let arities = [Arity::Four, Arity::Sixteen];

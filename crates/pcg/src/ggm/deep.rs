@@ -1,11 +1,13 @@
-//! Trees too large for a cache: grown breadth first down to the roots of subtrees, and then one subtree after the other.
+//! Trees too large for a cache: expanded breadth first down to the roots of subtrees, and then one
+//! subtree after the other.
 //!
-//! What comes out is that of [`super::expand`] and `super::walk`, in the same order. Memory beside the leaves is that of two levels of a
-//! subtree and of the subtrees' roots, a small part of the leaves', and all passes but the one over the leaves stay in the
-//! second-level cache.
+//! The output is that of [`super::expand`] and `super::walk`, in the same order. Memory in addition
+//! to the leaves is that of two levels of a subtree and of the subtrees' roots, a small part of the
+//! leaves', and all passes except the one over the leaves stay in the second-level cache.
 //!
-//! P2 knows no node on the way to `alpha`, so the subtree with `alpha` comes last: each of its levels is opened by the sum over that
-//! level of the whole tree, to which all other subtrees have contributed by then.
+//! P2 knows no node on the way to `alpha`, so the subtree with `alpha` comes last: each of its
+//! levels is opened by the sum over that level of the whole tree, to which all other subtrees have
+//! contributed by then.
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use volery_field::Ring;
@@ -17,7 +19,7 @@ use super::{LevelSums, Scratch, Shape, TreePrg, open_leaf, open_level};
 /// Levels of a subtree: 2^12 blocks of the widest level twice are 128 KiB.
 pub(super) const SUBTREE: u32 = 13;
 
-/// The depth from which on a tree is grown in subtrees.
+/// The depth from which on a tree is expanded in subtrees.
 pub(super) const FROM: u32 = SUBTREE + 3;
 
 /// The subtree whose leaves are `leaves` of them.
@@ -28,7 +30,8 @@ fn subtree(leaves: usize) -> Shape {
     }
 }
 
-/// Grows one subtree from its root, and adds its level sums to those of the tree: `inner[l - 1]` is that of its level `l`.
+/// Expands one subtree from its root, and adds its level sums to those of the tree: `inner[l - 1]`
+/// is that of its level `l`.
 fn grow<R: Ring>(
     prg: &TreePrg,
     top: u32,
@@ -67,7 +70,7 @@ pub(super) fn expand<R: Ring>(
     scratch: &mut Scratch,
 ) -> LevelSums<R> {
     let top = shape.depth - SUBTREE;
-    scratch.make_room(shape.width(top).max(1 << (SUBTREE - 1)));
+    scratch.reserve_levels(shape.width(top).max(1 << (SUBTREE - 1)));
     scratch.nodes[0] = root;
     let mut inner = Vec::with_capacity(shape.depth as usize - 1);
     for level in 1..=top {
@@ -86,8 +89,8 @@ pub(super) fn expand<R: Ring>(
     LevelSums { inner, leaf }
 }
 
-/// As `super::walk`. The course does not depend on `alpha`: the subtree with it is grown from zero with the others, and then
-/// once more.
+/// As `super::walk`. The course does not depend on `alpha`: the subtree with it is expanded from
+/// zero with the others, and then once more.
 pub(super) fn walk<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
@@ -98,7 +101,7 @@ pub(super) fn walk<R: Ring>(
     leaf: impl FnOnce(R, Choice) -> R,
 ) -> R {
     let top = shape.depth - SUBTREE;
-    scratch.make_room(shape.width(top).max(1 << (SUBTREE - 1)));
+    scratch.reserve_levels(shape.width(top).max(1 << (SUBTREE - 1)));
     scratch.nodes[0] = Block::ZERO;
     for level in 1..=top {
         let (parents, width) = (shape.width(level - 1), shape.width(level));

@@ -1,23 +1,26 @@
 //! GGM trees of higher arity: a node has 2, 4, 8 or 16 children.
 //!
-//! Protocol 2, step 2, of the 2019 paper, with a PRG of stretch k. A tree of arity `k = 2^c` over `n` leaves is the binary
-//! tree of [`super::Shape`], of depth `h`, with levels left out: it has `L = ceil(h / c)` levels, each of which takes `c` bits
-//! of a leaf's number, but for the first, which takes the bits that are left over (there it costs least). So level `l`
-//! holds `ceil(n / 2^(c(L-l)))` nodes: a size that is no power of `k` only leaves out nodes on the right, and no node is grown
-//! that is not there, beyond the second of a pair. The children of a node with the seed `s`:
+//! Protocol 2, step 2, of the 2019 paper, with a PRG of stretch k. A tree of arity `k = 2^c` over
+//! `n` leaves is the binary tree of [`super::Shape`], of depth `h`, with levels left out: it has `L
+//! = ceil(h / c)` levels, each of which takes `c` bits of a leaf's number, except the first, which
+//! takes the remaining bits (there it costs least). So level `l` holds `ceil(n / 2^(c(L-l)))`
+//! nodes: a size that is not a power of `k` only leaves out nodes on the right, and no missing node
+//! is computed, beyond the second of a pair. The children of a node with the seed `s`:
 //!
 //! ```text
-//! inner levels, and the last in 128-bit rings     AES_0(s) + s | AES_1(s) + s | .. | AES_(k-1)(s) + s
-//! last level, 64-bit rings                        AES_0(s) + s | .. | AES_(k/2-1)(s) + s, a word a leaf
+//! inner levels; the last in 128-bit rings  AES_0(s) + s | AES_1(s) + s | .. | AES_(k-1)(s) + s
+//! last level, 64-bit rings                 AES_0(s) + s | .. | AES_(k/2-1)(s) + s, a word a leaf
 //! ```
 //!
 //! The keys are public and differ for every tree of every session, as in [`crate::ggm`].
 //!
-//! The *level sums* are, for each level and each digit `j`, the sum of the nodes that are child `j` of theirs: XOR on the
-//! seed levels, addition in the ring on the leaves (as messages of an OT, 16 bytes each). Whoever knows on each level all
-//! sums but the one of alpha's digit can rebuild every leaf but alpha ([`expand_punctured`]).
+//! The *level sums* are, for each level and each digit `j`, the sum of the nodes that are child `j`
+//! of their parent: XOR on the seed levels, addition in the ring on the leaves (as messages of an
+//! OT, 16 bytes each). A party that knows on each level all sums except the one of alpha's digit
+//! can rebuild every leaf except alpha ([`expand_punctured`]).
 //!
-//! AES calls a leaf, for large trees whose depth is a multiple of `c` ([`Shape::aes_calls`] counts them for any):
+//! AES calls per leaf, for large trees whose depth is a multiple of `c` ([`Shape::aes_calls`]
+//! counts them for any):
 //!
 //! | `k` | 64-bit ring, `1/2 + 1/(k-1)` | 128-bit ring, `k/(k-1)` |
 //! |---|---|---|
@@ -38,12 +41,12 @@ use volery_field::Ring;
 use volery_primitives::{Block, pages::Buffer};
 use zeroize::Zeroizing;
 
-use crate::{settings::ParseSettingError, wire};
+use crate::{lpn::ParseSettingError, wire};
 
 /// The most children that a node has.
 const MAX: usize = 16;
 
-/// How many children a node of a tree has: the letter `k` of Protocol 2.
+/// The number of children of a node: the letter `k` of Protocol 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Arity {
     /// `k = 2`, the least traffic.
@@ -58,7 +61,7 @@ pub enum Arity {
 }
 
 impl Arity {
-    /// All of them, smallest first.
+    /// All arities, smallest first.
     pub const ALL: [Self; 4] = [Self::Two, Self::Four, Self::Eight, Self::Sixteen];
 
     /// `k`.
@@ -104,7 +107,7 @@ impl FromStr for Arity {
     }
 }
 
-/// The shape of one tree: its number of leaves and its arity, and what follows from them.
+/// The shape of one tree: its number of leaves and its arity, and the values that follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     binary: super::Shape,
@@ -136,7 +139,8 @@ impl Shape {
         self.binary.depth().div_ceil(self.arity.bits())
     }
 
-    /// The arity of level `level`, `1..=L`: that of the tree, but for level 1, where it may be smaller.
+    /// The arity of level `level`, `1..=L`: that of the tree, except for level 1, where it may be
+    /// smaller.
     #[must_use]
     pub fn arity(self, level: u32) -> Arity {
         let bits = self.bits_below(level - 1) - self.bits_below(level);
@@ -150,7 +154,8 @@ impl Shape {
             .width(self.binary.depth() - self.bits_below(level))
     }
 
-    /// The digit by which the path to leaf `alpha` goes from level `level - 1` to `level`, for `level` in `1..=L`.
+    /// The digit by which the path to leaf `alpha` goes from level `level - 1` to `level`, for
+    /// `level` in `1..=L`.
     #[must_use]
     pub fn digit(self, alpha: usize, level: u32) -> usize {
         (alpha >> self.bits_below(level)) & (self.arity(level).children() - 1)
@@ -164,7 +169,7 @@ impl Shape {
             .sum()
     }
 
-    /// AES calls that growing the tree takes, with leaves in `R`.
+    /// AES calls of an expansion of the tree, with leaves in `R`.
     #[must_use]
     pub fn aes_calls<R: Ring>(self) -> usize {
         let inner: usize = (1..self.levels()).map(|level| self.width(level)).sum();
@@ -177,18 +182,18 @@ impl Shape {
     }
 }
 
-/// Memory that an expansion works in, to be reused from tree to tree; wiped when dropped.
+/// Working memory of an expansion, reused from tree to tree; wiped when dropped.
 #[derive(Default)]
 pub struct Scratch {
     nodes: Buffer<Block>,
     next: Buffer<Block>,
-    /// Children on their way to their places.
+    /// Children before they are put into their places.
     children: prg::Children,
 }
 
 impl Scratch {
-    /// Makes room for the inner levels, which take turns: the odd ones are written to `next` as it is now, the even ones to
-    /// `nodes`.
+    /// Allocates the inner levels, which alternate: the odd ones are written to the present `next`,
+    /// the even ones to `nodes`.
     fn resize(&mut self, shape: Shape) {
         let last = shape.levels() - 1;
         let (even, odd) = match last {
@@ -207,11 +212,13 @@ impl Scratch {
     }
 }
 
-/// Protocol 2, step 2, and `ROT.Expand` for P1: all leaves of the tree under `root`, and its level sums, those of level 1
-/// first, and within a level that of digit 0 first. Returns the sum of all leaves.
+/// Protocol 2, step 2, and `ROT.Expand` for P1: all leaves of the tree under `root`, and its level
+/// sums, those of level 1 first, and within a level that of digit 0 first. Returns the sum of all
+/// leaves.
 ///
 /// # Panics
-/// If `leaves.len()` or `sums.len()` differs from the shape's, or the shape has another arity than `prg`.
+/// If `leaves.len()` or `sums.len()` differs from the shape's, or the shape has another arity than
+/// `prg`.
 pub fn expand<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
@@ -246,14 +253,16 @@ pub fn expand<R: Ring>(
     R::sum(leaf_sums)
 }
 
-/// `ROT.Expand` for P2: every leaf but `alpha`, which is set to zero. `sums` are those of [`expand`]; the one of alpha's digit
-/// on each level takes no part. Returns the sum of the leaves.
+/// `ROT.Expand` for P2: every leaf except `alpha`, which is set to zero. `sums` are those of
+/// [`expand`]; the one of alpha's digit on each level is ignored. Returns the sum of the leaves.
 ///
-/// As in [`super::expand_punctured`], the expansion runs over the path's nodes with a zero in their place, so that its course
-/// does not depend on `alpha`, which only indexes the memory of the party that chose it.
+/// As in [`super::expand_punctured`], the expansion runs over the path's nodes with a zero in their
+/// place, so that its course does not depend on `alpha`, which only indexes the memory of the party
+/// that chose it.
 ///
 /// # Panics
-/// If `leaves.len()` or `sums.len()` differs from the shape's, `alpha` is no leaf, or the shape has another arity than `prg`.
+/// If `leaves.len()` or `sums.len()` differs from the shape's, `alpha` is not a leaf, or the shape
+/// has another arity than `prg`.
 pub fn expand_punctured<R: Ring>(
     prg: &TreePrg,
     shape: Shape,
@@ -310,8 +319,9 @@ fn check<R: Ring>(prg: &TreePrg, shape: Shape, leaves: &[R], sums: usize) {
     assert_eq!(prg.arity(), shape.arity, "one arity for tree and PRG");
 }
 
-/// The number of the sibling of node `node` with this digit on a level of `width` nodes, and whether there is one, which is
-/// not the node itself; else the node's own number, where a zero stands.
+/// The number of the sibling of node `node` with this digit on a level of `width` nodes, and
+/// whether it exists and is not the node itself; otherwise the number of the node itself, where a
+/// zero stands.
 fn sibling(node: usize, k: usize, digit: usize, width: usize) -> (usize, Choice) {
     let (node, width) = (node as u64, width as u64);
     let sibling = (node & !(k as u64 - 1)) + digit as u64;

@@ -1,4 +1,4 @@
-//! How a tree grows: from a node to its children, level by level.
+//! Tree expansion: from a node to its children, level by level.
 
 use volery_channel::SessionId;
 use volery_field::Ring;
@@ -10,33 +10,33 @@ use volery_primitives::{
 
 use crate::wire;
 
-/// How the children of a node come from it: see the table above.
+/// The derivation of the children of a node: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// Two independent children.
     Ggm,
     /// Children that add up to their parent, down to the leaves.
     Correlated,
-    /// Children that add up to their parent, but for the leaves, which are hashed.
+    /// Children that add up to their parent, except the leaves, which are hashed.
     PseudoCorrelated,
 }
 
-/// The PRG of one tree: AES permutations, public and used for this tree alone.
+/// The PRG of one tree: AES permutations, public and used for this tree only.
 #[derive(Clone)]
 pub struct TreePrg {
     keys: Keys,
-    /// Which bits of a 128-bit leaf are kept.
+    /// The bits of a 128-bit leaf that are kept.
     mask: Block,
 }
 
 #[expect(
     clippy::large_enum_variant,
-    reason = "one for a task; boxed, each tree would allocate"
+    reason = "one per task; boxed, each tree would allocate"
 )]
 enum Keys {
     Ggm {
         keys: [Aes128; 2],
-        /// What the keys were made from; public.
+        /// The public input of the key derivation.
         seeds: [Block; 2],
     },
     Half {
@@ -54,7 +54,8 @@ pub struct TreePrgs {
 }
 
 impl TreePrgs {
-    /// For the GGM trees of one batch, told apart by `batch` (a number that never repeats in a session).
+    /// For the GGM trees of one batch, identified by `batch` (a number that never repeats in a
+    /// session).
     #[must_use]
     pub fn new(session: SessionId, batch: u64) -> Self {
         Self::growing(Growth::Ggm, session, batch)
@@ -76,14 +77,15 @@ impl TreePrgs {
 
     /// The same trees with the lowest bit of every leaf cleared; for leaves in `gf128`.
     ///
-    /// The level sums are those of the leaves with their lowest bits: equal on both sides but for that bit.
+    /// The level sums are those of the leaves with their lowest bits: equal on both sides except
+    /// for that bit.
     #[must_use]
     pub fn with_cleared_leaves(mut self) -> Self {
         self.mask = !Block::ONE;
         self
     }
 
-    /// How the trees grow.
+    /// The kind of the trees.
     #[must_use]
     pub fn growth(&self) -> Growth {
         self.growth
@@ -143,7 +145,7 @@ impl Clone for Keys {
 }
 
 impl TreePrg {
-    /// How the tree grows.
+    /// The kind of the tree.
     #[must_use]
     pub fn growth(&self) -> Growth {
         match self.keys {
@@ -190,8 +192,8 @@ impl TreePrg {
         }
     }
 
-    /// Level `number`, the last: two leaves a parent (the last parent may lack its right one). Returns the sums of the
-    /// left and of the right leaves, before any bit of them is cleared.
+    /// Level `number`, the last: two leaves per parent (the last parent may lack its right one).
+    /// Returns the sums of the left and of the right leaves, before any bit of them is cleared.
     pub(super) fn last_level<R: Ring>(
         &self,
         number: u32,
@@ -251,7 +253,8 @@ impl TreePrg {
     }
 }
 
-/// A level of a half-tree whose nodes add up to `delta`; level 1 is the parent itself and its sum with `delta`.
+/// A level of a half-tree whose nodes add up to `delta`; level 1 is the parent itself and its sum
+/// with `delta`.
 fn correlated_level(
     key: &Aes128,
     number: u32,

@@ -12,7 +12,7 @@ fn half(growth: Growth) -> TreePrg {
     TreePrgs::growing(growth, SessionId::from_bytes([7; 32]), 3).tree(5)
 }
 
-/// What P2 may know of `sums`.
+/// The part of `sums` that P2 may know.
 fn punctured<R: Ring>(shape: Shape, sums: &LevelSums<R>, alpha: usize) -> PuncturedSums<R> {
     let side = |level| 1 - shape.path_bit(alpha, level);
     PuncturedSums {
@@ -24,7 +24,8 @@ fn punctured<R: Ring>(shape: Shape, sums: &LevelSums<R>, alpha: usize) -> Punctu
     }
 }
 
-/// A plain reading of the recursive definition in Protocol 2, step 2, and of Figs. 2 and 7 of ePrint 2022/1431.
+/// Computed directly from the recursive definition in Protocol 2, step 2, and from Figs. 2 and 7 of
+/// ePrint 2022/1431.
 fn leaf_by_path<R: Ring>(prg: &TreePrg, shape: Shape, roots: [Block; 2], leaf: usize) -> R {
     let growth = prg.growth();
     if growth == Growth::Ggm {
@@ -99,7 +100,8 @@ fn every_leaf_follows_its_path_and_all_but_one_are_rebuilt() {
     }
 }
 
-/// Trees that are grown in subtrees: complete, with a last subtree of few leaves, and with subtrees missing.
+/// Trees expanded in subtrees: complete, with a last subtree of few leaves, and with missing
+/// subtrees.
 #[test]
 fn so_it_is_in_trees_of_many_subtrees() {
     assert_eq!(Shape::new(1 << 16).depth(), deep::FROM);
@@ -121,11 +123,12 @@ fn widths_cover_the_leaves() {
     assert_eq!(Shape::new(1).depth(), 1);
 }
 
-/// The simulator's view of Protocol 2 (Theorem A.2): what P2 is sent determines nothing about the missing leaf.
+/// The simulator's view of Protocol 2 (Theorem A.2): P2's messages determine nothing about the
+/// missing leaf.
 ///
-/// The sums P2 may open are computed a second time from the nodes off the path alone, with fresh random values
-/// in place of the path's: they must not notice. With a sum over all children, say, the path's node is in each
-/// sum and this fails.
+/// The sums P2 may open are computed a second time from the nodes off the path alone, with fresh
+/// random values in place of the path's: they must not change. With a sum over all children, for
+/// example, the path's node is in each sum and this test fails.
 #[test]
 fn what_p2_is_sent_does_not_depend_on_the_path() {
     let (prg, shape) = (prg(), Shape::new(64));

@@ -1,61 +1,67 @@
-//! Known-index SPFSS with trees of any arity: Protocol 3 of the 2019 paper on [`crate::rot::kary`], for many trees at once.
+//! Known-index SPFSS with trees of any arity: Protocol 3 of the 2019 paper on
+//! [`crate::punctured_ot::kary`], for many trees at once.
 //!
-//! The ladder is that of [`crate::spfss`]: only Protocol 2 knows of the arity.
+//! The schedule is that of [`crate::spfss`]: only Protocol 2 depends on the arity.
 //!
-//! Security: semi-honest, as there. The `prgs` of a call are for that call alone.
-//! Cost: that of [`crate::rot::kary`] and one ring element a tree, P1 to P2, in the same message.
+//! Security: semi-honest, as in [`crate::spfss`]. The `prgs` of a call are for that call only.
+//!
+//! Cost: that of [`crate::punctured_ot::kary`] and one ring element per tree, P1 to P2, in the same
+//! message.
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour};
+use volery_ot::{CotReceiver, CotSender, convert};
 use volery_primitives::prg::Prg;
 
 use super::{receive_values, send_values};
 use crate::{
     ggm::kary::TreePrgs,
-    rot::kary::{self, Forest},
+    punctured_ot::kary::{self, TreeBatch},
 };
 
-/// P1, all steps: `beta[tree]` is P1's share of the value of each tree; its shares `v1` are the `leaves`.
+/// P1, all steps: `beta[tree]` is P1's share of the value of each tree; its shares `v1` are the
+/// `leaves`.
 ///
 /// # Panics
-/// If a length is not that of the forest, or `prgs` have another arity.
+/// If a length is not that of the batch, or `prgs` have another arity.
 ///
 /// # Errors
 /// If the channel or the source of OTs fails.
 pub fn send<R: Ring, C: CotSender>(
-    (forest, prgs): (&Forest, &TreePrgs),
+    (batch, prgs): (&TreeBatch, &TreePrgs),
     beta: &[R],
     leaves: &mut [R],
     rng: &mut Prg,
-    ot: &mut flavour::Sender<C>,
+    ot: &mut convert::Sender<C>,
     channel: &mut Channel,
 ) -> Result<()> {
-    assert_eq!(beta.len(), forest.trees(), "one share for each tree");
-    let totals = kary::send(forest, prgs, leaves, rng, ot, channel)?; // steps 1, 2
+    assert_eq!(beta.len(), batch.trees(), "one share for each tree");
+    let totals = kary::send(batch, prgs, leaves, rng, ot, channel)?; // steps 1, 2
     send_values(&totals, beta, channel) // step 3
 }
 
 /// P2, all steps: `-v2` into `negated`, where `alphas[tree]` and `beta[tree]` belong to each tree.
 ///
 /// # Panics
-/// If a length is not that of the forest, an alpha is no leaf of its tree, or `prgs` have another arity.
+/// If a length is not that of the batch, an alpha is not a leaf of its tree, or `prgs` have another
+/// arity.
 ///
 /// # Errors
-/// If the channel or the source of OTs fails, or P1 sent what is no element of the ring.
+/// If the channel or the source of OTs fails, or P1's message has a value that is not an element of
+/// the ring.
 pub fn receive<R: Ring, C: CotReceiver>(
-    (forest, prgs): (&Forest, &TreePrgs),
+    (batch, prgs): (&TreeBatch, &TreePrgs),
     alphas: &[usize],
     beta: &[R],
     negated: &mut [R],
-    ot: &mut flavour::Receiver<C>,
+    ot: &mut convert::Receiver<C>,
     channel: &mut Channel,
 ) -> Result<()> {
-    assert_eq!(beta.len(), forest.trees(), "one share for each tree");
-    let totals = kary::receive(forest, prgs, alphas, negated, ot, channel)?; // steps 1, 2
+    assert_eq!(beta.len(), batch.trees(), "one share for each tree");
+    let totals = kary::receive(batch, prgs, alphas, negated, ot, channel)?; // steps 1, 2
     let values = receive_values(&totals, beta, channel)?; // steps 3, 4
     for (tree, value) in values.iter().enumerate() {
-        negated[forest.leaves_of(tree).start + alphas[tree]] = *value;
+        negated[batch.leaves_of(tree).start + alphas[tree]] = *value;
     }
     Ok(())
 }
@@ -74,7 +80,7 @@ mod tests {
     /// Functionality 8 against a plain table: the shares add up to the point function.
     fn check<R: Ring>(arity: Arity, sizes: &[usize]) {
         let session = SessionId::from_bytes([9; 32]);
-        let forest = Forest::new(sizes.iter().copied(), arity);
+        let batch = TreeBatch::new(sizes.iter().copied(), arity);
         let prgs = TreePrgs::new(session, 0, arity);
         let mut random = Prg::new(Block::from(arity.children() as u128));
         let mut shares = || {
@@ -87,22 +93,22 @@ mod tests {
         let (cot_sender, cot_receiver) = ideal::pair(Block::from(3), Block::from(1));
         let ((v1, sent), (negated, _)) = run_two_parties_with_stats(
             |channel| {
-                let mut leaves = vec![R::ZERO; forest.leaves()];
-                let mut ot = flavour::Sender::new(cot_sender, session);
-                let (rng, trees) = (&mut Prg::new(Block::from(5)), (&forest, &prgs));
+                let mut leaves = vec![R::ZERO; batch.leaves()];
+                let mut ot = convert::Sender::new(cot_sender, session);
+                let (rng, trees) = (&mut Prg::new(Block::from(5)), (&batch, &prgs));
                 send(trees, &beta[0], &mut leaves, rng, &mut ot, channel).unwrap();
                 leaves
             },
             |channel| {
-                let mut negated = vec![R::ONE; forest.leaves()];
-                let mut ot = flavour::Receiver::new(cot_receiver, session);
-                let trees = (&forest, &prgs);
+                let mut negated = vec![R::ONE; batch.leaves()];
+                let mut ot = convert::Receiver::new(cot_receiver, session);
+                let trees = (&batch, &prgs);
                 receive(trees, &alphas, &beta[1], &mut negated, &mut ot, channel).unwrap();
                 negated
             },
         );
         for (tree, alpha) in alphas.iter().enumerate() {
-            for (point, place) in forest.leaves_of(tree).enumerate() {
+            for (point, place) in batch.leaves_of(tree).enumerate() {
                 let expected = if point == *alpha {
                     beta[0][tree] + beta[1][tree]
                 } else {
@@ -116,7 +122,7 @@ mod tests {
             Arity::Two => 32,
             _ => 32 * u64::from(arity.bits()) + 16 * arity.children() as u64,
         };
-        let rot: u64 = forest.levels().iter().map(rot).sum();
+        let rot: u64 = batch.levels().iter().map(rot).sum();
         assert_eq!(sent.bytes_sent, rot + R::encoded_len(sizes.len()) as u64);
     }
 

@@ -1,4 +1,4 @@
-//! Where the first correlations of a vector-OLE come from.
+//! The source of the first correlations of a vector-OLE.
 //!
 //! | base | rings | how |
 //! |---|---|---|
@@ -6,25 +6,27 @@
 //! | [`Base::Packed`] | `gf128` | correlated OTs of an extension whose `delta` is `x`, 128 for each correlation |
 //!
 //! Packing: with `w_i = v_i + u_i*x` for 128 bits `u_i`, the sums over `X^i` are one correlation
-//! `sum X^i w_i = (sum X^i u_i)*x + sum X^i v_i`. (The extension's letters are exchanged: its sender is our key holder.)
+//! `sum X^i w_i = (sum X^i u_i)*x + sum X^i v_i`. (The extension's letters are exchanged: its
+//! sender is our key holder.)
 //!
-//! Security: malicious, but for Gilboa over `z64`.
+//! Security: malicious, except Gilboa over `z64`.
 //!
-//! Cost: the setup of the base, which is 61 or 64 base OTs, or that of the extension; with a [`kit`](super::kit) the OTs are
-//! taken from an extension. A draw: in `fp61` 488 bytes a
-//! correlation and 1024 for the check, in 3 messages; in `z64` 512 bytes a correlation, in one; in `gf128` 128 correlated
-//! OTs a correlation, from a call of the extension for each 256 of them, in one.
+//! Cost: the setup of the base, which is 61 or 64 base OTs, or that of the extension; with a
+//! [`shared setup`](super::shared_setup) the OTs are taken from an extension. A draw: in `fp61` 488
+//! bytes a correlation and 1024 for the check, in 3 messages; in `z64` 512 bytes a correlation, in
+//! one; in `gf128` 128 correlated OTs a correlation, from a call of the extension for each 256 of
+//! them, in one.
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
-use volery_ot::{CotReceiver, CotSender, flavour, softspoken};
+use volery_ot::{CotReceiver, CotSender, convert, softspoken};
 use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroizing;
 
 use super::VoleRing;
 use crate::{Base, correlation::packed, gilboa, lpn::estimate::Field};
 
-/// Packed correlations that are made at once.
+/// Packed correlations made at a time.
 const CHUNK: usize = 256;
 
 /// The holder of `u` and `v`.
@@ -66,7 +68,7 @@ pub(crate) fn values<R: VoleRing>(
 /// As [`values`], with the OTs on the bits of `x` from `bits` in place of base OTs.
 pub(crate) fn values_from<R: VoleRing>(
     base: Base,
-    bits: &mut flavour::Sender<softspoken::Sender>,
+    bits: &mut convert::Sender<softspoken::Sender>,
     session: SessionId,
     channel: &mut Channel,
 ) -> Result<Box<dyn ValueBase<R>>> {
@@ -85,7 +87,7 @@ pub(crate) fn values_from<R: VoleRing>(
 pub(crate) fn key_from<R: VoleRing>(
     base: Base,
     x: R,
-    bits: &mut flavour::Receiver<softspoken::Receiver>,
+    bits: &mut convert::Receiver<softspoken::Receiver>,
     session: SessionId,
     channel: &mut Channel,
 ) -> Result<Box<dyn KeyBase<R>>> {
@@ -131,7 +133,7 @@ struct GilboaValues(gilboa::Sender);
 
 struct GilboaKey<R: Ring>(gilboa::Receiver<R>);
 
-/// The check takes a field.
+/// The check requires a field.
 fn is_field<R: VoleRing>() -> bool {
     !matches!(R::FIELD, Field::Z64Odd | Field::Z64Uniform)
 }

@@ -6,13 +6,13 @@ use volery_primitives::Block;
 use super::*;
 use crate::{Noise, Protocol};
 
-/// Rounds, also where something else would take less time.
+/// Rounds, also where another plan would take less time.
 pub(super) fn plan<R: VoleRing>(
     total: Option<u64>,
     noise: Noise,
     security: Security,
 ) -> std::result::Result<Plan, PlanError> {
-    let wishes = Wishes {
+    let options = PlanOptions {
         total,
         noise,
         security,
@@ -21,9 +21,9 @@ pub(super) fn plan<R: VoleRing>(
         } else {
             Protocol::Primal
         },
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    Plan::new(Kind::Vole(R::FIELD), &wishes)
+    Plan::new(Kind::Vole(R::FIELD), &options)
 }
 
 /// `w = u*x + v` for a stream drawn in the given pieces.
@@ -91,7 +91,7 @@ fn a_plan_is_for_one_ring() {
     check::<Z64>(&plan, &[3]);
 }
 
-/// Setup and expansion apart: once a round is prepared, it is drawn from without a peer.
+/// Separate setup and expansion: a prepared round is drawn without a peer.
 #[test]
 fn a_prepared_round_needs_no_peer() {
     let plan = plan::<Fp61>(Some(10_000), Noise::Regular, Security::SemiHonest).unwrap();
@@ -124,7 +124,7 @@ fn a_prepared_round_needs_no_peer() {
     assert!((0..10_000).all(|i| w[i] == u[i] * x + v[i]));
 }
 
-/// Plans that differ end the setup, though the first messages have the same lengths.
+/// Different plans end the setup, even if the first messages have the same lengths.
 #[test]
 fn another_plan_is_noticed_in_the_setup() {
     let session = SessionId::from_bytes([5; 32]);
@@ -143,8 +143,8 @@ fn another_plan_is_noticed_in_the_setup() {
             Receiver::<Z64>::setup(&plans[1], None, session, rng, channel).map(|_| ())
         },
     );
-    assert!(matches!(receiver, Err(Error::PeerMisbehaved(_))));
-    assert!(matches!(sender, Err(Error::Disconnected)));
+    assert!(matches!(receiver, Err(crate::Error::PeerMisbehaved(_))));
+    assert!(matches!(sender, Err(crate::Error::Disconnected)));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn gf128_every_size() {
     check_ring::<Gf128>();
 }
 
-/// The name of the ring is in them, apart from the plan, which says it too.
+/// The name of the ring is in the sessions, separately from the plan, which also contains it.
 #[test]
 fn sessions_depend_on_ring_and_part() {
     let plan = plan::<Fp61>(Some(100), Noise::Regular, Security::Malicious).unwrap();

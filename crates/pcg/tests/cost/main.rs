@@ -1,4 +1,5 @@
-//! What a run costs: the bytes and messages that the docs of the parts name, added up, are what both channels count.
+//! The cost of a run: the sum of the bytes and messages in the docs of the parts equals the
+//! counters of both channels.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod wire;
@@ -7,7 +8,7 @@ use volery_channel::{Channel, SessionId, Stats, run_two_parties};
 use volery_field::{Fp61, Gf128, Z64};
 use volery_ot::{CotReceiver, CotSender, softspoken::SmallField};
 use volery_pcg::{
-    Base, Kind, Link, Noise, Plan, Protocol, Security, Trees, Wishes, cot,
+    Base, Kind, Link, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot,
     lpn::{estimate::Field, set_named},
     vole::{self, VoleRing},
 };
@@ -20,7 +21,7 @@ trait Party {
     fn prepare(&mut self, channel: &mut Channel) -> usize;
     fn draw(&mut self, n: usize, channel: &mut Channel);
 
-    /// Draws all, and says what the channel had counted at each step of [`expected`].
+    /// Draws all, and returns the channel's counters at each step of [`expected`].
     fn run(mut self, wanted: usize, channel: &mut Channel) -> Vec<Stats>
     where
         Self: Sized,
@@ -71,7 +72,7 @@ party!(vole::Sender<R>, <R>, |self, n, channel| {
 });
 party!(vole::Receiver<R>, <R>, |self, n, channel| self.extend(&mut vec![R::ZERO; n], channel));
 
-/// What both parties' channels counted: the key holder's and the value holder's.
+/// The counters of both parties' channels: the key holder's and the value holder's.
 fn counted(plan: &Plan, n: usize) -> Vec<(Stats, Stats)> {
     fn of_vole<R: VoleRing>(plan: &Plan, n: usize) -> (Vec<Stats>, Vec<Stats>) {
         let (session, rng) = (SessionId::from_bytes([5; 32]), |i| Prg::new(Block::from(i)));
@@ -112,9 +113,15 @@ fn counted(plan: &Plan, n: usize) -> Vec<(Stats, Stats)> {
 fn check(plan: &Plan, n: usize) {
     let counted = counted(plan, n);
     let mut expected_now = expected(plan, n, levels);
-    if plan.noise() == Noise::Uniform && !plan.ladder().is_empty() {
-        // How deep the trees are follows from a hash key. The key holder's bytes say it, and then all else.
-        assert_eq!(plan.ladder().len(), 1, "one instance: {}", plan.describe());
+    if plan.noise() == Noise::Uniform && !plan.schedule().is_empty() {
+        // The depth of the trees follows from a hash key. The key holder's bytes reveal it, and all
+        // other costs follow.
+        assert_eq!(
+            plan.schedule().len(),
+            1,
+            "one instance: {}",
+            plan.describe()
+        );
         let (set, trees) = rounds(plan, n)[0];
         let without = expected(plan, n, |_, _| 0)[1].stats().0.bytes_sent;
         let each = if plan.trees() == Trees::Ggm { 32 } else { 16 };
@@ -138,16 +145,16 @@ fn check(plan: &Plan, n: usize) {
 
 const SECURITIES: [Security; 2] = [Security::SemiHonest, Security::Malicious];
 
-fn every_mode() -> impl Iterator<Item = Wishes<'static>> {
+fn every_mode() -> impl Iterator<Item = PlanOptions<'static>> {
     SECURITIES.into_iter().flat_map(|security| {
         [Noise::Regular, Noise::Uniform]
             .into_iter()
             .flat_map(move |noise| {
-                [Trees::Half, Trees::Ggm].map(|trees| Wishes {
+                [Trees::Half, Trees::Ggm].map(|trees| PlanOptions {
                     security,
                     noise,
                     trees,
-                    ..Wishes::default()
+                    ..PlanOptions::default()
                 })
             })
     })
@@ -175,20 +182,21 @@ fn kinds(security: Security) -> impl Iterator<Item = Kind> {
     kinds.into_iter().take(count)
 }
 
-/// Every mode, over every ring, in several rounds of the smallest instance; the base made at once, and by rounds.
+/// Every mode, over every ring, in several rounds of the smallest instance; the base made at once,
+/// and by rounds.
 #[test]
 fn rounds_cost_what_the_docs_say() {
-    for wishes in every_mode() {
-        let regular = wishes.noise == Noise::Regular;
-        for kind in kinds(wishes.security) {
+    for options in every_mode() {
+        let regular = options.noise == Noise::Regular;
+        for kind in kinds(options.security) {
             for total in [Some(1500), Some(30_011), None] {
-                let wishes = Wishes {
+                let options = PlanOptions {
                     total,
                     set: Some(if regular { "r14" } else { "u14" }),
-                    ..wishes
+                    ..options
                 };
                 check(
-                    &Plan::new(kind, &wishes).unwrap(),
+                    &Plan::new(kind, &options).unwrap(),
                     30_011.min(total.unwrap_or(40_000) as usize),
                 );
             }
@@ -196,15 +204,15 @@ fn rounds_cost_what_the_docs_say() {
     }
     for security in SECURITIES {
         for kind in kinds(security) {
-            let wishes = Wishes {
+            let options = PlanOptions {
                 total: Some(900_000),
                 security,
                 link: slow(),
                 protocol: Protocol::Primal,
-                ..Wishes::default()
+                ..PlanOptions::default()
             };
-            let plan = Plan::new(kind, &wishes).unwrap();
-            assert!(plan.ladder().len() > 1, "{}", plan.describe());
+            let plan = Plan::new(kind, &options).unwrap();
+            assert!(plan.schedule().len() > 1, "{}", plan.describe());
             check(&plan, 900_000);
         }
     }
@@ -216,42 +224,43 @@ fn other_bases_cost_what_the_docs_say() {
     for security in SECURITIES {
         for kind in kinds(security) {
             for (n, link) in [(1000, Link::default()), (3, slow()), (0, slow())] {
-                let wishes = Wishes {
+                let options = PlanOptions {
                     total: Some(n),
                     security,
                     link,
-                    ..Wishes::default()
+                    ..PlanOptions::default()
                 };
-                let plan = Plan::new(kind, &wishes).unwrap();
-                assert!(plan.ladder().is_empty(), "{}", plan.describe());
+                let plan = Plan::new(kind, &options).unwrap();
+                assert!(plan.schedule().is_empty(), "{}", plan.describe());
                 check(&plan, n as usize);
             }
         }
         check(&Plan::ferret(Some(1000), Noise::Regular, security), 1000);
     }
-    let many = Wishes {
+    let many = PlanOptions {
         total: Some(100_000),
         protocol: Protocol::Direct(Base::SoftSpoken(SmallField::Bits4)),
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
     let plan = Plan::new(Kind::Cot, &many).unwrap();
-    assert!(plan.ladder().is_empty(), "{}", plan.describe());
+    assert!(plan.schedule().is_empty(), "{}", plan.describe());
     check(&plan, 100_000);
 }
 
-/// The messages of a round: on half-trees over blocks the points come from the OTs, so that the key holder alone speaks.
+/// The messages of a round: on half-trees over blocks the points come from the OTs, so only the key
+/// holder sends.
 #[test]
 fn messages_of_a_round() {
-    let messages = |kind, wishes: Wishes<'_>| {
-        let wishes = Wishes {
-            set: Some(if wishes.noise == Noise::Regular {
+    let messages = |kind, options: PlanOptions<'_>| {
+        let options = PlanOptions {
+            set: Some(if options.noise == Noise::Regular {
                 "r14"
             } else {
                 "u14"
             }),
-            ..wishes
+            ..options
         };
-        let plan = Plan::new(kind, &wishes).unwrap();
+        let plan = Plan::new(kind, &options).unwrap();
         let mut wire = Wire::default();
         wire.round(&plan, 10, 60);
         let (key_holder, value_holder) = wire.stats();
@@ -259,33 +268,33 @@ fn messages_of_a_round() {
         assert_eq!(value_holder.messages_sent, key_holder.messages_received);
         key_holder.messages_sent + key_holder.messages_received
     };
-    for wishes in every_mode() {
-        let check = if wishes.security == Security::Malicious {
+    for options in every_mode() {
+        let check = if options.security == Security::Malicious {
             4
         } else {
             0
         };
-        let drawn = wishes.noise == Noise::Regular && wishes.trees == Trees::Half;
+        let drawn = options.noise == Noise::Regular && options.trees == Trees::Half;
         assert_eq!(
-            messages(Kind::Cot, wishes),
+            messages(Kind::Cot, options),
             check + if drawn { 1 } else { 2 }
         );
-        for kind in kinds(wishes.security).skip(1) {
-            assert_eq!(messages(kind, wishes), check + 2);
+        for kind in kinds(options.security).skip(1) {
+            assert_eq!(messages(kind, options), check + 2);
         }
     }
 }
 
-/// A round of the largest instance of correlated OT: at most 0.30 bits for each, and five messages (of which the first goes
-/// with the last one of the round before).
+/// A round of the largest instance of correlated OT: at most 0.30 bits for each, and five messages
+/// (the first goes with the last one of the round before).
 #[test]
 fn a_third_of_a_bit() {
     let n = 30_000_000;
-    let wishes = Wishes {
+    let options = PlanOptions {
         set: Some("b13"),
-        ..Wishes::default()
+        ..PlanOptions::default()
     };
-    let plan = Plan::new(Kind::Cot, &wishes).unwrap();
+    let plan = Plan::new(Kind::Cot, &options).unwrap();
     let counted = counted(&plan, n);
     let expected: Vec<_> = expected(&plan, n, levels).iter().map(Wire::stats).collect();
     assert_eq!(counted, expected);
@@ -301,17 +310,18 @@ fn a_third_of_a_bit() {
     assert_eq!(messages(after) - messages(before), 4);
 }
 
-/// Over fp61, 2^20 correlations from nothing: below 5 MB both ways. A round of b12 in a long stream: below 1 bit each.
+/// Over fp61, 2^20 correlations including setup: below 5 MB in both directions. A round of b12 in a
+/// long stream: below 1 bit each.
 #[test]
 fn vector_ole_stays_in_its_bounds() {
     let plan = |total, set| {
-        let wishes = Wishes {
+        let options = PlanOptions {
             total,
             set,
             protocol: Protocol::Primal,
-            ..Wishes::default()
+            ..PlanOptions::default()
         };
-        Plan::new(Kind::Vole(Fp61::FIELD), &wishes).unwrap()
+        Plan::new(Kind::Vole(Fp61::FIELD), &options).unwrap()
     };
     let all = |stats: Stats| stats.bytes_sent + stats.bytes_received;
     let counted = counted(&plan(Some(1 << 20), None), 1 << 20);

@@ -1,14 +1,14 @@
-//! What the docs of the parts say, added up.
+//! The sum of the costs in the docs of the parts.
 
 use volery_channel::Stats;
 use volery_ot::softspoken::SmallField;
 use volery_pcg::{
-    Base, Kind, Noise, Plan, Security, Trees, bootstrap,
+    Base, Kind, Noise, Plan, Security, Trees,
     lpn::{LpnSet, estimate::Field},
 };
 use volery_primitives::cuckoo;
 
-/// What the channels of the two parties should count, message after message.
+/// The expected counters of the two parties' channels, message after message.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Wire {
     key_holder: Counter,
@@ -77,8 +77,8 @@ impl Wire {
         }
     }
 
-    /// The setup of `volery_pcg::cot`, or of `volery_pcg::vole` with the OTs for its trees; then the base of the first
-    /// round.
+    /// The setup of `volery_pcg::cot`, or of `volery_pcg::vole` with the OTs for its trees; then
+    /// the base of the first round.
     fn setup(&mut self, plan: &Plan) {
         match plan.kind() {
             Kind::Cot => self.key_holder_sends(1), // the carrier bit
@@ -89,7 +89,7 @@ impl Wire {
             Base::Iknp => self.base_ots(128),
             Base::Gilboa => self.base_ots(ring_bits(plan)),
         }
-        if let Some(first) = plan.ladder().first() {
+        if let Some(first) = plan.schedule().first() {
             self.base(plan, need(plan, first, described_trees(plan)[0]));
         }
     }
@@ -117,7 +117,7 @@ impl Wire {
         }
     }
 
-    /// `volery_pcg::mpfss`, `single` and `check`.
+    /// `volery_pcg::mpcot`, `spcot` and `check`.
     pub(crate) fn round(&mut self, plan: &Plan, trees: usize, levels: usize) {
         let (element, of_cot) = (element(plan), plan.kind() == Kind::Cot);
         let (ggm, uniform) = (plan.trees() == Trees::Ggm, plan.noise() == Noise::Uniform);
@@ -189,11 +189,11 @@ pub(crate) fn levels(set: &LpnSet, trees: usize) -> usize {
 fn trees(set: &LpnSet, outputs: usize) -> usize {
     match set.noise {
         Noise::Regular => outputs.div_ceil(set.block()),
-        _ => cuckoo::bins_for(set.t, bootstrap::ETA),
+        _ => cuckoo::bins_for(set.t, volery_pcg::plan::ETA),
     }
 }
 
-/// How often a check is done at once: twice over a small field.
+/// The number of parallel checks: two over a small field.
 fn repetitions(plan: &Plan) -> usize {
     match plan.kind() {
         Kind::Vole(Field::Fp61) => 2,
@@ -201,7 +201,7 @@ fn repetitions(plan: &Plan) -> usize {
     }
 }
 
-/// Base correlations that a round takes.
+/// Base correlations that a round consumes.
 pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
     let (spent, mask) = match plan.kind() {
         Kind::Cot => (levels(set, trees), 128),
@@ -214,7 +214,7 @@ pub(crate) fn need(plan: &Plan, set: &LpnSet, trees: usize) -> usize {
 /// The trees of the first round of each instance.
 fn described_trees(plan: &Plan) -> Vec<usize> {
     let text = plan.describe();
-    let instances = text.split('+').rev().take(plan.ladder().len());
+    let instances = text.split('+').rev().take(plan.schedule().len());
     let mut trees: Vec<_> = instances
         .map(|text| text.rsplit_once('x').unwrap().1.parse().unwrap())
         .collect();
@@ -222,9 +222,9 @@ fn described_trees(plan: &Plan) -> Vec<usize> {
     trees
 }
 
-/// The instance and the trees of each round that it takes to make `wanted` correlations.
+/// The instance and the trees of each round needed for `wanted` correlations.
 pub(crate) fn rounds(plan: &Plan, wanted: usize) -> Vec<(&'static LpnSet, usize)> {
-    let (set, below) = plan.ladder().split_last().unwrap();
+    let (set, below) = plan.schedule().split_last().unwrap();
     let described = described_trees(plan);
     let mut rounds: Vec<_> = below
         .iter()
@@ -248,8 +248,8 @@ pub(crate) fn rounds(plan: &Plan, wanted: usize) -> Vec<(&'static LpnSet, usize)
     }
 }
 
-/// What the channels should count after the setup, after the first round of the last instance, and after each that follows;
-/// where there is no round, after the draw.
+/// The expected counters after the setup, after the first round of the last instance, and after
+/// each later round; without rounds, after the draw.
 pub(crate) fn expected(
     plan: &Plan,
     wanted: usize,
@@ -258,14 +258,14 @@ pub(crate) fn expected(
     let mut wire = Wire::default();
     wire.setup(plan);
     let mut wires = vec![wire];
-    if plan.ladder().is_empty() {
+    if plan.schedule().is_empty() {
         wire.base(plan, wanted);
         wires.extend((wanted > 0).then_some(wire));
         return wires;
     }
     for (number, (set, trees)) in rounds(plan, wanted).into_iter().enumerate() {
         wire.round(plan, trees, levels(set, trees));
-        if number + 1 >= plan.ladder().len() {
+        if number + 1 >= plan.schedule().len() {
             wires.push(wire);
         }
     }

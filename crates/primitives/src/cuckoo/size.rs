@@ -1,44 +1,47 @@
 //! The size of a cuckoo table.
 //!
-//! By Hall's theorem a placement of all items exists unless some `s` items have at most `s - 1` bins between them. Take
-//! the smallest such set: each of its bins is then wanted by at least two of its items, because an item that alone
-//! wants a bin could be left out together with that bin. So the table fails with probability at most the sum over `s`
-//! of
+//! By Hall's theorem a placement of all items exists unless some `s` items have at most `s - 1`
+//! bins between them. Take the smallest such set: at least two of its items share each of its bins,
+//! because an item with a bin of its own could be left out together with that bin. So the table
+//! fails with probability at most the sum over `s` of
 //!
 //! ```text
 //! C(n, s) C(m, s-1) N(s) / C(m, 3)^s
 //! ```
 //!
-//! where `n` items go to `m` bins and `N(s)` counts the ways to choose three of `s - 1` bins for each of `s` items so
-//! that each bin is chosen twice or more. With `3s` choices in order instead, each bin's exponential generating
-//! function is `e^z - 1 - z`, which gives `N(s) <= (3s)! (e^z - 1 - z)^(s-1) / (z^(3s) 6^s)` for every `z > 0`; we take
-//! the best `z`, or `C(s-1, 3)^s`, whichever is less.
+//! where `n` items go to `m` bins and `N(s)` counts the ways to choose three of `s - 1` bins for
+//! each of `s` items so that each bin is chosen twice or more. With `3s` choices in order instead,
+//! each bin's exponential generating function is `e^z - 1 - z`, which gives
+//! `N(s) <= (3s)! (e^z - 1 - z)^(s-1) / (z^(3s) 6^s)` for every `z > 0`; we take the best `z`, or
+//! `C(s-1, 3)^s`, whichever is less.
 //!
-//! * Below [`EMPIRICAL_FROM`] items the sizes come from this bound alone, which is a proof, up to the hash functions
-//!   being random.
-//! * From there on the large sets make the bound useless at the sizes that work in practice. The sizes come from the
-//!   straight line that Demmler, Rindal, Rosulek, Trieu, *PIR-PSI: Scaling Private Contact Discovery*, PETS 2018,
-//!   appendix B, fitted to experiments: `m = n (eta + log2 n + 256) / 240`. It is an extrapolation, not a proof. Where
-//!   the bound on the small sets alone asks for more, which is at high `eta`, the table grows until they are rare
-//!   enough.
+//! * Below [`EMPIRICAL_FROM`] items the sizes come from this bound alone, which is a proof, up to
+//!   the hash functions being random.
+//! * From there on the large sets make the bound useless at the sizes that work in practice. The
+//!   sizes come from the straight line that Demmler, Rindal, Rosulek, Trieu, *PIR-PSI: Scaling
+//!   Private Contact Discovery*, PETS 2018, appendix B, fitted to experiments:
+//!   `m = n (eta + log2 n + 256) / 240`. It is an extrapolation, not a proof. Where the bound on
+//!   the small sets alone asks for more, which is at high `eta`, the table grows until they are
+//!   rare enough.
 //!
-//! The lines of the same appendix for fewer items (`eta = 100 m/n - 113` at 128 items, for example) are not used: at
-//! `eta = 40` they give less than four items in three bins need.
+//! The lines of the same appendix for fewer items (`eta = 100 m/n - 113` at 128 items, for example)
+//! are not used: at `eta = 40` they give fewer bins than four items in three bins need.
 
-/// From this many items on sizes are extrapolated from experiments.
+/// Minimum number of items whose sizes are extrapolated from experiments.
 const EMPIRICAL_FROM: usize = 512;
 
-/// Up to this size sets of items are counted where the counting does not cover all sizes. Their number falls fast.
+/// Largest set size counted where not all sizes are. The number of sets falls fast with their size.
 const SMALL_SETS: usize = 16;
 
-/// Largest `eta`; there is no point beyond the 128 bits of an item.
+/// Largest `eta`; an item has 128 bits, so more is pointless.
 const LARGEST_ETA: u32 = 128;
 
-/// Bins of a table that holds `items` items with probability at least 1 - 2^-`eta`, over the key of the hash functions.
+/// Bins of a table that holds `items` items with probability at least 1 - 2^-`eta`, over the key of
+/// the hash functions.
 ///
-/// Never below 3, and never smaller for more items. At `eta = 40` it is about 2 bins per item for 128 items, 1.6 for
-/// 192, 1.4 for 400, 1.27 for 512 and 1.32 for 2^20. The module documentation says which of these are proved and which
-/// are extrapolated from experiments.
+/// Never below 3, and never smaller for more items. At `eta = 40` it is about 2 bins per item for
+/// 128 items, 1.6 for 192, 1.4 for 400, 1.27 for 512 and 1.32 for 2^20. The module documentation
+/// says which sizes are proved and which are extrapolated from experiments.
 ///
 /// # Panics
 ///
@@ -50,7 +53,7 @@ pub fn bins_for(items: usize, eta: u32) -> usize {
         "a failure rate below 2^-128 means nothing"
     );
     if items <= super::FUNCTIONS {
-        // Three distinct bins each: nothing can go wrong.
+        // Every item has three distinct bins: placement always succeeds.
         return super::FUNCTIONS;
     }
     let empirical = |items: usize| {
@@ -61,12 +64,13 @@ pub fn bins_for(items: usize, eta: u32) -> usize {
     if items >= EMPIRICAL_FROM {
         empirical(items)
     } else {
-        // Fewer items in the same table fail less often, so the first empirical size is an upper limit.
+        // Fewer items in the same table fail less often, so the first empirical size is an upper
+        // limit.
         smallest(&Sets::new(items, items), items, eta).min(empirical(EMPIRICAL_FROM))
     }
 }
 
-/// The smallest number of bins, `from` or more, at which the sets that are counted are rare enough.
+/// The smallest number of bins, `from` or more, at which the counted sets are rare enough.
 fn smallest(sets: &Sets, from: usize, eta: u32) -> usize {
     let enough = |bins: usize| sets.failure(bins) <= (-f64::from(eta)).exp2();
     let (mut low, mut high) = (from, from);
@@ -102,7 +106,7 @@ impl Sets {
             subsets += ((items - s + 1) as f64 / size).log2();
             orders += (3.0 * size * (3.0 * size - 1.0) * (3.0 * size - 2.0)).log2();
             if s > super::FUNCTIONS {
-                // For small s, dropping the condition on the bins does better.
+                // For small s, the bound without the condition on the bins is better.
                 let bins = size - 1.0;
                 let free = size * (bins * (bins - 1.0) * (bins - 2.0) / 6.0).log2();
                 counts.push(subsets + free.min(orders + covering(size)));
@@ -133,7 +137,8 @@ impl Sets {
 /// log2 of the smallest `(e^z - 1 - z)^(s-1) / (z^(3s) 6^s)`.
 fn covering(s: f64) -> f64 {
     let value = |z: f64| (s - 1.0) * (z.exp_m1() - z).log2() - 3.0 * s * z.log2() - s * 6f64.log2();
-    // Where the derivative is zero, each bin is chosen 3s / (s - 1) times on average, between 3 and 4 times.
+    // Where the derivative is zero, each bin is chosen 3s / (s - 1) times on average, between 3 and
+    // 4 times.
     let average = |z: f64| z * z.exp_m1() / (z.exp_m1() - z);
     let (mut low, mut high) = (2.0, 4.0);
     for _ in 0..40 {

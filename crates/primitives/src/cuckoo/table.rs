@@ -35,18 +35,20 @@ pub struct Full {
 }
 
 impl Table {
-    /// Places the items, all different, each in one of its bins.
+    /// Places the items, which must be distinct, each in one of its bins.
     ///
-    /// First each item in turn takes one of its bins that is empty, then, if there was none, one whose item can move to
-    /// an empty bin; in a large table some more of them push others out, for a bounded number of moves. For each item that is left, the end of a shortest chain of moves to an empty bin is found by
-    /// breadth-first search: an augmenting path in the sense of Berge's theorem, so that nothing is left over that could
-    /// have been placed. If the search finds no empty bin, the bins it has seen are full of items that have nowhere else
-    /// to go; they are never looked at again, so all failing searches together look at each bin once.
+    /// First, each item in turn takes an empty bin of its own; failing that, a bin whose item can
+    /// move to an empty bin. In a large table, some of the remaining items then evict others, for a
+    /// bounded number of moves. For each item still unplaced, a breadth-first search finds the end
+    /// of a shortest chain of moves to an empty bin: an augmenting path in the sense of Berge's
+    /// theorem, so an item stays unplaced only if no placement includes it. If the search finds no
+    /// empty bin, all bins it has seen are full of items that cannot move elsewhere; later searches
+    /// skip them, so all failing searches together visit each bin once.
     ///
     /// # Errors
     ///
-    /// [`Full`] if not all items can be placed. With [`bins_for`](super::bins_for)`(items, eta)` bins the probability
-    /// is at most 2^-`eta`, over the key of the hasher.
+    /// [`Full`] if not all items can be placed. With [`bins_for`](super::bins_for)`(items, eta)`
+    /// bins the probability is at most 2^-`eta`, over the key of the hasher.
     ///
     /// # Panics
     ///
@@ -58,12 +60,14 @@ impl Table {
         Self::place_all(&bins, hasher.bin_count())
     }
 
-    /// As [`Table::build`], for items whose bins come from elsewhere than a [`Hasher`]: `bins[i]` are those of item `i`
-    /// among `bin_count`, in the order of the hash functions. They need not be distinct; then the item has fewer places.
+    /// As [`Table::build`], with bins that do not come from a [`Hasher`]: `bins[i]` are those of
+    /// item `i` among `bin_count`, in the order of the hash functions. They need not be distinct;
+    /// an item with equal bins has fewer choices.
     ///
     /// # Errors
     ///
-    /// [`Full`] if not all items can be placed. What [`bins_for`](super::bins_for) says holds for distinct bins only.
+    /// [`Full`] if not all items can be placed. The bound of [`bins_for`](super::bins_for) holds
+    /// for distinct bins only.
     ///
     /// # Panics
     ///
@@ -73,7 +77,7 @@ impl Table {
         let inside = |bin: &u32| (*bin as usize) < bin_count;
         assert!(
             bins.as_flattened().iter().all(inside),
-            "every bin is one of the table's"
+            "a bin index is below the number of bins"
         );
         Self::place_all(bins, bin_count)
     }
@@ -141,7 +145,7 @@ impl Table {
     }
 }
 
-// Both buffers wipe themselves.
+// Both buffers are wiped on drop.
 impl ZeroizeOnDrop for Table {}
 
 impl fmt::Debug for Table {
@@ -168,7 +172,7 @@ impl fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// Item numbers and marks are told apart.
+/// Item numbers must not collide with the marks.
 fn assert_fits(items: usize) {
     assert!(items < CLOSED as usize, "too many items for a table");
 }
@@ -182,21 +186,22 @@ struct Step {
     from: u32,
 }
 
-/// Items whose bins are read together: reads that do not wait for each other.
+/// Items whose bins are read together: independent reads.
 const GROUP: usize = 32;
 
 struct Builder<'a> {
     bins: &'a [[u32; FUNCTIONS]],
     /// The item in each bin, or `NONE`.
     items: Buffer<u32>,
-    /// The item whose search saw the bin last, or `CLOSED` after a failed search. Empty as long as there was none.
+    /// The item whose search saw the bin last, or `CLOSED` after a failed search. Empty until the
+    /// first search.
     seen: Buffer<u32>,
     functions: Buffer<u8>,
-    /// The bins a search has reached and not yet looked behind, and all it came through.
+    /// The bins a search has reached, visited or still to visit.
     queue: Vec<Step>,
 }
 
-/// What `read` gives for each of at most `GROUP` inputs.
+/// The results of `read` for at most `GROUP` inputs.
 fn gather<A, B: Default + Copy>(inputs: &[A], read: impl Fn(&A) -> B) -> [B; GROUP] {
     let mut out = [B::default(); GROUP];
     for (out, input) in out.iter_mut().zip(inputs) {
@@ -206,14 +211,15 @@ fn gather<A, B: Default + Copy>(inputs: &[A], read: impl Fn(&A) -> B) -> [B; GRO
 }
 
 impl Builder<'_> {
-    /// Puts each item into the first of its bins that is empty; returns those for which there was none.
+    /// Puts each item into the first empty bin of its three; returns the items without an empty
+    /// bin.
     fn fill(&mut self) -> Vec<usize> {
         let mut left = Vec::new();
         for (group, bins) in self.bins.chunks(GROUP).enumerate() {
             let before = gather(bins, |bins| bins.map(|bin| self.items[bin as usize]));
             for (i, (before, bins)) in before.iter().zip(bins).enumerate() {
                 let item = group * GROUP + i;
-                // What was empty may have been taken by an item of this group.
+                // An item of this group may have taken a bin that was empty.
                 let empty = |function: &usize| {
                     before[*function] == NONE && self.items[bins[*function] as usize] == NONE
                 };
@@ -228,11 +234,12 @@ impl Builder<'_> {
         left
     }
 
-    /// Puts each of the items into a bin whose item it moves to an empty one; returns those for which there was none.
+    /// Puts each item into a bin whose item can move to an empty one; returns the items without
+    /// such a bin.
     fn push(&mut self, items: &[usize]) -> Vec<usize> {
         let mut left = Vec::new();
         for group in items.chunks(GROUP) {
-            // Each line is reads that do not wait for each other; the next line waits for it.
+            // The reads of each line are independent of each other; the next line waits for them.
             let n = group.len();
             let bins = gather(group, |&item| self.bins[item]);
             let occupants = gather(&bins[..n], |bins| bins.map(|bin| self.items[bin as usize]));
@@ -246,7 +253,7 @@ impl Builder<'_> {
                 let way = (0..FUNCTIONS * FUNCTIONS).find_map(|way| {
                     let (function, other) = (way / FUNCTIONS, way % FUNCTIONS);
                     let (from, to) = (bins[i][function], others[i][function][other]);
-                    // What was there may have changed for an item of this group.
+                    // An item of this group may have changed the entries read above.
                     (behind[i][function][other] == NONE
                         && self.items[to as usize] == NONE
                         && self.items[from as usize] == occupants[i][function])
@@ -294,7 +301,8 @@ impl Builder<'_> {
         false
     }
 
-    /// Queues the bins of `occupant` that the search for `item` has not seen; an empty one ends the search.
+    /// Queues the bins of `occupant` that the search for `item` has not seen; an empty one ends the
+    /// search.
     fn reach(&mut self, item: u32, occupant: u32, from: u32) -> Option<Step> {
         let bins = self.bins[occupant as usize].map(|bin| bin as usize);
         let items = bins.map(|bin| self.items[bin]);
@@ -322,7 +330,7 @@ impl Builder<'_> {
         self.bins[step.item as usize][usize::from(step.function)] as usize
     }
 
-    /// Moves every item on the way to an empty bin one bin on.
+    /// Moves every item on the path to an empty bin one bin on.
     fn shift(&mut self, last: Step) {
         let mut step = last;
         loop {

@@ -27,8 +27,8 @@ fn assert_different<T: PartialEq>(all: &[T]) {
     assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])));
 }
 
-/// Each party's randomness alone makes another seed, and so does the session: no salt, code or hash
-/// function comes twice.
+/// Fresh randomness of either party gives another seed, and so does another session: no salt, code
+/// or hash function repeats.
 #[test]
 fn seeds_are_drawn_anew() {
     let runs = [
@@ -45,7 +45,7 @@ fn seeds_are_drawn_anew() {
     assert_different(&runs.each_ref().map(Agreement::search));
 }
 
-/// An end of another run is none of this one.
+/// The end of another run is invalid in this one.
 #[test]
 fn ends_differ_by_seed() {
     let parameters = Parameters::new(Variant::Kkrt, 7, 7);

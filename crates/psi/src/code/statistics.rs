@@ -1,4 +1,4 @@
-//! What the security of the OPRF rests on, counted.
+//! Statistical tests of the properties that the security of the OPRF rests on.
 
 use volery_primitives::prg::Prg;
 
@@ -22,7 +22,8 @@ fn distance(a: &[Block; BLOCKS], b: &[Block; BLOCKS]) -> usize {
     differences.map(|block| block.count_ones() as usize).sum()
 }
 
-/// The share of words of `width` bits whose weight is below `bound`: Lemma 1, summed up from the front.
+/// The share of words of `width` bits whose weight is below `bound`: Lemma 1, summed up from the
+/// front.
 fn share_below(width: usize, bound: usize) -> f64 {
     let mut term = (-(width as f64)).exp2();
     let mut sum = 0.0;
@@ -33,8 +34,8 @@ fn share_below(width: usize, bound: usize) -> f64 {
     sum
 }
 
-/// Pairs of inputs that differ in one bit, in the hash index, or in everything: their distances are as often below any
-/// bound as Lemma 1 says.
+/// Pairs of inputs that differ in one bit, in the hash index, or in everything: their distances are
+/// below any bound as often as Lemma 1 says.
 #[test]
 fn distances_are_those_of_random_words() {
     const PAIRS: usize = 40_000;
@@ -77,7 +78,7 @@ fn distances_are_those_of_random_words() {
     }
 }
 
-/// The two ways to sum up Lemma 1 are one.
+/// Both ways to sum up Lemma 1 agree.
 #[test]
 fn lemma_1_from_both_ends() {
     for width in (136..=512).step_by(8) {
@@ -86,7 +87,8 @@ fn lemma_1_from_both_ends() {
     }
 }
 
-/// Each place of a code word is one for about half of all inputs, and any two places agree for about half of them.
+/// Each place of a code word is one for about half of all inputs, and any two places agree for
+/// about half of them.
 #[test]
 fn places_are_balanced_and_independent() {
     const INPUTS: usize = 1 << 12;
@@ -144,8 +146,9 @@ fn images(code: &Code, places: &[usize]) -> Vec<u128> {
     out.into_iter().map(u128::from).collect()
 }
 
-/// Whoever does not know `s` at 150 places or more does not know a bit of `L(b*s)`: on any of 2000 random supports,
-/// each with weights of its own, `L` has all of its rank. (It lacks some with probability below `2^(128 - weight)`.)
+/// An attacker that does not know `s` at 150 places or more does not know a bit of `L(b*s)`: on
+/// each of 2000 random supports, each with its own weights, `L` has full rank. (It is deficient
+/// with probability below `2^(128 - weight)`.)
 #[test]
 fn folding_loses_nothing() {
     let mut rng = Prg::new(Block::new(1));
@@ -164,7 +167,8 @@ fn folding_loses_nothing() {
     }
 }
 
-/// At the least distance a matrix of as many rows as columns is regular as often as random ones are: 0.2888 of them.
+/// At the least distance a matrix of as many rows as columns is regular as often as random ones
+/// are: 0.2888 of them.
 #[test]
 fn folding_at_the_least_distance_is_a_random_matrix() {
     let mut lost = [0; 5];
@@ -178,7 +182,8 @@ fn folding_at_the_least_distance_is_a_random_matrix() {
         let rank = rank(images(&code, &places));
         lost[(128 - rank).min(4)] += 1;
     }
-    // Of random square matrices over GF(2) the share of 0.2888 is regular, 0.5776 lacks one, 0.1284 two, 0.0052 three.
+    // Of random square matrices over GF(2) a share of 0.2888 is regular, 0.5776 has a rank deficit
+    // of one, 0.1284 of two, 0.0052 of three.
     for (lost, share) in lost.into_iter().zip([0.2888, 0.5776, 0.1284, 0.0052]) {
         let expected = f64::from(draws) * share;
         assert!(
@@ -186,20 +191,21 @@ fn folding_at_the_least_distance_is_a_random_matrix() {
             "{lost} {expected}"
         );
     }
-    // The mean over the weights of 2^-rank, against which the module documentation measures a guess.
+    // The mean over the weights of 2^-rank, against which the module documentation measures a
+    // guess.
     let guess: f64 = lost
         .iter()
         .zip(0..)
         .map(|(&n, lost)| f64::from(n) * f64::exp2(lost.into()))
         .sum();
     assert!((guess / f64::from(draws) - 2.0).abs() < 0.2, "{guess}");
-    // The best of N lacks about the square root of log2 N, here of 11.
+    // The best of N has a rank deficit of about the square root of log2 N, here of 11.
     let most = lost.iter().rposition(|&n| n > 0);
     assert!((2..=4).contains(&most.unwrap_or(0)), "{lost:?}");
 }
 
-/// What whoever knows all inputs gains by guessing at the output with the least rank, as the module
-/// documentation of `oprf` has it: `N 2^128 (3/4)^k` at most, in the mean.
+/// The gain of an attacker that knows all inputs and guesses at the output with the least rank, as
+/// in the module documentation of `oprf`: `N 2^128 (3/4)^k` at most, in the mean.
 #[test]
 fn the_best_of_all_outputs_is_as_good_as_any() {
     // The mean of 2^-weight over all words, summed up.
@@ -215,7 +221,7 @@ fn the_best_of_all_outputs_is_as_good_as_any() {
     let gain = |outputs: f64, width| (outputs.log2() + 128.0 + mean(width).log2()).floor();
     assert!((mean(448).log2() - 448.0 * 0.75_f64.log2()).abs() < 1e-6);
     assert_eq!(gain(1.0, 448), -58.0);
-    // The most outputs for which 448 bits are enough.
+    // The largest number of outputs for which 448 bits are enough.
     let most = (closeness(448) - f64::from(STATISTICAL)).exp2();
     assert_eq!(width(most as u64), 448);
     assert!((most.log2() - 26.5).abs() < 0.1);
@@ -227,7 +233,7 @@ fn the_best_of_all_outputs_is_as_good_as_any() {
             assert!(gain < -29.0, "{variant}, 2^{log}: {gain}");
         }
     }
-    // Of square matrices the share of 3.4 2^-25 lacks five: a few of 2^24.
+    // A share of 3.4 2^-25 of square matrices has a rank deficit of five: a few of 2^24.
     let regular: f64 = (1..60).map(|i| 1.0 - (-f64::from(i)).exp2()).product();
     let lacks = |rank: i32| {
         let up_to: f64 = (1..=rank).map(|i| 1.0 - (-f64::from(i)).exp2()).product();

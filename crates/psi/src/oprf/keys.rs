@@ -1,4 +1,4 @@
-//! What the sender keeps of the instances, and its evaluations (step 4).
+//! The sender's keys of the instances, and its evaluations (step 4).
 
 use volery_ot::Result;
 use volery_primitives::Block;
@@ -19,19 +19,19 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// How many instances there are.
+    /// Number of instances.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.instances
     }
 
-    /// Whether there is none.
+    /// Whether there are no instances.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.instances == 0
     }
 
-    /// Asks for the memory of the keys of some instances.
+    /// Prefetches the keys of some instances.
     pub(crate) fn ask(&self, instances: &[u32]) {
         for &instance in instances {
             let instance = instance as usize;
@@ -39,11 +39,12 @@ impl Keys {
         }
     }
 
-    /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these keys, `inputs[i]` is `x`, and
-    /// `shifted[i]` is what [`Sender::shift`] makes of `x`, with the code and the sender of these keys; it becomes the output.
+    /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these
+    /// keys, `inputs[i]` is `x`, and `shifted[i]` is [`Sender::shift`] of `x`, with the code and
+    /// the sender of these keys; the output replaces it.
     ///
     /// # Panics
-    /// If the lengths differ, or there is no such instance.
+    /// If the lengths differ, or an instance is out of range.
     pub fn evaluate_shifted(
         &self,
         code: &Code,
@@ -68,11 +69,11 @@ impl Keys {
         }
     }
 
-    /// `F_j(x)` for the instance `instance`, counted from the first of these keys, and any input. The code and the sender
-    /// are those of these keys; others give numbers without a meaning.
+    /// `F_j(x)` for the instance `instance`, counted from the first of these keys, and any input.
+    /// The code and the sender must be those of these keys; others give meaningless outputs.
     ///
     /// # Panics
-    /// If there is no such instance.
+    /// If the instance is out of range.
     ///
     /// # Errors
     /// [`Error::Broken`](volery_ot::Error::Broken) if a call of the sender failed.

@@ -1,6 +1,6 @@
-//! Figure 2 read plainly, to compare with: rows are lists of bits, AES goes byte by byte, products bit by bit, and
-//! each row is computed alone. Nothing here is taken from the code it is compared with but the random oracle, which draws
-//! the code.
+//! A plain reference implementation of Figure 2: rows are lists of bits, AES works byte by byte,
+//! products bit by bit, and each row is computed separately. It shares nothing with the tested code
+//! except the random oracle, which draws the code.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use volery_primitives::ro::RandomOracle;
 
 use crate::code::MAX_WIDTH;
 
-/// Bit `i` is the one of value `2^i`; a block is given to AES as its bytes, the least first.
+/// Bit `i` has value `2^i`; AES gets a block as bytes, the least significant first.
 pub(super) type Bits = Vec<bool>;
 
 /// AES-128 of FIPS 197 under one key.
@@ -93,7 +93,7 @@ pub(super) fn times(a: u128, b: u128) -> u128 {
     product
 }
 
-/// The code, the weights and the hash that a seed names.
+/// The code, the weights and the hash derived from a seed.
 pub(super) struct Code {
     pub(super) width: usize,
     keys: Vec<Aes>,
@@ -163,7 +163,7 @@ pub(super) struct Ots {
     pub(super) keys: Vec<[u128; 2]>,
     pub(super) s: Bits,
     expanded: Vec<[Aes; 2]>,
-    /// The block of each stream that was used last, and its number.
+    /// The last used block of each stream, and its number.
     last: RefCell<(u64, Vec<[u128; 2]>)>,
 }
 
@@ -220,15 +220,15 @@ impl Ots {
         add(&own, &and(u, &self.s[..code.width]))
     }
 
-    /// `F_j(x)` as Figure 2 has it: the row `q_j + C(x)*s` is made first, then folded and hashed.
+    /// `F_j(x)` as in Figure 2: the row `q_j + C(x)*s` is made first, then folded and hashed.
     pub(super) fn evaluate(&self, code: &Code, j: u64, q: &[bool], x: Block) -> Block {
         let row = add(q, &and(&code.word(x.into()), &self.s[..code.width]));
         Block::new(code.hash(j, x.into(), code.fold(&row)))
     }
 }
 
-/// The bytes of the message for consecutive instances: for each run of 2048 of them the first 128 bits of all rows,
-/// then the next, up to the last ones, which are fewer.
+/// The bytes of the message for consecutive instances: for each run of 2048 of them the first 128
+/// bits of all rows, then the next, up to the last ones, which are fewer.
 pub(super) fn message(rows: &[Bits]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for rows in rows.chunks(2048) {

@@ -41,7 +41,7 @@ fn parties(ots: &Ots) -> (Sender, Receiver) {
             plain::SESSION,
         ),
         next: 0,
-        rooms: Rooms::default(),
+        pool: ScratchPool::default(),
     };
     let receiver = LiveReceiver {
         columns: [0, 1].map(|side| {
@@ -49,7 +49,7 @@ fn parties(ots: &Ots) -> (Sender, Receiver) {
             Streams::new(keys, plain::SESSION)
         }),
         next: 0,
-        rooms: Rooms::default(),
+        pool: ScratchPool::default(),
     };
     (Sender(Some(sender)), Receiver(Some(receiver)))
 }
@@ -60,14 +60,14 @@ fn inputs(n: usize, seed: u128) -> Vec<Block> {
     inputs
 }
 
-/// One extension: what the receiver sent, what both parties have.
+/// One extension: the receiver's message and both parties' results.
 struct Extension {
     message: Vec<u8>,
     outputs: Vec<Block>,
     keys: Keys,
 }
 
-/// Both parties after each other, on one thread: writing never waits.
+/// Runs both parties one after the other on one thread: writing never blocks.
 fn extend(
     sender: &mut Sender,
     receiver: &mut Receiver,

@@ -1,11 +1,11 @@
-//! What an access costs.
+//! The cost of an access.
 
 use volery_ot::softspoken::{self, SmallField};
 use volery_primitives::bits;
 
 use super::*;
 
-/// Of two parties over real OTs: the bytes and messages of the module doc.
+/// Two parties over real OTs send the bytes and messages of the module documentation.
 fn cost<R: Ring>(n: usize) {
     let field = SmallField::Bits8;
     let shape = Shape::new(n);
@@ -15,7 +15,7 @@ fn cost<R: Ring>(n: usize) {
     let (left, right) = run_two_parties(
         |channel| {
             let ot = softspoken::Sender::setup(None, field, SESSION, rng(1), channel).unwrap();
-            let mut ot = flavour::Sender::new(ot, SESSION);
+            let mut ot = convert::Sender::new(ot, SESSION);
             let mut array = Partner::<R>::new(n);
             let mut dense = dense::Partner::new(vec![R::ZERO; n], SESSION, rng(3));
             let mut stats = vec![channel.stats()];
@@ -31,7 +31,7 @@ fn cost<R: Ring>(n: usize) {
         },
         |channel| {
             let ot = softspoken::Receiver::setup(field, SESSION, rng(2), channel).unwrap();
-            let mut ot = flavour::Receiver::new(ot, SESSION);
+            let mut ot = convert::Receiver::new(ot, SESSION);
             let mut array = Holder::<R>::zeros(n, rng(4));
             let mut dense = dense::Holder::new(vec![R::ZERO; n], SESSION);
             let mut stats = vec![channel.stats()];
@@ -72,7 +72,8 @@ fn cost<R: Ring>(n: usize) {
             32 * first + from_partner,
             "step {step} of {n}"
         );
-        // The first message of P2 is one with the last of the setup, that of P1's vector one with what it opened.
+        // P2's first message merges with the last of the setup, P1's first message for the vector
+        // with its opening.
         let messages = (
             left.messages_sent + u64::from(step == 3),
             right.messages_sent + u64::from(step == 0),
@@ -101,7 +102,7 @@ fn cost_is_that_of_the_doc() {
 }
 
 #[test]
-fn what_loading_costs() {
+fn the_cost_of_loading() {
     let n = 1000;
     let shares = share(&random::<Z64>(n, 1), 2);
     let (mut ot, mut receiver_ot) = ots();

@@ -1,4 +1,4 @@
-//! What P1 sees of accesses: the leaves.
+//! P1's view of accesses: the leaves.
 
 use super::*;
 
@@ -17,7 +17,8 @@ fn chi_square(counts: &[u64]) -> f64 {
         .sum()
 }
 
-/// Leaves, and pairs of a leaf and the one `apart` accesses later, are uniform, whichever entries are accessed.
+/// Leaves, and pairs of a leaf and the one `apart` accesses later, are uniform, independent of the
+/// accessed entries.
 #[test]
 fn leaves_are_uniform_and_say_nothing() {
     const N: usize = 32;

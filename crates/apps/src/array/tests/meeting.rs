@@ -1,4 +1,4 @@
-//! Parties that do not do the same.
+//! Parties with different parameters or operations.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use volery_channel::memory::{Memory, pair};
 
 use super::*;
 
-/// The difference that an error reports: its name, and the values here and there.
+/// The difference that an error reports: its name, and the values of both sides.
 fn difference(error: volery_channel::Error) -> [String; 3] {
     match error {
         volery_channel::Error::Mismatch {
@@ -28,8 +28,8 @@ fn of_channel(error: Error) -> volery_channel::Error {
     }
 }
 
-type Source<T> = flavour::Sender<T>;
-type Sink<T> = flavour::Receiver<T>;
+type Source<T> = convert::Sender<T>;
+type Sink<T> = convert::Receiver<T>;
 
 /// Both parties report the difference.
 fn differ(
@@ -49,7 +49,7 @@ fn differ(
 
 #[test]
 fn both_parties_learn_that_their_arrays_differ() {
-    // Values of which P1 gives as many, or not.
+    // P1 loads the same number of values, or another one.
     let values = vec![Z64::ONE; 9];
     differ(
         "entries",
@@ -116,7 +116,7 @@ fn both_parties_learn_that_their_arrays_differ() {
     );
 }
 
-/// P1 changes nothing, and says what each called.
+/// P1 changes nothing, and names both operations.
 #[test]
 fn another_operation_is_refused() {
     let names = ["read or add", "open or replace", "write"];
@@ -181,7 +181,7 @@ impl Transport for Closing {
     }
 }
 
-/// The other side is gone when P1 has moved its shares, and before it sends that of the front.
+/// The other side disconnects after P1 has moved its shares and before P1 sends that of the front.
 #[test]
 fn an_opening_that_is_not_sent_ends_the_array() {
     let (inner, right) = pair();
@@ -201,7 +201,7 @@ fn an_opening_that_is_not_sent_ends_the_array() {
     let failed = array.open(&mut ot, &mut left).unwrap_err();
     assert!(matches!(failed, volery_channel::Error::Disconnected));
     let moved = array.memory.shares.iter().any(|share| *share != Z64::ZERO);
-    assert!(moved, "the shares were masked afresh");
+    assert!(moved, "the shares were re-masked");
     let failed = array.memory.use_up();
     assert!(matches!(failed, Err(volery_channel::Error::Broken)));
 }

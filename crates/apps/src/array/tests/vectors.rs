@@ -1,4 +1,4 @@
-//! Dense vectors against plain ones.
+//! Comparison of dense vectors with plain ones.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn check<R: Ring>(n: usize) {
             for share in &added[0] {
                 vector.add(*share, &mut ot, channel).unwrap();
             }
-            // Known as shares: the first entry.
+            // The first entry is known as shares.
             vector
                 .replace(shares[0][0], R::ZERO, &mut ot, channel)
                 .unwrap();

@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn a_gather_of_what_is_not_there_is_refused() {
+fn a_gather_out_of_range_is_refused() {
     let session = SessionId::from_bytes([1; 32]);
     let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
     let (left, right) = Channel::memory_pair();
@@ -84,11 +84,11 @@ fn a_gather_of_what_is_not_there_is_refused() {
         left,
         right,
         |channel| {
-            let mut ot = flavour::Sender::new(ot_sender, session);
+            let mut ot = convert::Sender::new(ot_sender, session);
             gather::send(public, &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
         },
         |channel| {
-            let mut ot = flavour::Receiver::new(ot_receiver, session);
+            let mut ot = convert::Receiver::new(ot_receiver, session);
             gather::receive(public, &[2, 3], &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
         },
     );

@@ -1,34 +1,32 @@
-//! Set intersection of the two files of `examples/data`, which are part of the program.
+//! Intersection of the two files of `examples/data`, which are embedded in the program.
 
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 
-use volery_bench::{Link, parties};
+use volery_channel::Role;
 use volery_psi::Settings;
-use volery_records::{ByteStrings, Reading, Records};
+use volery_tables::{ByteStrings, Reading, Records};
 
-use super::super::matching::{ASSUMPTION, Outcome, Role, Told, Verb, run_party};
+use super::super::matching::{ASSUMPTION, Outcome, PhaseTimer, Verb, run_party};
 use super::super::options::{Common, pool};
 use super::super::table::table;
+use crate::driver;
 use crate::exit::{Failure, Status};
 
 /// The files of the sender and of the receiver.
 const FILES: [(&str, &[u8]); 2] = [
     (
         "customers.csv",
-        include_bytes!("../../../../../examples/data/customers.csv"),
+        include_bytes!("../../../data/customers.csv"),
     ),
-    (
-        "loyalty.csv",
-        include_bytes!("../../../../../examples/data/loyalty.csv"),
-    ),
+    ("loyalty.csv", include_bytes!("../../../data/loyalty.csv")),
 ];
 
-/// The column that both have.
+/// The column that both files have.
 const KEY: &str = "email";
 
-/// What was matched, and what it cost.
+/// The result of the intersection and its cost.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(super) struct Row {
     protocol: &'static str,
@@ -52,14 +50,14 @@ pub(super) struct Row {
     wrong: usize,
 }
 
-/// Runs both parties and compares the result with that of a plain set.
+/// Runs both parties and compares the result with an intersection in plaintext.
 pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     let [theirs, ours] = read()?;
     let threads = common
         .threads
-        .map_or_else(parties::half_the_cores, usize::from);
+        .map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
-    // Two bars at once would write over each other, and a tenth of a second needs none.
+    // Two bars at once would overwrite each other, and a tenth of a second needs none.
     let quiet = Common {
         quiet: true,
         verbose: 0,
@@ -67,12 +65,11 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     };
     let settings = Settings::default();
     let party = |role, records, channel: &mut _| {
-        let mut told = Told::new(quiet.voice());
+        let mut told = PhaseTimer::new(quiet.reporter());
         run_party(Verb::Psi, role, settings, records, &mut told, channel)
     };
-    let (sender, receiver) = parties::run_both(
-        &Link::Loopback,
-        common.timeout(),
+    let (sender, receiver) = driver::both(
+        driver::loopback(common.timeout())?,
         |channel| pools[0].install(|| party(Role::Sender, &theirs, channel)),
         |channel| pools[1].install(|| party(Role::Receiver, &ours, channel)),
     )?;
@@ -82,18 +79,18 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
         wrong => Err(Failure::new(
             Status::Other,
             format_args!(
-                "psi: {wrong} of {} keys are not as a plain set has them",
+                "psi: {wrong} of {} keys differ from the intersection in plaintext",
                 row.checked
             ),
         )),
     }
 }
 
-/// Both files, by way of a folder that is gone afterwards.
+/// Reads both files through a temporary folder.
 fn read() -> Result<[Records; 2], Failure> {
     let folder = tempfile::tempdir().map_err(|error| {
-        let what = format_args!("a temporary folder: {error}");
-        Failure::new(Status::Other, what).hint("TMPDIR names another place for it")
+        let what = format_args!("cannot use a temporary folder: {error}");
+        Failure::new(Status::Other, what).hint("set TMPDIR to use another folder")
     })?;
     let reading = Reading {
         keys: vec![KEY.to_owned()],
@@ -102,7 +99,7 @@ fn read() -> Result<[Records; 2], Failure> {
     let read = |(name, contents): (&str, &[u8])| {
         let path = folder.path().join(name);
         fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
-        Ok::<_, Failure>(volery_records::read(&path, &reading, &mut |_, _| ())?)
+        Ok::<_, Failure>(volery_tables::read(&path, &reading, &mut |_, _| ())?)
     };
     let [sender, receiver] = FILES;
     Ok([read(sender)?, read(receiver)?])
@@ -120,7 +117,7 @@ fn row(
         .iter()
         .enumerate()
         .filter(|(item, key)| found.contains(item) != set.contains(key));
-    // The run is over when the slower party is.
+    // The run ends when the slower party ends.
     let slower = |of: fn(&Outcome) -> f64| of(sender).max(of(receiver));
     let parameters = &receiver.parameters;
     Row {
@@ -180,7 +177,7 @@ pub(super) fn print(row: &Row, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "psi: the receiver learns which rows of {} have the {} of a row of {}, and each side how many the other has; \
-         compared with a plain set.\nParameters: {}\nSecurity rests on: {}",
+         compared with the intersection in plaintext.\nParameters: {}\nSecurity rests on: {}",
         row.receiver_file, row.key, row.sender_file, row.parameters, row.assumption
     )
 }

@@ -1,13 +1,13 @@
-//! Reading this party's file.
+//! Reads this party's file.
 
-use volery_records::{Format, Reading, Records};
+use volery_tables::{Format, Reading, Records};
 
-use super::output::Place;
+use super::output::OutputFile;
 use super::{MatchingArguments, Verb};
 use crate::exit::{Failure, Status};
 
-impl From<volery_records::Error> for Failure {
-    fn from(error: volery_records::Error) -> Self {
+impl From<volery_tables::Error> for Failure {
+    fn from(error: volery_tables::Error) -> Self {
         let failure = Self::new(Status::Other, &error);
         match error.hint() {
             Some(hint) => failure.hint(hint),
@@ -16,7 +16,7 @@ impl From<volery_records::Error> for Failure {
     }
 }
 
-/// Reads the keys, and the values if there are to be any.
+/// Reads the keys, and the values if requested.
 pub(super) fn read_records(
     arguments: &MatchingArguments,
     verb: Verb<'_>,
@@ -34,9 +34,9 @@ pub(super) fn read_records(
         empty_keys: arguments.empty_keys,
         output,
     };
-    let voice = arguments.common.voice();
-    let bar = voice.phase("reading the file", 0);
-    let records = volery_records::read(&arguments.input, &reading, &mut |done, of| {
+    let reporter = arguments.common.reporter();
+    let bar = reporter.phase("reading the file", 0);
+    let records = volery_tables::read(&arguments.input, &reading, &mut |done, of| {
         bar.set_length(of);
         bar.set_position(done);
     });
@@ -44,40 +44,40 @@ pub(super) fn read_records(
     Ok(records?)
 }
 
-/// [`read_records`], and what the user should know of the file.
+/// Calls [`read_records`] and reports notable properties of the file.
 pub(super) fn read(
     arguments: &MatchingArguments,
     verb: Verb<'_>,
-    place: Option<&Place>,
+    place: Option<&OutputFile>,
 ) -> Result<Records, Failure> {
-    let records = read_records(arguments, verb, place.map(Place::format))?;
+    let records = read_records(arguments, verb, place.map(OutputFile::format))?;
     if let (Some(_), Verb::Lookup { value: None, name }) = (place, verb)
         && records.columns().any(|column| column == name)
     {
         return Err(Failure::usage(
             "--value-name",
             format_args!(
-                "{} has a column {name:?} already",
+                "{} already has a column {name:?}",
                 arguments.input.display()
             ),
         )
-        .hint("give the column of values another name"));
+        .hint("choose another name for the value column"));
     }
-    let voice = arguments.common.voice();
+    let reporter = arguments.common.reporter();
     for notice in records.notices() {
-        voice.say(format_args!(
+        reporter.say(format_args!(
             "volery: {}: {notice}",
             arguments.input.display()
         ));
     }
     let counts = records.counts();
     for (number, why) in [
-        (counts.duplicates, "an earlier row has their key"),
+        (counts.duplicates, "an earlier row has the same key"),
         (counts.empty, "a key column is empty or null"),
     ] {
         if number > 0 {
-            voice.say(format_args!(
-                "volery: {}: {number} rows left out, because {why}",
+            reporter.say(format_args!(
+                "volery: {}: {number} rows left out because {why}",
                 arguments.input.display()
             ));
         }

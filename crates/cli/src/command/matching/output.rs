@@ -2,31 +2,32 @@
 
 use std::path::PathBuf;
 
-use volery_records::{Extra, Format, Output, Problem, Records};
+use volery_channel::Role;
+use volery_tables::{Extra, Format, Output, Problem, Records};
 
-use super::{MatchingArguments, Outcome, Role, Verb};
+use super::{MatchingArguments, Outcome, Verb};
 use crate::command::paths::{check_free, same};
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
 
-/// Where the matching rows go.
-pub(super) struct Place {
+/// The output file of the matching rows.
+pub(super) struct OutputFile {
     file: SingleFile,
     path: PathBuf,
     format: Format,
     force: bool,
 }
 
-impl Place {
-    /// Makes sure, before anything is done, that the output can be written; none if this side gets no rows.
+impl OutputFile {
+    /// Checks, before any work, that the output can be written; `None` if this side gets no rows.
     pub(super) fn prepare(arguments: &MatchingArguments) -> Result<Option<Self>, Failure> {
         let path = match (&arguments.out, arguments.gets_rows()) {
             (Some(path), true) => path,
             (None, false) => return Ok(None),
             (Some(_), false) => {
                 return Err(
-                    Failure::usage("--out", "the sender gets no rows: leave --out away")
-                        .hint("--both, on both sides, gives the result to the sender, too"),
+                    Failure::usage("--out", "the sender gets no rows; remove --out")
+                        .hint("--both on both sides gives the result to the sender too"),
                 );
             }
             (None, true) => {
@@ -36,7 +37,7 @@ impl Place {
                 };
                 return Err(Failure::usage(
                     "--out",
-                    format_args!("{whose} needs a file for its matching rows"),
+                    format_args!("{whose} needs an output file for its matching rows"),
                 ));
             }
         };
@@ -52,7 +53,7 @@ impl Place {
                 "--out",
                 format_args!("{} is the input file", path.display()),
             )
-            .hint("the input is never written to: name another file"));
+            .hint("choose another file; the input is never overwritten"));
         }
         check_free(path, arguments.force)?;
         let file = SingleFile::prepare("--out", path)?;
@@ -64,12 +65,12 @@ impl Place {
         }))
     }
 
-    /// The format that the extension names.
+    /// The format given by the extension.
     pub(super) fn format(&self) -> Format {
         self.format
     }
 
-    /// Writes the rows of the items that are common, and gives how many.
+    /// Writes the rows of the matching items and returns their number.
     pub(super) fn write(
         self,
         records: &Records,
@@ -97,12 +98,12 @@ impl Place {
             };
             let written = records.write_matches(&items, output, &mut |_, _| ());
             let written = written.map_err(|error| match error.problem() {
-                // The error is named after the file that is read.
+                // The error names the file that is read.
                 Problem::Output(why) => Failure::file(&path, why),
                 _ => error.into(),
             })?;
             rows = written.rows;
-            // Somebody may have made the file in the meantime.
+            // Another process may have created the file in the meantime.
             check_free(&path, self.force)
         })?;
         if rows == common.len() as u64 {

@@ -1,34 +1,34 @@
-//! One party's run, from an open channel to its result.
+//! One party's run, from the open channel to its result.
 
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use volery_channel::{Channel, Error as ChannelError, Hello, SessionId, Stats, handshake};
+use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
 use volery_psi::{Error, Parameters, Phase, Receiver, Sender, Settings, Watch};
-use volery_records::Records;
+use volery_tables::Records;
 
-use super::super::options::Voice;
-use super::{Keys, Role, Verb, key_types};
+use super::super::options::Reporter;
+use super::{Keys, Verb, key_types};
 use crate::exit::{Failure, Status};
-use crate::party::fresh_prg;
+use crate::randomness::fresh_prg;
 
 /// The name under which the handshake compares the types of the key columns.
 const KEY_TYPES: &str = "the types of the key columns";
 
-/// What a run gave one party.
+/// The result of one party.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) session: SessionId,
     pub(crate) parameters: Parameters,
-    /// The items of this party that are common, ascending, if it gets the result.
+    /// Indices of this party's matching items, ascending, if it gets the result.
     pub(crate) common: Option<Vec<usize>>,
-    /// Receiver of a lookup: the value of each of them.
+    /// Receiver of a lookup: the value of each match.
     pub(crate) values: Vec<Vec<u8>>,
     /// Lookup: bytes of the longest value.
     pub(crate) longest: Option<usize>,
     /// The handshake and the offline phase.
     pub(crate) setup: Duration,
-    /// All that depends on the items.
+    /// The phase that depends on the items.
     pub(crate) online: Duration,
     /// Traffic of the handshake and the offline phase.
     pub(crate) setup_traffic: Stats,
@@ -40,7 +40,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Channel(error) => error.into(),
-            // Files are checked for equal keys when they are read.
+            // Equal keys in a file are found when it is read.
             other => Self::new(Status::Other, other),
         }
     }
@@ -55,7 +55,7 @@ pub(crate) fn run_party(
     role: Role,
     settings: Settings,
     records: &Records,
-    told: &mut Told,
+    told: &mut PhaseTimer,
     channel: &mut Channel,
 ) -> Result<Outcome, Failure> {
     let start = Instant::now();
@@ -86,7 +86,11 @@ pub(crate) fn run_party(
         (Role::Sender, Verb::Lookup { .. }) => {
             let sender = Sender::setup(session, rng, channel)?;
             (setup, setup_traffic) = before(channel);
-            let file_values = Keys(records.values().expect("a sender's values are read"));
+            let file_values = Keys(
+                records
+                    .values()
+                    .expect("a sender's values were read with its keys"),
+            );
             let answered = sender.answer(keys, &file_values, settings, told, channel)?;
             (parameters, common) = (answered.parameters, answered.found);
             (values, longest) = (Vec::new(), Some(answered.longest));
@@ -113,7 +117,7 @@ pub(crate) fn run_party(
     })
 }
 
-/// The first message of this side; the peer's must say the same.
+/// The first message of this side; the peer's must be the same.
 fn hello(verb: Verb<'_>, role: Role, settings: Settings, records: &Records) -> Hello {
     let both = if settings.both { "yes" } else { "no" };
     Hello {
@@ -128,60 +132,60 @@ fn hello(verb: Verb<'_>, role: Role, settings: Settings, records: &Records) -> H
     }
 }
 
-/// What to do when the keys of the two sides are of different kinds.
+/// The remedy for keys of different types on the two sides.
 fn disagreement(error: ChannelError) -> Failure {
     let hint = match &error {
         ChannelError::Mismatch { field, .. } if field == KEY_TYPES => {
-            "both sides name as many key columns, in the same order; --key NAME:TYPE reads a column as another type"
+            "name the same number of key columns on both sides, in the same order; --key NAME:TYPE reads a column as another type"
         }
         ChannelError::Mismatch { field, .. } if field == "--both" => {
-            "the sender gets the result only if both sides say --both"
+            "the sender gets the result only if both sides set --both"
         }
         _ => return error.into(),
     };
     Failure::from(error).hint(hint)
 }
 
-/// Shows where a run is, and remembers how long each phase took.
-pub(crate) struct Told {
-    voice: Voice,
+/// Shows the current phase and records the duration of each.
+pub(crate) struct PhaseTimer {
+    reporter: Reporter,
     bar: ProgressBar,
     phase: Option<(Phase, Instant)>,
-    /// Seconds of each phase that was there.
+    /// Seconds of each finished phase.
     pub(crate) seconds: Vec<(Phase, f64)>,
 }
 
-impl Told {
-    pub(crate) fn new(voice: Voice) -> Self {
+impl PhaseTimer {
+    pub(crate) fn new(reporter: Reporter) -> Self {
         Self {
-            voice,
+            reporter,
             bar: ProgressBar::hidden(),
             phase: None,
             seconds: Vec::new(),
         }
     }
 
-    /// The last phase is over.
+    /// Ends the last phase.
     fn end(&mut self) {
         if let Some((phase, start)) = self.phase.take() {
             let seconds = start.elapsed().as_secs_f64();
             self.bar.finish_and_clear();
-            self.voice
+            self.reporter
                 .explain(format_args!("{}: {seconds:.3} s", phase.name()));
             self.seconds.push((phase, seconds));
         }
     }
 
-    /// Takes the progress bar away.
+    /// Removes the progress bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-impl Watch for Told {
+impl Watch for PhaseTimer {
     fn begin(&mut self, phase: Phase, steps: u64) {
         self.end();
-        self.bar = self.voice.phase(phase.name(), steps);
+        self.bar = self.reporter.phase(phase.name(), steps);
         self.phase = Some((phase, Instant::now()));
     }
 

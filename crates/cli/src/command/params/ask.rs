@@ -1,32 +1,31 @@
-//! What is asked of `volery params estimate`: instances that exist, or a search for them.
+//! The arguments of `volery params estimate`: an instance, a named set, or a search.
 
 use std::fmt;
 
-use volery_pcg::bootstrap::least_traffic;
 use volery_pcg::lpn::estimate::{Field, Instance, LONGEST, NoiseShape, Unfit, smallest_weight};
 use volery_pcg::lpn::{set_named, sets};
+use volery_pcg::plan::least_traffic;
 use volery_pcg::{Kind, Noise, Security};
 
-use super::super::options::Voice;
+use super::super::options::Reporter;
 use crate::exit::{Failure, Status};
 
-/// A ring and its noise values by their name on the command line.
+/// A ring and its noise values, by their name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum FieldName {
-    /// Two elements: correlated OT.
+    /// The field of two elements: correlated OT.
     F2,
     /// The integers modulo 2^61 - 1.
     Fp61,
-    /// The integers modulo 2^64, noise values odd: as this program draws them.
+    /// The integers modulo 2^64 with odd noise values, as this program draws them.
     Z64,
-    /// The integers modulo 2^64, noise values of any kind: half of them are none modulo 2.
+    /// The integers modulo 2^64 with any noise values: half of them are zero modulo 2.
     #[value(name = "z64-uniform")]
     Z64Uniform,
-    /// Polynomials over two elements modulo X^128 + X^7 + X^2 + X + 1, the code with entries from
-    /// all of them.
+    /// Binary polynomials modulo X^128 + X^7 + X^2 + X + 1, with code entries from the whole field.
     Gf128,
-    /// The same with a code of zeros and ones, as no set is used: linear algebra over the
-    /// coordinates breaks it.
+    /// The same with a binary code, which no set uses: linear algebra over the coordinates breaks
+    /// it.
     #[value(name = "gf128-binary")]
     Gf128Binary,
 }
@@ -44,46 +43,64 @@ impl From<FieldName> for Field {
     }
 }
 
-/// The instance, or the part of it that is given.
+/// The instance, or the given part of it.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Asked {
-    /// A set of 'volery params list', in each of its rings unless --field names one
+pub(super) struct InstanceArguments {
+    /// A set of 'volery params list', in each of its rings unless --field selects one
     #[arg(long, value_name = "NAME", conflicts_with_all = ["n", "k", "t", "noise"])]
     pub(super) set: Option<String>,
 
     /// Samples of the instance: the outputs of one round
-    #[arg(long, value_name = "N", value_parser = parse_number, required_unless_present = "set", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = parse_number,
+        required_unless_present = "set",
+        allow_negative_numbers = true,
+    )]
     pub(super) n: Option<usize>,
 
     /// Length of the secret [default: the one with the least traffic]
     #[arg(long, value_name = "K", value_parser = parse_number, allow_negative_numbers = true)]
     pub(super) k: Option<usize>,
 
-    /// Noise weight: how many samples are noisy [default: the smallest that resists]
-    #[arg(long, value_name = "T", value_parser = parse_number, requires = "k", allow_negative_numbers = true)]
+    /// Noise weight, the number of noisy samples [default: the smallest that resists all attacks]
+    #[arg(
+        long,
+        value_name = "T",
+        value_parser = parse_number,
+        requires = "k",
+        allow_negative_numbers = true,
+    )]
     pub(super) t: Option<usize>,
 
-    /// The ring, and for z64 which noise values
+    /// Ring, and for z64 the noise values
     #[arg(long, required_unless_present = "set")]
     pub(super) field: Option<FieldName>,
 
-    /// Where the noise sits: one position in each of t blocks of n/t samples (rounded down), or any t positions
+    /// Noise distribution: one position in each of t blocks of n/t samples (rounded down), or any t
+    /// positions
     #[arg(long, required_unless_present = "set")]
     pub(super) noise: Option<Noise>,
 
-    /// The bits that every attack is to cost
-    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=512), allow_negative_numbers = true)]
+    /// Bits that every attack must cost
+    #[arg(
+        long,
+        default_value_t = 128,
+        value_parser = clap::value_parser!(u32).range(1..=512),
+        allow_negative_numbers = true,
+    )]
     pub(super) bits: u32,
 }
 
-/// What was looked for.
+/// The goal of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
-    /// Nothing: the instance was given.
+    /// No search: the instance was given.
     None,
     /// The smallest weight.
     Weight,
-    /// The secret and the weight with the least traffic.
+    /// The secret length and weight with the least traffic.
     Traffic,
 }
 
@@ -97,21 +114,21 @@ impl fmt::Display for Search {
     }
 }
 
-/// The instances to be estimated: one, or a set in each of its rings.
+/// The instances to estimate: one, or a set in each of its rings.
 pub(super) struct Question {
     pub(super) set: Option<&'static str>,
     pub(super) instances: Vec<Instance>,
     pub(super) search: Search,
 }
 
-impl Asked {
-    /// The instances, after the search if there is one; on all threads of the pool.
+impl InstanceArguments {
+    /// The instances, after a search if one is needed; runs on all threads of the pool.
     ///
     /// # Errors
-    /// A usage error that names the option at fault; another if a search finds nothing.
-    pub(super) fn question(&self, voice: Voice) -> Result<Question, Failure> {
+    /// A usage error that names the wrong option; another error if a search finds nothing.
+    pub(super) fn question(&self, reporter: Reporter) -> Result<Question, Failure> {
         let Some(name) = &self.set else {
-            let (instance, search) = self.instance(voice)?;
+            let (instance, search) = self.instance(reporter)?;
             return Ok(Question {
                 set: None,
                 instances: vec![instance],
@@ -120,8 +137,8 @@ impl Asked {
         };
         let set = set_named(name).ok_or_else(|| {
             let names: Vec<_> = sets().iter().map(|set| set.name).collect();
-            Failure::usage("--set", format_args!("no set has the name '{name}'"))
-                .hint(format_args!("there is {}", names.join(", ")))
+            Failure::usage("--set", format_args!("unknown LPN set '{name}'"))
+                .hint(format_args!("choose one of: {}", names.join(", ")))
         })?;
         let instances = match self.field {
             Some(field) => vec![set.instance(field.into())],
@@ -138,10 +155,10 @@ impl Asked {
         })
     }
 
-    fn instance(&self, voice: Voice) -> Result<(Instance, Search), Failure> {
+    fn instance(&self, reporter: Reporter) -> Result<(Instance, Search), Failure> {
         let (n, field, noise) = match (self.n, self.field, self.noise) {
             (Some(n), Some(field), Some(noise)) => (n, Field::from(field), noise),
-            _ => unreachable!("the parser asks for all three without --set"),
+            _ => unreachable!("the parser requires all three without --set"),
         };
         let instance = |k, t| Instance {
             n,
@@ -155,14 +172,14 @@ impl Asked {
             (Some(k), Some(t)) => (instance(k, t), Search::None),
             (Some(k), None) => {
                 fits(&instance(k, 1))?;
-                self.tell(voice, Search::Weight);
+                self.tell(reporter, Search::Weight);
                 let t = smallest_weight(|_| n, k, field, shape(noise), bits);
                 let t = t.ok_or_else(|| self.nothing("no noise weight"))?;
                 (instance(k, t), Search::Weight)
             }
             (None, _) => {
                 fits(&instance(1, 1))?;
-                self.tell(voice, Search::Traffic);
+                self.tell(reporter, Search::Traffic);
                 let kind = kind(field);
                 let found = least_traffic(kind, security(kind), noise, n, bits);
                 let found = found.ok_or_else(|| self.nothing("no secret and noise weight"))?;
@@ -173,22 +190,22 @@ impl Asked {
         Ok(found)
     }
 
-    /// Says that a search begins, which may take minutes.
-    fn tell(&self, voice: Voice, search: Search) {
+    /// Reports the start of a search, which may take minutes.
+    fn tell(&self, reporter: Reporter, search: Search) {
         let bits = self.bits;
         let line = format_args!("searching the {search} for {bits} bits");
-        voice.announce(line, true);
+        reporter.announce(line, true);
     }
 
     fn nothing(&self, what: &str) -> Failure {
         let bits = self.bits;
-        let message = format_args!("--bits: {what} makes all attacks cost 2^{bits}");
+        let message = format_args!("--bits: {what} found for which all attacks cost 2^{bits}");
         Failure::new(Status::Other, message)
-            .hint("more samples (--n), another length of the secret (--k), or fewer --bits")
+            .hint("try more samples (--n), another length of the secret (--k), or fewer --bits")
     }
 }
 
-/// Refuses numbers that are no instance, by the option that is at fault.
+/// Refuses numbers that form no instance, naming the wrong option.
 fn fits(instance: &Instance) -> Result<(), Failure> {
     instance.fits().map_err(|unfit| {
         let Instance { n, k, t, .. } = instance;
@@ -214,7 +231,7 @@ fn fits(instance: &Instance) -> Result<(), Failure> {
     })
 }
 
-/// The estimator's word for the noise.
+/// The estimator's name for the noise.
 fn shape(noise: Noise) -> NoiseShape {
     match noise {
         Noise::Uniform => NoiseShape::Exact,
@@ -230,7 +247,7 @@ pub(super) fn kind(field: Field) -> Kind {
     }
 }
 
-/// The security that its rounds have where nothing else is said.
+/// The default security of its rounds.
 pub(super) fn security(kind: Kind) -> Security {
     match kind {
         Kind::Vole(Field::Z64Odd | Field::Z64Uniform) => Security::SemiHonest,
@@ -238,16 +255,16 @@ pub(super) fn security(kind: Kind) -> Security {
     }
 }
 
-/// Parses a number: decimal digits, with underscores between them if one likes.
+/// Parses a number: decimal digits, optionally with underscores between them.
 fn parse_number(text: &str) -> Result<usize, String> {
     let digits: String = text.chars().filter(|&character| character != '_').collect();
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("a number is written in digits, such as 1_000_000".to_owned());
+        return Err("a number consists of digits, such as 1_000_000".to_owned());
     }
     match digits.parse() {
         Ok(number) if number <= LONGEST => Ok(number),
         _ => Err(format!(
-            "instances are estimated up to {LONGEST} (2^40) samples"
+            "the estimator accepts at most {LONGEST} (2^40) samples"
         )),
     }
 }

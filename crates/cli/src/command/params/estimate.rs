@@ -1,45 +1,34 @@
-//! `volery params estimate`: what each attack on an instance costs.
-
-use std::path::PathBuf;
+//! `volery params estimate`: the cost of each attack on an instance.
 
 use volery_pcg::Noise;
-use volery_pcg::bootstrap::RoundSize;
-use volery_pcg::lpn::estimate::{Estimate, Instance, NoiseShape, estimate, sweep, weights};
+use volery_pcg::lpn::estimate::{Estimate, Instance, NoiseShape, estimate};
+use volery_pcg::plan::RoundSize;
 
 use super::super::options::Common;
 use super::super::table::table;
-use super::ask::{Asked, Question, Search, kind, security};
-use super::plot::Plot;
+use super::ask::{InstanceArguments, Question, Search, kind, security};
 use super::print;
 use crate::exit::Failure;
-use crate::output::SingleFile;
 use crate::report::Report;
 
-/// Weights that a plot shows, from seven tenths of the instance's to three halves of it.
-const SAMPLES: usize = 97;
-
-/// Estimate what every known attack on LPN parameters costs, or search for parameters
+/// Estimate the cost of every known attack on LPN parameters, or search for parameters
 ///
-/// Prints the bits of each attack, cheapest first, and whether all cost what --bits asks for. Without --t the smallest noise
-/// weight that resists is searched; without --k too, the length of the secret and the weight at which a round of n outputs
-/// sends the fewest bits, with all that leads to its base. The code is taken to be random. How hard other codes are, and
-/// attacks that nobody has published, no estimate can say.
+/// Prints the bits of each attack, cheapest first, and whether all attacks cost at least --bits.
+/// Without --t, searches the smallest noise weight that resists all attacks; without --k too,
+/// searches the secret length and weight for which a round of n outputs sends the fewest bits,
+/// including those for its base. The code is assumed to be random. The estimate does not cover
+/// other codes or unpublished attacks.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
-    asked: Asked,
-
-    /// Draw the bits of the cheapest attacks against the noise weight, as an SVG picture; for one
-    /// ring
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
+    asked: InstanceArguments,
 
     #[command(flatten)]
     common: Common,
 }
 
-/// What is known of one instance.
-struct Answer {
+/// The estimates for one instance.
+struct InstanceReport {
     instance: Instance,
     /// The cheapest first.
     attacks: Vec<Estimate>,
@@ -48,33 +37,21 @@ struct Answer {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { asked, common, .. } = arguments;
-    if arguments.plot.is_some() && asked.set.is_some() && asked.field.is_none() {
-        let what = "a picture shows one ring";
-        return Err(Failure::usage("--plot", what).hint("name it with --field"));
-    }
     let place = common.prepare_report()?;
-    let picture = arguments.plot.as_deref();
-    let picture = picture
-        .map(|path| SingleFile::prepare("--plot", path))
-        .transpose()?;
     let pool = common.pool()?;
 
-    let question = pool.install(|| asked.question(common.voice()))?;
+    let question = pool.install(|| asked.question(common.reporter()))?;
     let answers: Vec<_> = question
         .instances
         .iter()
         .copied()
-        .map(Answer::new)
+        .map(InstanceReport::new)
         .collect();
     let texts: Vec<_> = answers
         .iter()
         .map(|answer| answer.text(&question, asked.bits))
         .collect();
     print(texts.join("\n\n"))?;
-    if let (Some(file), Some(answer)) = (picture, answers.first()) {
-        let plot = pool.install(|| answer.plot(asked.bits));
-        file.commit(plot.svg().as_bytes())?;
-    }
     let mut report = Report::new("params");
     let entries = answers.iter().map(|answer| answer.json(asked.bits));
     report.result = serde_json::Map::from_iter([
@@ -86,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     place.write(&report)
 }
 
-impl Answer {
+impl InstanceReport {
     fn new(instance: Instance) -> Self {
         let mut attacks = estimate(&instance);
         attacks.sort_by(|a, b| a.bits.total_cmp(&b.bits));
@@ -108,7 +85,7 @@ impl Answer {
         self.least().bits >= f64::from(bits)
     }
 
-    /// Samples in a block, and those left over, where the noise is regular.
+    /// Samples per block and samples left over, for regular noise.
     fn blocks(&self) -> Option<(usize, usize)> {
         let Instance { n, t, noise, .. } = self.instance;
         (noise == NoiseShape::Regular).then(|| (n / t, n % t))
@@ -183,7 +160,7 @@ impl Answer {
             noise: shape,
         } = self.instance;
         let Estimate { attack, bits } = self.least();
-        // Of attacks that do not work none is the cheapest.
+        // If no attack works, there is no cheapest attack.
         let attack = bits.is_finite().then_some(attack);
         let attacks = self
             .attacks
@@ -207,21 +184,9 @@ impl Answer {
             },
         })
     }
-
-    fn plot(&self, bits: u32) -> Plot {
-        let Instance { n, t, .. } = self.instance;
-        let (low, high) = ((t * 7).div_ceil(10), (t * 3 / 2).clamp(t, n));
-        Plot {
-            title: self.heading(),
-            samples: sweep(&self.instance, &weights(low, high, SAMPLES)),
-            wanted: bits,
-            chosen: t,
-            attacks: self.attacks.clone(),
-        }
-    }
 }
 
-/// The word of the command line for the noise.
+/// The command-line name of the noise.
 fn noise(shape: NoiseShape) -> Noise {
     match shape {
         NoiseShape::Regular => Noise::Regular,

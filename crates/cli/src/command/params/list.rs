@@ -2,10 +2,10 @@
 
 use volery_pcg::lpn::{self, Level, LpnSet};
 
-use super::super::choices::{field_name, fields};
 use super::super::options::Common;
 use super::super::table::table;
 use super::print;
+use crate::choices::{field_name, fields};
 use crate::exit::Failure;
 use crate::report::Report;
 
@@ -18,7 +18,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     place.write(&report)
 }
 
-/// A set as reports have it.
+/// A set in the form of the report.
 fn json(set: &LpnSet) -> serde_json::Value {
     let levels = set.fields.iter().filter_map(|field| {
         let Level { bits, attack } = set.level(*field)?;
@@ -65,7 +65,7 @@ fn list() -> String {
     ) + NOTE
 }
 
-/// What the column `binary` means.
+/// An explanation of the column `binary`.
 const NOTE: &str = "
 
 binary: the bits that gf128 would hold if its code had entries 0 and 1. An attacker could then
@@ -91,7 +91,7 @@ mod tests {
             let line = text
                 .lines()
                 .find(|line| line.split_whitespace().next() == Some(set.name))
-                .unwrap_or_else(|| panic!("{} is missing", set.name));
+                .unwrap_or_else(|| panic!("the list lacks {}", set.name));
             let bits = format!("{:.1}", set.weakest().bits);
             let binary = set.with_binary_code();
             let binary = binary.map_or("-".to_owned(), |level| format!("{:.1}", level.bits));

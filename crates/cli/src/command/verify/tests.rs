@@ -1,4 +1,4 @@
-//! Folders made by hand, and what is found wrong in them.
+//! Verification of folders made by hand, valid and corrupted.
 
 use std::fs::{self, File};
 
@@ -8,7 +8,7 @@ use volery_primitives::{Block, prg::Prg};
 use super::*;
 use crate::npy::Writer;
 
-/// A call for two folders that are empty yet.
+/// Arguments for two folders, still empty.
 fn arguments(place: &Path) -> Arguments {
     let arguments = Arguments {
         sender: place.join("s"),
@@ -34,7 +34,7 @@ fn write<R: Ring>(folder: &Path, name: &str, values: &[R]) {
     writer.finish().unwrap();
 }
 
-/// Two folders with `n` correlations that hold, without reports.
+/// Two folders with `n` valid correlations, without reports.
 fn folders<R: Ring>(place: &Path, n: usize) -> Arguments {
     let mut prg = Prg::new(Block::from_words(n as u64, 5));
     let x = R::random(&mut prg);
@@ -85,7 +85,7 @@ fn holds<R: Ring>(ring: RingName) {
 }
 
 #[test]
-fn what_holds_is_accepted() {
+fn valid_correlations_are_accepted() {
     holds::<Fp61>(RingName::Fp61);
     holds::<Z64>(RingName::Z64);
     holds::<Gf128>(RingName::Gf128);
@@ -213,7 +213,7 @@ fn residues_must_be_canonical_and_sizes_must_agree() {
     );
 }
 
-/// Two folders with `n` correlated OTs that hold, without reports.
+/// Two folders with `n` valid correlated OTs, without reports.
 fn cot_folders(place: &Path, n: usize) -> Arguments {
     let arguments = arguments(place);
     let mut prg = Prg::new(Block::from_words(n as u64, 6));
@@ -231,7 +231,7 @@ fn cot_folders(place: &Path, n: usize) -> Arguments {
 }
 
 #[test]
-fn cots_that_hold_are_accepted() {
+fn valid_cots_are_accepted() {
     for n in [0, 1, 1009, CHUNK, CHUNK + 1] {
         let place = tempfile::tempdir().unwrap();
         run(&cot_folders(place.path(), n)).unwrap();
@@ -262,7 +262,7 @@ fn every_corruption_of_cots_is_found_and_named() {
 }
 
 #[test]
-fn what_is_no_cot_is_refused() {
+fn invalid_cots_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let arguments = cot_folders(place.path(), 10);
     let complaint = |arguments: &Arguments| {
@@ -274,7 +274,7 @@ fn what_is_no_cot_is_refused() {
 
     let good = fs::read(s.join("delta.npy")).unwrap();
     write(s, "delta.npy", &[Gf128::ZERO]);
-    assert!(complaint(&arguments).contains("delta.npy: a delta of zero"));
+    assert!(complaint(&arguments).contains("delta.npy: delta is zero"));
     write(s, "delta.npy", &[Gf128::ONE; 2]);
     assert!(complaint(&arguments).contains("delta.npy: holds (2, 2)"));
     write(s, "delta.npy", &[Z64::ONE; 2]);
@@ -289,7 +289,7 @@ fn what_is_no_cot_is_refused() {
     write(r, "u.npy", &[Z64::ONE; 10]);
     assert!(complaint(&arguments).contains("u.npy: (10,) is not an array over f2"));
     write(r, "u.npy", &[F2::ONE; 9]);
-    assert!(complaint(&arguments).contains("v.npy: holds (10, 2) where"));
+    assert!(complaint(&arguments).contains("v.npy: holds (10, 2), but"));
     fs::write(r.join("u.npy"), good).unwrap();
 
     let other_way = Arguments {

@@ -1,6 +1,7 @@
-//! How a tree of higher arity grows: from a node to its children, level by level.
+//! Expansion of a tree of higher arity: from a node to its children, level by level.
 //!
-//! The children come in pairs, by the kernels of the binary trees; each pair is then put into its place in the family.
+//! The kernels of the binary trees compute the children in pairs; each pair is then put into its
+//! place among the siblings.
 
 use volery_channel::SessionId;
 use volery_field::Ring;
@@ -15,10 +16,11 @@ use zeroize::Zeroizing;
 use super::Arity;
 use crate::ggm;
 
-/// Parents that are worked on at once: their children stay in the nearest cache until all pairs are in place.
+/// Parents processed at once: their children stay in the nearest cache until all pairs are in
+/// place.
 const PARENTS: usize = 128;
 
-/// Children of [`PARENTS`] parents on their way to their places; wiped when dropped.
+/// Children of [`PARENTS`] parents before they are put into their places; wiped when dropped.
 pub(super) struct Children {
     pairs: Buffer<[Block; 2]>,
     words: Buffer<u64>,
@@ -41,8 +43,9 @@ pub struct TreePrgs {
 }
 
 impl TreePrgs {
-    /// For the trees of one batch, told apart by `batch`: a number that never repeats in a session, neither here nor for
-    /// [`ggm::TreePrgs`], as the trees of the OTs of this batch have it too.
+    /// For the trees of one batch, identified by `batch`: a number that never repeats in a session,
+    /// neither here nor for [`ggm::TreePrgs`], because the trees of the OTs of this batch also have
+    /// it.
     #[must_use]
     pub fn new(session: SessionId, batch: u64, arity: Arity) -> Self {
         let mut oracle = RandomOracle::new("volery k-ary tree keys");
@@ -56,7 +59,7 @@ impl TreePrgs {
         }
     }
 
-    /// How many children a node has.
+    /// The number of children of a node.
     #[must_use]
     pub fn arity(&self) -> Arity {
         self.arity
@@ -81,14 +84,14 @@ impl TreePrgs {
     }
 }
 
-/// The PRG of one tree: AES permutations, public and used for this tree alone.
+/// The PRG of one tree: AES permutations, public and used for this tree only.
 pub struct TreePrg {
     /// Of the children `2j` and `2j + 1`.
     keys: Vec<[Aes128; 2]>,
 }
 
 impl TreePrg {
-    /// How many children a node has.
+    /// The number of children of a node.
     #[must_use]
     pub fn arity(&self) -> Arity {
         Arity::ALL[self.keys.len().ilog2() as usize]
@@ -97,7 +100,7 @@ impl TreePrg {
     /// The children of a seed, `children.len()` of them: at most `k`.
     ///
     /// # Panics
-    /// If there are to be more.
+    /// If more are requested.
     pub fn children(&self, seed: Block, children: &mut [Block]) {
         assert!(children.len() <= 2 * self.keys.len(), "at most k children");
         for (pair, keys) in children.chunks_mut(2).zip(&self.keys) {
@@ -105,8 +108,8 @@ impl TreePrg {
         }
     }
 
-    /// An inner level, of as many children a parent as there are sums (the last parent may have fewer). Adds to `sums` the
-    /// children of each digit.
+    /// An inner level, with as many children per parent as `sums` has elements (the last parent may
+    /// have fewer). Adds to `sums` the children of each digit.
     pub(super) fn level(
         &self,
         parents: &[Block],
@@ -174,7 +177,7 @@ fn blocks<const K: usize>(
             sums[1] ^= odd;
         }
     }
-    // The last parent, where it has not all its children.
+    // The last parent, if some of its children are missing.
     if let [last] = last {
         for ((pair, keys), sums) in rest.chunks_mut(2).zip(keys).zip(sums) {
             let [even, odd] = aes::double(keys, &[*last], pair);
@@ -220,7 +223,7 @@ fn words<const K: usize, R: Ring>(
             add_digits(sums, families);
         }
     }
-    // The last parent, where it has not all its children.
+    // The last parent, if some of its children are missing.
     if let [last] = last {
         for (pair, key) in rest.chunks_mut(2).zip(keys.as_flattened()) {
             let words = &mut words.as_flattened_mut()[..pair.len()];
@@ -235,7 +238,7 @@ fn words<const K: usize, R: Ring>(
 
 /// Adds leaf `j` of each family to `sums[j]`.
 fn add_digits<const K: usize, R: Ring>(sums: &mut [R], families: &[[R; K]]) {
-    // As many as a lazy sum takes between two folds, in every ring.
+    // The number that a lazy sum takes between two folds, in every ring.
     const FAMILIES: usize = 6;
     let mut lazy = [R::Lazy::default(); K];
     for group in families.chunks(FAMILIES) {
@@ -260,7 +263,8 @@ fn place<const K: usize>(pairs: &[[Block; 2]], j: usize, families: &mut [[Block;
 
 #[cfg(test)]
 impl TreePrg {
-    /// A plain reading of the recursive definition: leaf number `leaf` under `root`, and all seeds on the way to it.
+    /// Computed directly from the recursive definition: leaf number `leaf` under `root`, and all
+    /// seeds on the path to it.
     pub(super) fn leaf_by_path<R: Ring>(&self, shape: super::Shape, root: Block, leaf: usize) -> R {
         let mut seed = root;
         let child = |seed: Block, j: usize| self.keys.as_flattened()[j].encrypt(seed) ^ seed;

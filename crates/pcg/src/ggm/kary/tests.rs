@@ -21,7 +21,7 @@ fn check_tree<R: Ring>(arity: Arity, n: usize) {
     let mut scratch = Scratch::default();
     let root = Prg::new(Block::from(n as u128)).block();
     let mut leaves = vec![R::ONE; n];
-    // What was there before takes no part.
+    // The previous content must have no effect.
     let mut sums = vec![Block::ALL_ONES; shape.sums()];
     let total = expand(&prg, shape, root, &mut leaves, &mut sums, &mut scratch);
     assert!(total == R::sum(&leaves));
@@ -61,8 +61,8 @@ fn every_leaf_follows_its_path_and_all_but_one_are_rebuilt() {
     }
 }
 
-/// The sums that P2 may open are computed from the nodes beside the path alone, with something else in place of the path's
-/// nodes: they must not notice (the simulator of Theorem A.2).
+/// The sums that P2 may open are computed from the nodes beside the path alone, with other values
+/// in place of the path's nodes: they must not change (the simulator of Theorem A.2).
 #[test]
 fn what_p2_is_sent_does_not_depend_on_the_path() {
     let mut random = Prg::new(Block::from(77));
@@ -116,7 +116,7 @@ fn shapes_leave_out_nodes_on_the_right_only() {
         assert_eq!(Shape::new(1, arity).arity(1), Arity::Two);
         for n in sizes(arity) {
             let shape = Shape::new(n, arity);
-            let bits = (1..=shape.levels()).map(|l| shape.arity(l).bits()).sum();
+            let bits: u32 = (1..=shape.levels()).map(|l| shape.arity(l).bits()).sum();
             assert_eq!(super::super::Shape::new(n).depth(), bits);
             for level in 1..=shape.levels() {
                 // No family is empty and none is too large.
@@ -144,7 +144,8 @@ fn aes_calls_a_leaf() {
             assert_eq!(shape.aes_calls::<Fp61>(), words);
             assert_eq!(shape.aes_calls::<Z64>(), words);
         }
-        // Any size costs at most what a leaf costs in a complete tree, and a node a level.
+        // Any size costs at most the cost of a leaf in a complete tree for each leaf, and a node
+        // per level.
         for n in sizes(arity) {
             let shape = Shape::new(n, arity);
             let most = n * k / (k - 1) + shape.levels() as usize;

@@ -68,7 +68,8 @@ pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     }
 }
 
-/// `s(l || r) = (l ^ r) || l`, `l` the high half: linear, and so is `x -> s(x) ^ x`, and both are invertible.
+/// `s(l || r) = (l ^ r) || l`, `l` the high half: linear, and so is `x -> s(x) ^ x`, and both are
+/// invertible.
 #[inline]
 pub(crate) fn orthomorphism(x: Block) -> Block {
     Block::from_words(x.high(), x.high() ^ x.low())

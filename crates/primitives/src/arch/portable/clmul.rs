@@ -13,10 +13,10 @@ const FIFTHS: [u64; 5] = {
 
 /// The product of two polynomials of degree below 64.
 ///
-/// The bits of a word are spread over five words, each with at least four zeros between two bits. In the integer
-/// product of two such words at most 13 ones meet in one place, so no carry gets past the four zeros to the next place,
-/// and the lowest bit of each place is the sum modulo 2. Integer multiplication is constant time on the processors we
-/// support.
+/// The bits of a word are spread over five words, each with at least four zeros between two bits.
+/// In the integer product of two such words at most 13 ones are added at one position, so no carry
+/// passes the four zeros to the next position, and the lowest bit of each position is the sum
+/// modulo 2. Integer multiplication is constant time on the supported processors.
 #[inline]
 fn mul_64(a: u64, b: u64) -> u128 {
     let mut product = 0;
@@ -26,7 +26,7 @@ fn mul_64(a: u64, b: u64) -> u128 {
             let other = FIFTHS[(place + 5 - i) % 5];
             sum ^= u128::from(a & mask) * u128::from(b & other);
         }
-        // The places of a 128-bit product: those of the mask, continued.
+        // The positions of a 128-bit product: those of the mask, continued.
         product ^= sum & places(place);
     }
     product
@@ -54,7 +54,7 @@ fn mul_128(a: u128, b: u128) -> [u128; 2] {
 /// The remainder modulo X^128 + X^7 + X^2 + X + 1.
 #[inline]
 fn reduce([low, high]: [u128; 2]) -> u128 {
-    // X^128 = X^7 + X^2 + X + 1; the seven bits that are pushed out once more get the same treatment.
+    // X^128 = X^7 + X^2 + X + 1; the seven bits shifted out are reduced once more.
     let out = high >> 127 ^ high >> 126 ^ high >> 121;
     let high = high ^ out;
     low ^ high ^ high << 1 ^ high << 2 ^ high << 7

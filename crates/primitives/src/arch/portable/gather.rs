@@ -1,4 +1,4 @@
-//! Places cut from random words.
+//! Indices cut from random words.
 
 use crate::Block;
 use crate::gather::{CUT_BLOCKS, CUT_PLACES, PLACE_BITS};

@@ -1,4 +1,4 @@
-//! The compression function of BLAKE3, a lane after the other.
+//! The compression function of BLAKE3, one lane after the other.
 
 use crate::keyed::{
     FLAGS, INITIAL, KEY_WORDS, LANES, Lanes, Message, OUT_WORDS, SCHEDULE, STEPS, WORDS,

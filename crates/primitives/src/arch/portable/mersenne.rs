@@ -2,7 +2,8 @@
 
 use crate::mersenne::{fold, reduce, reduce_wide};
 
-/// Words of each side that are added up in one word before it is folded: `p + 7` and six residues are below 2^64.
+/// Words of each side that are added up in one word before it is folded: `p + 7` and six residues
+/// are below 2^64.
 const LAZY: usize = 6;
 
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! Bit-matrix transposition by exchanging blocks of halving size.
 
-/// `(size, mask)`: in a row, the bits whose place has the bit `size` clear.
+/// `(size, mask)`: the bits of a row whose column number has the bit `size` clear.
 const STEPS: [(u32, u128); 7] = [
     (64, u128::MAX / ((1 << 64) + 1)),
     (32, u128::MAX / ((1 << 32) + 1)),
@@ -13,8 +13,8 @@ const STEPS: [(u32, u128); 7] = [
 
 /// Transposes a square of 128 rows of 128 bits.
 ///
-/// A matrix of four blocks `[a b; c d]` transposed is `[a' c'; b' d']`: exchange `b` and `c`, then do the same inside
-/// each block. All blocks of one size are exchanged in one step, row by row.
+/// A matrix of four blocks `[a b; c d]` transposed is `[a' c'; b' d']`: exchange `b` and `c`, then
+/// do the same inside each block. All blocks of one size are exchanged in one step, row by row.
 fn square(rows: &mut [u128; 128]) {
     for (size, mask) in STEPS {
         for upper in (0..128).filter(|row| row & size as usize == 0) {

@@ -8,7 +8,7 @@ use zeroize::Zeroize;
 use crate::Block;
 use crate::arch::portable::aes as portable;
 
-/// Blocks in flight: enough to hide the latency of one round behind the others on every processor with AES-NI.
+/// Blocks in flight: enough to hide the latency of a round on every processor with AES-NI.
 const LANES: usize = 8;
 
 /// The eleven round keys, wiped on drop.
@@ -20,7 +20,7 @@ impl Schedule {
     pub(crate) fn new(key: Block) -> Self {
         let mut keys = [Block::ZERO; 11];
         keys[0] = key;
-        // AESKEYGENASSIST wants the round constant in the instruction.
+        // AESKEYGENASSIST takes the round constant as an immediate.
         keys[1] = next_round_key::<0x01>(keys[0]);
         keys[2] = next_round_key::<0x02>(keys[1]);
         keys[3] = next_round_key::<0x04>(keys[2]);
@@ -52,7 +52,7 @@ fn next_round_key<const CONSTANT: i32>(previous: Block) -> Block {
     let previous: __m128i = bytemuck::cast(previous);
     // Word 3 of the result is RotWord(SubWord(w[4i-1])) ^ CONSTANT.
     let assist = _mm_shuffle_epi32::<0xff>(_mm_aeskeygenassist_si128::<CONSTANT>(previous));
-    // Each word of the new key is that word plus the sum of the old words up to its place.
+    // Each word of the new key is that word plus the sum of the old words up to its position.
     let mut sums = _mm_xor_si128(previous, _mm_slli_si128::<4>(previous));
     sums = _mm_xor_si128(sums, _mm_slli_si128::<8>(sums));
     bytemuck::cast(_mm_xor_si128(sums, assist))
@@ -68,7 +68,7 @@ fn encrypt_lanes<const N: usize>(keys: &[__m128i; 11], mut x: [__m128i; N]) -> [
     rounds(keys, x)
 }
 
-/// What follows the addition of the first round key.
+/// The rounds after the addition of the first round key.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn rounds<const N: usize>(keys: &[__m128i; 11], mut x: [__m128i; N]) -> [__m128i; N] {
@@ -94,7 +94,7 @@ fn hash_lanes<const N: usize>(keys: &[__m128i; 11], x: [__m128i; N]) -> [__m128i
     y
 }
 
-/// Up to `N` blocks, filled up with zeros.
+/// Up to `N` blocks, padded with zeros.
 #[inline]
 fn padded<T: Pod, const N: usize>(x: &[T]) -> [T; N] {
     let mut lanes = [T::zeroed(); N];
@@ -122,7 +122,7 @@ pub(crate) fn encrypt_blocks(keys: &Schedule, x: &mut [Block]) {
 pub(crate) fn ctr(keys: &Schedule, counter: u128, out: &mut [Block]) {
     let keys = keys.keys();
     let out: &mut [__m128i] = bytemuck::cast_slice_mut(out);
-    // Words can be added side by side; a carry from the low one to the high one cannot.
+    // Adding word by word is allowed only without a carry from the low word into the high one.
     let carries = (counter as u64).checked_add(out.len() as u64).is_none();
     let step = _mm_set_epi64x(0, LANES as i64);
     let mut counter = counter;
@@ -168,7 +168,8 @@ pub(crate) fn feed_forward(keys: &Schedule, x: &[Block], out: &mut [Block]) {
     }
 }
 
-/// Four parents and their eight children: even lanes under the first key, odd ones under the second.
+/// Four parents and their eight children: even lanes under the first key, odd ones under the
+/// second.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn double_lanes(keys: [&[__m128i; 11]; 2], parents: [__m128i; LANES / 2]) -> [__m128i; LANES] {
@@ -211,7 +212,7 @@ pub(crate) fn double(
             sums[i % 2] = _mm_xor_si128(sums[i % 2], children[i]);
         }
     }
-    // Up to four parents, of which the last may want one child only.
+    // Up to four parents, the last of which may have one child only.
     if !children_rest.is_empty() {
         let last = double_lanes(keys, padded(parents_rest));
         for (i, child) in children_rest.iter_mut().enumerate() {
@@ -231,7 +232,7 @@ pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     for (parents, out) in parents.as_chunks().0.iter().zip(chunks) {
         *out = bytemuck::cast(hash_lanes::<LANES>(keys, *parents));
     }
-    // Up to eight parents, of which the last may want one word only.
+    // Up to eight parents, the last of which may have one word only.
     if !out_rest.is_empty() {
         let words: [u64; 2 * LANES] =
             bytemuck::cast(hash_lanes::<LANES>(keys, padded(parents_rest)));
@@ -239,9 +240,9 @@ pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     }
 }
 
-/// Parents at a time where the work around the rounds is done on vectors of two: a processor has few units that can do
-/// rounds, and other instructions get in their way. Several times four are in flight, as they do not wait for each other;
-/// with more in one piece the registers do not suffice.
+/// Parents at a time where the work around the rounds is done on vectors of two: a processor has
+/// few units for AES rounds, and other instructions compete with them. Several groups of four are
+/// in flight, as they are independent; larger groups exceed the registers.
 const PARENTS: usize = 4;
 type Vectors = [__m256i; PARENTS / 2];
 
@@ -281,7 +282,8 @@ pub(crate) fn split(
     let (parents, parents_rest) = parents.as_chunks::<PARENTS>();
     let (children, children_rest) = children.split_at_mut(parents.len() * (2 * PARENTS));
     let children = children.as_chunks_mut::<{ 2 * PARENTS }>().0;
-    // Of the left children and of the parents; the right children are what is between them.
+    // The sums of the left children and of the parents; the sum of the right children is their
+    // difference.
     let mut sums: [__m256i; 2] = bytemuck::Zeroable::zeroed();
     for (parents, children) in parents.iter().zip(children) {
         let parents: Vectors = bytemuck::cast(*parents);
@@ -326,7 +328,7 @@ pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     for (parents, out) in parents.as_chunks::<PARENTS>().0.iter().zip(chunks) {
         *out = bytemuck::cast(circular_lanes(keys, bytemuck::cast(*parents)));
     }
-    // Up to four parents, of which the last may want one word only.
+    // Up to four parents, the last of which may have one word only.
     if !out_rest.is_empty() {
         let last: [Block; PARENTS] = padded(parents_rest);
         let words: [u64; 2 * PARENTS] = bytemuck::cast(circular_lanes(keys, bytemuck::cast(last)));
@@ -365,7 +367,7 @@ pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) 
             sums[i % 2] = _mm_xor_si128(sums[i % 2], out[i]);
         }
     }
-    // Up to four parents, of which the last may want one child only.
+    // Up to four parents, the last of which may have one child only.
     if !out_rest.is_empty() {
         let last = pair_lanes(keys, padded(parents_rest));
         for (i, out) in out_rest.iter_mut().enumerate() {
@@ -381,8 +383,8 @@ const ROUND_CONSTANTS: [i32; 10] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x
 
 /// The next round key in each lane.
 ///
-/// AESKEYGENASSIST is slow on many processors. AESENCLAST substitutes bytes as well; it also shifts rows, which changes
-/// nothing when all columns are equal.
+/// AESKEYGENASSIST is slow on many processors. AESENCLAST substitutes bytes as well; it also shifts
+/// rows, which has no effect if all columns are equal.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn next_round_keys<const N: usize>(keys: &mut [__m128i; N], constant: i32) {
@@ -438,7 +440,7 @@ pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
     rekeyed_sets::<REKEYED, 1, false>(keys, bytemuck::cast_slice_mut(x));
 }
 
-/// As [`rekeyed`] with the orthomorphism before.
+/// As [`rekeyed`], with the orthomorphism applied first.
 #[target_feature(enable = "aes,avx2")]
 pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
     rekeyed_sets::<REKEYED, 1, true>(keys, bytemuck::cast_slice_mut(x));
@@ -450,8 +452,8 @@ pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
     rekeyed_sets::<PAIRED, 2, true>(keys, x);
 }
 
-/// `AES(x) ^ x` for each block of a set, under the set's key, and where it is asked for with the
-/// orthomorphism before.
+/// `AES(x) ^ x` for each block of a set, under the set's key, with the orthomorphism applied first
+/// if `CIRCULAR`.
 #[inline]
 #[target_feature(enable = "aes,avx2")]
 fn rekeyed_sets<const N: usize, const B: usize, const CIRCULAR: bool>(

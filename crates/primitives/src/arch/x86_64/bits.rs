@@ -1,4 +1,4 @@
-//! The lowest bits of blocks, packed, eight with one instruction that collects sign bits.
+//! The lowest bits of blocks, packed: eight per instruction that collects sign bits.
 
 use std::arch::x86_64::*;
 

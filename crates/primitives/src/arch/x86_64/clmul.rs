@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-/// The low 128 coefficients, the 128 from 64 on, and the 128 from 128 on, to be added at their places: an unreduced
-/// product that can be summed.
+/// The low 128 coefficients, the 128 from 64 on, and the 128 from 128 on, to be added at those
+/// positions: an unreduced product that can be summed.
 type Product = [__m128i; 3];
 
 #[inline]
@@ -26,8 +26,8 @@ fn mul_wide(a: __m128i, b: __m128i) -> Product {
 fn reduce([low, middle, high]: Product) -> __m128i {
     let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
     let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
-    // X^128 = X^7 + X^2 + X + 1: fold the highest word to place 64, then the one below it, with what the first fold
-    // pushed up, to place 0.
+    // X^128 = X^7 + X^2 + X + 1: fold the highest word to position 64, then the one below it, with
+    // the overflow of the first fold, to position 0.
     let modulus = _mm_set_epi64x(0, 0x87);
     let top = _mm_clmulepi64_si128::<0x01>(high, modulus);
     let low = _mm_xor_si128(low, _mm_slli_si128::<8>(top));
@@ -72,7 +72,7 @@ pub(crate) fn inner_product(a: &[u128], b: &[u128]) -> u128 {
 pub(crate) fn inner_product_wide(a: &[u128], b: &[u128]) -> u128 {
     let (a, a_rest) = a.as_chunks::<8>();
     let (b, b_rest) = b.as_chunks::<8>();
-    // Low, middle and high parts, two sums of each: more are under way at once.
+    // Low, middle and high parts, two sums of each for more instruction-level parallelism.
     let mut sums = [[_mm512_setzero_si512(); 3]; 2];
     for (a, b) in a.iter().zip(b) {
         let (a, b): ([__m512i; 2], [__m512i; 2]) = (bytemuck::cast(*a), bytemuck::cast(*b));

@@ -1,5 +1,6 @@
-//! Counter mode under many keys for a few blocks each, with VAES on AVX-512: two keys at a time, each with four vectors in
-//! flight. What a key takes to set up counts here, so the round keys are spread over the lanes as they are loaded.
+//! Counter mode under many keys for a few blocks each, with VAES on AVX-512: two keys at a time,
+//! each with four vectors in flight. The setup per key matters here, so the round keys are
+//! broadcast to the lanes as they are loaded.
 
 use std::arch::x86_64::*;
 

@@ -1,13 +1,13 @@
-//! Sums of products in GF(2^128) with VPCLMULQDQ on AVX-512, four places at a time.
+//! Sums of products in GF(2^128) with VPCLMULQDQ on AVX-512, four elements at a time.
 
 use std::arch::x86_64::*;
 
 use super::clmul;
 
-/// Places in a vector.
+/// Elements in a vector.
 const WIDTH: usize = 4;
 
-/// Exclusive or of three, as VPTERNLOG has it.
+/// The exclusive or of three, as an argument of VPTERNLOG.
 const XOR: i32 = 0x96;
 
 #[inline]
@@ -16,7 +16,7 @@ fn xor3(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
     _mm512_ternarylogic_epi64::<XOR>(a, b, c)
 }
 
-/// Places of each column, one in each lane.
+/// Elements of each column, one in each lane.
 #[inline]
 #[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2,avx512f,avx512bw")]
 fn combine_lanes<const N: usize>(columns: [__m512i; N], weights: &[__m512i; N]) -> __m512i {
@@ -55,7 +55,7 @@ pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N],
     let wide = weights.map(|weight| bytemuck::cast([weight; WIDTH]));
     let (chunks, rest) = out.as_chunks_mut::<WIDTH>();
     for (j, out) in chunks.iter_mut().enumerate() {
-        // A loop, for the compiler leaves a closure with instruction sets of its own as a call.
+        // A loop, because the compiler does not inline a closure with its own instruction sets.
         let mut lanes = [_mm512_setzero_si512(); N];
         for (lane, (column, _)) in lanes.iter_mut().zip(&columns) {
             *lane = bytemuck::cast(column[j]);
@@ -65,7 +65,7 @@ pub(crate) fn combine<const N: usize>(columns: [&[u128]; N], weights: [u128; N],
     clmul::combine(columns.map(|(_, rest)| rest), weights, rest);
 }
 
-/// In each lane the low half plus the high half, twice.
+/// In each lane the sum of the low and the high half, twice.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn sum_of_halves(x: __m512i) -> __m512i {
@@ -82,7 +82,7 @@ pub(crate) fn add_products<const N: usize>(a: [&[u128]; N], b: [&[u128]; N], out
     assert!(a.iter().chain(&b).all(|factors| factors.len() == out.len()));
     let whole = out.len() / WIDTH * WIDTH;
     for j in (0..whole).step_by(WIDTH) {
-        // Karatsuba: multiplications are what limits this.
+        // Karatsuba: multiplications are the bottleneck.
         let mut low = _mm512_setzero_si512();
         let mut middle = _mm512_setzero_si512();
         let mut high = _mm512_setzero_si512();

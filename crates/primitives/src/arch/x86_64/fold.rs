@@ -1,4 +1,5 @@
-//! Sums of AES key streams with VAES on AVX-512: a chunk of the streams never leaves the registers and the first-level cache.
+//! Sums of AES key streams with VAES on AVX-512: a chunk of the streams never leaves the registers
+//! and the first-level cache.
 
 use std::arch::x86_64::*;
 
@@ -18,8 +19,8 @@ struct Sums<const K: usize, const V: usize> {
     all: [__m512i; V],
 }
 
-/// The `K` rows of a tree of `2^K` leaves. The arguments are checked by the caller; the counters do not carry into their upper
-/// words.
+/// The `K` rows of a tree of `2^K` leaves. The caller checks the arguments; the counters do not
+/// carry into their upper words.
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 pub(crate) fn fold<'a, const K: usize>(
     leaves: impl Iterator<Item = &'a Schedule> + Clone,
@@ -52,8 +53,9 @@ pub(crate) fn fold<'a, const K: usize>(
     }
 }
 
-/// The leaves are added up as in a binary counter: whenever two neighbours of one height are complete, the right one (all its
-/// leaves have the bit of that height set) goes into the sum of that bit, and both become one. Two leaves are made at a time.
+/// The leaves are added up as in a binary counter: whenever two neighbours of one height are
+/// complete, the right one (all its leaves have the bit of that height set) is added to the sum of
+/// that bit, and both are merged. Two leaves are made at a time.
 #[inline]
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 fn sums<'a, const K: usize, const V: usize>(
@@ -62,7 +64,7 @@ fn sums<'a, const K: usize, const V: usize>(
 ) -> Sums<K, V> {
     let zero = [_mm512_setzero_si512(); V];
     let mut rows = [zero; K];
-    // The left neighbours that wait, by height; those of height 0 never do.
+    // The waiting left neighbours, by height; height 0 never waits.
     let mut waiting = [zero; K];
     let mut all = zero;
     let mut pair = 0_usize;
@@ -92,7 +94,7 @@ fn add<const V: usize>(mut a: [__m512i; V], b: [__m512i; V]) -> [__m512i; V] {
     a
 }
 
-/// The encryptions under both keys, which are under way together.
+/// The encryptions under both keys, computed in parallel.
 #[inline]
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 fn encrypt<const V: usize>(leaves: [&Schedule; 2], x: [__m512i; V]) -> [[__m512i; V]; 2] {
@@ -119,7 +121,7 @@ fn encrypt<const V: usize>(leaves: [&Schedule; 2], x: [__m512i; V]) -> [[__m512i
     y
 }
 
-/// Puts `blocks` blocks of each sum in their places.
+/// Writes `blocks` blocks of each sum.
 #[inline]
 #[target_feature(enable = "vaes,aes,avx2,avx512f")]
 fn write<const K: usize, const V: usize>(
@@ -149,7 +151,7 @@ fn write<const K: usize, const V: usize>(
     }
 }
 
-/// As many blocks as there are, filled up with zeros.
+/// Loads up to `V` vectors of blocks, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load<const V: usize>(blocks: &[Block]) -> [__m512i; V] {
@@ -165,7 +167,7 @@ fn load<const V: usize>(blocks: &[Block]) -> [__m512i; V] {
     vectors
 }
 
-/// As many blocks as there is room for.
+/// Stores up to `V` vectors of blocks.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn store<const V: usize>(vectors: &[__m512i; V], blocks: &mut [Block]) {

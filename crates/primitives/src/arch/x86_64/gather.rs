@@ -1,4 +1,4 @@
-//! Places cut with AVX2, and with AVX-512.
+//! Indices cut with AVX2, and with AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -29,7 +29,7 @@ pub(crate) fn cut(blocks: &[Block], mask: u32, shift: u32, out: &mut [u32]) {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn low_halves([a, b]: [__m256i; 2]) -> __m256i {
-    // Works on the two lanes of 128 bits apart: a0 a1 b0 b1 | a2 a3 b2 b3.
+    // The instruction works on the two lanes of 128 bits separately: a0 a1 b0 b1 | a2 a3 b2 b3.
     let halves = _mm256_shuffle_ps::<0b10_00_10_00>(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_castps_si256(halves))
 }

@@ -1,4 +1,5 @@
-//! The compression function of BLAKE3 in all lanes at once: sixteen with AVX-512, twice eight with AVX2.
+//! The compression function of BLAKE3 in all lanes at once: sixteen with AVX-512, twice eight with
+//! AVX2.
 
 use std::arch::x86_64::*;
 

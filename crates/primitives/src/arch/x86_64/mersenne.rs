@@ -1,4 +1,4 @@
-//! Integers modulo `2^61 - 1` with AVX2, and with AVX-512, whose IFMA multiplies words of 52 bits.
+//! Integers modulo `2^61 - 1` with AVX2, and with AVX-512, where IFMA multiplies words of 52 bits.
 
 use std::arch::x86_64::*;
 
@@ -8,7 +8,7 @@ use crate::mersenne::{MODULUS, reduce, reduce_wide};
 /// Words in a vector of AVX-512.
 const WIDTH: usize = 8;
 
-/// Sums of the words at even and at odd places, each at most `p + 7`.
+/// Sums of the words at even and at odd positions, each at most `p + 7`.
 #[inline(always)]
 fn sides<const N: usize>(lanes: [u64; N]) -> [u64; 2] {
     let pairs = lanes.as_chunks::<2>().0;
@@ -20,7 +20,7 @@ fn sides<const N: usize>(lanes: [u64; N]) -> [u64; 2] {
 #[target_feature(enable = "avx2")]
 pub(crate) fn reduce_sides(words: &[u64], out: &mut [u64]) -> [u64; 2] {
     const LANES: usize = 4;
-    // p + 7 and as many residues are below 2^64.
+    // p + 7 plus that many residues are below 2^64.
     const LAZY: usize = 4;
     let (chunks, words_rest) = words.as_chunks::<{ LAZY * LANES }>();
     let (out, out_rest) = out.as_chunks_mut::<{ LAZY * LANES }>();
@@ -60,13 +60,13 @@ fn residues(words: __m512i) -> __m512i {
     let modulus = _mm512_set1_epi64(MODULUS as i64);
     let low = _mm512_and_si512(words, modulus);
     let folded = _mm512_add_epi64(low, _mm512_srli_epi64::<61>(words));
-    // Below p the difference wraps around, and is the larger of the two.
+    // Below p the difference wraps around and is the larger of the two.
     _mm512_min_epu64(folded, _mm512_sub_epi64(folded, modulus))
 }
 
 #[target_feature(enable = "avx2,avx512f")]
 pub(crate) fn reduce_sides_wide(words: &[u64], out: &mut [u64]) -> [u64; 2] {
-    // p + 7 and as many residues are below 2^64.
+    // p + 7 plus that many residues are below 2^64.
     const LAZY: usize = 4;
     let (chunks, words_rest) = words.as_chunks::<{ LAZY * WIDTH }>();
     let (out, out_rest) = out.as_chunks_mut::<{ LAZY * WIDTH }>();
@@ -93,7 +93,7 @@ pub(crate) fn reduce_sides_wide(words: &[u64], out: &mut [u64]) -> [u64; 2] {
     )
 }
 
-/// The compiler makes vectors of the plain loop.
+/// The compiler vectorizes the plain loop.
 #[target_feature(enable = "avx2")]
 pub(crate) fn add_reduce(sums: &[u64], x: &[u64], out: &mut [u64]) {
     portable::mersenne::add_reduce(sums, x, out);
@@ -134,14 +134,15 @@ pub(crate) fn add_reduce_pairs_wide(sums: &[[u64; 2]], y: &[u64], u: &mut [u64],
     portable::mersenne::add_reduce_pairs(sums_rest, y_rest, u_rest, v_rest);
 }
 
-/// Sums of parts of products: of 52-bit words `a0 + 2^52 a1` and `b0 + 2^52 b1` the low and the high 52 bits of `a0 b0`, of
-/// `a0 b1` and of `a1 b0`, and `a1 b1`. Each sum has its register, so that none waits for another.
+/// Sums of parts of products: of 52-bit words `a0 + 2^52 a1` and `b0 + 2^52 b1` the low and the
+/// high 52 bits of `a0 b0`, of `a0 b1` and of `a1 b0`, and `a1 b1`. Each sum has its own register,
+/// so that no sum waits for another.
 type Parts = [__m512i; 7];
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn add_products(sums: &mut Parts, a: __m512i, b: __m512i) {
-    // The multiplication ignores what lies above 52 bits.
+    // The multiplication ignores the bits above 52.
     let (a_high, b_high) = (_mm512_srli_epi64::<52>(a), _mm512_srli_epi64::<52>(b));
     sums[0] = _mm512_madd52lo_epu64(sums[0], a, b);
     sums[1] = _mm512_madd52hi_epu64(sums[1], a, b);
@@ -154,7 +155,8 @@ fn add_products(sums: &mut Parts, a: __m512i, b: __m512i) {
 
 #[target_feature(enable = "avx2,avx512f,avx512ifma")]
 pub(crate) fn inner_product(a: &[u64], b: &[u64]) -> u64 {
-    // A part has 52 bits, so that a word holds the sum of 2^12; these are at most half as many in each lane, and the last one.
+    // A part has 52 bits, so a word holds the sum of 2^12 parts; each lane adds at most half as
+    // many, and the last one.
     const TERMS: usize = (1 << 11) * 2 * WIDTH;
     a.chunks(TERMS)
         .zip(b.chunks(TERMS))
@@ -172,7 +174,7 @@ fn inner_product_short(a: &[u64], b: &[u64]) -> u64 {
         add_products(&mut sums[0], a[0], b[0]);
         add_products(&mut sums[1], a[1], b[1]);
     }
-    // What is left stays in vectors too: one element after the other would go through the stack.
+    // The remainder stays in vectors too: single elements would go through the stack.
     for (a, b) in a_rest.chunks(WIDTH).zip(b_rest.chunks(WIDTH)) {
         let mask = ((1u32 << a.len()) - 1) as u8;
         // SAFETY: `a` and `b` have an element for each bit of the mask; the others are not read.
@@ -184,7 +186,7 @@ fn inner_product_short(a: &[u64], b: &[u64]) -> u64 {
         };
         add_products(&mut sums[0], a, b);
     }
-    // Sums of words of 64 bits over all lanes have at most 70 bits, and 2^104 is 2^43.
+    // Sums of 64-bit words over all lanes have at most 70 bits, and 2^104 is 2^43.
     let mut parts = [0; 3];
     for sums in sums {
         for (sum, weight) in sums.into_iter().zip([0, 1, 1, 1, 2, 2, 2]) {

@@ -1,4 +1,5 @@
-//! AES-128 with a key for each block, with VAES on AVX-512: the key schedules go along with the rounds.
+//! AES-128 with a key for each block, with VAES on AVX-512: the key schedules are computed
+//! alongside the rounds.
 
 use std::arch::x86_64::*;
 
@@ -71,7 +72,7 @@ pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
     aes::rekeyed(keys_rest, x_rest);
 }
 
-/// As [`rekeyed`] with the orthomorphism before.
+/// As [`rekeyed`], with the orthomorphism applied first.
 #[target_feature(enable = "vaes,aes,avx2,avx512f,avx512bw")]
 pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
     let (keys, keys_rest) = keys.as_chunks::<{ WIDTH * VECTORS }>();
@@ -87,20 +88,20 @@ pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
     aes::rekeyed_circular(keys_rest, x_rest);
 }
 
-/// Vectors of keys in flight where each serves two blocks.
+/// Vectors of keys in flight if each key serves two blocks.
 const PAIRED: usize = VECTORS / 2;
 
 /// As [`rekeyed_circular`], two blocks under each key.
 #[target_feature(enable = "vaes,aes,avx2,avx512f,avx512bw")]
 pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
-    // The first blocks of four pairs, and the second ones; from both, two pairs and the other two.
+    // `first` and `second` separate the blocks of four pairs; `low` and `high` restore the pairs.
     let first = _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0);
     let second = _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2);
     let low = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
     let high = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
     let (keys, keys_rest) = keys.as_chunks::<{ WIDTH * PAIRED }>();
     let (x, x_rest) = x.as_chunks_mut::<{ WIDTH * PAIRED }>();
-    // Loops, for the compiler leaves closures with instruction sets of their own as calls.
+    // Loops, because the compiler does not inline closures with their own instruction sets.
     for (keys, x) in keys.iter().zip(x) {
         let pairs: [[__m512i; 2]; PAIRED] = bytemuck::cast(*x);
         let mut sides = [[_mm512_setzero_si512(); PAIRED]; 2];

@@ -13,7 +13,7 @@ use point::{Addend, add_points, decode as decode_eight, double, encode, is_ident
 
 /// Digits of a scalar to the base 16.
 const DIGITS: usize = 64;
-/// The most a digit is away from zero.
+/// The largest absolute value of a digit.
 const LARGEST: usize = 8;
 
 impl Zeroize for Points {
@@ -22,7 +22,7 @@ impl Zeroize for Points {
     }
 }
 
-/// References to eight of the strings; where there are fewer, the last one again.
+/// References to eight of the strings; the last one repeated if there are fewer.
 fn eight<T>(strings: &[T]) -> [&T; LANES] {
     std::array::from_fn(|lane| &strings[lane.min(strings.len() - 1)])
 }
@@ -80,7 +80,7 @@ pub(crate) fn sub(a: &mut [Points], b: &[Points]) {
     }
 }
 
-/// Each times the scalar, which is below 2^253, in little-endian bytes.
+/// Multiplies each point by the scalar, which is below 2^253, in little-endian bytes.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(crate) fn multiply(points: &mut [Points], scalar: &[u8; 32]) {
     let mut digits = Zeroizing::new([[0; LANES]; DIGITS]);
@@ -90,7 +90,7 @@ pub(crate) fn multiply(points: &mut [Points], scalar: &[u8; 32]) {
     }
 }
 
-/// The first of the eight times each of the scalars.
+/// Multiplies the first of the eight points by each of the scalars.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(crate) fn multiples(points: &Points, scalars: &[[u8; 32]]) -> Vec<Points> {
     let point = points.first();
@@ -132,7 +132,7 @@ fn first_multiples(p: &Points) -> [Addend; LARGEST] {
     multiples
 }
 
-/// The multiple by a digit in each lane; all of them are read.
+/// The multiple by a digit in each lane; all table entries are read.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn multiple(multiples: &[Addend; LARGEST], digits: __m512i) -> Addend {

@@ -1,8 +1,11 @@
-//! Bit-matrix transposition with AVX2, two groups of 128 columns at a time, one in each 128-bit lane.
+//! Bit-matrix transposition with AVX2, two groups of 128 columns at a time, one in each 128-bit
+//! lane.
 //!
-//! Write a row number in binary as `hhhh lll`, a column number as `bbbb kkk`: bit `k` of byte `b`. First, for
-//! each `l`, the sixteen rows `h` are a square of bytes, which is transposed: `h` and `b` change places. Then, for each `b`, the eight vectors `l` hold squares of eight by eight bits, which are transposed: `l` and `k` change places.
-//! What was bit `bbbb kkk` of row `hhhh lll` is now bit `hhhh lll` of row `bbbb kkk`.
+//! Write a row number in binary as `hhhh lll`, a column number as `bbbb kkk`: bit `k` of byte `b`.
+//! First, for each `l`, the sixteen rows `h` are a square of bytes, which is transposed: `h` and
+//! `b` are exchanged. Then, for each `b`, the eight vectors `l` hold squares of eight by eight
+//! bits, which are transposed: `l` and `k` are exchanged. Bit `bbbb kkk` of row `hhhh lll` is now
+//! bit `hhhh lll` of row `bbbb kkk`.
 
 use std::arch::x86_64::*;
 
@@ -14,7 +17,7 @@ const LANES: usize = size_of::<Vector>() / 16;
 /// Transposes `out.len()` columns. Lengths are as in the portable kernel.
 #[target_feature(enable = "avx2")]
 pub(crate) fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128]) {
-    // Place 8b + l: the vector l of square b.
+    // Index 8b + l: the vector l of square b.
     let mut half_done: [Vector; 128] = [bytemuck::Zeroable::zeroed(); 128];
     for (group, out) in out.chunks_mut(128 * LANES).enumerate() {
         let lanes = out.len() / 128;
@@ -53,8 +56,8 @@ fn load(blocks: &[u128]) -> Vector {
 
 /// Transposes a square of 16 rows of 16 bytes in each lane.
 ///
-/// One round interleaves the bytes of vectors `i` and `i + 8`: it rotates the eight bits of (row, byte) by
-/// one. Four rounds exchange row and byte.
+/// One round interleaves the bytes of vectors `i` and `i + 8`: it rotates the eight bits of (row,
+/// byte) by one. Four rounds exchange row and byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose_bytes(mut x: [Vector; 16]) -> [Vector; 16] {
@@ -69,7 +72,7 @@ fn transpose_bytes(mut x: [Vector; 16]) -> [Vector; 16] {
     x
 }
 
-/// Transposes, in each byte place, the square of 8 vectors by 8 bits.
+/// Transposes, at each byte position, the square of 8 vectors by 8 bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn transpose_bits(mut x: [Vector; 8]) -> [Vector; 8] {
@@ -85,7 +88,8 @@ fn transpose_bits(mut x: [Vector; 8]) -> [Vector; 8] {
     x
 }
 
-/// Exchanges the high bits of each group of `2 * SIZE` bits of one vector with the low bits of the other.
+/// Exchanges the high bits of each group of `2 * SIZE` bits of one vector with the low bits of the
+/// other.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn exchange<const SIZE: i32>(x: &mut [Vector; 8], upper: usize, lower: usize, low_bits: Vector) {

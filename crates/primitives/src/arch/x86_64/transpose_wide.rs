@@ -1,14 +1,16 @@
-//! Bit-matrix transposition with GFNI and the byte permutations of AVX-512 VBMI, 128 columns at a time: all 32 vectors of the square
-//! stay in the registers, or nearly so.
+//! Bit-matrix transposition with GFNI and the byte permutations of AVX-512 VBMI, 128 columns at a
+//! time: nearly all 32 vectors of the square stay in the registers.
 //!
-//! Row `8*(4q + a) + i` of the square is lane `a` of vector `i` of octet group `q`. In each lane the eight vectors of a group are a
-//! matrix of 8 rows by 16 bytes; it is transposed so that the bytes of one column of bytes lie side by side, and the affine
-//! transformation of GFNI, with the unit matrix in place of the argument, transposes each such eight bytes as a square of bits.
-//! What is left is a transposition of bytes: 16 rows (`q`, `a`) by the 16 columns of a vector.
+//! Row `8*(4q + a) + i` of the square is lane `a` of vector `i` of octet group `q`. In each lane
+//! the eight vectors of a group are a matrix of 8 rows by 16 bytes; it is transposed so that the
+//! bytes of one column of bytes lie side by side. The affine transformation of GFNI, with the unit
+//! matrix in place of the argument, then transposes each group of eight bytes as a square of bits.
+//! A transposition of bytes remains: 16 rows (`q`, `a`) by the 16 columns of a vector.
 
 use std::arch::x86_64::*;
 
-/// Where the bytes of a vector go: byte `c` of lane `a` to byte `a` of the double word `4*(c % 4) + c/4`.
+/// The permutation of the bytes of a vector: byte `c` of lane `a` goes to byte `a` of the double
+/// word `4*(c % 4) + c/4`.
 const GATHER: [u8; 64] = {
     let mut places = [0; 64];
     let mut c = 0;
@@ -38,7 +40,8 @@ pub(crate) unsafe fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128
                 // The transformation counts the rows of its matrix from the top.
                 let first = (32 * q + 7 - i) * stride + group;
                 let lane = |a: usize| {
-                    // SAFETY: the last row read is 127, and the caller promises `127*stride + group` to be inside.
+                    // SAFETY: the last row read is 127, and the caller promises
+                    // `127*stride + group` to be inside.
                     let block = unsafe { rows.get_unchecked(first + 8 * a * stride) };
                     _mm512_broadcast_i32x4(bytemuck::cast(*block))
                 };
@@ -63,7 +66,8 @@ pub(crate) unsafe fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128
 
 /// In each lane: byte `c` of vector `i` becomes byte `8*(c % 2) + i` of vector `c/2`.
 ///
-/// One round interleaves the bytes of vectors `i` and `i + 4`: it rotates the seven bits of (vector, byte) by one.
+/// One round interleaves the bytes of vectors `i` and `i + 4`: it rotates the seven bits of
+/// (vector, byte) by one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn interleave(mut x: [__m512i; 8]) -> [__m512i; 8] {

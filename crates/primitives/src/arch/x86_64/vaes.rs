@@ -1,7 +1,8 @@
-//! AES-128 with VAES on AVX-512, four vectors of four blocks in flight. What is left over goes to AES-NI.
+//! AES-128 with VAES on AVX-512, four vectors of four blocks in flight. The remainder goes to
+//! AES-NI.
 //!
-//! Only the two instructions for a round are new with VAES, so the kernels are a macro over them. The tests make a
-//! second set from AES-NI rounds, which runs on every processor with AVX-512.
+//! VAES adds only the two instructions for a round, so the kernels are a macro over them. The tests
+//! instantiate a second set with AES-NI rounds, which runs on every processor with AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -123,7 +124,8 @@ macro_rules! kernels {
                 let (chunks, rest) = out.as_chunks_mut::<LANES>();
                 let offsets: [Block; LANES] = std::array::from_fn(|i| Block::new(i as u128));
                 let mut counters: Vectors = bytemuck::cast(offsets);
-                // Added as a vector: of sixteen sums of words the compiler would make the vectors anew in every turn.
+                // Added as a vector: from sixteen sums of words the compiler would rebuild the
+                // vectors in every iteration.
                 let first = _mm512_broadcast_i32x4(bytemuck::cast(Block::new(counter)));
                 for counters in &mut counters {
                     *counters = _mm512_add_epi64(*counters, first);
@@ -220,7 +222,8 @@ macro_rules! kernels {
                 let keys = interleaved(schedule, schedule);
                 let masked = mask != Block::ALL_ONES;
                 let mask = bytemuck::cast([mask; WIDTH]);
-                // Words of two vectors side by side, those of the second from 8 on: one block of each in turn.
+                // Words of two vectors, those of the second numbered from 8 on: blocks of the two
+                // alternate.
                 let low_halves = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
                 let high_halves = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
                 let mut sum = [_mm512_setzero_si512(); 2];
@@ -393,7 +396,7 @@ mod tests {
         assert!(outputs!(twin, even, odd, n) == expected, "{n} blocks");
     }
 
-    /// Runs where there is AVX-512, with VAES or without.
+    /// Runs on every processor with AVX-512, with VAES or without.
     #[test]
     fn the_kernels_around_the_rounds_agree_with_portable() {
         if !is_x86_feature_detected!("aes") || !is_x86_feature_detected!("avx512f") {

@@ -1,16 +1,18 @@
-//! Placing the items for which there is no way of one move: many walks through a large table, side by side.
+//! Random walks that place the items without a one-move placement, many at a time, in a large
+//! table.
 
 use super::{Builder, NONE};
 use crate::cuckoo::FUNCTIONS;
 use crate::prefetch::prefetch;
 
-/// Items from which on it pays: a smaller table lies in a cache, where a search waits for nothing.
+/// Minimum number of items: a smaller table lies in a cache, where a search does not wait for
+/// memory.
 pub(super) const LARGE: usize = 1 << 15;
 
-/// Walks at a time. What all of them read next is asked for before the first of them reads.
+/// Walks at a time. The next reads of all of them are prefetched before the first one reads.
 const WALKS: usize = 32;
 
-/// Steps after which a walk ends, of which few come near.
+/// Maximum steps of a walk; few walks come near.
 const STEPS: u32 = 128;
 
 /// An item that has no bin.
@@ -33,8 +35,8 @@ impl Walk {
 }
 
 impl Builder<'_> {
-    /// Puts each of the items into one of its bins that is empty or takes the bin of another item, which then does the same.
-    /// Returns the items that have no bin when all walks have ended, ascending.
+    /// Puts each item into an empty bin of its own, or into the bin of another item, which then
+    /// does the same. Returns the items without a bin when all walks have ended, ascending.
     pub(super) fn walk(&mut self, items: &[usize]) -> Vec<usize> {
         let mut waiting = items.iter().map(|&item| Walk::of(item));
         let mut left = Vec::new();
@@ -64,7 +66,7 @@ impl Builder<'_> {
         left
     }
 
-    /// One step; whether it was the last.
+    /// Makes one step; returns whether it was the last.
     fn step(&mut self, walk: &mut Walk) -> bool {
         let bins = self.bins[walk.item as usize];
         let empty = |function: &usize| self.items[bins[*function] as usize] == NONE;
@@ -72,7 +74,8 @@ impl Builder<'_> {
             self.put(walk.item, bins[function] as usize, function);
             return true;
         }
-        // Which bin is as good as random, but not the one that it comes from: that would undo the last step.
+        // A pseudorandom bin, other than the one the item comes from: that would undo the last
+        // step.
         let draw = (walk.item ^ walk.steps.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
         let mut function = (draw >> 16) as usize % FUNCTIONS;
         if bins[function] == walk.from {

@@ -1,11 +1,11 @@
-//! The setup, and what is sent and held.
+//! The setup, the traffic and the memory.
 
 use volery_channel::{Stats, run_two_parties, run_two_parties_with_stats};
 use volery_primitives::aes::Aes128;
 
 use super::*;
 
-/// What the module documentation says of the cost, beside the setup.
+/// The cost is as stated in the module documentation, apart from the setup.
 #[test]
 fn one_message_from_the_receiver_and_nothing_from_the_sender() {
     for width in [424, 448] {
@@ -36,7 +36,7 @@ fn one_message_from_the_receiver_and_nothing_from_the_sender() {
     }
 }
 
-/// The setup is that of the OTs and of their random flavour, no more.
+/// The setup costs as much as the OTs and their conversion to random OTs, no more.
 #[test]
 fn the_setup_makes_keys_that_fit() {
     let ((mut sender, sent), (mut receiver, received)) = run_two_parties_with_stats(
@@ -51,7 +51,8 @@ fn the_setup_makes_keys_that_fit() {
         evaluate_all(&sender, &made.keys, &code, &inputs),
         made.outputs
     );
-    // Each of the sender's keys is the one of the pair that the bit of s names, and all are different.
+    // Each of the sender's keys is the one of the pair that the bit of s selects, and all are
+    // distinct.
     let (sender, receiver) = (sender.0.unwrap(), receiver.0.unwrap());
     let stream = |key: &Aes128| key.encrypt(Block::new(1 << 100));
     let mut all = std::collections::HashSet::new();
@@ -77,7 +78,7 @@ fn cost_of_the_ots() -> (Stats, Stats) {
             let rng = Prg::new(Block::new(3));
             let cot = softspoken::Receiver::setup(FIELD, SESSION, rng, channel).unwrap();
             let (mut bits, mut keys) = ([0; 64], [Block::ZERO; 512]);
-            flavour::Receiver::new(cot, SESSION)
+            convert::Receiver::new(cot, SESSION)
                 .random(&mut bits, &mut keys, channel)
                 .unwrap();
             channel.flush().unwrap();
@@ -86,7 +87,7 @@ fn cost_of_the_ots() -> (Stats, Stats) {
             let rng = Prg::new(Block::new(4));
             let cot = softspoken::Sender::setup(None, FIELD, SESSION, rng, channel).unwrap();
             let mut keys = [[Block::ZERO; 2]; 512];
-            flavour::Sender::new(cot, SESSION)
+            convert::Sender::new(cot, SESSION)
                 .random(&mut keys, channel)
                 .unwrap();
         },
@@ -94,7 +95,8 @@ fn cost_of_the_ots() -> (Stats, Stats) {
     (left, right)
 }
 
-/// Two sessions with other randomness have nothing in common, and one with the same repeats itself.
+/// Sessions with different randomness have nothing in common; the same randomness repeats a
+/// session.
 #[test]
 fn the_setup_depends_on_the_session_and_on_both_seeds() {
     let stream = |session: u8, left: u128, right: u128| {
@@ -112,7 +114,7 @@ fn the_setup_depends_on_the_session_and_on_both_seeds() {
     }
 }
 
-/// What both parties hold at a time does not grow with the number of threads.
+/// The memory of both parties does not grow with the number of threads.
 #[test]
 fn pieces_are_bounded_for_many_threads() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(64).build();

@@ -1,4 +1,4 @@
-//! Calls that fail, and what is left after them.
+//! Failed calls and the state after them.
 
 use volery_channel::memory;
 use volery_channel::tamper::Tampered;

@@ -1,4 +1,4 @@
-//! Against the plain reading of Figure 2.
+//! Comparison with the reference implementation of Figure 2.
 
 use volery_primitives::aes::{Aes128, rekeyed_on};
 use volery_primitives::clmul::gf128_combine_on;
@@ -7,12 +7,12 @@ use volery_primitives::transpose::transpose_128_on;
 
 use super::*;
 
-/// Two extensions, of 5 and of `n` instances, against the plain reading.
+/// Compares two extensions, of 5 and of `n` instances, with the reference.
 fn check(width: usize, n: usize) {
     let ots = deal(1);
     let (mut sender, mut receiver) = parties(&ots);
     let (code, slow) = (Code::new(&SEED, width), plain::Code::new(&SEED, width));
-    // Instances are numbered on from the next multiple of 128.
+    // Numbering continues at the next multiple of 128.
     for (first, n) in [(0, 5), (128, n)] {
         let inputs = inputs(n, 2 + n as u128);
         let made = extend(&mut sender, &mut receiver, &code, &inputs);
@@ -69,7 +69,7 @@ fn as_in_figure_2_around_a_message() {
     }
 }
 
-/// Keys in two allocations: all agree with the receiver, and some with the plain reading.
+/// Keys in two allocations: all agree with the receiver, and some are compared with the reference.
 #[test]
 fn as_in_figure_2_around_a_chunk() {
     let ots = deal(3);
@@ -90,7 +90,7 @@ fn as_in_figure_2_around_a_chunk() {
     }
 }
 
-/// Calls of any sizes: the streams go on where they were, and keys of earlier calls stay good.
+/// Calls of any sizes: the streams continue where they were, and keys of earlier calls stay valid.
 #[test]
 fn instances_are_numbered_on() {
     let ots = deal(5);
@@ -142,7 +142,8 @@ fn the_number_of_threads_changes_nothing() {
     }
 }
 
-/// The same with the kernels of every level of this processor, one step of the module after the other.
+/// The kernels of every level of this processor give the same results, one step of the module after
+/// the other.
 #[test]
 fn every_level_of_the_processor_gives_the_same() {
     let (width, n) = (424, 300);

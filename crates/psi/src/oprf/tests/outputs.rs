@@ -1,8 +1,8 @@
-//! Outputs that have nothing in common.
+//! Independence of the outputs.
 
 use super::*;
 
-/// Of 2^14 blocks each bit is one about as often as not: within six standard deviations.
+/// Checks that each bit is one in half of 2^14 blocks, within six standard deviations.
 fn assert_balanced(blocks: &[Block], what: &str) {
     assert_eq!(blocks.len(), 1 << 14);
     for bit in 0..128 {
@@ -11,7 +11,8 @@ fn assert_balanced(blocks: &[Block], what: &str) {
     }
 }
 
-/// Outputs are balanced, and so are the differences of any two that belong to different inputs or instances.
+/// Outputs are balanced, and so are the differences of any two outputs on different inputs or
+/// instances.
 #[test]
 fn outputs_look_unrelated() {
     let n = 1 << 14;
@@ -47,7 +48,8 @@ fn outputs_look_unrelated() {
     assert!(values.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
-/// A receiver whose code word is not the sender's gets nothing the sender can make: the code is part of the agreement.
+/// A receiver with another code than the sender gets none of the sender's outputs: the code is part
+/// of the agreement.
 #[test]
 fn another_code_gives_other_outputs() {
     let (mut sender, mut receiver) = dealt(1);

@@ -1,8 +1,9 @@
 //! Arithmetic modulo 2^255 - 19, eight elements at once, with the 52-bit multipliers of AVX-512.
 //!
-//! An element is five limbs of 51 bits. Every function takes and gives limbs below 2^51 + 2^15: the multipliers read 52 bits, so
-//! that is what they can take, and one round of carries after each operation is enough to get there. A value has several such
-//! forms; [`canonical`] gives the one below the modulus.
+//! An element is five limbs of 51 bits. Every function takes and returns limbs below 2^51 + 2^15:
+//! the multipliers read 52 bits, so they accept such limbs, and one round of carries after each
+//! operation restores the bound. A value has several such forms; [`canonical`] gives the one below
+//! the modulus.
 
 use std::arch::x86_64::*;
 
@@ -74,7 +75,7 @@ pub(super) const D_MINUS_ONE_SQ: Limbs = [
     0x120a66e6997a9,
     0x5968b37af66c2,
 ];
-/// Twice the modulus, in limbs no less than those of any element.
+/// Twice the modulus, with limbs no less than those of any element.
 const TWICE_P: Limbs = [
     (1 << 52) - 38,
     (1 << 52) - 2,
@@ -97,7 +98,8 @@ pub(super) fn first(x: &Field) -> Field {
     Field(x.0.map(|limb| _mm512_permutexvar_epi64(zero, limb)))
 }
 
-/// One round of carries. Limbs may have any 64 bits, but for the top one, below 2^61: its carry comes back 19 times.
+/// One round of carries. Limbs may have any 64 bits, except the top one, which is below 2^61: its
+/// carry comes back 19 times.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn carry(x: [__m512i; 5]) -> Field {
@@ -138,7 +140,8 @@ pub(super) fn negate(a: &Field) -> Field {
     sub(&constant(&ZERO), a)
 }
 
-/// The sum of `low[k]*2^(51k)` and `high[k]*2^(51k + 52)`, the limbs from 5 on folded down: 2^255 = 19.
+/// The sum of `low[k]*2^(51k)` and `high[k]*2^(51k + 52)`, the limbs from 5 on folded down: 2^255 =
+/// 19.
 ///
 /// The upper half of a product of 52 bits has twice the weight of the next limb.
 #[inline]
@@ -177,7 +180,7 @@ pub(super) fn mul(a: &Field, b: &Field) -> Field {
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(super) fn square(a: &Field) -> Field {
     let a = &a.0;
-    // The products of unequal limbs come twice.
+    // The products of unequal limbs count twice.
     let mut low = [_mm512_setzero_si512(); 9];
     let mut high = low;
     for i in 0..5 {
@@ -195,7 +198,7 @@ pub(super) fn square(a: &Field) -> Field {
     fold(low, high)
 }
 
-/// `x^(2^times)` of each of `N`, which are under way together.
+/// `x^(2^times)` of each of `N` elements, computed in parallel.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn squares<const N: usize>(mut x: [Field; N], times: usize) -> [Field; N] {
@@ -219,7 +222,7 @@ fn products<const N: usize>(mut a: [Field; N], b: &[Field; N]) -> [Field; N] {
 /// `x^(2^252 - 3)`, the exponent `(p - 5)/8`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn power_for_root<const N: usize>(x: [Field; N]) -> [Field; N] {
-    // A number in a name is that of the ones in the exponent, in binary.
+    // The number in a name counts the ones of the exponent in binary.
     let two = products(squares(x, 1), &x);
     let four = products(squares(two, 2), &two);
     let five = products(squares(four, 1), &x);
@@ -233,8 +236,9 @@ fn power_for_root<const N: usize>(x: [Field; N]) -> [Field; N] {
     products(squares(most, 2), &x)
 }
 
-/// RFC 9496, section 4.2, of each of `N`: whether `u/v` is a square, and then its root which is not negative, otherwise that of
-/// `SQRT_M1*u/v`. Zero counts as a square; with `v` zero the root is zero and `u/v` no square unless `u` is zero too.
+/// RFC 9496, section 4.2, for each of `N`: whether `u/v` is a square, and its non-negative root, or
+/// that of `SQRT_M1*u/v` if it is not. Zero counts as a square; with `v` zero the root is zero and
+/// `u/v` no square unless `u` is zero too.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(super) fn square_root_of_ratio<const N: usize>(
     u: [Field; N],
@@ -277,7 +281,7 @@ fn canonical(x: &Field) -> Field {
     let mask = _mm512_set1_epi64(LIMB_MASK as i64);
     // A second round leaves limbs of at most 2^51 + 18, and so a value below twice the modulus.
     let mut x = carry(x.0).0;
-    // Whether it is no less than the modulus: then adding 19 carries out of the top.
+    // Tests whether it is at least the modulus: then adding 19 carries out of the top.
     let mut quotient = _mm512_set1_epi64(19);
     for limb in x {
         quotient = _mm512_srli_epi64::<LIMB_BITS>(_mm512_add_epi64(limb, quotient));
@@ -307,7 +311,7 @@ pub(super) fn equal(a: &Field, b: &Field) -> __mmask8 {
     is_zero(&sub(a, b))
 }
 
-/// Whether the representative below the modulus is odd, which is what RFC 9496 calls negative.
+/// Whether the representative below the modulus is odd (negative in RFC 9496).
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(super) fn is_negative(x: &Field) -> __mmask8 {
@@ -326,7 +330,7 @@ pub(super) fn absolute(x: &Field) -> Field {
     negate_where(is_negative(x), x)
 }
 
-/// The elements of which these are the little-endian bytes, the highest bit ignored.
+/// The elements with these little-endian bytes, the highest bit ignored.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(super) fn from_bytes(bytes: [&[u8; 32]; LANES]) -> Field {
     let mut limbs = [[0; LANES]; 5];
@@ -372,7 +376,7 @@ mod tests {
 
     type Lanes = [[u64; 8]; 5];
 
-    /// The least limb that the module does not promise to take.
+    /// The smallest limb that the module need not accept.
     const BOUND: u64 = (1 << LIMB_BITS) + (1 << 15);
 
     /// The representative below the modulus, one limb after the other.
@@ -450,7 +454,7 @@ mod tests {
         }
     }
 
-    /// Limbs at the ends of what they may be, where random elements never are.
+    /// Limbs at the ends of their range, which random elements never reach.
     #[test]
     fn limbs_at_their_bounds() {
         if Cpu::detect() != Cpu::Vaes {

@@ -1,7 +1,7 @@
 //! The curve of Ristretto255, eight points at once: addition, encoding and the map from bytes.
 //!
-//! RFC 9496; extended coordinates of Hisil, Wong, Carter, Dawson, *Twisted Edwards Curves Revisited*, ASIACRYPT 2008, whose formulas
-//! have no exceptions on this curve.
+//! RFC 9496; extended coordinates of Hisil, Wong, Carter, Dawson, *Twisted Edwards Curves
+//! Revisited*, ASIACRYPT 2008, whose formulas have no exceptions on this curve.
 
 use std::arch::x86_64::*;
 
@@ -19,7 +19,7 @@ pub(crate) struct Points {
     t: Field,
 }
 
-/// Eight points in the form in which they are added to others.
+/// Eight points in the form used for adding them to others.
 #[derive(Clone, Copy)]
 pub(super) struct Addend {
     sum: Field,
@@ -40,7 +40,7 @@ impl Points {
         }
     }
 
-    /// The first of the eight in all lanes.
+    /// The first of the eight points in all lanes.
     #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
     pub(super) fn first(&self) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Addend {
         }
     }
 
-    /// This one in the lanes of the mask, `other` in the rest.
+    /// This point in the lanes of the mask, `other` in the rest.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
     pub(super) fn or(&self, mask: __mmask8, other: &Self) -> Self {
@@ -134,13 +134,14 @@ pub(super) fn double<const WITH_T: bool>(p: &Points) -> Points {
     }
 }
 
-/// The group elements that are the identity: four points of the curve stand for it, those with a zero coordinate.
+/// The lanes whose group element is the identity: four points of the curve represent it, those with
+/// a zero coordinate.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(super) fn is_identity(p: &Points) -> __mmask8 {
     is_zero(&p.x) | is_zero(&p.y)
 }
 
-/// RFC 9496, section 4.3.1: the points with these encodings, and in which lanes there is one.
+/// RFC 9496, section 4.3.1: decodes the points, and tells which lanes hold a valid encoding.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(super) fn decode(bytes: [&[u8; 32]; LANES]) -> (__mmask8, Points) {
     let s = from_bytes(bytes);
@@ -191,7 +192,7 @@ pub(super) fn from_uniform(bytes: [&[u8; 64]; LANES]) -> Points {
     add_points(&a, &Addend::new(&b))
 }
 
-/// The function `MAP` of RFC 9496, section 4.3.4, of two elements that are under way together.
+/// The function `MAP` of RFC 9496, section 4.3.4, of two elements, computed in parallel.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 fn map(t: [Field; 2]) -> [Points; 2] {
     let (zero, one, d) = (constant(&ZERO), constant(&ONE), constant(&D));

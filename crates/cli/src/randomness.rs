@@ -1,0 +1,29 @@
+//! Randomness from the operating system, and session ids as text.
+
+use volery_channel::SessionId;
+use volery_primitives::prg::Prg;
+
+use crate::exit::{Failure, Status};
+
+/// A generator seeded by the operating system.
+pub(crate) fn fresh_prg() -> Result<Prg, Failure> {
+    Prg::from_os().map_err(|error| {
+        Failure::new(
+            Status::Other,
+            format_args!("the operating system returned no random numbers: {error}"),
+        )
+    })
+}
+
+/// The session id in hexadecimal.
+pub(crate) fn hex(session: SessionId) -> String {
+    use std::fmt::Write as _;
+    session
+        .as_bytes()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

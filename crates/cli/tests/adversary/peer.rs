@@ -1,0 +1,287 @@
+//! Malicious or defective peers. Against each, our side ends with the documented status within the
+//! timeout and leaves nothing on the disk.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{Finished, Running, names, text};
+use volery_channel::{Channel, Hello, handshake, tcp};
+
+/// The longest that our side may take beyond its own timeout of two seconds, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs our side against `peer`, once listening and once connecting, in each role; returns our
+/// side's messages.
+fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<Finished> {
+    let mut all = Vec::new();
+    for role in ["sender", "receiver"] {
+        for listening in [true, false] {
+            let place = tempfile::tempdir().unwrap();
+            let out = place.path().join("out");
+            let common = [
+                "vole",
+                "--role",
+                role,
+                "--n",
+                "1000",
+                "--timeout",
+                "2",
+                "--out",
+                text(&out),
+            ];
+            let finished = if listening {
+                let us = Running::start(&[&common[..], &["--listen", "127.0.0.1:0"]].concat());
+                let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, us.port())).unwrap();
+                thread::scope(|scope| {
+                    scope.spawn(|| peer(stream));
+                    us.finish_within(LIMIT)
+                })
+            } else {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+                let address = listener.local_addr().unwrap().to_string();
+                let us = Running::start(&[&common[..], &["--connect", &address]].concat());
+                let (stream, _) = listener.accept().unwrap();
+                thread::scope(|scope| {
+                    scope.spawn(|| peer(stream));
+                    us.finish_within(LIMIT)
+                })
+            };
+            assert!(
+                names(place.path()).is_empty(),
+                "{finished:?} left {:?}",
+                names(place.path())
+            );
+            all.push(finished);
+        }
+    }
+    all
+}
+
+/// Reads until the other side disconnects, so that the peer does not end the connection.
+fn drain(mut stream: TcpStream) {
+    let mut bytes = [0; 4096];
+    while stream.read(&mut bytes).is_ok_and(|count| count > 0) {}
+}
+
+#[test]
+fn random_bytes() {
+    for finished in against(|mut stream| {
+        // Any fixed part of a generator's output serves.
+        let mut state = 1_u64;
+        let bytes: Vec<u8> = (0..65_536)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect();
+        let _ = stream.write_all(&bytes);
+        drain(stream);
+    }) {
+        finished.assert_refused(3, &["does not speak volery"]);
+    }
+}
+
+#[test]
+fn a_web_browser() {
+    for finished in against(|mut stream| {
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        drain(stream);
+    }) {
+        finished.assert_refused(3, &["does not speak volery"]);
+    }
+}
+
+#[test]
+fn a_peer_that_closes_at_once() {
+    for finished in against(drop) {
+        finished.assert_refused(4, &["closed the connection"]);
+    }
+}
+
+#[test]
+fn a_peer_that_says_nothing() {
+    for finished in against(drain) {
+        finished.assert_refused(4, &["timed out"]);
+    }
+}
+
+#[test]
+fn a_peer_that_trickles() {
+    for finished in against(|mut stream| {
+        // Each byte is right and counts as progress, but the whole handshake takes too long.
+        for byte in b"\x89volery\n\x01\x00\xff\x00".iter().chain(&[0; 100]) {
+            if stream.write_all(&[*byte]).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_secs(1));
+        }
+    }) {
+        finished.assert_refused(4, &["timed out"]);
+    }
+}
+
+#[test]
+fn a_hello_with_an_absurd_length() {
+    for finished in against(|mut stream| {
+        let _ = stream.write_all(b"\x89volery\n\x01\x00\xff\xff");
+        let _ = stream.write_all(&[0xff; 70_000]);
+        drain(stream);
+    }) {
+        finished.assert_refused(3, &["hello is malformed"]);
+    }
+}
+
+/// A peer that follows the protocol through the handshake; returns its channel.
+fn well_begun(
+    us: &Running,
+    [verb, ring, parameters]: [&'static str; 3],
+    role: &'static str,
+) -> Channel {
+    let mut channel =
+        tcp::connect((Ipv4Addr::LOCALHOST, us.port()), Duration::from_secs(10)).unwrap();
+    let fields = [
+        ("ring", ring),
+        ("n", "1000"),
+        ("security", "malicious"),
+        ("noise", "regular"),
+        ("parameters", parameters),
+        ("step", "131072"),
+    ];
+    let mut fields: Vec<_> = fields
+        .map(|(name, value)| (name, value.to_owned()))
+        .to_vec();
+    if parameters.starts_with("auto") {
+        // Eight microseconds for each thousand.
+        fields.push(("pace", "8".to_owned()));
+    }
+    let hello = Hello {
+        protocol: verb,
+        role,
+        fields,
+    };
+    handshake(&mut channel, &hello, [9; 32]).unwrap();
+    channel
+}
+
+/// Runs our side of both subcommands in both roles against a peer that is honest until after the
+/// handshake.
+fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
+    // Named protocols, and `auto`, for which the peer reports the link.
+    let verbs = [
+        (["vole", "fp61", "gilboa"], "gilboa"),
+        (["cot", "f2", "softspoken4"], "softspoken4"),
+        (["vole", "fp61", "auto, by the link"], "auto"),
+        (["cot", "f2", "auto, by the link"], "auto"),
+    ];
+    let roles = [("sender", "receiver"), ("receiver", "sender")];
+    let run = |(verb, protocol): ([&'static str; 3], &str), (ours, theirs)| {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("out");
+        let us = Running::start(&[
+            verb[0],
+            "--role",
+            ours,
+            "--n",
+            "1000",
+            "--protocol",
+            protocol,
+            "--timeout",
+            "2",
+            "--out",
+            text(&out),
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        peer(well_begun(&us, verb, theirs));
+        let finished = us.finish_within(LIMIT);
+        assert!(names(place.path()).is_empty(), "{finished:?}");
+        finished
+    };
+    verbs
+        .into_iter()
+        .flat_map(|verb| roles.map(|roles| run(verb, roles)))
+        .collect()
+}
+
+#[test]
+fn garbage_after_a_good_hello() {
+    for finished in after_the_handshake(|mut channel| {
+        // No encoding of a point is all ones.
+        let _ = channel.send(&[0xff; 1 << 20]);
+        let _ = channel.flush();
+        let _ = channel.recv(&mut [0; 1 << 20]);
+    }) {
+        finished.assert_refused(3, &["does not follow the protocol"]);
+    }
+}
+
+#[test]
+fn a_peer_that_leaves_after_a_good_hello() {
+    for finished in after_the_handshake(drop) {
+        finished.assert_refused(4, &["closed the connection"]);
+    }
+}
+
+#[test]
+fn nobody_comes() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("out");
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let address = format!("127.0.0.1:{port}");
+    for endpoint in [["--listen", "127.0.0.1:0"], ["--connect", &address]] {
+        let arguments = [
+            "vole",
+            "--role",
+            "sender",
+            "--n",
+            "5",
+            "--timeout",
+            "1",
+            "--out",
+            text(&out),
+        ];
+        Running::start(&[&arguments[..], &endpoint].concat())
+            .finish_within(LIMIT)
+            .assert_refused(4, &["timed out"]);
+        assert!(names(place.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_signal_leaves_nothing() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let place = tempfile::tempdir().unwrap();
+        let (out, report) = (place.path().join("out"), place.path().join("report.json"));
+        let us = Running::start(&[
+            "vole",
+            "--role",
+            "sender",
+            "--n",
+            "5",
+            "--listen",
+            "127.0.0.1:0",
+            "--out",
+            text(&out),
+            "--report",
+            text(&report),
+        ]);
+        us.port(); // it waits for the peer now
+        assert_eq!(
+            names(place.path()).len(),
+            2,
+            "the temporary folder and file"
+        );
+        us.signal(signal);
+        us.finish_within(LIMIT).assert_refused(1, &["signal"]);
+        assert!(names(place.path()).is_empty(), "{signal}");
+    }
+}

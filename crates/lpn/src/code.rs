@@ -1,0 +1,569 @@
+//! The local linear code of primal LPN: the matrix `C` of Protocol 6, ten entries in each column.
+//!
+//! Section 8.2 of the 2019 paper (`d = 10`); Ferret, section 7. Column `i` of `C` has entries at
+//! ten rows chosen independently and uniformly by AES in counter mode under a public seed, fresh
+//! for every round of every session. Two of the ten coincide in about one column out of `k/45`;
+//! like the implementations of both papers, this one leaves such columns as they are.
+//!
+//! The code computes `a * C` for a range of columns: each output is the sum of ten entries of `a`.
+//! The run time is that of ten random reads from a table of `k` entries.
+//!
+//! # Entries other than one
+//!
+//! Over GF(2), the integers modulo 2^61 - 1 and modulo 2^64 the entries of `C` are ones. In a ring
+//! that ones do not generate ([`Ring::GENERATED_BY_ONE`]: GF(2^128)) they must not all be. There
+//! the samples `a*C + e` would be 128 samples over GF(2) side by side, of one code and with noise
+//! at the same `t` places. An attacker takes about `k` samples, `m` of them noisy, and solves 128
+//! systems of equations at once. At least `128 - m` combinations of them are free of noise: linear
+//! algebra finds those, and with them the noise positions and all of `a` (the decoder of Metzner
+//! and Kapturowski, *A general decoding technique applicable to replicated file disagreement
+//! location and concatenated code decoding*, IEEE Transactions on Information Theory, 1990). All
+//! sets here have `m = t*k/n < 128`. A test runs the decisive step: it counts the combinations free
+//! of noise.
+//!
+//! The last five entries of column `j` are therefore `c_j`, a uniform element of the ring by AES
+//! under the same seed. (The papers ask for ten non-zero entries and do not say which. A further
+//! factor of the whole column would change nothing: it maps uniform noise to uniform noise.) This
+//! leaves no smaller code: let an attacker look at sample `j` through `r` maps to GF(2). At a row
+//! where the column has `c_j` these maps give other functions of `a` than at all other columns of
+//! that row, because the `c_j` are independent; so the maps of the `5n/k` such columns together see
+//! all 128 bits of an entry, or `5n/k * r` of them if that is less. The result is a code over GF(2)
+//! of length `r*n` and dimension `128k` or `5r*n`, whose rate is at least `k/n`; the attacker gains
+//! nothing over the code over GF(2^128), to which the estimates apply.
+
+use std::ops::Range;
+
+use bytemuck::Zeroable;
+use volery_field::Ring;
+use volery_primitives::{
+    Aligned, Block,
+    aes::Aes128,
+    gather::{Columns, PLACE_BITS},
+};
+
+/// Ones in a column, `d`.
+pub const WEIGHT: usize = 10;
+
+/// Columns generated together. A whole number of them fills a whole number of AES blocks, for both
+/// ways of taking indices from the stream.
+pub const GROUP: usize = 48;
+
+/// The counter from which the factors are generated: no row index reaches it.
+const FACTORS: u128 = 1 << 64;
+
+/// A summand of the code: a ring element, or several side by side that share their indices.
+pub trait Entry: Copy + Send + Sync {
+    /// An unreduced sum.
+    type Sum: Copy + Default;
+    /// `sum + self`; at most 5 more after each [`fold`](Entry::fold), and one more at the very end.
+    fn add_to(self, sum: Self::Sum) -> Self::Sum;
+    /// Reduces a sum, so that it takes the next 6 additions.
+    fn fold(sum: Self::Sum) -> Self::Sum;
+}
+
+impl<R: Ring> Entry for R {
+    type Sum = R::Lazy;
+    #[inline(always)]
+    fn add_to(self, sum: Self::Sum) -> Self::Sum {
+        R::lazy_add(sum, self)
+    }
+    #[inline(always)]
+    fn fold(sum: Self::Sum) -> Self::Sum {
+        R::lazy_fold(sum)
+    }
+}
+
+/// Entries of the sender's two vectors, `a` and `b` of Protocol 6, side by side: one read serves
+/// both.
+#[derive(Clone, Copy, Default, Zeroable)]
+#[repr(C, align(16))]
+pub struct Pair<R> {
+    /// An entry of `a`.
+    pub u: R,
+    /// The entry of `b` at the same place.
+    pub v: R,
+}
+
+/// `P` elements of a ring as one entry.
+pub trait Parts<R, const P: usize>: Entry {
+    /// The elements of a sum.
+    fn finish(sum: Self::Sum) -> [R; P];
+}
+
+impl<R: Ring> Parts<R, 1> for R {
+    #[inline(always)]
+    fn finish(sum: Self::Sum) -> [R; 1] {
+        [R::lazy_finish(sum)]
+    }
+}
+
+impl<R: Ring> Parts<R, 2> for Pair<R> {
+    #[inline(always)]
+    fn finish(sum: Self::Sum) -> [R; 2] {
+        R::pair_finish(sum)
+    }
+}
+
+impl<R: Ring> Entry for Pair<R> {
+    type Sum = R::LazyPair;
+    #[inline(always)]
+    fn add_to(self, sums: Self::Sum) -> Self::Sum {
+        R::pair_add(sums, [self.u, self.v])
+    }
+    #[inline(always)]
+    fn fold(sums: Self::Sum) -> Self::Sum {
+        R::pair_fold(sums)
+    }
+}
+
+/// The code of one round: `k` rows, and any number of columns.
+pub struct LocalCode {
+    aes: Aes128,
+    k: usize,
+}
+
+impl LocalCode {
+    /// The code with the public `seed` and `k` rows.
+    ///
+    /// # Panics
+    /// If `k` is 0 or above 2^32, or a power of two above 2^21.
+    #[must_use]
+    pub fn new(seed: Block, k: usize) -> Self {
+        assert!((1..=1 << 32).contains(&k), "1 to 2^32 rows");
+        assert!(
+            !k.is_power_of_two() || k <= 1 << PLACE_BITS,
+            "a power of two has at most 21 bits"
+        );
+        Self {
+            aes: Aes128::new(seed),
+            k,
+        }
+    }
+
+    /// For each column `first + i` with `i < count`, calls `output(i, sum)` with the sum of the ten
+    /// entries of `table` that the column selects.
+    ///
+    /// # Panics
+    /// If `table.len()` is not `k`, or the table has more than 2^32 bytes.
+    #[inline]
+    pub fn encode<E: Entry>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut output: impl FnMut(usize, E::Sum),
+    ) {
+        self.for_each_group(table, first, count, |done, columns, take| {
+            columns.sums(table, take, |i, sum| output(done + i, sum));
+        });
+    }
+
+    /// As [`encode`](Self::encode), several columns at a time: calls `output(i, sums)` with the
+    /// sums of the columns from `first + i` on.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_slices<E: Entry>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut output: impl FnMut(usize, &[E::Sum]),
+    ) {
+        let Aligned(sums) = &mut Aligned([E::Sum::default(); GROUP]);
+        self.for_each_group(table, first, count, |done, columns, take| {
+            let sums = &mut sums[..take.len()];
+            columns.sums(table, take, |i, sum| sums[i] = sum);
+            output(done, sums);
+        });
+    }
+
+    /// The code of a vector OLE over the ring of the entries, several columns at a time: calls
+    /// `output(i, sums)` with the sums of the columns from `first + i` on, one slice for each part
+    /// of an entry. Uses entries other than one where the ring requires them.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_over<R: Ring, E: Parts<R, P>, const P: usize>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut output: impl FnMut(usize, [&mut [R]; P]),
+    ) {
+        let Aligned(sums) = &mut Aligned([[R::ZERO; GROUP]; P]);
+        if R::GENERATED_BY_ONE {
+            return self.for_each_group(table, first, count, |done, columns, take| {
+                let len = take.len();
+                columns.sums(table, take, |i, sum| {
+                    for (sums, sum) in sums.iter_mut().zip(E::finish(sum)) {
+                        sums[i] = sum;
+                    }
+                });
+                output(done, sums.each_mut().map(|sums| &mut sums[..len]));
+            });
+        }
+        let Aligned(scaled) = &mut Aligned([[R::ZERO; GROUP]; P]);
+        let Aligned(factors) = &mut Aligned([R::ZERO; GROUP]);
+        self.for_each_group(table, first, count, |done, columns, take| {
+            self.factors((first + done) / GROUP, factors);
+            columns.split_sums(table, |i, [plain, other]| {
+                let (plain, other) = (E::finish(plain), E::finish(other));
+                for part in 0..P {
+                    (sums[part][i], scaled[part][i]) = (plain[part], other[part]);
+                }
+            });
+            for (sums, scaled) in sums.iter_mut().zip(&*scaled) {
+                R::add_products([factors], [scaled], sums);
+            }
+            output(done, sums.each_mut().map(|sums| &mut sums[take.clone()]));
+        });
+    }
+
+    /// `c_j` for the columns `j` from `number * GROUP` on.
+    fn factors<R: Ring>(&self, number: usize, out: &mut [R; GROUP]) {
+        let mut blocks = [Block::ZERO; GROUP];
+        self.aes
+            .ctr(FACTORS + (number * GROUP) as u128, &mut blocks);
+        R::from_blocks(&blocks, out);
+    }
+
+    /// Calls `look(i, columns, of)` with groups and their columns, which together make up the
+    /// range; the first is `first + i`.
+    #[inline(always)]
+    fn for_each_group<E: Entry>(
+        &self,
+        table: &[E],
+        first: usize,
+        count: usize,
+        mut look: impl FnMut(usize, &Group<E>, Range<usize>),
+    ) {
+        assert_eq!(table.len(), self.k, "one entry for each row");
+        let mut columns = Group::new(self.k);
+        let mut done = 0;
+        while done < count {
+            let (group, skip) = ((first + done) / GROUP, (first + done) % GROUP);
+            columns.fill(self, group);
+            let take = (GROUP - skip).min(count - done);
+            look(done, &columns, skip..skip + take);
+            done += take;
+        }
+    }
+}
+
+/// Columns of a code that are generated together, for tables of entries `E`.
+pub struct Group<E>(Columns<E, WEIGHT, GROUP>);
+
+impl<E: Entry> Group<E> {
+    /// Memory for the columns of a code with `k` rows.
+    ///
+    /// # Panics
+    /// If `k` is 0, or the table has more than 2^32 bytes.
+    #[must_use]
+    pub fn new(k: usize) -> Self {
+        Self(Columns::new(k))
+    }
+
+    /// The columns from `number * GROUP` on.
+    ///
+    /// # Panics
+    /// If the number of rows is not that of the code.
+    #[inline]
+    pub fn fill(&mut self, code: &LocalCode, number: usize) {
+        assert_eq!(code.k, self.0.rows(), "columns of one code");
+        let Aligned(blocks) = &mut Aligned([Block::ZERO; GROUP * WEIGHT / 4]);
+        if code.k.is_power_of_two() {
+            let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
+            code.aes.ctr((number * blocks.len()) as u128, blocks);
+            self.0.cut(blocks);
+        } else {
+            code.aes.ctr((number * blocks.len()) as u128, blocks);
+            self.0.scale(blocks);
+        }
+    }
+
+    /// Calls `output(i, sums)` for each column, with the sums of its first five entries and of its
+    /// last five.
+    ///
+    /// # Panics
+    /// If `table` does not have one entry for each row.
+    #[inline(always)]
+    fn split_sums(&self, table: &[E], mut output: impl FnMut(usize, [E::Sum; 2])) {
+        let entries = self.0.of(table);
+        for column in 0..GROUP {
+            let mut entries = entries.column(column);
+            let mut half = || {
+                let five = entries.by_ref().take(WEIGHT / 2);
+                five.fold(E::Sum::default(), |sum, entry| entry.add_to(sum))
+            };
+            let sums = [half(), half()];
+            output(column, sums);
+        }
+    }
+
+    /// Calls `output(i, sum)` for each of `columns`; `i` is the number of the column.
+    ///
+    /// # Panics
+    /// If `table` does not have one entry for each row, or the columns do not exist.
+    #[inline(always)]
+    pub fn sums(&self, table: &[E], columns: Range<usize>, mut output: impl FnMut(usize, E::Sum)) {
+        let entries = self.0.of(table);
+        for (i, column) in columns.enumerate() {
+            let mut sum = E::Sum::default();
+            for (j, entry) in entries.column(column).enumerate() {
+                if j == WEIGHT / 2 {
+                    sum = E::fold(sum);
+                }
+                sum = entry.add_to(sum);
+            }
+            output(i, sum);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use volery_field::{Fp61, Gf128, Z64};
+    use volery_primitives::prg::Prg;
+
+    use super::*;
+
+    /// Column `i`, computed directly from the definition.
+    fn column(seed: Block, k: usize, i: usize) -> [usize; WEIGHT] {
+        let aes = Aes128::new(seed);
+        std::array::from_fn(|j| {
+            let number = i * WEIGHT + j;
+            if k.is_power_of_two() {
+                let (cut, piece, word) = (number / 24, number % 24 / 8, number % 8);
+                let block = aes.encrypt(Block::from((4 * cut + word / 2) as u128));
+                let word = (u128::from(block) >> (64 * (word % 2))) as u64;
+                (word >> (21 * piece)) as usize % k
+            } else {
+                let block = u128::from(aes.encrypt(Block::from((number / 4) as u128)));
+                let word = (block >> (32 * (number % 4))) as u32;
+                ((u64::from(word) * k as u64) >> 32) as usize
+            }
+        })
+    }
+
+    fn check<R: Ring>(k: usize, first: usize, count: usize) {
+        let seed = Block::from(77);
+        let mut random = Prg::new(Block::from(1));
+        let mut table = vec![R::ZERO; k];
+        R::random_slice(&mut random, &mut table);
+        // The largest values: a late reduction overflows.
+        table
+            .iter_mut()
+            .step_by(2)
+            .for_each(|entry| *entry = R::ZERO - R::ONE);
+        let expected: Vec<R> = (0..count)
+            .map(|i| {
+                let column = column(seed, k, first + i);
+                column.iter().fold(R::ZERO, |sum, j| sum + table[*j])
+            })
+            .collect();
+        let code = LocalCode::new(seed, k);
+        let mut out = vec![R::ZERO; count];
+        code.encode(&table, first, count, |i, sum| {
+            out[i] = R::lazy_finish(R::lazy_add(sum, R::ONE)) - R::ONE;
+        });
+        assert!(out == expected, "k = {k}, {count} columns from {first}");
+        let shares = vec![R::ONE; count];
+        code.encode_slices(&table, first, count, |i, sums| {
+            let to = i + sums.len();
+            R::finish_slice(sums, &shares[i..to], &mut out[i..to]);
+        });
+        assert!((0..count).all(|i| out[i] == expected[i] + R::ONE));
+        let pairs: Vec<_> = table.iter().map(|v| Pair { u: *v, v: -*v }).collect();
+        code.encode(&pairs, first, count, |i, sums| {
+            assert!(R::pair_finish(sums) == [expected[i], -expected[i]]);
+        });
+    }
+
+    /// The entries of column `i`, computed directly from the definition.
+    fn entries<R: Ring>(seed: Block, i: usize) -> [R; WEIGHT] {
+        let factor = Aes128::new(seed).encrypt(Block::from((1 << 64) + i as u128));
+        std::array::from_fn(|j| match R::GENERATED_BY_ONE || j < 5 {
+            true => R::ONE,
+            false => R::from_block(factor),
+        })
+    }
+
+    fn check_over<R: Ring>(k: usize, first: usize, count: usize) {
+        let seed = Block::from(77);
+        let mut random = Prg::new(Block::from(2));
+        let [mut u, mut v] = [vec![R::ZERO; k], vec![R::ZERO; k]];
+        R::random_slice(&mut random, &mut u);
+        R::random_slice(&mut random, &mut v);
+        let expected = |table: &[R]| -> Vec<R> {
+            (first..first + count)
+                .map(|i| {
+                    let terms = column(seed, k, i).into_iter().zip(entries::<R>(seed, i));
+                    terms.fold(R::ZERO, |sum, (row, entry)| sum + entry * table[row])
+                })
+                .collect()
+        };
+        let code = LocalCode::new(seed, k);
+        let mut out = [vec![R::ZERO; count], vec![R::ZERO; count]];
+        code.encode_over(&v, first, count, |i, [sums]: [&mut [R]; 1]| {
+            out[0][i..i + sums.len()].copy_from_slice(sums);
+        });
+        assert!(out[0] == expected(&v), "k = {k}, {count} from {first}");
+        let entries = u.iter().zip(&v).map(|(&u, &v)| Pair { u, v });
+        let pairs: Vec<_> = entries.collect();
+        code.encode_over(&pairs, first, count, |i, sums: [&mut [R]; 2]| {
+            for (out, sums) in out.iter_mut().zip(sums) {
+                out[i..i + sums.len()].copy_from_slice(sums);
+            }
+        });
+        assert!(
+            out == [expected(&u), expected(&v)],
+            "k = {k}, {count} from {first}"
+        );
+    }
+
+    /// Samples over GF(2^128) of a random secret with regular noise, of this code or of the code
+    /// with ones.
+    fn samples(ours: bool, [n, k, t]: [usize; 3]) -> (Vec<Gf128>, Vec<usize>) {
+        let mut random = Prg::new(Block::from(3));
+        let mut secret = vec![Gf128::ZERO; k];
+        Gf128::random_slice(&mut random, &mut secret);
+        let mut out = vec![Gf128::ZERO; n];
+        let code = LocalCode::new(Block::from(77), k);
+        if ours {
+            code.encode_over(&secret, 0, n, |i, [sums]: [&mut [Gf128]; 1]| {
+                out[i..i + sums.len()].copy_from_slice(sums);
+            });
+        } else {
+            code.encode(&secret, 0, n, |i, sum| out[i] = Gf128::lazy_finish(sum));
+        }
+        let block = n / t;
+        let places: Vec<_> = (0..t)
+            .map(|i| i * block + random.below(block as u64) as usize)
+            .collect();
+        for &place in &places {
+            out[place] += Gf128::random_noise(&mut random);
+        }
+        (out, places)
+    }
+
+    /// The dimension of the space of linear maps from GF(2^128) to GF(2) under which the samples at
+    /// the `chosen` places are those of a code of ones without noise: Gaussian elimination of the
+    /// columns, each beside its sample.
+    fn noiseless_maps(samples: &[Gf128], chosen: impl Iterator<Item = usize>, k: usize) -> usize {
+        let seed = Block::from(77);
+        let mut rows: Vec<Option<(Vec<u64>, u128)>> = vec![None; k];
+        // Remainders of samples whose columns add up to zero: a map must take each of them to zero.
+        let mut conditions = [0u128; 128];
+        for place in chosen {
+            let mut bits = vec![0u64; k.div_ceil(64)];
+            for row in column(seed, k, place) {
+                bits[row / 64] ^= 1 << (row % 64);
+            }
+            let mut sample = u128::from(samples[place].value());
+            let pivot = loop {
+                let Some(word) = bits.iter().position(|word| *word != 0) else {
+                    break None;
+                };
+                let pivot = 64 * word + bits[word].trailing_zeros() as usize;
+                let Some((other, other_sample)) = &rows[pivot] else {
+                    break Some(pivot);
+                };
+                bits.iter_mut()
+                    .zip(other)
+                    .for_each(|(bits, other)| *bits ^= other);
+                sample ^= other_sample;
+            };
+            if let Some(pivot) = pivot {
+                rows[pivot] = Some((bits, sample));
+                continue;
+            }
+            while sample != 0 {
+                let condition = &mut conditions[sample.trailing_zeros() as usize];
+                if *condition == 0 {
+                    *condition = sample;
+                }
+                sample ^= *condition;
+            }
+        }
+        conditions
+            .iter()
+            .filter(|condition| **condition == 0)
+            .count()
+    }
+
+    /// The attack that entries other than one prevent, on samples of `k + 200` places: with ones,
+    /// an attacker solves 128 systems at once, and all but as many linear maps as there are noisy
+    /// places are free of noise.
+    #[test]
+    fn over_gf128_a_code_of_ones_is_solved_by_linear_algebra() {
+        let sizes @ [n, k, _] = [4096, 1024, 128];
+        // Every third place, up to the required number: `m` of them are noisy, about 38
+        let chosen = || (0..n).step_by(3).take(k + 200);
+        let noisy = |places: &[usize]| chosen().filter(|place| places.contains(place)).count();
+        let (ones, places) = samples(false, sizes);
+        assert_eq!(noiseless_maps(&ones, chosen(), k), 128 - noisy(&places));
+        assert!(noisy(&places) < 64);
+        let (ours, _) = samples(true, sizes);
+        assert_eq!(noiseless_maps(&ours, chosen(), k), 0);
+    }
+
+    #[test]
+    fn columns_over_a_ring_are_the_definition() {
+        for k in [1, 2, 1000, 1024, 7391] {
+            for (first, count) in [(0, 0), (0, 1), (47, 2), (48, 48), (5, 200), (1 << 33, 50)] {
+                check_over::<Fp61>(k, first, count);
+                check_over::<Z64>(k, first, count);
+                check_over::<Gf128>(k, first, count);
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_the_definition() {
+        for k in [1, 2, 1000, 1024, 4096, 7391] {
+            for (first, count) in [
+                (0, 0),
+                (0, 1),
+                (47, 1),
+                (47, 2),
+                (48, 48),
+                (5, 200),
+                (1 << 33, 50),
+            ] {
+                check::<Fp61>(k, first, count);
+                check::<Z64>(k, first, count);
+                check::<Gf128>(k, first, count);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_hit_evenly() {
+        for k in [64usize, 100] {
+            let table: Vec<_> = (0..k)
+                .map(|j| Gf128::from_block(Block::from(1 << j.min(127))))
+                .collect();
+            let mut hits = vec![0u32; k];
+            let columns = 20_000;
+            LocalCode::new(Block::from(5), k).encode(&table, 0, columns, |i, _| {
+                for row in column(Block::from(5), k, i) {
+                    hits[row] += 1;
+                }
+            });
+            let mean = (columns * WEIGHT) as f64 / k as f64;
+            let chi: f64 = hits
+                .iter()
+                .map(|h| (f64::from(*h) - mean).powi(2) / mean)
+                .sum();
+            // Mean k - 1, standard deviation sqrt(2k): six standard deviations in each direction.
+            let (expected, spread) = (k as f64 - 1.0, 6.0 * (2.0 * k as f64).sqrt());
+            assert!(
+                (chi - expected).abs() < spread,
+                "chi-square {chi} for k = {k}"
+            );
+        }
+    }
+}

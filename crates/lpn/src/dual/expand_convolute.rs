@@ -1,0 +1,300 @@
+//! The expand-convolute code of Raghuraman, Rindal and Tanguy, *Expand-Convolute Codes for
+//! Pseudorandom Correlation Generators from LPN* (CRYPTO 2023, ePrint 2023/882): `N = 2n` values
+//! become `n`.
+//!
+//! ```text
+//! G = ( I | B*A*A' )              x_i = e_i + sum over s of z[place s of row i]
+//! B  n x n, a regular expander: row i has a one at one random place of each seventh of the columns
+//! A, A'  convolutions with a state of 24:  q*A = p with  p_j = q_j + sum over l of a_(j,l)*p_(j+l)
+//! z = A*A'*e'                     e' the second half of e
+//! ```
+//!
+//! The coefficients `a_(j,l)`, `l` from 1 to 24, are independent random bits, different ones for
+//! `A` and `A'`; where `j + l` is not a place they have no effect. The transpose of a convolution
+//! from the last place to the first is one from the first to the last, with `a_(j,l)` at `z_j`
+//! leading to `z_(j+l)`; as all coefficients are equally random, they are drawn by the place that
+//! they lead to:
+//!
+//! ```text
+//! z_i = e'_i + sum over l of a_(i,l)*z_(i-l)
+//! ```
+//!
+//! All coefficients are 0 and 1, so the code adds, in any group. Over each group, a sum that
+//! depends on a non-zero value in its state is non-zero with probability one half or more, because
+//! the coefficient of that value is a random bit: the argument of the paper for bits.
+//!
+//! Values are added in groups of four: the code keeps the sums of all 16 subsets of a group, and a
+//! convolution adds one for each group that its state touches.
+//!
+//! Memory: the `N` values, in place. Places and coefficients come from AES under the public seed
+//! in counter mode. A place is the high part of the product of a word of 32 bits with the number
+//! of places, so that the probabilities of two of them differ by one in 2^9 at most. The result
+//! does not depend on the number of threads.
+
+use std::ops::Range;
+
+use volery_primitives::{Block, aes::Aes128, pages::Buffer};
+
+use super::{Term, pooled, spread};
+
+/// Ones of a row of the expander, each in a separate part of the columns.
+const WEIGHT: usize = 7;
+
+/// Values in the state of a convolution.
+const STATE: usize = 24;
+
+/// Values in a group, and subsets of it.
+const GROUP: usize = 4;
+const SUBSETS: usize = 1 << GROUP;
+
+/// Groups that a convolution reads: those of the state, and its current group.
+const GROUPS: usize = STATE / GROUP + 1;
+
+/// Tables of subset sums that are kept, a power of two.
+const TABLES: usize = 8;
+const _: () = assert!(TABLES >= GROUPS);
+
+/// Values convolved at a time: their coefficients are drawn together.
+const RUN: usize = 256;
+
+/// Outputs whose places are drawn together.
+const OUTPUTS: usize = 256;
+
+/// Pieces of [`OUTPUTS`] that each thread sums at a time, with several threads.
+const PIECES: usize = 16;
+
+/// The numbers of inputs and of outputs of an instance are multiples of this.
+const UNIT: usize = 128;
+
+/// Streams of random numbers under the seed.
+const CONVOLUTIONS: [u128; 2] = [0, 1 << 64];
+const PLACES: u128 = 2 << 64;
+
+/// The state of the code for one instance, as in [`super::Compression`].
+pub struct Compression<T: Term> {
+    aes: Aes128,
+    /// Number of outputs.
+    n: usize,
+    absorbed: usize,
+    /// The first half of the values, then the second, convolved as far as it is absorbed. Outputs
+    /// replace the first.
+    memory: Buffer<T>,
+    convolutions: [Convolution<T>; 2],
+    /// Convolved values of the second half.
+    convoluted: usize,
+    /// Outputs that are ready and not yet drawn.
+    ready: Range<usize>,
+}
+
+impl<T: Term> Compression<T> {
+    /// The code with the public `seed`, for `len` values.
+    ///
+    /// # Panics
+    /// If `len` is no positive multiple of 256, or above 2^31.
+    #[must_use]
+    pub fn new(seed: Block, len: usize) -> Self {
+        Self::over(seed, Buffer::zeroed(Self::memory_len(len)))
+    }
+
+    /// Memory for [`of_first`](Self::of_first): the `len` values.
+    ///
+    /// # Panics
+    /// If `len` is no positive multiple of 256, or above 2^31.
+    #[must_use]
+    pub fn memory_len(len: usize) -> usize {
+        assert!(
+            len > 0 && len.is_multiple_of(2 * UNIT) && len <= 1 << 31,
+            "a multiple of 256, up to 2^31 values"
+        );
+        len
+    }
+
+    /// As [`new`](Self::new), with all values already in the memory. All of them then count as
+    /// absorbed.
+    ///
+    /// # Panics
+    /// If the memory does not have [`memory_len`](Self::memory_len) elements.
+    #[must_use]
+    pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
+        assert_eq!(
+            memory.len(),
+            Self::memory_len(len),
+            "the memory has memory_len elements"
+        );
+        let mut code = Self::over(seed, memory);
+        code.absorbed = len;
+        code.convolute();
+        code
+    }
+
+    fn over(seed: Block, memory: Buffer<T>) -> Self {
+        Self {
+            aes: Aes128::new(seed),
+            n: memory.len() / 2,
+            absorbed: 0,
+            memory,
+            convolutions: [Convolution::new(), Convolution::new()],
+            convoluted: 0,
+            ready: 0..0,
+        }
+    }
+
+    /// Total number of outputs.
+    #[must_use]
+    pub fn outputs(&self) -> usize {
+        self.n
+    }
+
+    /// Absorbs the next values, a multiple of 8 of them.
+    ///
+    /// # Panics
+    /// If their number is not a multiple of 8, or exceeds the remaining length.
+    pub fn absorb(&mut self, values: &[T]) {
+        assert!(
+            values.len().is_multiple_of(8),
+            "the number of values is a multiple of 8"
+        );
+        let end = self.absorbed + values.len();
+        assert!(end <= self.memory.len(), "more than all values");
+        self.memory[self.absorbed..end].copy_from_slice(values);
+        self.absorbed = end;
+        self.convolute();
+    }
+
+    /// Convolves the absorbed values of the second half, in whole runs.
+    fn convolute(&mut self) {
+        let there = self.absorbed.saturating_sub(self.n);
+        while self.convoluted < there {
+            let run = RUN.min(self.n - self.convoluted);
+            if there - self.convoluted < run {
+                return;
+            }
+            let start = self.n + self.convoluted;
+            let values = &mut self.memory[start..start + run];
+            let mut words = [[Block::ZERO; RUN / 4]; 2];
+            for (words, stream) in words.iter_mut().zip(CONVOLUTIONS) {
+                let first = (self.convoluted / 4) as u128;
+                self.aes.ctr(stream + first, &mut words[..run / 4]);
+            }
+            let [first, second] = &mut self.convolutions;
+            let [to_first, to_second] = words.each_ref().map(|words| {
+                let (groups, _) = bytemuck::cast_slice::<Block, u32>(words).as_chunks::<GROUP>();
+                groups
+            });
+            let (groups, _) = values.as_chunks_mut::<GROUP>();
+            // One after the other, so that the processor overlaps both.
+            for (values, words) in groups.iter_mut().zip(to_first.iter().zip(to_second)) {
+                first.run(values, words.0);
+                second.run(values, words.1);
+            }
+            self.convoluted += run;
+        }
+    }
+
+    /// The next outputs: at most `count`, and at least one.
+    ///
+    /// # Panics
+    /// If not all values have been absorbed, `count` is zero, or all outputs have been drawn.
+    pub fn draw(&mut self, count: usize) -> &[T] {
+        assert!(count > 0, "at least one output");
+        if self.ready.is_empty() {
+            pooled(|| self.refill());
+        }
+        let first = self.ready.start;
+        self.ready.start = self.ready.end.min(first.saturating_add(count));
+        &self.memory[first..self.ready.start]
+    }
+
+    /// Computes the outputs of the next rows.
+    fn refill(&mut self) {
+        assert_eq!(
+            self.absorbed,
+            self.memory.len(),
+            "all values have been absorbed"
+        );
+        let first = self.ready.end;
+        assert!(first < self.n, "more than all outputs");
+        let pieces = match rayon::current_num_threads() {
+            1 => 1,
+            threads => threads * PIECES,
+        };
+        let end = self.n.min(first + pieces * OUTPUTS);
+        let aes = &self.aes;
+        let (outputs, z) = self.memory.split_at_mut(self.n);
+        let parts = parts(z);
+        let tasks = outputs[first..end].chunks_mut(OUTPUTS);
+        let tasks = (first / OUTPUTS..).zip(tasks).collect();
+        spread(tasks, |(number, outputs): (usize, &mut [T])| {
+            expand(aes, number, outputs, &parts);
+        });
+        self.ready = first..end;
+    }
+}
+
+/// The parts of the columns, in each of which every row has a one.
+fn parts<T>(z: &[T]) -> [&[T]; WEIGHT] {
+    let start = |part| part * z.len() / WEIGHT;
+    std::array::from_fn(|part| &z[start(part)..start(part + 1)])
+}
+
+/// Adds the contribution of the expander to outputs, piece `number` of all pieces.
+fn expand<T: Term>(aes: &Aes128, number: usize, outputs: &mut [T], parts: &[&[T]; WEIGHT]) {
+    let mut blocks = [Block::ZERO; OUTPUTS * WEIGHT / 4];
+    let first = (number * blocks.len()) as u128;
+    aes.ctr(PLACES + first, &mut blocks);
+    let (rows, _) = bytemuck::cast_slice::<Block, u32>(&blocks).as_chunks::<WEIGHT>();
+    for (output, words) in outputs.iter_mut().zip(rows) {
+        let mut sum = *output;
+        for (part, word) in parts.iter().zip(words) {
+            let place = (u64::from(*word) * part.len() as u64) >> 32;
+            sum = sum.plus(part[place as usize]);
+        }
+        *output = sum;
+    }
+}
+
+/// The state of a convolution over the values.
+struct Convolution<T: Term> {
+    /// The sums of all subsets of a group of values, for the last groups; in memory that is wiped.
+    tables: Buffer<[T; SUBSETS]>,
+    /// The table of the next group.
+    next: usize,
+}
+
+impl<T: Term> Convolution<T> {
+    fn new() -> Self {
+        Self {
+            tables: Buffer::zeroed(TABLES),
+            next: 0,
+        }
+    }
+
+    /// The next group, with a word of coefficients for each value: its bits 0 to 27, four for each
+    /// group from the sixth before this one on; the bits of values beyond the state and of later
+    /// values are not used.
+    #[inline(always)]
+    fn run(&mut self, values: &mut [T; GROUP], words: &[u32; GROUP]) {
+        let tables = <&mut [[T; SUBSETS]; TABLES]>::try_from(&mut self.tables[..]);
+        let tables = tables.expect("the ring of tables has a fixed length");
+        let now = self.next;
+        for (r, (value, word)) in values.iter_mut().zip(words).enumerate() {
+            let later = (1 << r) - 1;
+            let word = word & !later & (later << (STATE as u32) | 0xff_ffff);
+            let mut sum = *value;
+            for group in 0..GROUPS {
+                let table = &tables[(now + TABLES + 1 + group - GROUPS) % TABLES];
+                sum = sum.plus(table[(word >> (GROUP * group)) as usize % SUBSETS]);
+            }
+            *value = sum;
+            for subset in 0..1 << r {
+                tables[now][1 << r | subset] = tables[now][subset].plus(sum);
+            }
+        }
+        self.next = (now + 1) % TABLES;
+    }
+}
+
+#[cfg(test)]
+mod plain;
+#[cfg(test)]
+mod tests;

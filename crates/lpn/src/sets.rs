@@ -1,0 +1,477 @@
+//! The parameter sets: dated data. Each set states its estimated security in every ring in which it
+//! may be used. A test recomputes these bits, and fails when one is off by more than its rounding
+//! or below the claim of the set.
+//!
+//! The sets of the papers serve reproduction, under names that say so; the others claim 128 bits
+//! and hold 129.0 or more against the cheapest of all evaluated attacks, heuristics included.
+//!
+//! The sets with uniform noise are made for cuckoo hashing whose bins become complete binary trees:
+//! `n` samples, each in three of [`bins_for`](volery_primitives::cuckoo::bins_for)`(t, 40)` bins,
+//! fill a bin to a mean `mu`, and `mu + 4 sqrt(mu) <= 2^h - 1`, so that hardly any tree needs more
+//! than `h` levels and each has a spare leaf. At 129 bits `mu` hardly depends on `n`: it is about
+//! `k/33` in the smallest set and `k/25` in the largest. The choice of `k` therefore fills the
+//! trees; a power of two would leave those of the large sets 60 to 70 % full.
+
+use crate::{
+    Noise,
+    estimate::{Field, Instance, NoiseShape},
+};
+
+/// The estimated security of a set in one kind of ring.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// Cost of the cheapest attack in bits, to a tenth.
+    pub bits: f64,
+    /// The cheapest attack of [`crate::estimate`].
+    pub attack: &'static str,
+}
+
+/// One LPN instance: `n` samples of a secret of length `k` with `t` noise values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LpnSet {
+    /// The name in reports and handshakes.
+    pub name: &'static str,
+    /// Samples `n`: the length of one round's output. With regular noise a multiple of `t`.
+    pub n: usize,
+    /// The dimension `k`: the base correlations that a round consumes for the secret.
+    pub k: usize,
+    /// The noise weight `t`.
+    pub t: usize,
+    /// The distribution of the noise positions.
+    pub noise: Noise,
+    /// The rings in which the set may be used; noise over `z64` is odd.
+    pub fields: &'static [Field],
+    /// Over GF(2); odd noise over `z64` reduces to this case.
+    binary: Level,
+    /// Over a large field; the cheapest attack costs the same for all of them.
+    large: Option<Level>,
+    /// Over GF(2^128), if the entries of the code were zeros and ones.
+    binary_code: Option<Level>,
+    /// The bits that the set holds against all attacks of [`crate::estimate`], in each of its
+    /// rings. For a set of a paper this may be less than the paper claims.
+    pub claim: u32,
+    /// Whether the set is from a paper: for reproduction, chosen only on request.
+    pub paper: bool,
+    /// The source of the numbers.
+    pub source: &'static str,
+    /// The date of the last review.
+    pub date: &'static str,
+}
+
+impl LpnSet {
+    /// Points of one block, regular noise.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        self.n / self.t
+    }
+
+    /// Whether the set may be used over `field`.
+    #[must_use]
+    pub fn holds_over(&self, field: Field) -> bool {
+        self.fields.contains(&field)
+    }
+
+    /// The bits that the set holds over `field`, and the cheapest attack; `None` where the set may
+    /// not be used.
+    #[must_use]
+    pub fn level(&self, field: Field) -> Option<Level> {
+        let level = match field {
+            Field::F2 | Field::Z64Odd => Some(self.binary),
+            Field::Fp61 | Field::Gf128 => self.large,
+            Field::Z64Uniform | Field::Gf128Binary => None,
+        };
+        level.filter(|_| self.holds_over(field))
+    }
+
+    /// The bits over GF(2^128) if the entries of the code were zeros and ones, as they are in the
+    /// other rings; `None` where the set may not be used.
+    #[must_use]
+    pub fn with_binary_code(&self) -> Option<Level> {
+        self.binary_code.filter(|_| self.holds_over(Field::Gf128))
+    }
+
+    /// The least of its security levels.
+    #[must_use]
+    pub fn weakest(&self) -> Level {
+        match self.large {
+            Some(large) if large.bits < self.binary.bits => large,
+            _ => self.binary,
+        }
+    }
+
+    /// The estimator's instance over `field`.
+    #[must_use]
+    pub fn instance(&self, field: Field) -> Instance {
+        Instance {
+            n: self.n,
+            k: self.k,
+            t: self.t,
+            field,
+            noise: match self.noise {
+                Noise::Regular => NoiseShape::Regular,
+                Noise::Uniform => NoiseShape::Exact,
+            },
+        }
+    }
+}
+
+/// All rings; `z64` with odd noise.
+const ALL: &[Field] = &[Field::F2, Field::Fp61, Field::Z64Odd, Field::Gf128];
+
+/// Correlated OT only.
+const F2: &[Field] = &[Field::F2];
+
+const SEARCH: &str = "searched with lpn::estimate: every attack costs 2^129 or more in each ring";
+const SEARCH_F2: &str = "searched with lpn::estimate: every attack costs 2^129 or more over F2";
+const VOLE: &str = "Distributed Vector-OLE (CCS 2019), Table 1; claims 80 bits";
+const FERRET: &str = "Ferret (CCS 2020), Table 2; claims 128 bits";
+
+const fn bjmm(bits: f64) -> Level {
+    let attack = "BJMM";
+    Level { bits, attack }
+}
+
+const fn prange(bits: f64) -> Level {
+    let attack = "pooled Reduce and Prange (heuristic)";
+    Level { bits, attack }
+}
+
+const fn linear(bits: f64) -> Level {
+    let attack = "interleaved Gauss";
+    Level { bits, attack }
+}
+
+const fn hybrid(bits: f64) -> Level {
+    let attack = "hybrid";
+    Level { bits, attack }
+}
+
+/// A set for every ring: `n`, `k`, `t`, and its levels over GF(2), over a large field, and over
+/// GF(2^128) with a binary code.
+const fn set(
+    name: &'static str,
+    noise: Noise,
+    [n, k, t]: [usize; 3],
+    [binary, large, binary_code]: [Level; 3],
+) -> LpnSet {
+    LpnSet {
+        name,
+        n,
+        k,
+        t,
+        noise,
+        fields: ALL,
+        binary,
+        large: Some(large),
+        binary_code: Some(binary_code),
+        claim: 128,
+        paper: false,
+        source: SEARCH,
+        date: "2026-11-23",
+    }
+}
+
+/// A set for correlated OT alone.
+const fn set_over_f2(name: &'static str, noise: Noise, sizes: [usize; 3], binary: Level) -> LpnSet {
+    LpnSet {
+        fields: F2,
+        large: None,
+        binary_code: None,
+        source: SEARCH_F2,
+        ..set(name, noise, sizes, [binary; 3])
+    }
+}
+
+const fn paper80(name: &'static str, log_n: u32, k: usize, t: usize, levels: [Level; 3]) -> LpnSet {
+    LpnSet {
+        claim: 80,
+        paper: true,
+        source: VOLE,
+        date: "2019-11-11",
+        ..set(name, Noise::Uniform, [1 << log_n, k, t], levels)
+    }
+}
+
+const fn ferret(name: &'static str, noise: Noise, sizes: [usize; 3], binary: Level) -> LpnSet {
+    LpnSet {
+        paper: true,
+        source: FERRET,
+        date: "2020-11-09",
+        ..set_over_f2(name, noise, sizes, binary)
+    }
+}
+
+/// Ferret's setup set for regular noise. Table 2 has `n = 609,728`, which is not `t * 2^9`; section
+/// 7 of its text has this `n`, which is, and which holds fewer bits.
+const FERRET_REG_SETUP: LpnSet = LpnSet {
+    claim: 122,
+    ..ferret(
+        "ferret-reg-setup",
+        Noise::Regular,
+        [649_728, 36_288, 1_269],
+        hybrid(122.1),
+    )
+};
+
+const REGULAR: Noise = Noise::Regular;
+const UNIFORM: Noise = Noise::Uniform;
+
+#[rustfmt::skip]
+static SETS: [LpnSet; 23] = [
+    set("r14", REGULAR, [18_688, 4_608, 292], [bjmm(129.1), prange(143.3), linear(34.1)]),
+    set("r17", REGULAR, [134_144, 11_008, 1_048], [hybrid(129.2), hybrid(143.1), linear(37.6)]),
+    set("b10", REGULAR, [753_664, 1 << 16, 736], [bjmm(129.0), prange(132.6), linear(44.8)]),
+    set("b11", REGULAR, [2_310_144, 1 << 17, 1_128], [hybrid(129.0), hybrid(129.8), linear(47.6)]),
+    set("b12", REGULAR, [5_996_544, 1 << 18, 1_464], [hybrid(129.1), hybrid(129.0), linear(50.4)]),
+    set_over_f2("b13", REGULAR, [15_106_048, 1 << 19, 1_844], hybrid(129.0)),
+    set("u14", UNIFORM, [14_400, 2_920, 349], [bjmm(129.3), prange(138.0), linear(32.2)]),
+    set("u16", UNIFORM, [60_000, 6_016, 714], [bjmm(129.2), prange(135.2), linear(35.2)]),
+    set("u17", UNIFORM, [134_000, 12_544, 740], [bjmm(129.2), prange(134.1), linear(38.1)]),
+    set("u20", UNIFORM, [1_048_576, 51_264, 1_317], [bjmm(129.1), prange(130.4), linear(43.8)]),
+    set("u21", UNIFORM, [2_396_160, 100_992, 1_465], [prange(129.1), prange(129.1), linear(46.5)]),
+    set("u22", UNIFORM, [6_225_920, 200_064, 1_867], [prange(129.0), prange(129.0), linear(49.3)]),
+    set("u24", UNIFORM, [15_564_800, 393_728, 2_301], [prange(129.0), prange(129.0), linear(52.0)]),
+    FERRET_REG_SETUP,
+    ferret("ferret-reg", REGULAR, [10_805_248, 589_760, 1_319], hybrid(149.9)),
+    ferret("ferret-uni-setup", UNIFORM, [616_092, 37_248, 1_254], bjmm(142.7)),
+    ferret("ferret-uni", UNIFORM, [10_616_092, 588_160, 1_324], prange(153.6)),
+    paper80("paper80-14", 14, 3_482, 192, [bjmm(85.1), prange(91.5), linear(32.9)]),
+    paper80("paper80-16", 16, 7_391, 382, [bjmm(90.1), prange(94.3), linear(36.0)]),
+    paper80("paper80-18", 18, 15_336, 741, [bjmm(93.9), prange(95.9), linear(38.9)]),
+    paper80("paper80-20", 20, 32_771, 1_422, [prange(99.7), prange(99.7), linear(42.0)]),
+    paper80("paper80-22", 22, 67_440, 2_735, [prange(101.6), prange(101.6), linear(44.9)]),
+    paper80("paper80-24", 24, 139_959, 5_205, [prange(103.7), prange(103.7), linear(47.9)]),
+];
+
+/// All sets: our own, then those of each paper; within these, by noise and from the smallest to the
+/// largest.
+#[must_use]
+pub fn sets() -> &'static [LpnSet] {
+    &SETS
+}
+
+/// The set with this name.
+#[must_use]
+pub fn set_named(name: &str) -> Option<&'static LpnSet> {
+    SETS.iter().find(|set| set.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use volery_primitives::cuckoo::bins_for;
+
+    use super::*;
+    use crate::estimate::{estimate, resists, security_bits};
+
+    fn own() -> impl Iterator<Item = &'static LpnSet> {
+        sets().iter().filter(|set| !set.paper)
+    }
+
+    /// Bins of a set with uniform noise, and the fewest levels that fit all but very few of them.
+    fn trees(set: &LpnSet) -> (usize, u32) {
+        let bins = bins_for(set.t, 40);
+        let mean = 3.0 * set.n as f64 / bins as f64;
+        let full = mean + 4.0 * mean.sqrt() + 1.0;
+        (bins, full.log2().ceil() as u32)
+    }
+
+    /// Base correlations of a whole round of correlated OT, which consumes more of them than vector
+    /// OLE: the secret, one for each level of each tree, and the mask of the check. Each bin may
+    /// need one level more.
+    fn need(set: &LpnSet) -> usize {
+        let levels = match set.noise {
+            Noise::Regular => set.t * set.block().ilog2() as usize,
+            Noise::Uniform => {
+                let (bins, levels) = trees(set);
+                bins * (levels as usize + 1)
+            }
+        };
+        set.k + levels + 128
+    }
+
+    #[test]
+    fn every_set_holds_what_it_claims() {
+        for set in sets() {
+            for field in set.fields.iter().copied() {
+                let least = security_bits(&set.instance(field));
+                let (name, bits, attack) = (set.name, least.bits, least.attack);
+                assert!(
+                    bits >= f64::from(set.claim),
+                    "{name} over {field}: {bits:.1} bits by {attack}"
+                );
+                let stated = set.level(field).expect("a level for each ring");
+                assert!(
+                    (stated.bits - bits).abs() <= 0.05 && stated.attack == attack,
+                    "{name} over {field}: {bits:.2} by {attack}, stated {stated:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_level_for_each_ring_of_a_set_and_no_other() {
+        for set in sets() {
+            assert!(set.claim == 80 || set.claim == 128.min(set.weakest().bits as u32));
+            let mut least = f64::INFINITY;
+            for field in Field::ALL {
+                let level = set.level(field);
+                assert_eq!(level.is_some(), set.holds_over(field), "{}", set.name);
+                least = least.min(level.map_or(f64::INFINITY, |level| level.bits));
+            }
+            assert_eq!(set.weakest().bits, least, "{}", set.name);
+        }
+        let level = set_named("b12").and_then(|set| set.level(Field::Fp61));
+        let expected = Level {
+            bits: 129.0,
+            attack: "hybrid",
+        };
+        assert_eq!(level, Some(expected));
+    }
+
+    /// A margin over the claim, against every evaluated attack.
+    #[test]
+    fn every_default_set_holds_129_bits() {
+        for set in own() {
+            assert_eq!(set.claim, 128);
+            for field in set.fields {
+                let least = security_bits(&set.instance(*field));
+                assert!(least.bits >= 129.0, "{} over {field}: {least:?}", set.name);
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_sets_serve_all_rings() {
+        for noise in [Noise::Regular, Noise::Uniform] {
+            for field in ALL {
+                let mut usable = own().filter(|set| set.noise == noise && set.holds_over(*field));
+                assert!(usable.any(|set| set.n > 5_900_000), "{noise} {field:?}");
+            }
+        }
+    }
+
+    /// A set that may be used over F2 only would have less margin in some other ring.
+    #[test]
+    fn f2_only_for_a_reason() {
+        let set = set_named("b13").expect("`b13` is a set");
+        assert!(set.holds_over(Field::F2) && !set.holds_over(Field::Fp61));
+        let least = security_bits(&set.instance(Field::Fp61));
+        assert!((128.2..128.4).contains(&least.bits), "{least:?}");
+    }
+
+    /// Three of Ferret's four sets hold the 128 bits that the paper claims.
+    #[test]
+    fn ferret_in_todays_attacks() {
+        for (name, bits, attack) in [
+            ("ferret-reg-setup", 122.1, "hybrid"),
+            ("ferret-reg", 149.9, "hybrid"),
+            ("ferret-uni-setup", 142.7, "BJMM"),
+            ("ferret-uni", 153.6, "pooled Reduce and Prange (heuristic)"),
+        ] {
+            let set = set_named(name).expect("all of these are names of sets");
+            assert!(set.paper);
+            let least = security_bits(&set.instance(Field::F2));
+            assert!((least.bits - bits).abs() < 0.1, "{name}: {least:?}");
+            assert_eq!(least.attack, attack, "{name}");
+            assert_eq!(set.claim, 128.min(least.bits as u32), "{name}");
+        }
+    }
+
+    /// The reason for the odd noise of `z64`: arbitrary values would cost a set about half of its
+    /// weight.
+    #[test]
+    fn even_noise_would_not_hold() {
+        for set in sets().iter().filter(|set| set.holds_over(Field::Z64Odd)) {
+            assert!(!set.holds_over(Field::Z64Uniform));
+            let least = security_bits(&set.instance(Field::Z64Uniform));
+            assert!(
+                least.bits < f64::from(set.claim),
+                "{}: {:.1} bits",
+                set.name,
+                least.bits
+            );
+        }
+    }
+
+    /// The reason for code entries from all of gf128: with zeros and ones, all coordinates of the
+    /// noise values would sit in the same places, and linear algebra would find a map under which
+    /// all of them vanish.
+    #[test]
+    fn a_binary_code_would_not_hold_over_gf128() {
+        for set in sets().iter().filter(|set| set.holds_over(Field::Gf128)) {
+            assert!(!set.holds_over(Field::Gf128Binary));
+            let least = security_bits(&set.instance(Field::Gf128Binary));
+            let (name, stated) = (set.name, set.with_binary_code().expect("a level"));
+            assert!(
+                least.bits < f64::from(set.claim) && least.bits < 60.0,
+                "{name}: {least:?}"
+            );
+            assert!(
+                (stated.bits - least.bits).abs() <= 0.05 && stated.attack == least.attack,
+                "{name}: {least:?}, stated {stated:?}"
+            );
+            // One map alone takes half of the weight.
+            let all = estimate(&set.instance(Field::Gf128Binary));
+            let projected = all.iter().find(|found| found.attack == "projected ISD");
+            assert!(
+                projected.is_some_and(|found| found.bits < 105.0),
+                "{name}: {all:?}"
+            );
+        }
+    }
+
+    /// Uniform noise: bins that fill their trees, and no more bins than necessary.
+    #[test]
+    fn uniform_sets_fill_their_trees() {
+        for set in own().filter(|set| set.noise == Noise::Uniform) {
+            let (bins, levels) = trees(set);
+            let fill = 3.0 * set.n as f64 / (bins << levels) as f64;
+            // Smaller trees need more slack for variance.
+            let least = 1.0 - 4.2 / f64::from(1 << levels).sqrt();
+            assert!(fill >= least.max(0.6), "{}: {fill:.3}", set.name);
+            let lighter = LpnSet {
+                t: set.t - set.t / 100 - 1,
+                ..set.clone()
+            };
+            assert!(
+                !resists(&lighter.instance(Field::F2), 129.0),
+                "{}",
+                set.name
+            );
+        }
+    }
+
+    /// The next smaller set covers a whole round of each of our sets; a small base covers the
+    /// smallest.
+    #[test]
+    fn the_sets_make_a_schedule() {
+        for noise in [Noise::Regular, Noise::Uniform] {
+            let mut store = 7_000;
+            for set in own().filter(|set| set.noise == noise) {
+                assert!(need(set) <= store, "{}: {} base", set.name, need(set));
+                store = set.n;
+            }
+        }
+    }
+
+    #[test]
+    fn sets_are_well_formed() {
+        for set in sets() {
+            assert_eq!(set_named(set.name), Some(set));
+            assert!(set.k + set.t < set.n);
+            assert!(!set.fields.is_empty());
+            if set.noise == Noise::Regular {
+                assert_eq!(set.block() * set.t, set.n);
+                assert!(set.block().is_power_of_two());
+            }
+        }
+        for pair in sets()
+            .windows(2)
+            .filter(|pair| pair[0].paper == pair[1].paper && pair[0].noise == pair[1].noise)
+            .filter(|pair| pair[0].source == pair[1].source || !pair[0].paper)
+        {
+            assert!(pair[0].n < pair[1].n, "sorted by size");
+        }
+        assert_eq!(set_named("b1"), None);
+    }
+}

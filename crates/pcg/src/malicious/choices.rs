@@ -1,0 +1,280 @@
+//! A value holder with false places.
+
+use volery_channel::{Channel, Result, memory, run_two_channels, run_two_parties};
+use volery_field::{ExtensionOf, Fp61, Gf128, Ring};
+use volery_ot::{CotReceiver, convert};
+use volery_primitives::{Block, bits, pages::Buffer};
+
+use super::{
+    Ends, FEW, SESSION, Stage, channel, plan, rng,
+    stage::{Value, deal_ots},
+};
+use crate::{
+    Noise, Plan, Trees, check,
+    correlation::{Cot, Vole},
+    cot_buffer,
+    ggm::{Growth, TreePrgs},
+    mpcot::{self, Cells, Layout, Public},
+    punctured_ot,
+    spcot::Points,
+    tree_batch::TreeBatch,
+};
+
+/// Uses some of its OTs for other places too.
+struct Again<C> {
+    inner: C,
+    from: usize,
+    to: usize,
+    count: usize,
+}
+
+impl<C: CotReceiver> CotReceiver for Again<C> {
+    fn extend(&mut self, u: &mut [u8], w: &mut [Block], channel: &mut Channel) -> Result<()> {
+        self.inner.extend(u, w, channel)?;
+        for i in 0..self.count {
+            w[self.to + i] = w[self.from + i];
+            let choice = bits::bit(u, self.from + i);
+            bits::set(u, self.to + i, choice);
+        }
+        Ok(())
+    }
+}
+
+/// The change of a value holder to its OTs: `count` rows from `from` on are also used at `to`.
+trait Reuse: Stage {
+    fn reuse(value: &mut Value<Self>, plan: &Plan, from: usize, to: usize, count: usize);
+}
+
+impl Reuse for Cot {
+    fn reuse(value: &mut Value<Self>, plan: &Plan, from: usize, to: usize, count: usize) {
+        let spare = &mut value.base[plan.step(0, 0).set.k..];
+        spare.copy_within(from..from + count, to);
+    }
+}
+
+impl<R: crate::vole::VoleRing> Reuse for Vole<R> {
+    fn reuse(value: &mut Value<Self>, _plan: &Plan, from: usize, to: usize, count: usize) {
+        let source = value.ot.source();
+        let empty: Self::ValueOt = Box::<cot_buffer::Receiver>::default();
+        let inner = std::mem::replace(source, empty);
+        *source = Box::new(Again {
+            inner,
+            from,
+            to,
+            count,
+        });
+    }
+}
+
+/// One OT for two levels, and those of one tree for the next one.
+#[test]
+fn a_reused_choice() {
+    fn check<K: Reuse>() {
+        for trees in [Trees::Ggm, Trees::Half] {
+            let plan = plan(K::KIND, trees, Noise::Regular, FEW);
+            for (from, to, count) in [(0, 0, 0), (6, 7, 1), (4, 5, 1), (0, 6, 6)] {
+                let (key, mut value) = K::deal(&plan, 1);
+                K::reuse(&mut value, &plan, from, to, count);
+                let (left, right) = memory::pair();
+                let (((x, w, key), _), ((line, value), _)) = run_two_channels(
+                    channel(left),
+                    channel(right),
+                    |channel| key.honest(&plan, &[FEW], channel),
+                    |channel| value.run(&plan, &[FEW], channel),
+                );
+                let ends = Ends::<K> {
+                    x,
+                    w,
+                    key,
+                    line,
+                    value,
+                };
+                if count == 0 {
+                    ends.assert_right("honest");
+                } else {
+                    ends.assert_key_holder_aborts(0, &format!("{trees}, OT {from} for {to}"));
+                }
+            }
+        }
+    }
+    check::<Cot>();
+    check::<Vole<Fp61>>();
+    check::<Vole<Gf128>>();
+}
+
+/// A complete tree has no leaf except those that the value holder may choose. The spare ones of a
+/// bin are among them: a value holder that chooses one has less noise, and learns nothing.
+#[test]
+fn any_leaf_of_a_complete_tree_may_be_chosen() {
+    fn check<K: Stage>(trees: Trees, alphas: &[usize], layout: &Layout) {
+        let prgs = || {
+            let prgs = TreePrgs::growing(K::growth(trees), SESSION, 0);
+            if K::CARRIES {
+                prgs.with_cleared_leaves()
+            } else {
+                prgs
+            }
+        };
+        let batch = layout.batch();
+        let mut dealer = rng(60);
+        let delta = dealer.block().with_lsb(true);
+        let x = if K::CARRIES {
+            K::Ring::from_block(delta)
+        } else {
+            K::Ring::random(&mut dealer)
+        };
+        let count = batch.trees();
+        let (mut key_spare, mut value_spare) = (Vec::new(), Buffer::zeroed(count));
+        for pair in value_spare.iter_mut() {
+            let (u, v) = (K::Base::random(&mut dealer), K::Ring::random(&mut dealer));
+            key_spare.push(x.mul_base(u) + v);
+            *pair = K::pair(u, v);
+        }
+        let values: Vec<_> = (0..count).map(|_| K::noise(&mut dealer)).collect();
+        let mut random = |_| (K::Ring::random(&mut dealer), K::Ring::random(&mut dealer));
+        let mask: Vec<_> = (0..check::repetitions::<K::Ring>())
+            .map(&mut random)
+            .collect();
+        let key_mask: Vec<_> = mask.iter().map(|(u, v)| *u * x + *v).collect();
+        let choices = super::stage::random_choices(batch.levels(), &mut dealer);
+        let (q, t) = deal_ots(delta, choices.into_iter(), &mut dealer);
+        let (key_ot, value_ot) = K::buffered(delta, &q, &t);
+        let context = check::Context {
+            session: SESSION,
+            round: 0,
+        };
+        let (r, m) = run_two_parties(
+            |channel| {
+                channel.bind();
+                let mut ot = convert::Sender::new(key_ot, SESSION);
+                let public = Public {
+                    layout,
+                    prgs: &prgs(),
+                };
+                let (points, leaves, rng) =
+                    (Points::Chosen(&[]), layout.leaves(None), &mut rng(61));
+                let r =
+                    mpcot::send::<K>(public, points, x, &key_spare, leaves, rng, &mut ot, channel)
+                        .expect("the key holder's side succeeds");
+                check::key_holder(context, batch, x, &r[..], &key_mask, rng, channel)
+                    .expect("an honest run succeeds");
+                r
+            },
+            |channel| {
+                channel.bind();
+                let mut ot = convert::Receiver::new(value_ot, SESSION);
+                let public = Public {
+                    layout,
+                    prgs: &prgs(),
+                };
+                let (points, leaves) = (Points::Chosen(alphas), layout.leaves(None));
+                let (m, _) = mpcot::receive::<K>(
+                    public,
+                    points,
+                    &values,
+                    &value_spare,
+                    leaves,
+                    &mut ot,
+                    channel,
+                )
+                .expect("the key holder's side succeeds");
+                let rng = &mut rng(62);
+                check::value_holder(context, batch, alphas, &values, &m[..], &mask, rng, channel)
+                    .expect("an honest run succeeds");
+                m
+            },
+        );
+        for tree in 0..count {
+            let places = batch.leaves_of(tree);
+            let place = places.start + alphas[tree];
+            assert!(
+                r[place] - m[place] == x.mul_base(values[tree]),
+                "tree {tree}"
+            );
+            // The sum of all leaves would suffice to find x.
+            assert!(K::Ring::sum(&r[places.clone()]) != K::Ring::sum(&m[places]));
+        }
+    }
+    let layout = Layout::cuckoo(50, 3, 40, Block::from(6), Cells::Complete);
+    let batch = layout.batch();
+    let sizes: Vec<_> = (0..batch.trees())
+        .map(|tree| batch.leaves_of(tree).len())
+        .collect();
+    let spare = |tree: usize| (0..sizes[tree]).find(|leaf| layout.point_of(tree, *leaf).is_none());
+    let first: Vec<_> = (0..sizes.len())
+        .map(|tree| spare(tree).expect("a spare leaf"))
+        .collect();
+    let last: Vec<_> = sizes.iter().map(|size| size - 1).collect();
+    for alphas in [first, last] {
+        for trees in [Trees::Ggm, Trees::Half] {
+            check::<Cot>(trees, &alphas, &layout);
+            check::<Vole<Fp61>>(trees, &alphas, &layout);
+            check::<Vole<Gf128>>(trees, &alphas, &layout);
+        }
+    }
+}
+
+/// The key holder's trees are all complete where a round is checked.
+#[test]
+fn bins_become_complete_trees() {
+    for key in 0..20 {
+        let layout = Layout::cuckoo(3000, 60, 40, Block::from(key), Cells::Complete);
+        for tree in 0..layout.batch().trees() {
+            let size = layout.batch().leaves_of(tree).len();
+            assert!(size.is_power_of_two() && size > 1);
+            assert!(layout.point_of(tree, size - 1).is_none(), "a spare leaf");
+        }
+    }
+}
+
+/// The path to a leaf that a tree of five does not have, and its result: all leaves of the tree,
+/// and with the sum that the key holder sends with them `delta`. So a checked round has complete
+/// trees only; there, the same path leads to a leaf.
+#[test]
+fn a_leaf_that_is_not_there() {
+    for (size, leaks) in [(5, true), (6, true), (8, false)] {
+        let prgs = TreePrgs::growing(Growth::Ggm, SESSION, 0);
+        let mut dealer = rng(70);
+        let delta = dealer.block().with_lsb(true);
+        // Leaf 7: right, right, right. So the left sums.
+        let (q, t) = deal_ots(delta, [true; 3].into_iter(), &mut dealer);
+        let (key_ot, value_ot) = Cot::buffered(delta, &q, &t);
+        let layout = Layout::regular(1, size);
+        let (_, found) = run_two_parties(
+            |channel| {
+                let mut ot = convert::Sender::new(key_ot, SESSION);
+                let public = Public {
+                    layout: &layout,
+                    prgs: &prgs,
+                };
+                let (points, leaves, rng) =
+                    (Points::Chosen(&[]), layout.leaves(None), &mut rng(71));
+                let x = Gf128::new(delta);
+                mpcot::send::<Cot>(public, points, x, &[], leaves, rng, &mut ot, channel)
+                    .expect("trees")
+            },
+            |channel| {
+                let mut ot = convert::Receiver::new(value_ot, SESSION);
+                let mut opened = vec![Block::ZERO; 3];
+                let choices = punctured_ot::choices(&TreeBatch::regular(1, 8), &[7]);
+                assert!(choices == [0], "the left side each time");
+                ot.chosen(&choices, &mut opened, channel).expect("OTs");
+                let psi = Gf128::new(channel.recv_block().expect("a sum"));
+                // The left half is below the first sum; of the right half, the left node on level 2
+                // is known.
+                let prg = prgs.tree(0);
+                let [a, b] = prg.children(opened[0]);
+                let c = opened[1] ^ a;
+                let mut leaves = [a, b, c].map(|node| prg.leaf_pair::<Gf128>(node)).concat();
+                leaves.truncate(size);
+                if size > 6 {
+                    // A fourth node is only reachable for one of its leaves.
+                    let left = Gf128::new(opened[2]) - leaves[0] - leaves[2] - leaves[4];
+                    leaves.push(left);
+                }
+                Gf128::sum(&leaves) - psi
+            },
+        );
+        assert_eq!(found == Gf128::new(delta), leaks, "{size} leaves");
+    }
+}

@@ -1,0 +1,217 @@
+//! The available protocols for a number of correlations and a link, and the predicted cost of each.
+
+use std::{fmt, str::FromStr};
+
+use volery_ot::softspoken::SmallField;
+
+use super::{
+    Base, Kind, Plan, PlanError, PlanOptions,
+    cost::{self, Cost},
+    own_sets, usable,
+};
+use crate::{
+    Security,
+    lpn::{LpnSet, dual::params::Code, estimate::Field, set_named},
+};
+
+/// The protocol that makes the correlations.
+///
+/// ```
+/// use volery_pcg::Protocol;
+/// for name in ["auto", "softspoken4", "primal", "low-communication", "expand-convolute"] {
+///     assert_eq!(name.parse::<Protocol>()?.to_string(), name);
+/// }
+/// # Ok::<_, volery_pcg::ParseProtocolError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// The fastest of the others on the link, by the model of [`Plan::candidates`]; never
+    /// [`LowCommunication`](Self::LowCommunication), whose code has no review from outside this
+    /// project, nor [`ExpandConvolute`](Self::ExpandConvolute), for whose code the published
+    /// distance is an estimate.
+    #[default]
+    Auto,
+    /// The base correlations themselves are the output: OT extension, or Gilboa's multiplication.
+    Direct(Base),
+    /// Primal LPN in rounds: Ferret, and the vector OLE of the 2019 paper.
+    Primal,
+    /// Dual LPN ([`crate::lpn::dual`]): a few hundred trees, and nothing else. Selected only by
+    /// name, with regular noise on half-trees.
+    LowCommunication,
+    /// Dual LPN with a published code ([`crate::lpn::dual::expand_convolute`]), whose distance is
+    /// estimated: more trees, less time. Selected only by name, with the same noise and trees.
+    ExpandConvolute,
+}
+
+/// A protocol for a number of correlations, and its cost by the model.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The plan.
+    pub plan: Plan,
+    /// Seconds from a connection to the last correlation, of the slower party, one thread per
+    /// party.
+    pub seconds: f64,
+    /// Bytes sent, in both directions.
+    pub bytes: f64,
+}
+
+/// The error for an unknown protocol name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseProtocolError(String);
+
+impl Plan {
+    /// All plans that fulfil the options, the cheapest first: each way to make the base, and each
+    /// set of primal LPN with the cheapest way to its base; fewer if the options name a protocol or
+    /// a set. Dual LPN appears only where it is named, and then alone.
+    ///
+    /// # Errors
+    /// If there is none: no protocol offers the security, no set has that name, no such base exists
+    /// for this kind and noise, or the kind does not exist.
+    pub fn candidates(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<Candidate>, PlanError> {
+        kind.exists()?;
+        let is_field = matches!(kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));
+        if !is_field && options.security == Security::Malicious {
+            return Err(PlanError::NotMalicious);
+        }
+        let mut all = Vec::new();
+        let protocol = match (options.protocol, options.set) {
+            (Protocol::Auto | Protocol::Primal, Some(_)) => Protocol::Primal,
+            (_, Some(name)) => return Err(PlanError::NoSuchSet(name.to_owned())),
+            (protocol, None) => protocol,
+        };
+        let is_wished = |one| protocol == Protocol::Auto || protocol == one;
+        let rated = |plan: Self, cost: Cost| {
+            let cost = cost::setup(options.link) + cost;
+            Candidate {
+                plan,
+                seconds: cost.time / 1e9,
+                bytes: cost.bits / 8.0,
+            }
+        };
+        let empty = Self {
+            trees: options.trees,
+            total: options.total,
+            ..Self::empty(kind, options.noise, options.security)
+        };
+        let bases = kind.bases().into_iter();
+        let reproduction = (kind, options.security) == (Kind::Cot, Security::SemiHonest);
+        for base in bases.chain(reproduction.then_some(Base::Iknp)) {
+            if is_wished(Protocol::Direct(base)) {
+                let plan = Self {
+                    base,
+                    ..empty.clone()
+                };
+                let cost = plan.direct_cost(options.link);
+                all.push(rated(plan, cost));
+            }
+        }
+        if let Protocol::Direct(base) = protocol
+            && all.is_empty()
+        {
+            return Err(PlanError::NoSuchBase(base));
+        }
+        if is_wished(Protocol::Primal) {
+            for set in primal_sets(kind, options)? {
+                let (plan, cost) = empty.clone().primal(set, options.link);
+                all.push(rated(plan, cost));
+            }
+        }
+        let code = match protocol {
+            Protocol::LowCommunication => Some(Code::ReedMullerAccumulate),
+            Protocol::ExpandConvolute => Some(Code::ExpandConvolute),
+            _ => None,
+        };
+        if let Some(code) = code {
+            let plan = Self::with_dual(code, kind, options)?;
+            let cost = plan.dual_cost(code, options.link);
+            all.push(rated(plan, cost));
+        }
+        all.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        Ok(all)
+    }
+
+    /// The protocol of the plan; never [`Protocol::Auto`].
+    #[must_use]
+    pub fn protocol(&self) -> Protocol {
+        match (self.code, self.schedule.is_empty()) {
+            (Some(Code::ReedMullerAccumulate), _) => Protocol::LowCommunication,
+            (Some(Code::ExpandConvolute), _) => Protocol::ExpandConvolute,
+            (None, true) => Protocol::Direct(self.base),
+            (None, false) => Protocol::Primal,
+        }
+    }
+
+    /// The protocol in one word, with the repeated set: `softspoken4`, `primal-b11`,
+    /// `low-communication`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match (self.protocol(), self.schedule.last()) {
+            (Protocol::Primal, Some(set)) => format!("primal-{}", set.name),
+            (protocol, _) => protocol.to_string(),
+        }
+    }
+}
+
+/// The sets with which a plan may end.
+fn primal_sets(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<&'static LpnSet>, PlanError> {
+    match options.set {
+        Some(name) => {
+            let set = set_named(name).filter(usable(kind, options.noise));
+            Ok(vec![
+                set.ok_or_else(|| PlanError::NoSuchSet(name.to_owned()))?,
+            ])
+        }
+        None => Ok(own_sets(kind, options.noise)),
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.pad("auto"),
+            Self::Direct(base) => base.fmt(f),
+            Self::Primal => f.pad("primal"),
+            Self::LowCommunication => f.pad("low-communication"),
+            Self::ExpandConvolute => f.pad("expand-convolute"),
+        }
+    }
+}
+
+impl Protocol {
+    /// All protocols.
+    fn all() -> impl Iterator<Item = Self> {
+        let fields = || SmallField::ALL.into_iter();
+        let bases = fields()
+            .map(Base::SoftSpoken)
+            .chain(fields().map(Base::Packed))
+            .chain([Base::Gilboa, Base::Iknp]);
+        let named = [
+            Self::Auto,
+            Self::Primal,
+            Self::LowCommunication,
+            Self::ExpandConvolute,
+        ];
+        named.into_iter().chain(bases.map(Self::Direct))
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = ParseProtocolError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::all()
+            .find(|protocol| protocol.to_string() == name)
+            .ok_or_else(|| ParseProtocolError(name.to_owned()))
+    }
+}
+
+impl fmt::Display for ParseProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Protocol::all().map(|one| one.to_string()).collect();
+        write!(f, "'{}' is none of: {}", self.0, names.join(", "))
+    }
+}
+
+impl std::error::Error for ParseProtocolError {}

@@ -1,0 +1,63 @@
+//! The reasons why no plan exists.
+
+use std::fmt;
+
+use super::kind::{Base, Kind};
+use crate::lpn::estimate::Field;
+
+/// The reason why no plan exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// This correlation has no malicious form.
+    NotMalicious,
+    /// No set with that name exists for this kind of correlation and this noise.
+    NoSuchSet(String),
+    /// The named set makes at most this many correlations at once.
+    SetTooSmall(u64),
+    /// No vector OLE exists over this ring, or none with this noise.
+    NoSuchRing(Field),
+    /// This base does not make correlations of this kind, or not with this security.
+    NoSuchBase(Base),
+    /// Dual LPN with unsupported noise, or on unsupported trees.
+    NotDual,
+}
+
+impl Kind {
+    /// Refuses a kind that is no vector OLE.
+    pub(super) fn exists(self) -> Result<(), PlanError> {
+        match self {
+            Self::Cot | Self::Vole(Field::Fp61 | Field::Z64Odd | Field::Gf128) => Ok(()),
+            Self::Vole(field) => Err(PlanError::NoSuchRing(field)),
+        }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotMalicious => f.write_str(
+                "vector OLE over z64 is secure against semi-honest parties only: the consistency check needs a field, \
+                 and the known check for this ring has not been shown to leak nothing",
+            ),
+            Self::NoSuchSet(name) => write!(
+                f,
+                "no parameters named '{name}' for this kind of correlation and this noise"
+            ),
+            Self::NoSuchBase(base) => {
+                write!(f, "{base} does not make this kind of correlation with this security")
+            }
+            Self::SetTooSmall(n) => write!(f, "these parameters make at most {n} correlations"),
+            Self::NoSuchRing(Field::Z64Uniform) => f.write_str(
+                "no parameters for vector OLE over z64 with uniform noise values: even values are no noise modulo 2",
+            ),
+            Self::NoSuchRing(Field::Gf128Binary) => f.write_str(
+                "no parameters for vector OLE over gf128 with a code of zeros and ones: linear algebra would break them",
+            ),
+            Self::NotDual => f.write_str("dual LPN requires regular noise and half-trees"),
+            Self::NoSuchRing(field) => write!(f, "vector OLE over {field} is not supported"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}

@@ -1,0 +1,456 @@
+//! Parameter schedules: the LPN instances that extend a few base correlations to the requested
+//! length.
+
+mod choice;
+mod cost;
+pub(crate) mod dual;
+mod error;
+mod kind;
+mod search;
+mod size;
+mod traffic;
+
+pub use choice::{Candidate, ParseProtocolError, Protocol};
+pub use error::PlanError;
+pub use kind::{Base, Kind};
+pub use size::ETA;
+pub use traffic::{LeastTraffic, RoundSize, least_traffic};
+
+use volery_channel::{Hello, Link, Role, SessionId};
+use volery_ot::softspoken::SmallField;
+use volery_primitives::ro::RandomOracle;
+
+use crate::{
+    Noise, Security, Trees,
+    lpn::{
+        Level, LpnSet,
+        dual::params::{Code, Shape},
+        estimate::Field,
+        set_named, sets,
+    },
+};
+
+/// The requirements on a plan, apart from its kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlanOptions<'a> {
+    /// The number of correlations; `None`: an unlimited stream.
+    pub total: Option<u64>,
+    /// The distribution of the LPN noise positions.
+    pub noise: Noise,
+    /// The adversary.
+    pub security: Security,
+    /// The kind of trees.
+    pub trees: Trees,
+    /// The link between the parties: on a slow one, the plan computes more to send less.
+    pub link: Link,
+    /// The protocol that makes the correlations.
+    pub protocol: Protocol,
+    /// The set of the repeated round of primal LPN, by name, which excludes all other protocols;
+    /// `None`: chosen by cost.
+    pub set: Option<&'a str>,
+}
+
+/// The rounds that both parties will run: a schedule of LPN instances, the last of which repeats.
+///
+/// Each round consumes base correlations and makes more of them; the base of the next round is
+/// reserved. The parties must use equal plans: the setup of a stream binds its kind,
+/// [`total`](Self::total), [`security`](Self::security) and [`describe`](Self::describe) to the
+/// session, so unequal plans fail there; a handshake that contains them reports this first.
+///
+/// Protocol and schedule are the cheapest by a rough model of time and bytes on the given [`Link`]
+/// ([`candidates`](Self::candidates)): few correlations do not pay for a round that makes millions,
+/// and a fast link carries more bits in the time that it takes to compute them away.
+///
+/// An instance with regular noise may be used for its first blocks only: an adversary against the
+/// shorter instance is one against the longer that ignores the other samples.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    kind: Kind,
+    noise: Noise,
+    security: Security,
+    trees: Trees,
+    total: Option<u64>,
+    base: Base,
+    /// The instances in order; empty where the base correlations themselves are the output, and
+    /// with dual LPN.
+    schedule: Vec<&'static LpnSet>,
+    /// The code of dual LPN, if used.
+    code: Option<Code>,
+}
+
+/// The size of one round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Step {
+    /// The instance.
+    pub(crate) set: &'static LpnSet,
+    /// Number of trees.
+    pub(crate) trees: usize,
+    /// The most OTs of all trees together.
+    pub(crate) levels: usize,
+    /// Base correlations that the round consumes.
+    pub(crate) need: usize,
+    /// Outputs made.
+    pub(crate) n: usize,
+    /// Outputs reserved for the next round; they are the first.
+    pub(crate) keep: usize,
+    /// Outputs returned; the others are not computed.
+    pub(crate) deliver: usize,
+}
+
+impl Plan {
+    /// The cheapest plan with 128 bits of security that fulfils the options.
+    ///
+    /// # Errors
+    /// If no protocol offers the security, no set has that name for this kind and noise, or the
+    /// kind does not exist.
+    pub fn new(kind: Kind, options: &PlanOptions<'_>) -> Result<Self, PlanError> {
+        let best = Self::candidates(kind, options)?.into_iter().next();
+        Ok(best
+            .expect("`candidates` returns one plan at least, or an error")
+            .plan)
+    }
+
+    /// A plan without rounds.
+    fn empty(kind: Kind, noise: Noise, security: Security) -> Self {
+        Self {
+            kind,
+            noise,
+            security,
+            trees: Trees::default(),
+            total: None,
+            base: kind.bases()[0],
+            schedule: Vec::new(),
+            code: None,
+        }
+    }
+
+    /// The plan of the 2019 paper itself, for reproduction only: one round of the 80-bit instance
+    /// of its Table 1 that is large enough for `total` correlations, on GGM trees, with a base by
+    /// Gilboa's multiplication alone.
+    ///
+    /// The noise values of `z64` are odd, where the paper draws any values: with those the
+    /// instances fall short of 80 bits.
+    ///
+    /// # Errors
+    /// If `total` is above 2^24, or the kind does not exist.
+    pub fn paper80(field: Field, total: u64) -> Result<Self, PlanError> {
+        Kind::Vole(field).exists()?;
+        let paper = |set: &&LpnSet| set.claim == 80;
+        let set = sets()
+            .iter()
+            .filter(paper)
+            .find(|set| set.n as u64 >= total)
+            .ok_or(PlanError::SetTooSmall(1 << 24))?;
+        Ok(Self {
+            kind: Kind::Vole(field),
+            noise: Noise::Uniform,
+            security: Security::SemiHonest,
+            trees: Trees::Ggm,
+            total: Some(total),
+            base: Base::Gilboa,
+            schedule: vec![set],
+            code: None,
+        })
+    }
+
+    /// The plan of the Ferret paper, for reproduction only: Table 2 on GGM trees, semi-honest over
+    /// IKNP, malicious over SoftSpokenOT with the same traffic in place of KOS, whose proof has a
+    /// gap.
+    ///
+    /// The setup set for regular noise holds [less than 128 bits](LpnSet::claim) by today's
+    /// attacks.
+    #[must_use]
+    pub fn ferret(total: Option<u64>, noise: Noise, security: Security) -> Self {
+        let names = match noise {
+            Noise::Regular => ["ferret-reg-setup", "ferret-reg"],
+            Noise::Uniform => ["ferret-uni-setup", "ferret-uni"],
+        };
+        Self {
+            kind: Kind::Cot,
+            noise,
+            security,
+            trees: Trees::Ggm,
+            total,
+            base: match security {
+                Security::SemiHonest => Base::Iknp,
+                Security::Malicious => Base::SoftSpoken(SmallField::Bits1),
+            },
+            schedule: names
+                .map(|name| set_named(name).expect("the list has the paper's sets"))
+                .to_vec(),
+            code: None,
+        }
+    }
+
+    /// The fields of this party in the handshake of a run of this plan: the peer must send the
+    /// same, except the role.
+    #[must_use]
+    pub fn hello(&self, role: Role) -> Hello {
+        let total = self
+            .total
+            .map_or("without end".to_owned(), |n| n.to_string());
+        Hello {
+            protocol: self.kind.name(),
+            role: role.name(),
+            fields: vec![
+                ("ring", self.kind.field().name().to_owned()),
+                ("n", total),
+                ("security", self.security.to_string()),
+                ("noise", self.noise.to_string()),
+                ("parameters", self.describe()),
+            ],
+        }
+    }
+
+    /// The correlation of the plan.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The noise of all instances.
+    #[must_use]
+    pub fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    /// The adversary against which the rounds are secure.
+    #[must_use]
+    pub fn security(&self) -> Security {
+        self.security
+    }
+
+    /// The trees of all rounds.
+    #[must_use]
+    pub fn trees(&self) -> Trees {
+        self.trees
+    }
+
+    /// Correlations that the plan makes; `None` if the stream is unlimited.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// The source of the base correlations.
+    #[must_use]
+    pub fn base(&self) -> Base {
+        self.base
+    }
+
+    /// The instances in the order of their use; the last repeats.
+    #[must_use]
+    pub fn schedule(&self) -> &[&'static LpnSet] {
+        &self.schedule
+    }
+
+    /// The plan in one word: the base, the trees unless they are half-trees, and the instances with
+    /// their trees in the first round of each.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let mut text = self.base.to_string();
+        if self.trees != Trees::Half && !self.schedule.is_empty() {
+            text += &format!("+{}", self.trees);
+        }
+        for number in 0..self.schedule.len() {
+            let step = self.step(number, 0);
+            text += &format!("+{}x{}", step.set.name, step.trees);
+        }
+        if let Some(shape) = self.dual() {
+            let Shape {
+                code,
+                trees,
+                deep,
+                depth,
+            } = shape;
+            let name = match code {
+                Code::ReedMullerAccumulate => "dual",
+                Code::ExpandConvolute => "dual-ec",
+            };
+            text += &format!("+{name}{depth}x{}", trees - deep);
+            if deep > 0 {
+                text += &format!("+{}x{deep}", depth + 1);
+            }
+        }
+        text
+    }
+
+    /// The instance that holds the fewest bits in the ring of the plan, and its level there; `None`
+    /// where no LPN instance is used.
+    #[must_use]
+    pub fn weakest(&self) -> Option<(&'static LpnSet, Level)> {
+        let field = self.kind.field();
+        let levels = self.schedule.iter().map(|set| {
+            let level = set.level(field);
+            (*set, level.expect("all sets of a plan support its ring"))
+        });
+        levels.min_by(|(_, a), (_, b)| a.bits.total_cmp(&b.bits))
+    }
+
+    /// Bits of security against all attacks of [`crate::lpn::estimate`], and with dual LPN against
+    /// all linear tests: the least over the instances; infinite where no LPN instance is used.
+    #[must_use]
+    pub fn security_bits(&self) -> f64 {
+        if let Some(code) = self.code {
+            return dual::security_bits(code, self.kind.field());
+        }
+        self.weakest()
+            .map_or(f64::INFINITY, |(_, level)| level.bits)
+    }
+
+    /// The bits that the instances claim: 128, or fewer for some of the sets of papers.
+    #[must_use]
+    pub fn claimed_bits(&self) -> u32 {
+        self.schedule
+            .iter()
+            .map(|set| set.claim)
+            .min()
+            .unwrap_or(128)
+    }
+
+    /// The probability, as the negative of its logarithm, with which wrong correlations pass the
+    /// check of one round; `None` without a check. 60 over `fp61`, 63 over `gf128` and for
+    /// correlated OT: see `check`.
+    #[must_use]
+    pub fn statistical_bits(&self) -> Option<u32> {
+        match (self.security, self.kind) {
+            (Security::SemiHonest, _) => None,
+            (Security::Malicious, Kind::Vole(Field::Fp61)) => Some(60),
+            // Without rounds the only check is that of the OT extension, which is not statistical.
+            (Security::Malicious, Kind::Cot | Kind::Vole(Field::Gf128)) => {
+                (!self.is_direct()).then_some(63)
+            }
+            // There is no such plan: the check needs a field.
+            (Security::Malicious, Kind::Vole(_)) => None,
+        }
+    }
+
+    /// The assumptions in one line, with their level: the bits of the weakest LPN instance, and the
+    /// adversary.
+    #[must_use]
+    pub fn assumption(&self) -> String {
+        let direct = self.is_direct();
+        let lpn = match (self.code, self.noise) {
+            _ if direct => "",
+            (Some(Code::ReedMullerAccumulate), _) => {
+                ", dual LPN with a Reed-Muller-accumulate code and regular noise"
+            }
+            (Some(Code::ExpandConvolute), _) => {
+                ", dual LPN with an expand-convolute code of estimated distance and regular noise"
+            }
+            (None, Noise::Regular) => ", primal LPN with a 10-local code and regular noise",
+            (None, Noise::Uniform) => ", primal LPN with a 10-local code and exact noise",
+        };
+        let leakage = match (self.security, self.noise) {
+            (Security::Malicious, Noise::Regular) if !direct => ", with static leakage",
+            (Security::Malicious, Noise::Uniform) if !direct => ", with static, functional leakage",
+            _ => "",
+        };
+        let level = match self.weakest() {
+            None if direct => "no LPN; 128 bits".to_owned(),
+            None => format!(
+                "{:.1} bits over {}, by linear tests{}",
+                self.security_bits(),
+                self.kind.field(),
+                match self.code {
+                    Some(Code::ExpandConvolute) => " at a distance of 0.10",
+                    _ => "",
+                }
+            ),
+            Some((set, Level { bits, attack })) => format!(
+                "{bits:.1} bits for the weakest set, {} over {}, by {attack}",
+                set.name,
+                self.kind.field()
+            ),
+        };
+        format!(
+            "gap Diffie-Hellman in Ristretto255, AES-128 an ideal cipher, BLAKE3 a random oracle{lpn}{leakage}; {level}"
+        )
+    }
+
+    /// A separate session for a part of the protocol, bound to the whole plan.
+    pub(crate) fn session(
+        &self,
+        mut oracle: RandomOracle,
+        session: SessionId,
+        part: &str,
+    ) -> SessionId {
+        oracle.absorb(session.as_bytes());
+        let total = format!("{:?}", self.total);
+        let security = self.security.to_string();
+        for bound in [&self.describe(), &total, &security, part] {
+            oracle.absorb(bound.as_bytes());
+        }
+        SessionId::from_bytes(oracle.finish32())
+    }
+
+    /// Base correlations that must exist before the first round.
+    pub(crate) fn base_count(&self) -> usize {
+        if let Some(shape) = self.dual() {
+            return self.dual_need(shape);
+        }
+        if self.schedule.is_empty() {
+            return 0;
+        }
+        self.step(0, 0).need
+    }
+
+    /// Round `number`, after `delivered` correlations have been returned.
+    pub(crate) fn step(&self, number: usize, delivered: u64) -> Step {
+        let last = self.schedule.len() - 1;
+        let set = self.schedule[number.min(last)];
+        if number < last {
+            let keep = self.step(number + 1, 0).need;
+            return self.shaped(set, keep, keep, 0);
+        }
+        let left = self.total.map(|total| total - delivered);
+        match left {
+            Some(left) if left <= set.n as u64 => self.shaped(set, left as usize, 0, left as usize),
+            _ => {
+                let keep = self.shaped(set, set.n, 0, 0).need;
+                self.shaped(set, set.n, keep, set.n - keep)
+            }
+        }
+    }
+
+    /// The step with the fewest trees for `outputs` outputs.
+    fn shaped(&self, set: &'static LpnSet, outputs: usize, keep: usize, deliver: usize) -> Step {
+        let (trees, n, depth) = match self.noise {
+            Noise::Regular => {
+                let trees = outputs.div_ceil(set.block());
+                (trees, trees * set.block(), set.block().ilog2() as usize)
+            }
+            noise @ Noise::Uniform => {
+                let trees = size::trees_of(set);
+                (trees, set.n, size::depth(noise, set.n, trees))
+            }
+        };
+        let levels = trees * depth;
+        let need = size::Spending::of(self.kind).need(self.security, set.k, trees, levels);
+        Step {
+            set,
+            trees,
+            levels,
+            need,
+            n,
+            keep,
+            deliver,
+        }
+    }
+}
+
+/// The sets that hold 128 bits for this kind and noise.
+fn usable(kind: Kind, noise: Noise) -> impl Fn(&&'static LpnSet) -> bool {
+    move |set| set.noise == noise && set.claim >= 128 && set.holds_over(kind.field())
+}
+
+/// Those of them that may be chosen without a name.
+fn own_sets(kind: Kind, noise: Noise) -> Vec<&'static LpnSet> {
+    let usable = sets().iter().filter(usable(kind, noise));
+    usable.filter(|set| !set.paper).collect()
+}
+
+#[cfg(test)]
+mod parts;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,503 @@
+//! Single-point correlations, for many trees at once: Ferret Figure 6 (SPCOT) and its vector-OLE
+//! form (spVOLE).
+//!
+//! For each tree P1 gets a vector `r`, and P2, who knows one place `alpha` of it, the vector `m`
+//! that equals `r` everywhere except there: `r_alpha - m_alpha = beta_1 + beta_2`, of which each
+//! party knows its part. In a correlated OT the sum is `delta` ([`beta_1`](send) `= delta`, `beta_2
+//! = 0`); in a vector-OLE it is a share of `y*x`.
+//!
+//! The interface has two kinds of trees; the [`TreePrgs`] select one. With GGM trees it is Protocol
+//! 3 of the 2019 paper (`spfss`) on chosen OTs, which is Fig. 6, steps 2 to 5. With
+//! half-trees (ePrint 2022/1431):
+//!
+//! ```text
+//! P1: delta                               P2: alpha, or none: then it is random
+//! 1. ---- one correlated OT for each level: P1 gets q_l, P2 r_l and t_l = q_l + r_l*delta ----
+//! 2.       <---- r_l + alpha_l + 1 ----   where P2 has an alpha: makes r_l = 1 + alpha_l.
+//!                                         Otherwise alpha_l = 1 + r_l
+//! 3. the tree; its level sums K_l0, K_l1 = K_l0 + delta
+//!         ---- c_l = q_l + K_l0 ---->     t_l + c_l: the sum of the side off the path
+//! Correlated leaves:                      m_j = r_j, m_alpha = sum of the others = r_alpha + delta
+//! Hashed leaves: instead of the last c_h
+//!         ---- h(q_h) + K_h0, h(q_h + delta) + K_h1 ---->
+//! 4.      ---- psi = sum r_j - beta_1 ---->
+//!                                         m_j = r_j, and m_alpha = psi - beta_2 - (the others)
+//! ```
+//!
+//! `h` is the tweakable hash of [`convert`]; `psi` and the last-level sums are in the ring.
+//! Correlated leaves must have `delta = beta_1`: the OTs of the trees have the correlation of the
+//! output.
+//!
+//! Security: a malicious P2 can only choose another alpha, which must be a leaf: half-trees are
+//! complete, so no other choice exists. A malicious P1 can send wrong sums: then its `r` and P2's
+//! `m` do not agree, which `check` catches unless P1 guessed which half the path takes
+//! (the selective failure of Fig. 3). P2 takes any block for a sum. P2's places index its own
+//! memory, its leaves; nothing else depends on them.
+//!
+//! Cost, in addition to the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves:
+//! 16 more and a ring element a tree); before that from P2, where it has an alpha, a bit a level,
+//! together a whole number of bytes. One message each, for all trees; P1 sends its part for some
+//! trees before it expands the next ones. GGM: as `spfss`. Computation as in
+//! [`crate::ggm`].
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use volery_channel::{Channel, Result};
+use volery_field::Ring;
+use volery_ot::{CotReceiver, CotSender, convert};
+use volery_primitives::{Block, bits, pages::Buffer, prg::Prg};
+use zeroize::Zeroizing;
+
+use crate::{
+    ggm::{self, Growth, LevelSums, PuncturedSums, Scratch, Scratches, TreePrgs},
+    punctured_ot, spfss,
+    tree_batch::{LEAVES_AT_ONCE, Part, TreeBatch},
+    wire,
+};
+
+/// P2's places: one leaf of each tree.
+#[derive(Clone, Copy)]
+pub enum Points<'a> {
+    /// P2 has chosen them. P1 passes an empty slice.
+    Chosen(&'a [usize]),
+    /// They will be random. For half-trees only.
+    Random,
+}
+
+/// P1: expands the trees into `leaves`, its vectors `r`; `beta[tree]` is its part of the value.
+///
+/// # Panics
+/// If a length is not that of the batch; if a half-tree is not complete, or GGM trees are to have
+/// random points.
+///
+/// # Errors
+/// If the channel or the source of OTs fails.
+pub fn send<R: Ring, C: CotSender>(
+    (batch, prgs): (&TreeBatch, &TreePrgs),
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    rng: &mut Prg,
+    ot: &mut convert::Sender<C>,
+    channel: &mut Channel,
+) -> Result<()> {
+    assert_eq!(beta.len(), batch.trees(), "one value for each tree");
+    if prgs.growth() == Growth::Ggm {
+        assert!(matches!(points, Points::Chosen(_)), "points for GGM trees");
+        let trees = punctured_ot::Trees::grow(batch, prgs, rng, leaves);
+        return spfss::send(&trees, beta, ot, channel);
+    }
+    let mut trees = Sender::begin(batch, prgs, points, beta, rng, ot, channel)?;
+    while let Some(run) = trees.next_run(batch) {
+        let leaves = &mut leaves[batch.leaves_of_run(&run)];
+        trees.grow_next((batch, prgs), leaves, channel)?;
+    }
+    Ok(())
+}
+
+/// P1's half-trees, expanded and sent a few at a time.
+pub(crate) struct Sender<R: Ring> {
+    delta: Zeroizing<Block>,
+    /// `q_l` of each level of each tree.
+    rows: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: the pads of the last levels.
+    pads: Zeroizing<Vec<[Block; 2]>>,
+    roots: Zeroizing<Vec<Block>>,
+    beta: Zeroizing<Vec<R>>,
+    next: usize,
+    scratches: Scratches,
+}
+
+impl<R: Ring> Sender<R> {
+    /// Steps 1 and 2, for all trees.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub(crate) fn begin<C: CotSender>(
+        batch: &TreeBatch,
+        prgs: &TreePrgs,
+        points: Points<'_>,
+        beta: &[R],
+        rng: &mut Prg,
+        ot: &mut convert::Sender<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let mut rows = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
+        match points {
+            Points::Random => ot.correlated(&mut rows, channel)?,
+            Points::Chosen(_) => ot.correlated_chosen(&mut rows, channel)?,
+        }
+        let mut pads = Zeroizing::new(Vec::new());
+        if prgs.growth() == Growth::PseudoCorrelated {
+            pads.resize(batch.trees(), [Block::ZERO; 2]);
+            ot.hash(&last_rows(batch, &rows), &mut pads);
+        }
+        let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
+        rng.fill_blocks(&mut roots);
+        Ok(Self {
+            delta: Zeroizing::new(ot.delta()),
+            rows,
+            pads,
+            roots,
+            beta: Zeroizing::new(beta.to_vec()),
+            next: 0,
+            scratches: Scratches::default(),
+        })
+    }
+
+    /// The next trees; `None` if all are done.
+    pub(crate) fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
+        let run = batch.run_from(self.next, LEAVES_AT_ONCE);
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// Steps 3 and 4 for the next trees.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs, or a tree is not complete.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub(crate) fn grow_next(
+        &mut self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let run = self.next_run(batch).expect("trees that are left");
+        self.next = run.end;
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        let rows = &mut self.rows[batch.levels_of_run(&run)];
+        let mut parts = batch.split_run(run, leaves, rows);
+        let (last, psi): (Vec<_>, Vec<_>) = parts
+            .par_iter_mut()
+            .map_init(
+                || self.scratches.take(),
+                |scratch, part| {
+                    let root = self.roots[part.tree];
+                    let sums = grow(prgs, part, (root, *self.delta), scratch);
+                    let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
+                    for (c, sums) in inner.iter_mut().zip(&sums.inner) {
+                        *c ^= sums[0];
+                    }
+                    let leaf_sums = sums.leaf.map(wire::pack);
+                    let mut right = Block::ZERO;
+                    if hashed {
+                        *last = self.pads[part.tree][0] ^ leaf_sums[0];
+                        right = self.pads[part.tree][1] ^ leaf_sums[1];
+                    } else {
+                        *last ^= leaf_sums[0];
+                    }
+                    (right, sums.leaf[0] + sums.leaf[1] - self.beta[part.tree])
+                },
+            )
+            .unzip();
+        for part in parts {
+            channel.send_blocks(part.levels)?;
+        }
+        if hashed {
+            channel.send_blocks(&last)?;
+            wire::send(&psi, channel)?;
+        }
+        channel.flush()
+    }
+
+    /// Steps 3 and 4 for all remaining trees, without their leaves:
+    /// [`grow_again`](Self::grow_again) has them.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub(crate) fn send_all(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let mut leaves = Buffer::default();
+        while let Some(run) = self.next_run(public.0) {
+            let count = public.0.leaves_of_run(&run).len();
+            if leaves.len() < count {
+                leaves = Buffer::zeroed(count);
+            }
+            self.grow_next(public, &mut leaves[..count], channel)?;
+        }
+        Ok(())
+    }
+
+    /// The leaves of some trees, once more.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs.
+    pub(crate) fn grow_again(
+        &self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+    ) {
+        let mut none = vec![(); batch.levels_of_run(&trees).len()];
+        batch
+            .split_run(trees, leaves, &mut none)
+            .into_par_iter()
+            .for_each_init(
+                || self.scratches.take(),
+                |scratch, mut part| {
+                    let root = self.roots[part.tree];
+                    grow(prgs, &mut part, (root, *self.delta), scratch);
+                },
+            );
+    }
+}
+
+/// Step 3, P1: one tree.
+fn grow<R: Ring, L>(
+    prgs: &TreePrgs,
+    part: &mut Part<'_, R, L>,
+    (root, delta): (Block, Block),
+    scratch: &mut Scratch,
+) -> LevelSums<R> {
+    let prg = prgs.tree(part.tree);
+    ggm::expand(&prg, part.shape, root, delta, part.leaves, scratch)
+}
+
+/// P2: rebuilds the trees into `leaves`, its vectors `m`, and returns its places; `beta[tree]` is
+/// its part of the value.
+///
+/// Where the trees clear the lowest bit of their leaves, that bit of `m` is set at the place, and
+/// `beta_1 + beta_2` must have it too.
+///
+/// # Panics
+/// If a length is not that of the batch; if a half-tree is not complete, a point is not a leaf of
+/// its tree, or GGM trees are to have random points.
+///
+/// # Errors
+/// If the channel or the source of OTs fails, or P1's message has a value that is not an element of
+/// the ring.
+pub fn receive<R: Ring, C: CotReceiver>(
+    (batch, prgs): (&TreeBatch, &TreePrgs),
+    points: Points<'_>,
+    beta: &[R],
+    leaves: &mut [R],
+    ot: &mut convert::Receiver<C>,
+    channel: &mut Channel,
+) -> Result<Zeroizing<Vec<usize>>> {
+    assert_eq!(beta.len(), batch.trees(), "one value for each tree");
+    if prgs.growth() == Growth::Ggm {
+        let Points::Chosen(alphas) = points else {
+            panic!("points for GGM trees");
+        };
+        spfss::receive(batch, prgs, alphas, beta, leaves, ot, channel)?;
+        if prgs.clears_leaves() {
+            for (tree, alpha) in alphas.iter().enumerate() {
+                carry(&mut leaves[batch.leaves_of(tree)][*alpha]);
+            }
+        }
+        return Ok(Zeroizing::new(alphas.to_vec()));
+    }
+    let mut trees = Receiver::begin(batch, prgs, points, beta, ot, channel)?;
+    while let Some(run) = trees.next_run(batch) {
+        let leaves = &mut leaves[batch.leaves_of_run(&run)];
+        trees.rebuild_next((batch, prgs), leaves, channel)?;
+    }
+    Ok(trees.alphas)
+}
+
+/// P2's half-trees, received and rebuilt a few at a time.
+pub(crate) struct Receiver<R: Ring> {
+    /// The punctured leaf of each tree.
+    pub(crate) alphas: Zeroizing<Vec<usize>>,
+    /// `r_l` of each level of each tree.
+    choices: Zeroizing<Vec<u8>>,
+    /// `t_l`; of the received trees, the sum of the side that the path does not take.
+    rows: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: the pad of each last level.
+    pads: Zeroizing<Vec<Block>>,
+    /// `beta_2`; of the received trees `psi - beta_2`, the sum of all leaves.
+    beta: Zeroizing<Vec<R>>,
+    next: usize,
+    scratches: Scratches,
+}
+
+impl<R: Ring> Receiver<R> {
+    /// Steps 1 and 2, for all trees.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails.
+    pub(crate) fn begin<C: CotReceiver>(
+        batch: &TreeBatch,
+        prgs: &TreePrgs,
+        points: Points<'_>,
+        beta: &[R],
+        ot: &mut convert::Receiver<C>,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let mut rows = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
+        let (choices, alphas) = match points {
+            Points::Random => {
+                let mut choices = Zeroizing::new(vec![0; bits::bytes_for(rows.len())]);
+                ot.correlated(&mut choices, &mut rows, channel)?;
+                let alphas = Zeroizing::new(alphas(batch, &choices));
+                (choices, alphas)
+            }
+            Points::Chosen(alphas) => {
+                let choices = Zeroizing::new(punctured_ot::choices(batch, alphas));
+                ot.correlated_chosen(&choices, &mut rows, channel)?;
+                (choices, Zeroizing::new(alphas.to_vec()))
+            }
+        };
+        let mut pads = Zeroizing::new(Vec::new());
+        if prgs.growth() == Growth::PseudoCorrelated {
+            pads = last_rows(batch, &rows);
+            ot.hash(&mut pads);
+        }
+        Ok(Self {
+            alphas,
+            choices,
+            rows,
+            pads,
+            beta: Zeroizing::new(beta.to_vec()),
+            next: 0,
+            scratches: Scratches::default(),
+        })
+    }
+
+    /// The next trees; `None` if all are done.
+    pub(crate) fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
+        let run = batch.run_from(self.next, LEAVES_AT_ONCE);
+        (!run.is_empty()).then_some(run)
+    }
+
+    /// Steps 3 and 4 for the next trees.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs, or a tree is not complete.
+    ///
+    /// # Errors
+    /// If the channel fails, or P1's message has a value that is not an element of the ring.
+    pub(crate) fn rebuild_next(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let run = self.next_run(public.0).expect("trees that are left");
+        self.receive_next(public, channel)?;
+        self.rebuild(public, run, leaves);
+        Ok(())
+    }
+
+    /// P1's message for all remaining trees: [`rebuild`](Self::rebuild) has their leaves.
+    ///
+    /// # Errors
+    /// As [`rebuild_next`](Self::rebuild_next).
+    pub(crate) fn receive_all(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        channel: &mut Channel,
+    ) -> Result<()> {
+        while self.next_run(public.0).is_some() {
+            self.receive_next(public, channel)?;
+        }
+        Ok(())
+    }
+
+    /// P1's message for the next trees.
+    fn receive_next(
+        &mut self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let run = self.next_run(batch).expect("trees that are left");
+        self.next = run.end;
+        let rows = &mut self.rows[batch.levels_of_run(&run)];
+        // After the choice from the last levels, it encodes the direction of the paths.
+        let mut corrections = Zeroizing::new(vec![Block::ZERO; rows.len()]);
+        channel.recv_blocks(&mut corrections)?;
+        if prgs.growth() == Growth::PseudoCorrelated {
+            let mut right = vec![Block::ZERO; run.len()];
+            channel.recv_blocks(&mut right)?;
+            let mut psi = vec![R::ZERO; run.len()];
+            wire::recv(
+                &mut psi,
+                "the masked sum of a tree is not in canonical form",
+                channel,
+            )?;
+            let first = batch.levels_of_run(&run).start;
+            for (tree, (right, psi)) in run.zip(right.into_iter().zip(psi)) {
+                // On the last level a pad replaces the row, and the choice selects the message.
+                let place = batch.levels_of(tree).end - 1;
+                let choice = bits::bit(&self.choices, place);
+                let left = &mut corrections[place - first];
+                *left ^= Block::select_mask(choice) & (*left ^ right);
+                rows[place - first] = self.pads[tree];
+                self.beta[tree] = psi - self.beta[tree];
+            }
+        }
+        for (row, c) in rows.iter_mut().zip(corrections.iter()) {
+            *row ^= *c;
+        }
+        Ok(())
+    }
+
+    /// The leaves of some received trees, any number of times.
+    ///
+    /// # Panics
+    /// If `leaves` is not theirs, or a tree is not complete.
+    pub(crate) fn rebuild(
+        &self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+    ) {
+        assert!(trees.end <= self.next, "trees that have been received");
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        let mut none = vec![(); batch.levels_of_run(&trees).len()];
+        batch
+            .split_run(trees, leaves, &mut none)
+            .into_par_iter()
+            .for_each_init(
+                || self.scratches.take(),
+                |scratch, part| {
+                    let alpha = self.alphas[part.tree];
+                    let levels = &self.rows[batch.levels_of(part.tree)];
+                    let (last, inner) = levels.split_last().expect("a tree has a level");
+                    let sums = PuncturedSums {
+                        alpha,
+                        inner: inner.to_vec(),
+                        leaf: wire::unpack(*last),
+                    };
+                    let prg = prgs.tree(part.tree);
+                    let (others, _) =
+                        ggm::expand_punctured(&prg, part.shape, &sums, part.leaves, scratch);
+                    part.leaves[alpha] = if hashed {
+                        self.beta[part.tree] - others
+                    } else {
+                        others
+                    };
+                    if prgs.clears_leaves() {
+                        carry(&mut part.leaves[alpha]);
+                    }
+                },
+            );
+    }
+}
+
+/// Sets the lowest bit, which is clear in all other leaves.
+fn carry<R: Ring>(leaf: &mut R) {
+    *leaf = R::from_block(wire::pack(*leaf) | Block::ONE);
+}
+
+/// The rows of the last level of each tree.
+fn last_rows(batch: &TreeBatch, rows: &[Block]) -> Zeroizing<Vec<Block>> {
+    let last = |tree| rows[batch.levels_of(tree).end - 1];
+    Zeroizing::new((0..batch.trees()).map(last).collect())
+}
+
+/// Step 2 where P2 has no alpha: the path goes right where the choice bit is zero.
+fn alphas(batch: &TreeBatch, choices: &[u8]) -> Vec<usize> {
+    let alpha = |tree| {
+        batch.levels_of(tree).fold(0, |alpha, level| {
+            2 * alpha + usize::from(!bits::bit(choices, level))
+        })
+    };
+    (0..batch.trees()).map(alpha).collect()
+}

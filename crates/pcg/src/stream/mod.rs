@@ -1,0 +1,407 @@
+//! A party's stream of correlations: one pipeline for both roles and all sources.
+//!
+//! A [`Role`] defines what a party holds and the memory for its outputs. The outputs come from
+//! [`Rounds`]: those of primal LPN ([`primal`], Protocol 6 of the 2019 paper; Figs. 8 and 9 of
+//! Ferret), or the instances of dual LPN ([`dual`], Silent OT); or directly from the base
+//! ([`Direct`]). The [`Stream`] is the same for all of them: it draws, sets up a round when the one
+//! before is used up, and after a failed call wipes its state and the output of the call.
+
+pub(crate) mod dual;
+mod expand;
+mod noise;
+pub(crate) mod primal;
+mod rounds;
+mod shares;
+
+use std::marker::PhantomData;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use volery_channel::{Channel, Error, Result, SessionId};
+use volery_field::{Gf128, Ring};
+use volery_ot::convert;
+use volery_primitives::{bits, pages::Buffer, prg::Prg};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::{
+    Plan,
+    correlation::{Apart, Correlation, OutputMut, Pairs, PairsMut},
+};
+
+/// A party of a stream.
+pub(crate) trait Role: 'static {
+    /// The state of the party apart from the correlations.
+    type Secret: Zeroize + Copy + Send;
+    /// Memory for the outputs of a draw.
+    type Out<'a>;
+    /// That memory, filled by rounds: any part at a time.
+    type Part<'a>: OutputMut;
+
+    /// The number of outputs that fit.
+    fn count(out: &Self::Out<'_>) -> usize;
+    /// The memory for rounds to fill.
+    fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a>;
+    /// The remaining work after rounds have filled all of it.
+    fn finish(_out: &mut Self::Out<'_>) {}
+    /// Sets all of it to zero.
+    fn wipe(out: &mut Self::Out<'_>);
+}
+
+/// The holder of `x`, which draws `w`.
+pub(crate) struct KeyHolder<K>(PhantomData<K>);
+
+impl<K: Correlation> Role for KeyHolder<K> {
+    type Secret = K::Ring;
+    type Out<'a> = &'a mut [K::Ring];
+    type Part<'a> = &'a mut [K::Ring];
+
+    fn count(out: &Self::Out<'_>) -> usize {
+        out.len()
+    }
+
+    fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a> {
+        out
+    }
+
+    fn wipe(out: &mut Self::Out<'_>) {
+        out.fill(K::Ring::ZERO);
+    }
+}
+
+/// The holder of `u` and `v` of a vector-OLE.
+pub(crate) struct VoleValueHolder<R>(PhantomData<R>);
+
+impl<R: Ring> Role for VoleValueHolder<R> {
+    type Secret = ();
+    type Out<'a> = Apart<'a, R>;
+    type Part<'a> = Apart<'a, R>;
+
+    fn count(out: &Self::Out<'_>) -> usize {
+        out.u.len()
+    }
+
+    fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a> {
+        Apart { u: out.u, v: out.v }
+    }
+
+    fn wipe(out: &mut Self::Out<'_>) {
+        out.u.fill(R::ZERO);
+        out.v.fill(R::ZERO);
+    }
+}
+
+/// The holder of `u` and `v` of a correlated OT. Rounds carry `u` in the lowest bit of `v`.
+pub(crate) struct CotValueHolder;
+
+/// Packed bits `u`, and blocks `v`.
+pub(crate) struct Packed<'a> {
+    pub(crate) u: &'a mut [u8],
+    pub(crate) v: &'a mut [Gf128],
+}
+
+impl Role for CotValueHolder {
+    type Secret = ();
+    type Out<'a> = Packed<'a>;
+    type Part<'a> = &'a mut [Gf128];
+
+    fn count(out: &Self::Out<'_>) -> usize {
+        out.v.len()
+    }
+
+    fn part<'a>(out: &'a mut Self::Out<'_>) -> Self::Part<'a> {
+        out.v
+    }
+
+    fn finish(out: &mut Self::Out<'_>) {
+        bits::lowest_bits(bytemuck::cast_slice(out.v), out.u);
+    }
+
+    fn wipe(out: &mut Self::Out<'_>) {
+        out.u.fill(0);
+        out.v.fill(Gf128::ZERO);
+    }
+}
+
+/// A base that is itself the output, for plans without LPN.
+pub(crate) trait Direct<R: Role>: Send {
+    /// Fills all of `out`.
+    fn draw(&mut self, out: &mut R::Out<'_>, channel: &mut Channel) -> Result<()>;
+}
+
+/// A party's side of consecutive rounds: of primal LPN, or instances of dual LPN. The stream drops
+/// it after a failed call.
+pub(crate) trait Rounds<R: Role>: Send {
+    /// The remaining outputs of the current round.
+    fn left(&self) -> usize;
+
+    /// Whether rounds for the plan's total have been set up.
+    fn finished(&self) -> bool;
+
+    /// Sets up the next round and computes its first outputs, as far as there is memory; returns
+    /// the remaining memory.
+    ///
+    /// # Panics
+    /// If rounds for the plan's total have been set up.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or the peer misbehaves.
+    fn next_round<'a>(&mut self, out: R::Part<'a>, channel: &mut Channel) -> Result<R::Part<'a>>;
+
+    /// Exchanges all remaining messages of the current round.
+    ///
+    /// # Errors
+    /// As [`next_round`](Self::next_round).
+    fn exchange(&mut self, channel: &mut Channel) -> Result<()>;
+
+    /// The next outputs of the current round, at most as many as are [left](Self::left).
+    ///
+    /// # Errors
+    /// As [`next_round`](Self::next_round).
+    fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()>;
+}
+
+impl<R: Role, S: Rounds<R> + ?Sized> Rounds<R> for Box<S> {
+    fn left(&self) -> usize {
+        (**self).left()
+    }
+
+    fn finished(&self) -> bool {
+        (**self).finished()
+    }
+
+    fn next_round<'a>(&mut self, out: R::Part<'a>, channel: &mut Channel) -> Result<R::Part<'a>> {
+        (**self).next_round(out, channel)
+    }
+
+    fn exchange(&mut self, channel: &mut Channel) -> Result<()> {
+        (**self).exchange(channel)
+    }
+
+    fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()> {
+        (**self).draw(out, channel)
+    }
+}
+
+/// Rounds of the kind in the plan.
+pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
+
+/// The key holder's rounds of a plan, with the base of the first and OTs for the trees.
+///
+/// # Panics
+/// If the base is smaller than the plan's.
+pub(crate) fn key_holder<K: Correlation>(
+    plan: &Plan,
+    session: SessionId,
+    rng: Prg,
+    x: K::Ring,
+    ot: convert::Sender<K::KeyOt>,
+    base: Buffer<K::Ring>,
+) -> AnyRounds<KeyHolder<K>> {
+    let plan = plan.clone();
+    if plan.dual().is_some() {
+        Box::new(dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base))
+    } else {
+        Box::new(primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base))
+    }
+}
+
+/// The value holder's rounds of a plan, with the base of the first and OTs for the trees.
+///
+/// # Panics
+/// If the base is smaller than the plan's.
+pub(crate) fn value_holder<K: Correlation, R: Role>(
+    plan: &Plan,
+    session: SessionId,
+    rng: Prg,
+    ot: convert::Receiver<K::ValueOt>,
+    base: Pairs<K>,
+) -> AnyRounds<R>
+where
+    for<'a> R::Part<'a>: PairsMut<K>,
+{
+    let plan = plan.clone();
+    if plan.dual().is_some() {
+        Box::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base))
+    } else {
+        Box::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))
+    }
+}
+
+/// The source of outputs.
+pub(crate) enum Source<R: Role, S> {
+    /// The base itself.
+    Direct(Box<dyn Direct<R>>),
+    /// Rounds on top of the base.
+    Rounds(S),
+}
+
+/// A party's stream.
+pub(crate) struct Stream<R: Role, S = AnyRounds<R>> {
+    /// `None` after a failed call.
+    source: Option<Source<R, S>>,
+    secret: Zeroizing<R::Secret>,
+    /// Correlations that may still be drawn; `None`: unlimited.
+    left: Option<u64>,
+    failure: Failure,
+}
+
+impl<R: Role, S: Rounds<R>> Stream<R, S> {
+    /// A stream of `total` correlations, or an unlimited one. It ends with all others that have the
+    /// same `failure`.
+    pub(crate) fn new(
+        source: Source<R, S>,
+        secret: R::Secret,
+        total: Option<u64>,
+        failure: Failure,
+    ) -> Self {
+        Self {
+            source: Some(source),
+            secret: Zeroizing::new(secret),
+            left: total,
+            failure,
+        }
+    }
+
+    /// The state of this party apart from the correlations.
+    ///
+    /// # Panics
+    /// If a call failed, here or on a stream with the same failure.
+    pub(crate) fn secret(&self) -> R::Secret {
+        assert!(
+            self.source.is_some() && self.failure.check().is_ok(),
+            "nothing is left after a failed call"
+        );
+        *self.secret
+    }
+
+    /// Fills `out` with the next correlations.
+    ///
+    /// # Panics
+    /// If fewer remain.
+    ///
+    /// # Errors
+    /// If the channel or the source of OTs fails, or the peer misbehaves; [`Error::Broken`] if a
+    /// call failed before, here or on a stream with the same failure. `out` is then all zero, and
+    /// the state of the stream is wiped.
+    pub(crate) fn extend(&mut self, mut out: R::Out<'_>, channel: &mut Channel) -> Result<()> {
+        let result = self.guarded(Some(R::count(&out)), |source| match source {
+            Source::Direct(base) => base.draw(&mut out, channel),
+            Source::Rounds(rounds) => {
+                fill::<R>(rounds, R::part(&mut out), channel)?;
+                R::finish(&mut out);
+                Ok(())
+            }
+        });
+        if result.is_err() {
+            R::wipe(&mut out);
+        }
+        result
+    }
+
+    /// Exchanges all messages of the next round now, unless a round is already prepared. Returns
+    /// how many correlations can then be drawn without a message: zero without rounds, or after all
+    /// of the plan's total has been drawn.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend).
+    pub(crate) fn prepare(&mut self, channel: &mut Channel) -> Result<usize> {
+        self.guarded(None, |source| match source {
+            Source::Direct(_) => Ok(0),
+            Source::Rounds(rounds) => {
+                while rounds.left() == 0 {
+                    if rounds.finished() {
+                        return Ok(0);
+                    }
+                    rounds.next_round(OutputMut::none(), channel)?;
+                }
+                rounds.exchange(channel)?;
+                Ok(rounds.left())
+            }
+        })
+    }
+
+    /// Runs a call that draws `n`. If it fails, or one with the same failure failed before, all
+    /// state is dropped; after a panic, by the next call.
+    fn guarded<T>(
+        &mut self,
+        n: Option<usize>,
+        call: impl FnOnce(&mut Source<R, S>) -> Result<T>,
+    ) -> Result<T> {
+        if let (Some(left), Some(n)) = (&mut self.left, n)
+            && self.source.is_some()
+            && self.failure.check().is_ok()
+        {
+            *left = left
+                .checked_sub(n as u64)
+                .expect("no more correlations than the plan was made for");
+        }
+        let result = self.failure.guarded(|| {
+            let source = self.source.as_mut().ok_or(Error::Broken)?;
+            call(source)
+        });
+        if result.is_err() {
+            self.source = None;
+            self.secret.zeroize();
+        }
+        result
+    }
+}
+
+/// Fills `out` from rounds.
+fn fill<R: Role>(
+    rounds: &mut impl Rounds<R>,
+    mut out: R::Part<'_>,
+    channel: &mut Channel,
+) -> Result<()> {
+    while out.count() > 0 {
+        let n = rounds.left().min(out.count());
+        if n == 0 {
+            out = rounds.next_round(out, channel)?;
+        } else {
+            let (now, rest) = out.split_at(n);
+            rounds.draw(now, channel)?;
+            out = rest;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a call failed on one of the objects that share this.
+#[derive(Clone, Default)]
+pub(crate) struct Failure(Arc<AtomicBool>);
+
+impl Failure {
+    /// # Errors
+    /// [`Error::Broken`] if a call failed.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.0.load(Ordering::SeqCst) {
+            return Err(Error::Broken);
+        }
+        Ok(())
+    }
+
+    /// Runs a call; if it fails, or panics, all objects that share this end. If a call on another
+    /// one fails meanwhile, on another thread, this call fails too.
+    pub(crate) fn guarded<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.check()?;
+        let alarm = Alarm(&self.0);
+        let output = call()?;
+        std::mem::forget(alarm);
+        self.check()?;
+        Ok(output)
+    }
+}
+
+/// Sets the flag when it is dropped.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,195 @@
+//! The state that several vector-OLEs between the same two parties share, so that public-key
+//! operations run once.
+//!
+//! A vector-OLE has one `x`. A product of a matrix and a vector takes one vector-OLE for each entry
+//! of the vector, and each would begin with the base OTs of an extension for its trees and with
+//! base OTs on the bits of its `x`. A shared setup holds two OT extensions, one in each direction,
+//! which are set up once.
+//!
+//! ```text
+//! Sender                                  Receiver
+//! 1. -------- SoftSpoken setup for the trees: the receiver holds delta --------
+//! 2. -------- SoftSpoken setup for the bits of x: the sender holds another delta --------
+//! ```
+//!
+//! Vector-OLE number `j` ([`super::Sender::setup_with`]) then takes a fork of the first
+//! ([`volery_ot::softspoken`]), which has the same `delta` and separate trees, and from the second
+//! a random OT for each bit of `x_j`, chosen by that bit, in place of a base OT. Its session is a
+//! hash of the shared setup's session and of `j`, so that no two vector-OLEs use the same hash or
+//! generator. Before that both parties send a hash of this session, the ring and the plan, and end
+//! the shared setup if the two differ.
+//!
+//! Security: that of the vector-OLEs. Sharing `delta` makes all of their tree OTs those of one
+//! extension with more outputs; the guesses at `delta` in the extension, and all other attacks of a
+//! malicious peer at the risk of an abort, add up over all vector-OLEs. The same holds in the other
+//! direction: the holder of the `x` is the receiver of the second extension, and can guess parts of
+//! its `delta`, with which it would get both messages of each OT on the bits of an `x`, at the risk
+//! of an abort. So a failed call on any of them, for any reason, ends the shared setup and all
+//! others: every later call is [`Error::Broken`]. The state of the failed shared setup or
+//! vector-OLE is wiped at once, that of the others at their next call or when they are dropped. The
+//! random OTs on the bits of `x` have the functionality of the base OTs that they replace:
+//! malicious parties may choose their own messages, and nothing else.
+//!
+//! Cost: of the setup, that of two setups of SoftSpoken with `k` = 8, in opposite directions. Of a
+//! vector-OLE, in place of steps 1 and 2 of [`super`]: 32 bytes from each party, both at once, then
+//! one message from the receiver of `15*c/8 + 48` bytes and one bit for each OT, with `c` 256 (528
+//! bytes and 8 in fp61 and z64, 16 in gf128); in gf128 also the setup of the packed base without
+//! its base OTs.
+
+use volery_channel::{Channel, Error, Result, SessionId};
+use volery_ot::{convert, softspoken};
+use volery_primitives::{prg::Prg, ro::RandomOracle};
+
+use super::OT_FIELD;
+use crate::stream::Failure;
+
+/// The endpoint of the holder of the `u` and `v`.
+pub struct Sender {
+    /// `None` after a failed call.
+    extensions: Option<SenderExtensions>,
+    numbers: Numbers,
+}
+
+/// The share of the holder of the `u` and `v` in both extensions.
+pub(super) struct SenderExtensions {
+    pub(super) trees: softspoken::Receiver,
+    pub(super) bits: convert::Sender<softspoken::Sender>,
+}
+
+/// The endpoint of the holder of the `x`.
+pub struct Receiver {
+    /// `None` after a failed call.
+    extensions: Option<ReceiverExtensions>,
+    numbers: Numbers,
+}
+
+/// The share of the holder of the `x` in both extensions.
+pub(super) struct ReceiverExtensions {
+    pub(super) trees: softspoken::Sender,
+    pub(super) bits: convert::Receiver<softspoken::Receiver>,
+}
+
+impl Sender {
+    /// Steps 1 and 2. `session` is the one of the handshake, or a separate one for each shared
+    /// setup; `rng` is the randomness of this party.
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves.
+    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let part = |name| sub(session, name);
+        let trees =
+            softspoken::Receiver::setup(OT_FIELD, part("trees"), rng.fork("trees"), channel)?; // step 1
+        let bits =
+            softspoken::Sender::setup(None, OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
+        Ok(Self {
+            extensions: Some(SenderExtensions {
+                trees,
+                bits: convert::Sender::new(bits, part("bits hash")),
+            }),
+            numbers: Numbers::new(session),
+        })
+    }
+
+    /// Runs the setup of the next vector-OLE.
+    pub(super) fn guarded<T>(
+        &mut self,
+        setup: impl FnOnce(&mut SenderExtensions, SessionId, Failure) -> Result<T>,
+    ) -> Result<T> {
+        let (session, failure) = self.numbers.next();
+        let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
+        let output = failure
+            .clone()
+            .guarded(|| setup(&mut extensions, session, failure))?;
+        self.extensions = Some(extensions);
+        Ok(output)
+    }
+}
+
+impl Receiver {
+    /// Steps 1 and 2, as the peer of [`Sender::setup`].
+    ///
+    /// # Errors
+    /// If the channel fails or the peer misbehaves.
+    pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
+        let part = |name| sub(session, name);
+        let trees =
+            softspoken::Sender::setup(None, OT_FIELD, part("trees"), rng.fork("trees"), channel)?; // step 1
+        let bits = softspoken::Receiver::setup(OT_FIELD, part("bits"), rng.fork("bits"), channel)?; // step 2
+        Ok(Self {
+            extensions: Some(ReceiverExtensions {
+                trees,
+                bits: convert::Receiver::new(bits, part("bits hash")),
+            }),
+            numbers: Numbers::new(session),
+        })
+    }
+
+    /// Runs the setup of the next vector-OLE.
+    pub(super) fn guarded<T>(
+        &mut self,
+        setup: impl FnOnce(&mut ReceiverExtensions, SessionId, Failure) -> Result<T>,
+    ) -> Result<T> {
+        let (session, failure) = self.numbers.next();
+        let mut extensions = self.extensions.take().ok_or(Error::Broken)?;
+        let output = failure
+            .clone()
+            .guarded(|| setup(&mut extensions, session, failure))?;
+        self.extensions = Some(extensions);
+        Ok(output)
+    }
+}
+
+/// The sessions of a shared setup's vector-OLEs.
+struct Numbers {
+    session: SessionId,
+    next: u64,
+    failure: Failure,
+}
+
+impl Numbers {
+    fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            next: 0,
+            failure: Failure::default(),
+        }
+    }
+
+    fn next(&mut self) -> (SessionId, Failure) {
+        let mut oracle = RandomOracle::new("volery vole kit: one vector-OLE");
+        oracle.absorb(self.session.as_bytes());
+        oracle.absorb_u64(self.next);
+        self.next += 1;
+        (
+            SessionId::from_bytes(oracle.finish32()),
+            self.failure.clone(),
+        )
+    }
+}
+
+/// Both parties: checks that the peer makes the same vector-OLE, by the hash of its number, ring
+/// and plan.
+pub(super) fn agree(mine: SessionId, channel: &mut Channel) -> Result<()> {
+    channel.send(mine.as_bytes())?;
+    channel.flush()?;
+    let mut theirs = [0; 32];
+    channel.recv(&mut theirs)?;
+    if theirs != *mine.as_bytes() {
+        return Err(Error::PeerMisbehaved(
+            "its vector-OLE has another plan, another ring or another index in the shared setup",
+        ));
+    }
+    Ok(())
+}
+
+/// A separate session for a part of the shared setup.
+fn sub(session: SessionId, part: &str) -> SessionId {
+    let mut oracle = RandomOracle::new("volery vole kit: part");
+    oracle.absorb(session.as_bytes());
+    oracle.absorb(part.as_bytes());
+    SessionId::from_bytes(oracle.finish32())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests;

@@ -1,0 +1,368 @@
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use volery_channel::tamper::Tampered;
+use volery_channel::{
+    Error as ChannelError, Stats, memory, run_two_channels, run_two_parties,
+    run_two_parties_with_stats,
+};
+use volery_primitives::cuckoo::FUNCTIONS;
+
+use super::*;
+use crate::error::Error;
+use crate::intersect::{Received, Sent};
+use crate::items::input;
+
+pub(super) const SESSION: SessionId = SessionId::from_bytes([8; 32]);
+
+/// Both parties after an offline phase with a dealer.
+pub(super) fn dealt(seed: u128) -> (Sender, Receiver) {
+    let (sender, receiver) = oprf::tests::dealt(seed);
+    let mut rng = Prg::new(Block::new(seed << 8));
+    let receiver = Receiver {
+        oprf: receiver,
+        session: SESSION,
+        rng: rng.fork("receiver"),
+    };
+    let sender = Sender {
+        oprf: sender,
+        session: SESSION,
+        rng,
+    };
+    (sender, receiver)
+}
+
+/// Items that no error may name.
+pub(super) fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
+    let item = |number| format!("secret {number}").into_bytes();
+    numbers.into_iter().map(item).collect()
+}
+
+/// The bytes that a party sent.
+type Tap = Arc<Mutex<Vec<u8>>>;
+
+/// A run after a dealer, and the bytes that the receiver sent.
+fn run(
+    seed: u128,
+    ours: &[Vec<u8>],
+    theirs: &[Vec<u8>],
+    settings: Settings,
+) -> (Result<Sent>, Result<Received>, Vec<u8>) {
+    let (sender, receiver) = dealt(seed);
+    let (near, far) = memory::pair();
+    let tap = Tap::default();
+    let copy = Arc::clone(&tap);
+    let far = Tampered::new(far, move |_, bytes: &mut [u8]| {
+        copy.lock().unwrap().extend_from_slice(bytes);
+    });
+    let ((sent, _), (received, _)) = run_two_channels(
+        Channel::new(near),
+        Channel::new(far),
+        |channel| sender.intersect(ours, settings, &mut (), channel),
+        |channel| receiver.intersect(theirs, settings, &mut (), channel),
+    );
+    let bytes = std::mem::take(&mut *tap.lock().unwrap());
+    (sent, received, bytes)
+}
+
+/// Numbers of `ours` that are in `theirs`.
+pub(super) fn common(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Vec<usize> {
+    let theirs: HashSet<_> = theirs.iter().collect();
+    (0..ours.len())
+        .filter(|&i| theirs.contains(&ours[i]))
+        .collect()
+}
+
+/// The offset of the attempt's number in the bytes that the receiver sends.
+pub(super) const ATTEMPT: usize = 32 + 64;
+
+/// Tables so tight that hash functions have to be drawn again: both results are exact nevertheless.
+#[test]
+fn a_placement_that_fails_is_made_again() {
+    let mut by_attempt = [0; ATTEMPTS as usize + 1];
+    for seed in 0..150 {
+        let n = 20 + seed as usize % 7;
+        let (ours, theirs) = (items(0..40), items(30..30 + n));
+        let settings = Settings {
+            variant: Variant::Tight,
+            both: true,
+        };
+        let (sent, received, bytes) = run(seed, &ours, &theirs, settings);
+        match received {
+            Ok(received) => {
+                assert_eq!(received.common, common(&theirs, &ours), "{seed}");
+                assert_eq!(sent.unwrap().common.unwrap(), common(&ours, &theirs));
+                by_attempt[usize::from(bytes[ATTEMPT])] += 1;
+            }
+            Err(Error::Unplaced { attempts: 8 }) => by_attempt[8] += 1,
+            Err(other) => panic!("{seed}: {other}"),
+        }
+    }
+    assert!(
+        by_attempt[..4].iter().all(|&runs| runs > 0),
+        "{by_attempt:?}"
+    );
+    assert!(by_attempt[8] < 50, "{by_attempt:?}");
+}
+
+#[test]
+fn items_that_find_no_place_are_an_error_that_names_none() {
+    let settings = Settings {
+        variant: Variant::Tight,
+        both: true,
+    };
+    let (sent, received, bytes) = run(1, &items(0..5), &items(0..3000), settings);
+    let error = received.err().unwrap();
+    assert!(matches!(error, Error::Unplaced { attempts: 8 }));
+    assert_eq!(
+        error.to_string(),
+        "the items did not fit into any of 8 cuckoo tables: run again in a new session"
+    );
+    assert!(matches!(
+        sent,
+        Err(Error::Channel(ChannelError::Disconnected))
+    ));
+    assert_eq!(bytes.len(), ATTEMPT, "nothing is sent that depends on them");
+}
+
+/// A run with a full stash, which most tables do not need.
+#[test]
+fn items_in_the_stash_are_found() {
+    for (n, m) in [(1, 1), (2, 9), (50, 40), (1, 41), (300, 100)] {
+        for both in [false, true] {
+            let settings = Settings {
+                variant: Variant::Stashed,
+                both,
+            };
+            let (ours, theirs) = (items(0..n), items(n / 2..n / 2 + m));
+            let (sent, received, _) = run(n as u128, &ours, &theirs, settings);
+            let (sent, received) = (sent.unwrap(), received.unwrap());
+            assert!(received.parameters.stash >= m.min(n));
+            assert_eq!(received.common, common(&theirs, &ours), "{n} {m}");
+            assert_eq!(sent.common, both.then(|| common(&ours, &theirs)), "{n} {m}");
+        }
+    }
+}
+
+/// The maximum number of items that a table can hold: augmenting paths, one item after the other.
+fn most_placed(hasher: &Hasher, digests: &[Block]) -> usize {
+    fn place(
+        item: usize,
+        bins: &[[u32; FUNCTIONS]],
+        held: &mut [Option<usize>],
+        seen: &mut [bool],
+    ) -> bool {
+        bins[item].iter().any(|&bin| {
+            let bin = bin as usize;
+            if std::mem::replace(&mut seen[bin], true) {
+                return false;
+            }
+            if held[bin].is_none_or(|other| place(other, bins, held, seen)) {
+                held[bin] = Some(item);
+                return true;
+            }
+            false
+        })
+    }
+    let bins: Vec<_> = digests.iter().map(|&digest| hasher.bins(digest)).collect();
+    let mut held = vec![None; hasher.bin_count()];
+    (0..bins.len())
+        .filter(|&item| place(item, &bins, &mut held, &mut vec![false; hasher.bin_count()]))
+        .count()
+}
+
+fn agreement(seed: u128, items: usize) -> Agreement {
+    let reach = |role: Role, channel: &mut Channel| {
+        let mut rng = Prg::new(Block::new(seed << 1 | role as u128));
+        Agreement::reach(role, SESSION, &mut rng, [0; 16], (items, 0), channel).unwrap()
+    };
+    let (agreement, _) = run_two_parties(
+        |channel| reach(Role::Sender, channel),
+        |channel| reach(Role::Receiver, channel),
+    );
+    agreement
+}
+
+/// The first suitable hash functions are taken; every item has one instance, with the right input.
+#[test]
+fn the_first_table_that_holds_all_is_taken() {
+    let mut later = 0;
+    for seed in 0..60 {
+        let n = 30;
+        let agreement = agreement(seed, n);
+        let mut digests = vec![Block::ZERO; n];
+        Prg::new(Block::new(seed)).fill_blocks(&mut digests);
+        for digest in &mut digests {
+            *digest &= !Block::new(3);
+        }
+        let mut parameters = Parameters::new(Variant::KkrtPaper, 5, n as u64);
+        (parameters.bins, parameters.stash) = [(31, 0), (30, 1), (27, 5)][seed as usize % 3];
+        let unplaced = |attempt| {
+            let hasher = Hasher::new(agreement.cuckoo(attempt), parameters.bins);
+            n - most_placed(&hasher, &digests)
+        };
+        let expected = (0..ATTEMPTS).find(|&attempt| unplaced(attempt) <= parameters.stash);
+        let placement = match Placement::find(&agreement, &parameters, &digests) {
+            Ok(placement) => placement,
+            Err(error) => {
+                assert!(matches!(error, Error::Unplaced { attempts: 8 }));
+                assert_eq!(expected, None);
+                continue;
+            }
+        };
+        assert_eq!(Some(placement.attempt), expected, "{seed}");
+        later += usize::from(placement.attempt > 0);
+        let hasher = Hasher::new(agreement.cuckoo(placement.attempt), parameters.bins);
+        let mut inputs = vec![Block::ONE; parameters.instances()];
+        placement.inputs(&digests, 0, &mut inputs);
+        let mut placed = vec![false; n];
+        for (instance, &block) in inputs.iter().enumerate() {
+            let Some((item, set)) = placement.item(instance) else {
+                assert_eq!(block, Block::ZERO);
+                continue;
+            };
+            assert!(!std::mem::replace(&mut placed[item], true));
+            assert_eq!(block, input(digests[item], set));
+            if instance < parameters.bins {
+                assert_eq!(hasher.bins(digests[item])[set], instance as u32);
+            } else {
+                assert_eq!(set - FUNCTIONS, instance - parameters.bins);
+            }
+        }
+        assert!(placed.into_iter().all(|placed| placed));
+        // Inputs computed in pieces equal those computed at once.
+        for first in [0, 1, 17, parameters.instances()] {
+            let mut piece = vec![Block::ONE; parameters.instances() - first];
+            placement.inputs(&digests, first, &mut piece);
+            assert_eq!(piece, inputs[first..]);
+        }
+    }
+    assert!(later > 10, "{later} runs needed more than one table");
+}
+
+/// In step 6 the receiver names places in an order that the sender drew: these places are uniform,
+/// for any common items at any position in the input.
+#[test]
+fn the_places_of_common_items_are_uniform() {
+    const RUNS: usize = 640;
+    let forward: Vec<_> = (0..8).collect();
+    let backward: Vec<_> = (0..8).rev().collect();
+    for (order, wanted) in [
+        (&forward, vec![0]),
+        (&forward, vec![7]),
+        (&backward, vec![7]),
+        (&forward, vec![3, 4]),
+        (&backward, vec![0, 1]),
+    ] {
+        let (ours, theirs) = (items(order.iter().copied()), items(wanted.iter().copied()));
+        let settings = Settings {
+            both: true,
+            ..Settings::default()
+        };
+        let mut counts = vec![0; 256];
+        for seed in 0..RUNS {
+            let (sent, _, bytes) = run(1000 + seed as u128, &ours, &theirs, settings);
+            // The byte before the end.
+            counts[usize::from(bytes[bytes.len() - 17])] += 1;
+            assert_eq!(sent.unwrap().common.unwrap(), common(&ours, &theirs));
+        }
+        let cells: Vec<_> = (0_usize..256)
+            .filter(|places| places.count_ones() as usize == wanted.len())
+            .collect();
+        assert_eq!(cells.len(), [8, 28][wanted.len() - 1]);
+        let expected = RUNS as f64 / cells.len() as f64;
+        let chi_square: f64 = cells
+            .iter()
+            .map(|&cell| (f64::from(counts[cell]) - expected).powi(2) / expected)
+            .sum();
+        // A uniform choice exceeds these bounds once in 10^6 times, for 7 and 27 degrees of
+        // freedom.
+        let bound = [40.5, 77.2][wanted.len() - 1];
+        assert!(chi_square < bound, "{order:?}, {wanted:?}: {chi_square}");
+        assert_eq!(
+            cells.iter().map(|&cell| counts[cell]).sum::<u32>() as usize,
+            RUNS
+        );
+    }
+}
+
+/// The receiver's result, and the lengths of all messages it sees, are the same for any two sets of
+/// the sender of one size with the same common items.
+#[test]
+fn the_receiver_sees_no_more_than_its_result() {
+    let theirs = items(0..100);
+    let run = |settings, ours: &[Vec<u8>]| -> (Received, Stats) {
+        let (sender, receiver) = dealt(3);
+        let (_, end) = run_two_parties_with_stats(
+            |channel| sender.intersect(ours, settings, &mut (), channel).unwrap(),
+            |channel| {
+                receiver
+                    .intersect(&theirs, settings, &mut (), channel)
+                    .unwrap()
+            },
+        );
+        end
+    };
+    for variant in Variant::ALL {
+        for both in [false, true] {
+            let settings = Settings { variant, both };
+            let first = items((50..150).chain(1000..1100));
+            let mut second = items((2000..2100).rev().chain((50..150).rev()));
+            let long = |item: &mut Vec<u8>| item.extend_from_slice(&[b'x'; 10_000]);
+            second[..100].iter_mut().for_each(long);
+            second[100..150].iter_mut().for_each(long);
+            assert_eq!(run(settings, &first), run(settings, &second));
+        }
+    }
+}
+
+/// Phases come in their order, and each counts to its end.
+#[test]
+fn a_watch_sees_all_phases() {
+    #[derive(Default)]
+    struct Seen(Vec<(Phase, u64, u64)>);
+    impl Watch for Seen {
+        fn begin(&mut self, phase: Phase, steps: u64) {
+            self.0.push((phase, steps, 0));
+        }
+
+        fn done(&mut self, steps: u64) {
+            let last = self.0.last_mut().unwrap();
+            assert!(last.2 <= steps && steps <= last.1, "{last:?}: {steps}");
+            last.2 = steps;
+        }
+    }
+    for variant in Variant::ALL {
+        for (n, m) in [(0, 0), (0, 3), (1, 1), (9000, 40), (40, 9000)] {
+            let (sender, receiver) = dealt(3);
+            let (ours, theirs) = (items(0..n), items(0..m));
+            let settings = Settings {
+                variant,
+                both: true,
+            };
+            let (mut left, mut right) = (Seen::default(), Seen::default());
+            run_two_parties(
+                |channel| {
+                    sender
+                        .intersect(&ours, settings, &mut left, channel)
+                        .unwrap()
+                },
+                |channel| {
+                    receiver
+                        .intersect(&theirs, settings, &mut right, channel)
+                        .unwrap()
+                },
+            );
+            for seen in [left, right] {
+                let place = |phase: &Phase| Phase::ALL.iter().position(|other| other == phase);
+                assert!(seen.0.is_sorted_by_key(|(phase, ..)| place(phase)));
+                for (phase, steps, done) in seen.0 {
+                    let idle = n == 0 || m == 0;
+                    assert!(done == steps || idle, "{phase:?}: {done} of {steps}");
+                }
+            }
+        }
+    }
+}

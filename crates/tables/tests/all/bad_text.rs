@@ -1,0 +1,373 @@
+//! Every rule about invalid text files, with its error message.
+
+use std::fs;
+
+use volery_tables::{Duplicates, EmptyKeys, Format, Problem, Reading};
+
+use crate::{Folder, by, complaint, matches, read, read_as, texts};
+
+/// The error for reading these bytes with the key column `id`.
+fn csv(bytes: impl AsRef<[u8]>) -> (String, String) {
+    complaint(read_as("rows.csv", bytes, &by(&["id"])))
+}
+
+fn refused(bytes: impl AsRef<[u8]>, reading: &Reading) -> (String, String) {
+    complaint(read_as("rows.csv", bytes, reading))
+}
+
+#[test]
+fn missing_columns() {
+    let (message, hint) = csv("ID,name\nsecret,x\n");
+    assert_eq!(
+        message,
+        r#"there is no column "id"; the columns are "ID", "name""#
+    );
+    assert_eq!(hint, r#"case and spaces count: did you mean "ID"?"#);
+    let (_, hint) = csv("id;name\nsecret;x\n");
+    assert_eq!(hint, "is the delimiter ';'? name it with --delimiter");
+    let (message, _) = refused("id,a\n1,2\n", &by(&["id", "b"]));
+    assert_eq!(
+        message,
+        r#"there is no column "b"; the columns are "id", "a""#
+    );
+    let (_, hint) = refused("id\n1\n", &by(&["id:number"]));
+    assert_eq!(
+        hint,
+        "a type behind the colon is one of text, binary, integer, boolean and date"
+    );
+    let value = Reading {
+        value: Some("price".to_owned()),
+        ..by(&["id"])
+    };
+    let (message, _) = refused("id,a\n1,2\n", &value);
+    assert_eq!(
+        message,
+        r#"there is no column "price"; the columns are "id", "a""#
+    );
+    let wide: Vec<String> = (0..100)
+        .map(|i| format!("c{i}\t{}", "x".repeat(i)))
+        .collect();
+    let (message, _) = csv(wide.join(","));
+    assert!(
+        message.contains(r#""c1\tx""#) && message.ends_with(" and 60 more"),
+        "{message}"
+    );
+    assert!(message.len() < 4000);
+}
+
+#[test]
+fn wrong_arguments() {
+    assert_eq!(refused("id\n1\n", &by(&[])).0, "no key column is named");
+    assert_eq!(
+        refused("id,a\n1,2\n", &by(&["id", "a", "id:integer"])).0,
+        r#"column "id" is named twice in the key"#
+    );
+    for delimiter in [b'"', b'\n', b'\r', 0, 0x80, 0xff] {
+        let reading = Reading {
+            delimiter: Some(delimiter),
+            ..by(&["id"])
+        };
+        assert_eq!(
+            refused("id\n1\n", &reading).0,
+            format!("byte {delimiter} cannot be a delimiter")
+        );
+    }
+}
+
+#[test]
+fn duplicate_headers() {
+    assert_eq!(
+        csv("id,name,x,name\nsecret,,,\n").0,
+        r#"columns 2 and 4 have the same name, "name""#
+    );
+    assert_eq!(
+        csv("id,,\n1,2,3\n").0,
+        r#"columns 2 and 3 have the same name, """#
+    );
+}
+
+#[test]
+fn ragged_rows() {
+    assert_eq!(
+        csv("id,a\n1,2\nsecret\n3,4\n").0,
+        "row 2 has 1 field, the header has 2"
+    );
+    assert_eq!(
+        csv("id,a\n\n1,2\n\n1,secret,3\n").0,
+        "row 2 has 3 fields, the header has 2"
+    );
+    assert_eq!(
+        csv("id\n1\nsecret,\n").0,
+        "row 2 has 2 fields, the header has 1"
+    );
+}
+
+#[test]
+fn quotes() {
+    assert_eq!(
+        csv("id,a\n1,2\n3,\"secret\n4,5\n").0,
+        "a quote that opens in row 2, on line 3, never closes"
+    );
+    assert_eq!(
+        csv("id,\"a\n1,2\n").0,
+        "a quote that opens in the header, on line 1, never closes"
+    );
+    assert_eq!(
+        csv("id,a\n1,\"x\ny\"\n2,\"secret\"z\n").0,
+        "there is text after a closing quote in row 2, on line 4"
+    );
+    // The earlier problem is reported, although a piece of the file is inspected as a whole.
+    assert_eq!(
+        csv("id,a\n1,2\n1,3\n4,\"secret").0,
+        "rows 1 and 2 have the same key"
+    );
+}
+
+#[test]
+fn nothing_in_the_file() {
+    for bytes in ["", "\n", "\r\n\r\n", "\u{feff}", "\u{feff}\n"] {
+        assert_eq!(csv(bytes).0, "is empty: there is no header", "{bytes:?}");
+    }
+    for bytes in ["id", "id\n", "id\r\n", "\u{feff}id\n\n"] {
+        let records = read_as("rows.csv", bytes, &by(&["id"])).unwrap();
+        assert!(records.keys().is_empty() && records.counts().rows == 0);
+    }
+}
+
+#[test]
+fn encodings() {
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let (message, hint) = csv(utf16("\u{feff}id\nsecret\n"));
+    assert_eq!(message, "is utf-16le, by its byte-order mark");
+    assert_eq!(hint, "--encoding utf-16le");
+    let (message, hint) = csv(b"\xff\xfe\0\0i\0\0\0");
+    assert_eq!(message, "is utf-32le, by its byte-order mark");
+    assert_eq!(hint, "convert it to UTF-8");
+
+    let declared = |label: &str| Reading {
+        encoding: Some(label.parse().unwrap()),
+        ..by(&["id"])
+    };
+    let records = read_as("rows.csv", utf16("\u{feff}id\nö\n"), &declared("utf-16le")).unwrap();
+    assert_eq!(texts(&records), ["ö"]);
+    assert_eq!(
+        records.notices(),
+        ["a byte-order mark was removed from the front of the file"]
+    );
+    let records = read_as("rows.csv", b"id\n\xf6\n", &declared("latin1")).unwrap();
+    assert_eq!(texts(&records), ["ö"]);
+    assert_eq!(
+        refused(b"\xef\xbb\xbfid\n1\n", &declared("latin1")).0,
+        "is utf-8 by its byte-order mark, not windows-1252"
+    );
+    let malformed = refused(b"id\n1\nsecret\xff\n", &declared("utf-8"));
+    assert_eq!(malformed.0, "row 2 is not valid UTF-8");
+    assert_eq!(
+        refused(b"i\xff\n1\n", &declared("utf-8")).0,
+        "the header is not valid UTF-8"
+    );
+
+    // Without a declaration, fields are bytes.
+    let records = read_as("rows.csv", b"id\n\xff\xfe\0\n\0\n", &by(&["id"])).unwrap();
+    assert_eq!(&records.keys().get(0)[9..], b"\xff\xfe\0");
+    assert_eq!(&records.keys().get(1)[9..], b"\0");
+}
+
+#[test]
+fn rows_without_a_key() {
+    let text = "id,a\n1,2\n,3\n4,\n\"\",\n";
+    let (message, hint) = csv(text);
+    assert_eq!(message, r#"row 2 has no key: column "id" is empty"#);
+    assert_eq!(hint, "--empty-keys skip leaves such rows out");
+    let skip = Reading {
+        empty_keys: EmptyKeys::Skip,
+        ..by(&["id", "a"])
+    };
+    let records = read_as("rows.csv", text, &skip).unwrap();
+    assert_eq!(
+        (
+            records.counts().rows,
+            records.counts().kept,
+            records.counts().empty
+        ),
+        (4, 1, 3)
+    );
+    // A space is a key, and an empty field of another column is allowed.
+    assert_eq!(
+        texts(&read_as("rows.csv", "id,a\n ,\n", &by(&["id"])).unwrap()),
+        [" "]
+    );
+    // An empty field is reported as a missing key, not as a wrong type.
+    let skip = Reading {
+        keys: vec!["id:integer".to_owned()],
+        ..skip
+    };
+    assert_eq!(read_as("rows.csv", text, &skip).unwrap().counts().empty, 2);
+}
+
+#[test]
+fn rows_with_the_same_key() {
+    let text = "id,a\nsecret,1\nx,2\nsecret,3\nx,4\nsecret,5\ny,6\n";
+    let (message, hint) = csv(text);
+    assert_eq!(message, "rows 1 and 3 have the same key");
+    assert_eq!(hint, "--duplicates dedup keeps the first row of each key");
+    let folder = Folder::new();
+    let path = folder.write("rows.csv", text);
+    let dedup = Reading {
+        duplicates: Duplicates::Dedup,
+        value: Some("a".to_owned()),
+        ..by(&["id"])
+    };
+    let records = read(&path, &dedup).unwrap();
+    assert_eq!(texts(&records), ["secret", "x", "y"]);
+    let rows: Vec<u64> = (0..3).map(|i| records.row_of(i)).collect();
+    assert_eq!(rows, [1, 2, 6]);
+    assert_eq!((records.counts().rows, records.counts().duplicates), (6, 3));
+    assert_eq!(
+        records.values().unwrap().iter().collect::<Vec<_>>(),
+        [b"1", b"2", b"6"]
+    );
+    let written = matches(&records, &[0, 2], Format::Csv, None).unwrap();
+    assert_eq!(written, b"id,a\nsecret,1\ny,6\n");
+    // Row numbers in errors count rows that were left out.
+    let skip = Reading {
+        empty_keys: EmptyKeys::Skip,
+        ..by(&["id"])
+    };
+    assert_eq!(
+        refused("id,a\n,1\nz,2\n,3\nz,4\n", &skip).0,
+        "rows 2 and 4 have the same key"
+    );
+    // Keys are compared by their type.
+    assert_eq!(
+        refused("id\n7\n007\n", &by(&["id:integer"])).0,
+        "rows 1 and 2 have the same key"
+    );
+}
+
+#[test]
+fn fields_that_are_not_of_the_type() {
+    for (key, field, message, hint) in [
+        (
+            "id:integer",
+            "secret",
+            "is not an integer",
+            "an integer is decimal digits with or without a sign, and no space",
+        ),
+        (
+            "id:boolean",
+            "yes",
+            "is not a boolean",
+            "a boolean is true or false",
+        ),
+        (
+            "id:date",
+            "1.2.2024",
+            "is not a date",
+            "a date is written YYYY-MM-DD",
+        ),
+    ] {
+        let text = format!("id\n\"{field}\"\n");
+        let (found, advice) = refused(text, &by(&[key]));
+        assert_eq!(found, format!(r#"column "id" of row 1 {message}"#));
+        assert_eq!(advice, hint);
+    }
+}
+
+#[test]
+fn values_that_are_too_long() {
+    let value = Reading {
+        value: Some("v".to_owned()),
+        ..by(&["id"])
+    };
+    for n in [0, 1, 1023, 1024] {
+        let text = format!("id,v\na,{}\n", "x".repeat(n));
+        let records = read_as("rows.csv", text, &value).unwrap();
+        assert_eq!(records.values().unwrap().get(0).len(), n);
+    }
+    let text = format!("id,v\na,\nb,{}\n", "secret".repeat(171));
+    assert_eq!(
+        refused(text, &value).0,
+        "the value of row 2 has 1026 bytes, more than 1024"
+    );
+}
+
+#[test]
+fn missing_files_and_folders_are_refused() {
+    let folder = Folder::new();
+    let reading = by(&["id"]);
+    let (message, _) = complaint(read(&folder.path("none.csv"), &reading));
+    assert!(message.starts_with("could not be opened: "), "{message}");
+    fs::create_dir(folder.path("folder.csv")).unwrap();
+    assert_eq!(
+        complaint(read(&folder.path("folder.csv"), &reading)).0,
+        "is a folder, not a file"
+    );
+    let (message, hint) = complaint(read(&folder.write("rows.xlsx", "id\n"), &reading));
+    assert_eq!(message, "the name does not say what kind of file this is");
+    assert!(hint.contains(".csv, .tsv, .txt") && hint.contains(".parquet"));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("/dev/null", folder.path("device.csv")).unwrap();
+        let (message, _) = complaint(read(&folder.path("device.csv"), &reading));
+        assert_eq!(message, "is not a regular file");
+    }
+}
+
+#[test]
+fn files_that_change() {
+    let folder = Folder::new();
+    let path = folder.write("rows.csv", "id,a\n1,2\n3,4\n");
+    let records = read(&path, &by(&["id"])).unwrap();
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let problem = || {
+        let error = matches(&records, &[1], Format::Csv, None).unwrap_err();
+        matches!(error.problem(), Problem::Changed)
+    };
+    // The same length and time, with another key in a matching row, another header, or one row
+    // less.
+    for text in [
+        "id,a\n1,2\n5,4\n",
+        "id,b\n1,2\n3,4\n",
+        "id,a\n1,2\n\n\n\n\n",
+    ] {
+        fs::write(&path, text).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(modified).unwrap();
+        assert!(problem(), "{text:?}");
+    }
+    fs::write(&path, "id,a\n1,2\n3,4\n5,6\n").unwrap();
+    assert!(problem());
+    fs::write(&path, "id,a\n1,2\n3,4\n").unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(modified + std::time::Duration::from_secs(1))
+        .unwrap();
+    assert!(problem());
+    file.set_modified(modified).unwrap();
+    assert!(
+        !matches(&records, &[1], Format::Csv, None)
+            .unwrap()
+            .is_empty()
+    );
+    fs::remove_file(&path).unwrap();
+    let error = matches(&records, &[1], Format::Csv, None).unwrap_err();
+    assert!(matches!(error.problem(), Problem::Open(_)));
+}
+
+#[test]
+fn text_that_cannot_go_into_parquet() {
+    let folder = Folder::new();
+    let path = folder.write("rows.csv", b"id,a\n1,2\n3,\xff\n");
+    let parquet = Reading {
+        output: Some(Format::Parquet),
+        ..by(&["id"])
+    };
+    let message = "column 2 of row 2 is not UTF-8 and cannot be written to a Parquet file";
+    assert_eq!(complaint(read(&path, &parquet)).0, message);
+    let records = read(&path, &by(&["id"])).unwrap();
+    let error = matches(&records, &[1], Format::Parquet, None).unwrap_err();
+    assert!(error.to_string().ends_with(message));
+    assert!(matches(&records, &[0], Format::Parquet, None).is_ok());
+    assert!(matches(&records, &[0, 1], Format::Csv, None).is_ok());
+}

@@ -1,0 +1,146 @@
+//! Benign deviations: faults of a corrupted party that do no harm in a maliciously secure protocol,
+//! and why.
+
+use crate::{Model, Protocol, Side, Verdict};
+
+/// The outcome of an attack that was not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// As [`Verdict::Wrong`].
+    Wrong,
+    /// As [`Verdict::PeerFailed`].
+    PeerFailed,
+}
+
+struct Row {
+    protocols: &'static [&'static str],
+    corrupted: Side,
+    outcome: Outcome,
+    why: &'static str,
+}
+
+/// All benign deviations.
+///
+/// The corrupted parties of the harness run honest code on messages that they did not send, so a
+/// changed input of theirs shows as a result inconsistent with the peer's, or as their own error.
+const TABLE: &[Row] = &[
+    Row {
+        protocols: &["base OT"],
+        corrupted: Side::Left,
+        outcome: Outcome::Wrong,
+        why: "endemic OT: a sender chooses its own keys; another group element selects others",
+    },
+    Row {
+        protocols: &["base OT"],
+        corrupted: Side::Right,
+        outcome: Outcome::Wrong,
+        why: "endemic OT: a receiver chooses its own key; other group elements select another, or none",
+    },
+    Row {
+        protocols: &[
+            "correlated OT, chosen choices",
+            "random OT, chosen choices",
+            "OT of chosen blocks",
+            "OT of chosen strings",
+        ],
+        corrupted: Side::Right,
+        outcome: Outcome::Wrong,
+        why: "a changed d is another choice of the receiver",
+    },
+    Row {
+        protocols: &["OT of chosen blocks", "OT of chosen strings"],
+        corrupted: Side::Left,
+        outcome: Outcome::Wrong,
+        why: "a changed message is another input of the sender",
+    },
+    Row {
+        protocols: &["chosen inputs", "chosen input"],
+        corrupted: Side::Left,
+        outcome: Outcome::Wrong,
+        why: "a changed correction is another input of the sender",
+    },
+    Row {
+        protocols: &[
+            "softspoken 1",
+            "softspoken 2",
+            "softspoken 4",
+            "softspoken 8",
+            "cot, malicious, few",
+        ],
+        corrupted: Side::Left,
+        outcome: Outcome::PeerFailed,
+        why: "the receiver gets no message after the base OT, in which the sender chose other keys, or none: it learns less",
+    },
+    Row {
+        protocols: &[
+            "checked product, fp61",
+            "vole fp61, malicious, few",
+            "vole gf128, malicious, few",
+            "batch of vector-OLEs",
+            "batch of vector-OLEs, gf128",
+            "polynomial at points",
+        ],
+        corrupted: Side::Right,
+        outcome: Outcome::PeerFailed,
+        why: "the sender hears nothing after the challenge; a key holder whose base OT or challenge is another one finds that \
+              its own check fails, and has learned a combination that a random entry masks",
+    },
+    Row {
+        protocols: &["polynomial at points"],
+        corrupted: Side::Left,
+        outcome: Outcome::Wrong,
+        why: "a changed correction is another polynomial of the sender",
+    },
+    Row {
+        protocols: &["polynomial at points"],
+        corrupted: Side::Left,
+        outcome: Outcome::PeerFailed,
+        why: "the receiver has all it waits for and never reads the rest of a lengthened message",
+    },
+    Row {
+        protocols: &["polynomial at points"],
+        corrupted: Side::Right,
+        outcome: Outcome::Wrong,
+        why: "a changed delta is another point of the receiver",
+    },
+];
+
+/// Why an attack with this verdict is harmless; `None` if it is not.
+///
+/// An error of the honest party and a right result are always harmless. For a semi-honest protocol,
+/// so is a wrong result. A panic never is.
+#[must_use]
+pub fn benign(protocol: &Protocol, corrupted: Side, verdict: &Verdict) -> Option<&'static str> {
+    let outcome = match verdict {
+        Verdict::Refused(_) => return Some("refused"),
+        Verdict::Right => return Some("the fault changed nothing"),
+        Verdict::Panicked(_) => return None,
+        Verdict::Wrong => Outcome::Wrong,
+        Verdict::PeerFailed(_) => Outcome::PeerFailed,
+    };
+    if protocol.model == Model::SemiHonest {
+        return Some("the protocol is semi-honest");
+    }
+    let mut rows = TABLE
+        .iter()
+        .filter(|row| row.corrupted == corrupted && row.outcome == outcome);
+    rows.find(|row| row.protocols.contains(&protocol.name.as_str()))
+        .map(|row| row.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_about_maliciously_secure_protocols_of_the_registry() {
+        let registry = crate::registry();
+        for name in TABLE.iter().flat_map(|row| row.protocols) {
+            let protocol = registry.iter().find(|protocol| protocol.name == *name);
+            assert!(
+                protocol.is_some_and(|protocol| protocol.model == Model::Malicious),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Adversary tests: every protocol of the library against peers that deviate, stall and disconnect.
+//!
+//! [`registry`](registry()) lists the protocols as data: the model of each, its two parties with
+//! fixed seeds and small sizes, and the relation of their results. Two honest parties always
+//! exchange the same messages, so a test can refer to message number `i`. An [`Attack`] tampers
+//! with one message.
+//!
+//! ```
+//! use volery_channel::Channel;
+//! use volery_testing::{Side, registry};
+//!
+//! let registry = registry();
+//! let mut protocols = registry.iter();
+//! let protocol = protocols.find(|of| of.name == "base OT").expect("it is in the registry");
+//! let (mut left, mut right) = Channel::memory_pair();
+//! let (left, right) = std::thread::scope(|scope| {
+//!     let left = scope.spawn(move || protocol.run(Side::Left, &mut left));
+//!     let right = protocol.run(Side::Right, &mut right);
+//!     (left.join().expect("no panic"), right)
+//! });
+//! assert!(protocol.agree(&left?, &right?));
+//! # Ok::<_, volery_channel::Error>(())
+//! ```
+//!
+//! # Modules
+//!
+//! * [`registry`](registry()): the protocols of the library, on the [`fixtures`];
+//! * [`fault`]: fault injection, a transport that tampers with one message;
+//! * [`Attack`]: one attack; [`attacks`]: all attacks on a list of protocols, with bounds on time
+//!   and memory;
+//! * [`benign`](benign()): benign deviations, with the reason why each is harmless;
+//! * [`honest`]: honest parties agree, and repeat exactly;
+//! * [`transcript`]: hashes of the bytes sent, for a table;
+//! * [`complete`]: no function that takes a channel is missing;
+//! * [`fuzz`]: fuzz entry points.
+//!
+//! The functions take lists of [`Protocol`]s, so that another workspace can run its own protocols
+//! through the same tests.
+//!
+//! # Test programs
+//!
+//! * `all`: agreement, completeness and encodings of the registry; the corpora of the fuzz targets;
+//!   the one table of transcripts; `ot`, `pcg` and `psi` with any byte changed in transit;
+//! * `attacks`: every fault of every message, in a process whose heap is measured;
+//! * `sessions`: hundreds of sessions leave nothing behind in a process;
+//! * `leak`: secrets are wiped before their memory is freed.
+//!
+//! Malicious parties that deviate in one step need private items of their crate. They are unit
+//! tests: the modules `malicious` of `volery-pcg` and of `volery-psi` (in `session`), and the tests
+//! of `softspoken` in `volery-ot`. Processes against a malicious peer or network are tests of the
+//! program, in `crates/cli/tests/adversary`.
+
+#![forbid(unsafe_code)]
+
+pub mod attacks;
+mod benign;
+pub mod complete;
+pub mod fault;
+pub mod fixtures;
+pub mod fuzz;
+pub mod honest;
+mod protocol;
+mod registry;
+pub mod transcript;
+mod trial;
+
+pub use benign::benign;
+pub use protocol::{Model, Output, Protocol, Side};
+pub use registry::registry;
+pub use trial::{Attack, Verdict, changes, messages, silences};

@@ -1,0 +1,109 @@
+//! A protocol as data.
+
+use std::any::Any;
+use std::fmt;
+
+use volery_channel::{Channel, Result};
+
+/// The security model of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// Whatever the peer does, an honest party that ends without an error has a right result.
+    Malicious,
+    /// Whatever the peer does, the honest party ends; but its result may be wrong.
+    SemiHonest,
+}
+
+/// One of the two parties of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The sender, where the protocol has one.
+    Left,
+    /// The receiver.
+    Right,
+}
+
+impl Side {
+    /// Both of them.
+    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+
+    /// The peer.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}
+
+/// The result of a party; only its own protocol can inspect it.
+pub struct Output(Box<dyn Any + Send>);
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Output(..)")
+    }
+}
+
+type Party = Box<dyn Fn(&mut Channel) -> Result<Output> + Send + Sync>;
+type Relation = Box<dyn Fn(&Output, &Output) -> bool + Send + Sync>;
+
+/// A protocol: both parties, and the relation of their results.
+pub struct Protocol {
+    /// Its name, including its variant.
+    pub name: String,
+    /// Its security model.
+    pub model: Model,
+    parties: [Party; 2],
+    relation: Relation,
+}
+
+impl Protocol {
+    /// A protocol with the parties `left` and `right`, with fixed seeds; `relation` holds for two
+    /// honest results.
+    pub fn new<A: Send + 'static, B: Send + 'static>(
+        name: impl Into<String>,
+        model: Model,
+        left: impl Fn(&mut Channel) -> Result<A> + Send + Sync + 'static,
+        right: impl Fn(&mut Channel) -> Result<B> + Send + Sync + 'static,
+        relation: impl Fn(&A, &B) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            model,
+            parties: [party(left), party(right)],
+            relation: Box::new(move |Output(left), Output(right)| {
+                let (left, right) = (left.downcast_ref(), right.downcast_ref());
+                left.zip(right)
+                    .is_some_and(|(left, right)| relation(left, right))
+            }),
+        }
+    }
+
+    /// Runs one party to its end.
+    ///
+    /// # Errors
+    /// The error of the protocol or of the channel.
+    pub fn run(&self, side: Side, channel: &mut Channel) -> Result<Output> {
+        self.parties[side as usize](channel)
+    }
+
+    /// Whether the results of the left and of the right party satisfy the relation.
+    #[must_use]
+    pub fn agree(&self, left: &Output, right: &Output) -> bool {
+        (self.relation)(left, right)
+    }
+}
+
+impl fmt::Debug for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Protocol({:?}, {:?})", self.name, self.model)
+    }
+}
+
+fn party<T: Send + 'static>(
+    run: impl Fn(&mut Channel) -> Result<T> + Send + Sync + 'static,
+) -> Party {
+    Box::new(move |channel| Ok(Output(Box::new(run(channel)?))))
+}

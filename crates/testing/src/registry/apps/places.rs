@@ -1,0 +1,262 @@
+//! Values at positions that one party knows: scatter, gather, sparse products, arrays.
+
+use volery_apps::array::{self, dense};
+use volery_apps::scatter::{self, Overflow, Repeats, gather};
+use volery_apps::sparse::{self, Factor, ole};
+use volery_channel::Result;
+use volery_field::{Fp61, Ring, Z64};
+
+use super::{of, of_apps, of_shares, random};
+use crate::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
+use crate::{Model, Protocol};
+
+pub(super) fn all() -> Vec<Protocol> {
+    vec![
+        scatter(Repeats::Add),
+        scatter(Repeats::Refuse),
+        gather(),
+        elementwise(),
+        sparse(Factor::Plain),
+        sparse(Factor::Transposed),
+        array(),
+        loaded_array(),
+        dense_array(),
+    ]
+}
+
+fn of_array<T>(result: array::Result<T>) -> Result<T> {
+    of(result, |error| match error {
+        array::Error::Channel(error) => Ok(error),
+        other => Err(other),
+    })
+}
+
+fn sum<R: Ring>(left: &[R], right: &[R]) -> Vec<R> {
+    left.iter().zip(right).map(|(a, b)| *a + *b).collect()
+}
+
+fn scatter(repeats: Repeats) -> Protocol {
+    let indices = move || match repeats {
+        Repeats::Refuse => vec![7, 60, 0],
+        _ => vec![7, 60, 7],
+    };
+    let public = move || scatter::Public {
+        length: 64,
+        count: 3,
+        repeats,
+        overflow: Overflow::Drop,
+    };
+    let values = || [random::<Fp61>(3, 9), random::<Fp61>(3, 10)];
+    Protocol::new(
+        format!("scatter, {repeats:?}"),
+        Model::SemiHonest,
+        move |channel| {
+            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
+            of_shares(scatter::send(public(), &values()[0], rng, ot, channel))
+        },
+        move |channel| {
+            let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
+            let (indices, values) = (indices(), &values()[1]);
+            of_shares(scatter::receive(
+                public(),
+                &indices,
+                values,
+                rng,
+                ot,
+                channel,
+            ))
+        },
+        move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
+            let mut expected = vec![Fp61::ZERO; 64];
+            let [first, second] = values();
+            for (j, index) in indices().into_iter().enumerate() {
+                expected[index] += first[j] + second[j];
+            }
+            sum(left, right) == expected
+        },
+    )
+}
+
+fn gather() -> Protocol {
+    const INDICES: [usize; 5] = [3, 0, 3, 6, 3];
+    let public = || gather::Public {
+        length: 7,
+        count: INDICES.len(),
+        order: gather::Order::Any,
+    };
+    let vector = || [random::<Fp61>(7, 9), random::<Fp61>(7, 10)];
+    Protocol::new(
+        "gather",
+        Model::SemiHonest,
+        move |channel| {
+            let ot = &mut dealt_sender();
+            of_shares(gather::send(public(), &vector()[0], ot, channel))
+        },
+        move |channel| {
+            let ot = &mut dealt_receiver();
+            of_shares(gather::receive(
+                public(),
+                &INDICES,
+                &vector()[1],
+                ot,
+                channel,
+            ))
+        },
+        move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
+            let [first, second] = vector();
+            let all = sum(&first, &second);
+            sum(left, right) == INDICES.map(|index| all[index])
+        },
+    )
+}
+
+fn elementwise() -> Protocol {
+    let (values, factors) = (
+        || random::<Z64>(6, 9),
+        || [0, 1, 2, 255, 3, 9].map(Z64::new),
+    );
+    Protocol::new(
+        "elementwise product",
+        Model::SemiHonest,
+        move |channel| ole::send(8, &values(), &mut dealt_sender(), channel),
+        move |channel| ole::receive(8, &factors(), &mut dealt_receiver(), channel),
+        move |left: &Vec<Z64>, right: &Vec<Z64>| {
+            let products = values().into_iter().zip(factors()).map(|(x, a)| x * a);
+            sum(left, right).into_iter().eq(products)
+        },
+    )
+}
+
+fn sparse(factor: Factor) -> Protocol {
+    let shape = || sparse::Shape {
+        rows: 6,
+        columns: 9,
+        entries: 4,
+        bits: 8,
+    };
+    let entries =
+        || [(0, 8, 3), (5, 0, 200), (0, 1, 7), (0, 8, 1)].map(|(i, j, a)| (i, j, Z64::new(a)));
+    let vector = move || {
+        let (length, _) = shape().lengths(factor);
+        [random::<Z64>(length, 9), random::<Z64>(length, 10)]
+    };
+    Protocol::new(
+        format!("sparse product, {factor:?}"),
+        Model::SemiHonest,
+        move |channel| {
+            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
+            of_shares(sparse::send(
+                shape(),
+                factor,
+                &vector()[0],
+                rng,
+                ot,
+                channel,
+            ))
+        },
+        move |channel| {
+            let (rng, ot) = (&mut rng(SEEDS[1]), &mut dealt_receiver());
+            let matrix = of_apps(sparse::Matrix::new(shape(), &entries()))?;
+            of_shares(sparse::receive(
+                &matrix,
+                factor,
+                &vector()[1],
+                rng,
+                ot,
+                channel,
+            ))
+        },
+        move |left: &Vec<Z64>, right: &Vec<Z64>| {
+            let [first, second] = vector();
+            let vector = sum(&first, &second);
+            let mut expected = vec![Z64::ZERO; shape().lengths(factor).1];
+            for (row, column, value) in entries() {
+                match factor {
+                    Factor::Plain => expected[row] += value * vector[column],
+                    Factor::Transposed => expected[column] += value * vector[row],
+                }
+            }
+            sum(left, right) == expected
+        },
+    )
+}
+
+fn array() -> Protocol {
+    Protocol::new(
+        "array",
+        Model::SemiHonest,
+        |channel| {
+            let ot = &mut dealt_sender();
+            let mut array = array::Partner::<Fp61>::new(20);
+            array.write(Fp61::ONE, ot, channel)?;
+            array.add(Fp61::ONE, ot, channel)?;
+            array.open(ot, channel)?;
+            array.read(ot, channel)
+        },
+        |channel| {
+            let ot = &mut dealt_receiver();
+            let mut array = array::Holder::<Fp61>::zeros(20, rng(SEEDS[1]));
+            of_array(array.write(7, Fp61::ONE, ot, channel))?;
+            of_array(array.add(7, Fp61::ZERO, ot, channel))?;
+            let opened = of_array(array.open(7, ot, channel))?;
+            Ok((opened, of_array(array.read(7, ot, channel))?))
+        },
+        |left: &Fp61, (opened, right): &(Fp61, Fp61)| {
+            let three = Fp61::ONE + Fp61::ONE + Fp61::ONE;
+            *opened == three && *left + *right == three
+        },
+    )
+}
+
+fn loaded_array() -> Protocol {
+    let values = || [random::<Z64>(9, 11), random::<Z64>(9, 12)];
+    Protocol::new(
+        "loaded array",
+        Model::SemiHonest,
+        move |channel| {
+            let ot = &mut dealt_sender();
+            let mut array = array::Partner::load(&values()[0], ot, channel)?;
+            array.read(ot, channel)
+        },
+        move |channel| {
+            let (seed, ot) = (rng(SEEDS[1]), &mut dealt_receiver());
+            let mut array = of_array(array::Holder::load(&values()[1], seed, ot, channel))?;
+            of_array(array.read(4, ot, channel))
+        },
+        move |left: &Z64, right: &Z64| {
+            let [first, second] = values();
+            *left + *right == first[4] + second[4]
+        },
+    )
+}
+
+fn dense_array() -> Protocol {
+    let shares = || [random::<Fp61>(9, 11), random::<Fp61>(9, 12)];
+    Protocol::new(
+        "additions to a vector",
+        Model::SemiHonest,
+        move |channel| {
+            let [shares, _] = shares();
+            let ot = &mut dealt_sender();
+            let mut vector = dense::Partner::new(shares, SESSION, rng(SEEDS[0]));
+            vector.add(Fp61::ONE, ot, channel)?;
+            vector.replace(Fp61::ONE, Fp61::ZERO, ot, channel)?;
+            Ok(vector.into_shares().to_vec())
+        },
+        move |channel| {
+            let [_, shares] = shares();
+            let ot = &mut dealt_receiver();
+            let mut vector = dense::Holder::new(shares, SESSION);
+            of_array(vector.add(3, Fp61::ONE, ot, channel))?;
+            of_array(vector.replace(8, Fp61::ZERO, Fp61::ZERO, ot, channel))?;
+            Ok(vector.into_shares().to_vec())
+        },
+        move |left: &Vec<Fp61>, right: &Vec<Fp61>| {
+            let [first, second] = shares();
+            let mut expected = sum(&first, &second);
+            expected[3] += Fp61::ONE + Fp61::ONE;
+            expected[8] -= Fp61::ONE;
+            sum(left, right) == expected
+        },
+    )
+}

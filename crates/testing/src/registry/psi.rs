@@ -1,0 +1,141 @@
+//! The OPRF and the protocols built on it.
+
+use volery_channel::{Channel, Error, Result};
+use volery_primitives::Block;
+use volery_psi::code::Code;
+use volery_psi::{Receiver, Sender, Settings, Variant, oprf};
+
+use crate::fixtures::{SEEDS, SESSION, rng};
+use crate::{Model, Protocol};
+
+/// Instances of the OPRF: more than one block of columns.
+const INSTANCES: usize = 130;
+
+/// Items of the sender, and of the receiver; the last [`COMMON`] items of the sender are the first
+/// of the receiver.
+const ITEMS: [usize; 2] = [90, 70];
+const COMMON: usize = 20;
+
+pub(super) fn all() -> Vec<Protocol> {
+    let mut all = vec![prf()];
+    let variants = [(Variant::Kkrt, ""), (Variant::KkrtPaper, ", with a stash")];
+    for (variant, stash) in variants {
+        for (both, known) in [(false, ""), (true, ", for both")] {
+            let settings = Settings { variant, both };
+            all.push(intersection(
+                format!("intersection{stash}{known}"),
+                settings,
+            ));
+            all.push(search(format!("search{stash}{known}"), settings));
+        }
+    }
+    all
+}
+
+/// The errors that a peer can cause; all others would be this party's own fault.
+pub(super) fn of_channel(error: volery_psi::Error) -> Error {
+    match error {
+        volery_psi::Error::Channel(error) => error,
+        other => Error::Io(std::io::Error::other(other)),
+    }
+}
+
+fn prf() -> Protocol {
+    let code = || Code::new(&[3; 32], 440);
+    let inputs = || -> Vec<_> { (0..INSTANCES as u128).map(Block::new).collect() };
+    let evaluate = move |channel: &mut Channel| {
+        let mut sender = oprf::Sender::setup(SESSION, rng(SEEDS[0]), channel)?;
+        let keys = sender.extend(&code(), INSTANCES, channel)?;
+        let instances = (0..).zip(inputs());
+        instances
+            .map(|(instance, input)| keys.evaluate(&sender, &code(), instance, input))
+            .collect::<Result<Vec<_>>>()
+    };
+    let ask = move |channel: &mut Channel| {
+        let mut receiver = oprf::Receiver::setup(SESSION, rng(SEEDS[1]), channel)?;
+        let mut outputs = vec![Block::ZERO; INSTANCES];
+        receiver.extend(&code(), &inputs(), &mut outputs, channel)?;
+        Ok(outputs)
+    };
+    Protocol::new(
+        "oprf",
+        Model::SemiHonest,
+        evaluate,
+        ask,
+        |left: &Vec<Block>, right: &Vec<Block>| left == right,
+    )
+}
+
+fn items() -> [Vec<String>; 2] {
+    let first = ITEMS[0] - COMMON;
+    [0..ITEMS[0], first..first + ITEMS[1]].map(|range| range.map(|i| format!("item {i}")).collect())
+}
+
+/// The indices of the sender's common items, and of the receiver's.
+fn common() -> [Vec<usize>; 2] {
+    [
+        (ITEMS[0] - COMMON..ITEMS[0]).collect(),
+        (0..COMMON).collect(),
+    ]
+}
+
+/// The result that the sender of a run with these settings gets.
+fn known(settings: Settings) -> Option<Vec<usize>> {
+    let [senders, _] = common();
+    settings.both.then_some(senders)
+}
+
+fn intersection(name: String, settings: Settings) -> Protocol {
+    let send = move |channel: &mut Channel| {
+        let sender = Sender::setup(SESSION, rng(SEEDS[0]), channel)?;
+        sender.intersect(&items()[0], settings, &mut (), channel)
+    };
+    let receive = move |channel: &mut Channel| {
+        let receiver = Receiver::setup(SESSION, rng(SEEDS[1]), channel)?;
+        receiver.intersect(&items()[1], settings, &mut (), channel)
+    };
+    Protocol::new(
+        name,
+        Model::SemiHonest,
+        move |channel| Ok(send(channel).map_err(of_channel)?.common),
+        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
+        move |sent: &Option<Vec<usize>>, received: &Vec<usize>| {
+            *sent == known(settings) && *received == common()[1]
+        },
+    )
+}
+
+fn values() -> Vec<String> {
+    let value = |item: &String| format!("{item} has a value").repeat(item.len() % 3);
+    items()[0].iter().map(value).collect()
+}
+
+/// The indices of the found items, and their values.
+type Found = (Vec<usize>, Vec<Vec<u8>>);
+
+fn search(name: String, settings: Settings) -> Protocol {
+    let answer = move |channel: &mut Channel| {
+        let sender = Sender::setup(SESSION, rng(SEEDS[0]), channel)?;
+        sender.answer(&items()[0], &values(), settings, &mut (), channel)
+    };
+    let search = move |channel: &mut Channel| {
+        let receiver = Receiver::setup(SESSION, rng(SEEDS[1]), channel)?;
+        receiver.search(&items()[1], settings, &mut (), channel)
+    };
+    Protocol::new(
+        name,
+        Model::SemiHonest,
+        move |channel| Ok(answer(channel).map_err(of_channel)?.found),
+        move |channel| {
+            let found = search(channel).map_err(of_channel)?;
+            Ok((found.items, found.values))
+        },
+        move |answered: &Option<Vec<usize>>, (found, texts): &Found| {
+            let [theirs, ours] = common();
+            let expected = theirs
+                .iter()
+                .map(|&item| values()[item].clone().into_bytes());
+            *answered == known(settings) && *found == ours && expected.eq(texts.iter().cloned())
+        },
+    )
+}

@@ -1,0 +1,37 @@
+//! No build of the library or the program includes test tools.
+
+use std::fs;
+use std::path::Path;
+
+/// The feature `testing` makes faults, transcripts and the trusted dealer public. A crate enables
+/// it among its dev-dependencies only. This crate, itself a dev-dependency only, always enables it.
+#[test]
+fn only_tests_enable_the_feature_testing() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut with_feature = Vec::new();
+    for entry in fs::read_dir(crates).unwrap() {
+        let folder = entry.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else {
+            continue;
+        };
+        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut section = "";
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                section = line;
+            }
+            if section == "[features]" && line.starts_with("testing =") {
+                assert_eq!(
+                    line, "testing = []",
+                    "{name}: it changes visibility and nothing else"
+                );
+                with_feature.push(name.clone());
+            }
+            let of_tests = section == "[dev-dependencies]" || name == "testing";
+            let asks = line.contains("\"testing\"") || line.contains("volery-testing.workspace");
+            assert!(of_tests || !asks, "{name}: {section} {line}");
+        }
+    }
+    with_feature.sort();
+    assert_eq!(with_feature, ["channel", "ot", "primitives"]);
+}

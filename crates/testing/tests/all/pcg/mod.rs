@@ -1,0 +1,3 @@
+//! Correlation streams whose messages are changed in transit.
+
+mod faults;

@@ -1,0 +1,70 @@
+//! Base OT, OT extension and the conversions, by their names in the table.
+
+use volery_ot::softspoken::{self, Settings, SmallField};
+use volery_ot::{base, convert, ideal, iknp};
+use volery_primitives::Block;
+
+use super::hashes;
+use crate::ot::{SESSION, extend_receiver, extend_sender, random_bits, rng};
+
+fn softspoken_hashes(settings: impl Into<Settings>) -> [String; 2] {
+    let settings = settings.into();
+    hashes(
+        |channel| {
+            let mut cot =
+                softspoken::Sender::setup(None, settings, SESSION, rng(1), channel).unwrap();
+            extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
+        },
+        |channel| {
+            let mut cot = softspoken::Receiver::setup(settings, SESSION, rng(2), channel).unwrap();
+            extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
+        },
+    )
+}
+
+/// The hashes of one row.
+pub(super) fn run(protocol: &str) -> [String; 2] {
+    match protocol {
+        "base" => hashes(
+            |channel| {
+                base::send(131, SESSION, &mut rng(1), channel).unwrap();
+            },
+            |channel| {
+                base::receive(&random_bits(131, 3), 131, SESSION, &mut rng(2), channel).unwrap();
+            },
+        ),
+        "softspoken 1" => softspoken_hashes(SmallField::Bits1),
+        "softspoken 2" => softspoken_hashes(SmallField::Bits2),
+        "softspoken 4" => softspoken_hashes(SmallField::Bits4),
+        "softspoken 8" => softspoken_hashes(SmallField::Bits8),
+        "softspoken 4, unchecked" => softspoken_hashes(SmallField::Bits4.unchecked()),
+        "iknp" => hashes(
+            |channel| {
+                let mut cot = iknp::Sender::setup(None, SESSION, rng(1), channel).unwrap();
+                extend_sender(&mut cot, &[1000, 33_000], channel).unwrap();
+            },
+            |channel| {
+                let mut cot = iknp::Receiver::setup(SESSION, rng(2), channel).unwrap();
+                extend_receiver(&mut cot, &[1000, 33_000], channel).unwrap();
+            },
+        ),
+        "chosen" => {
+            let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
+            hashes(
+                |channel| {
+                    let mut ot = convert::Sender::new(sender, SESSION);
+                    ot.chosen(&[[Block::ZERO, Block::ONE]; 100], channel)
+                        .unwrap();
+                    ot.chosen_bytes(&[1; 300], &[2; 300], 3, channel).unwrap();
+                },
+                |channel| {
+                    let mut ot = convert::Receiver::new(receiver, SESSION);
+                    let x = random_bits(100, 1);
+                    ot.chosen(&x, &mut [Block::ZERO; 100], channel).unwrap();
+                    ot.chosen_bytes(&x, &mut [0; 300], 3, channel).unwrap();
+                },
+            )
+        }
+        _ => unreachable!("a row without a protocol"),
+    }
+}

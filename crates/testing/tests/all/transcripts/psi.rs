@@ -1,0 +1,80 @@
+//! Set intersection, keyword search and their OPRF. A row names the protocol; its variant, or the
+//! bits of a code word; whether both parties get the result; and the items of the sender and of the
+//! receiver, or the instances of two extensions.
+//!
+//! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
+
+use volery_primitives::Block;
+use volery_psi::code::Code;
+use volery_psi::{Receiver, Sender, Settings, oprf};
+
+use super::seeded;
+use crate::psi::{SESSION, items};
+
+/// The hashes of one row.
+pub(super) fn run(row: &str) -> [String; 2] {
+    let words: Vec<_> = row.split(' ').collect();
+    let [protocol, variant, both, n, m] = words[..] else {
+        panic!("a row has five words");
+    };
+    let (n, m): (usize, usize) = (n.parse().unwrap(), m.parse().unwrap());
+    if protocol == "oprf" {
+        return of_oprf(variant.parse().unwrap(), [n, m]);
+    }
+    let settings = Settings {
+        variant: variant.parse().unwrap(),
+        both: both == "both",
+    };
+    // A third of the smaller set is common.
+    let common = n.min(m) / 3;
+    let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
+    let values: Vec<Vec<u8>> = (0..n).map(|i| vec![i as u8; i % 7]).collect();
+    seeded(
+        |rng, channel| {
+            let sender = Sender::setup(SESSION, rng, channel).unwrap();
+            if protocol == "lookup" {
+                let (values, watch) = (&values, &mut ());
+                sender
+                    .answer(&ours, values, settings, watch, channel)
+                    .unwrap();
+            } else {
+                sender.intersect(&ours, settings, &mut (), channel).unwrap();
+            }
+        },
+        |rng, channel| {
+            let receiver = Receiver::setup(SESSION, rng, channel).unwrap();
+            let found = if protocol == "lookup" {
+                let found = receiver.search(&theirs, settings, &mut (), channel);
+                found.unwrap().items
+            } else {
+                let received = receiver.intersect(&theirs, settings, &mut (), channel);
+                received.unwrap().common
+            };
+            assert_eq!(found, (0..common).collect::<Vec<_>>());
+        },
+    )
+}
+
+fn of_oprf(width: usize, instances: [usize; 2]) -> [String; 2] {
+    let code = Code::new(&[3; 32], width);
+    seeded(
+        |rng, channel| {
+            let mut sender = oprf::Sender::setup(SESSION, rng, channel).unwrap();
+            for n in instances {
+                sender.extend(&code, n, channel).unwrap();
+            }
+        },
+        |mut rng, channel| {
+            let mut inputs = vec![Block::ZERO; instances[0] + instances[1]];
+            rng.fork("inputs").fill_blocks(&mut inputs);
+            let mut receiver = oprf::Receiver::setup(SESSION, rng, channel).unwrap();
+            let (first, second) = inputs.split_at(instances[0]);
+            for inputs in [first, second] {
+                let mut outputs = vec![Block::ZERO; inputs.len()];
+                receiver
+                    .extend(&code, inputs, &mut outputs, channel)
+                    .unwrap();
+            }
+        },
+    )
+}

@@ -1,0 +1,397 @@
+//! Whole sessions of all protocols.
+
+use std::mem;
+
+use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
+use volery_field::{Fp61, Gf128, Ring, Z64};
+use volery_ot::softspoken::{self, SmallField};
+use volery_ot::{CotReceiver, CotSender, Error, Result, base, convert, iknp};
+use volery_pcg::lpn::set_named;
+use volery_pcg::vole::VoleRing;
+use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, gilboa, vole};
+use volery_primitives::{Block, prg::Prg, watch::blocks_with};
+use volery_psi::code::{Code, width};
+use volery_psi::{Settings, oprf};
+use zeroize::Zeroizing;
+
+pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
+
+/// Secrets as bytes, in pieces of eight.
+pub(crate) type Secrets = Zeroizing<Vec<u8>>;
+
+/// The generator of a party, and its seed as a secret.
+pub(crate) fn seed(party: u8) -> Block {
+    Prg::new(Block::from(u128::from(party) + 100)).block()
+}
+
+/// Runs `session` twice; the second run is searched for all secrets that the first one returned,
+/// and for the seeds.
+pub(crate) fn look_for(session: impl Fn() -> Vec<Secrets>) {
+    // Zeroized, because the next owner of its memory may not overwrite all of it.
+    let secrets = session();
+    let seeds = [seed(0), seed(1)].map(Block::to_bytes);
+    let length = secrets.iter().map(|s| s.len()).sum::<usize>() + 32;
+    let mut all = Zeroizing::new(Vec::with_capacity(length));
+    secrets.iter().for_each(|s| all.extend_from_slice(s));
+    seeds.iter().for_each(|seed| all.extend_from_slice(seed));
+    drop(secrets);
+    blocks_with(all, || drop(session())).unwrap();
+}
+
+/// Runs a source of correlated OTs for `n` of them: `delta`, `v`, `u`, `w`.
+fn cots<S: CotSender, R: CotReceiver>(
+    n: usize,
+    sender: impl FnOnce(Prg, &mut Channel) -> Result<S> + Send,
+    receiver: impl FnOnce(Prg, &mut Channel) -> Result<R> + Send,
+) -> Vec<Secrets> {
+    let (sent, received) = run_two_parties(
+        |channel| -> Result<_> {
+            let mut v = Zeroizing::new(vec![Block::ZERO; n]);
+            let mut cot = sender(Prg::new(seed(0)), channel)?;
+            cot.extend(&mut v, channel)?;
+            let delta = Zeroizing::new(cot.delta().to_bytes().to_vec());
+            Ok([delta, Zeroizing::new(Block::as_bytes(&v).to_vec())])
+        },
+        |channel| -> Result<_> {
+            let mut w = Zeroizing::new(vec![Block::ZERO; n]);
+            let mut u = Zeroizing::new(vec![0; n.div_ceil(8)]);
+            receiver(Prg::new(seed(1)), channel)?.extend(&mut u, &mut w, channel)?;
+            Ok([u, Zeroizing::new(Block::as_bytes(&w).to_vec())])
+        },
+    );
+    sent.unwrap().into_iter().chain(received.unwrap()).collect()
+}
+
+pub(crate) fn ot_extensions() {
+    let checked = SmallField::ALL.map(softspoken::Settings::from);
+    for settings in checked.into_iter().chain([SmallField::Bits4.unchecked()]) {
+        look_for(|| {
+            cots(
+                1000,
+                |rng, channel| softspoken::Sender::setup(None, settings, SESSION, rng, channel),
+                |rng, channel| softspoken::Receiver::setup(settings, SESSION, rng, channel),
+            )
+        });
+    }
+    look_for(|| {
+        cots(
+            1000,
+            |rng, channel| iknp::Sender::setup(None, SESSION, rng, channel),
+            |rng, channel| iknp::Receiver::setup(SESSION, rng, channel),
+        )
+    });
+}
+
+pub(crate) fn base_ots() {
+    look_for(|| {
+        let mut choices = Zeroizing::new(vec![0; 16]);
+        Prg::new(Block::from(9)).fill_bytes(&mut choices);
+        let (sent, received) = run_two_parties(
+            // Unwrapped here: otherwise stack contents would move between threads in the unused
+            // error variant.
+            |channel| base::send(128, SESSION, &mut Prg::new(seed(0)), channel).unwrap(),
+            |channel| {
+                let rng = &mut Prg::new(seed(1));
+                base::receive(&choices, 128, SESSION, rng, channel).unwrap()
+            },
+        );
+        let bytes = |blocks: &[Block]| Zeroizing::new(Block::as_bytes(blocks).to_vec());
+        let keys = [bytes(sent.as_flattened()), bytes(&received)];
+        keys.into_iter().chain([choices]).collect()
+    });
+}
+
+/// Chosen messages by chosen bits: the messages, and the intermediate values of both parties.
+pub(crate) fn conversions() {
+    const N: usize = 500;
+    look_for(|| {
+        let mut messages = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
+        Prg::new(Block::from(10)).fill_blocks(messages.as_flattened_mut());
+        let mut x = Zeroizing::new(vec![0; N.div_ceil(8)]);
+        Prg::new(Block::from(11)).fill_bytes(&mut x);
+        let field = SmallField::Bits8;
+        let (sent, received) = run_two_parties(
+            |channel| -> Result<_> {
+                let rng = Prg::new(seed(0));
+                let cot = softspoken::Sender::setup(None, field, SESSION, rng, channel)?;
+                let mut ot = convert::Sender::new(cot, SESSION);
+                ot.chosen(&messages, channel)?;
+                let bytes = Block::as_bytes(messages.as_flattened());
+                ot.chosen_bytes(bytes, bytes, 32, channel)?;
+                let mut m = Zeroizing::new(vec![[Block::ZERO; 2]; N]);
+                ot.random(&mut m, channel)?;
+                Ok(Zeroizing::new(Block::as_bytes(m.as_flattened()).to_vec()))
+            },
+            |channel| -> Result<_> {
+                let rng = Prg::new(seed(1));
+                let cot = softspoken::Receiver::setup(field, SESSION, rng, channel)?;
+                let mut ot = convert::Receiver::new(cot, SESSION);
+                let mut m = Zeroizing::new(vec![Block::ZERO; N]);
+                ot.chosen(&x, &mut m, channel)?;
+                let mut strings = Zeroizing::new(vec![0; 32 * N]);
+                ot.chosen_bytes(&x, &mut strings, 32, channel)?;
+                let mut u = Zeroizing::new(vec![0; N.div_ceil(8)]);
+                ot.random(&mut u, &mut m, channel)?;
+                Ok([u, Zeroizing::new(Block::as_bytes(&m).to_vec()), strings])
+            },
+        );
+        let chosen = Zeroizing::new(Block::as_bytes(messages.as_flattened()).to_vec());
+        let received = received.unwrap().into_iter();
+        received.chain([sent.unwrap(), chosen, x]).collect()
+    });
+}
+
+/// The smallest instance for the noise, used a little more than once.
+fn options(noise: Noise, security: Security, trees: Trees) -> PlanOptions<'static> {
+    let set = match noise {
+        Noise::Regular => "r14",
+        _ => "u14",
+    };
+    PlanOptions {
+        total: Some(set_named(set).unwrap().n as u64 + 100),
+        noise,
+        security,
+        trees,
+        set: Some(set),
+        ..PlanOptions::default()
+    }
+}
+
+/// The number of correlations to draw: some of each round.
+fn drawn(plan: &Plan) -> usize {
+    usize::try_from(plan.total().unwrap()).unwrap()
+}
+
+pub(crate) fn correlated_ot() {
+    let modes = [
+        (Noise::Regular, Security::Malicious, Trees::Half),
+        (Noise::Uniform, Security::Malicious, Trees::Ggm),
+        (Noise::Regular, Security::SemiHonest, Trees::Half),
+    ];
+    let in_rounds = modes.map(|(noise, security, trees)| {
+        Plan::new(Kind::Cot, &options(noise, security, trees)).unwrap()
+    });
+    let dual = [Security::Malicious, Security::SemiHonest].map(|model| low(Kind::Cot, model));
+    for plan in in_rounds.into_iter().chain(dual) {
+        // A given `delta` with its lowest bit set: it has the same form internally.
+        let delta = seed(2) | Block::ONE;
+        look_for(|| {
+            cots(
+                drawn(&plan),
+                |rng, channel| cot::Sender::setup(&plan, Some(delta), SESSION, rng, channel),
+                |rng, channel| cot::Receiver::setup(&plan, SESSION, rng, channel),
+            )
+        });
+    }
+}
+
+/// Dual LPN, one instance.
+fn low(kind: Kind, security: Security) -> Plan {
+    let options = PlanOptions {
+        total: Some(5000),
+        security,
+        protocol: Protocol::LowCommunication,
+        ..PlanOptions::default()
+    };
+    Plan::new(kind, &options).unwrap()
+}
+
+fn voles<R: VoleRing>(noise: Noise, security: Security, trees: Trees) {
+    voles_of::<R>(&Plan::new(Kind::Vole(R::FIELD), &options(noise, security, trees)).unwrap());
+}
+
+fn voles_of<R: VoleRing>(plan: &Plan) {
+    let n = drawn(plan);
+    look_for(|| {
+        let (sent, received) = run_two_parties(
+            |channel| -> Result<_> {
+                let (mut u, mut v) = (vec![R::ZERO; n], vec![R::ZERO; n]);
+                let rng = Prg::new(seed(0));
+                let mut sender = vole::Sender::setup(plan, SESSION, rng, channel)?;
+                sender.extend(&mut u, &mut v, channel)?;
+                Ok((Zeroizing::new(u), Zeroizing::new(v)))
+            },
+            |channel| -> Result<_> {
+                let mut w = Zeroizing::new(vec![R::ZERO; n]);
+                let rng = Prg::new(seed(1));
+                let mut receiver = vole::Receiver::<R>::setup(plan, None, SESSION, rng, channel)?;
+                receiver.extend(&mut w, channel)?;
+                // Not by value: a thread's return value is moved, and its old location is not
+                // zeroized.
+                Ok((encoded::<R>(&[receiver.x()]), w))
+            },
+        );
+        let ((u, v), (x, w)) = (sent.unwrap(), received.unwrap());
+        vec![encoded::<R>(&u), encoded::<R>(&v), x, encoded::<R>(&w)]
+    });
+}
+
+/// Elements as secrets; the list has its full length from the start, so that it never moves.
+fn encoded<R: Ring>(elements: &[R]) -> Secrets {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(R::encoded_len(elements.len())));
+    R::write(elements, &mut bytes);
+    bytes
+}
+
+pub(crate) fn vector_ole() {
+    voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
+    voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
+    voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
+    voles_of::<Fp61>(&low(Kind::Vole(Fp61::FIELD), Security::Malicious));
+    voles_of::<Z64>(&low(Kind::Vole(Z64::FIELD), Security::SemiHonest));
+}
+
+pub(crate) fn products() {
+    look_for(|| {
+        const N: usize = 300;
+        let mut u = Zeroizing::new(vec![Fp61::ZERO; N]);
+        Fp61::random_slice(&mut Prg::new(Block::from(12)), &mut u);
+        let x = Fp61::random(&mut Prg::new(Block::from(13)));
+        // Unwrapped in place, as for base OTs.
+        let (v, w) = run_two_parties(
+            |channel| {
+                let mut rng = Prg::new(seed(0));
+                let mut v = Zeroizing::new(vec![Fp61::ZERO; N]);
+                let mut sender = gilboa::Sender::setup::<Fp61>(SESSION, &mut rng, channel).unwrap();
+                sender
+                    .multiply_checked(&u, &mut v, &mut rng, channel)
+                    .unwrap();
+                v
+            },
+            |channel| {
+                let mut rng = Prg::new(seed(1));
+                let mut w = Zeroizing::new(vec![Fp61::ZERO; N]);
+                let mut receiver = gilboa::Receiver::setup(x, SESSION, &mut rng, channel).unwrap();
+                receiver
+                    .multiply_checked(&mut w, &mut rng, channel)
+                    .unwrap();
+                w
+            },
+        );
+        let secrets = [encoded(&u), encoded(&[x]), encoded(&v), encoded(&w)];
+        secrets.into()
+    });
+}
+
+/// A peer that disconnects: the keys are zeroized nevertheless.
+pub(crate) fn a_session_that_fails() {
+    let plan = options(Noise::Regular, Security::Malicious, Trees::Half);
+    let plan = Plan::new(Kind::Cot, &plan).unwrap();
+    let delta = seed(2) | Block::ONE;
+    look_for(|| {
+        let (left, right) = Channel::memory_pair();
+        let ((sent, _), (received, _)) = run_two_channels(
+            left,
+            right,
+            |channel| -> Result<()> {
+                let rng = Prg::new(seed(0));
+                let mut sender = cot::Sender::setup(&plan, Some(delta), SESSION, rng, channel)?;
+                let mut v = Zeroizing::new(vec![Block::ZERO; drawn(&plan)]);
+                let result = sender.extend(&mut v, channel);
+                // Nothing is left even while the object still exists.
+                mem::forget(sender);
+                result
+            },
+            |channel| {
+                let rng = Prg::new(seed(1));
+                cot::Receiver::setup(&plan, SESSION, rng, channel).map(drop)
+            },
+        );
+        assert!(
+            matches!(sent, Err(Error::Disconnected | Error::Io { .. })),
+            "{sent:?}"
+        );
+        received.unwrap();
+        vec![Zeroizing::new(delta.to_bytes().to_vec())]
+    });
+}
+
+pub(crate) fn oblivious_prf() {
+    const N: usize = 3000;
+    look_for(|| {
+        let mut inputs = Zeroizing::new(vec![Block::ZERO; N]);
+        Prg::new(Block::from(14)).fill_blocks(&mut inputs);
+        let code = Code::new(&[1; 32], width(N as u64));
+        let (sent, received) = run_two_parties(
+            |channel| -> Result<_> {
+                let mut sender = oprf::Sender::setup(SESSION, Prg::new(seed(0)), channel)?;
+                let keys = sender.extend(&code, N, channel)?;
+                let mut out = Zeroizing::new(vec![Block::ZERO; N]);
+                sender.shift(&code, &inputs, &mut out)?;
+                let numbers: Vec<u32> = (0..N as u32).collect();
+                keys.evaluate_shifted(&code, &numbers, &inputs, &mut out);
+                Ok(Zeroizing::new(Block::as_bytes(&out).to_vec()))
+            },
+            |channel| -> Result<_> {
+                let mut receiver = oprf::Receiver::setup(SESSION, Prg::new(seed(1)), channel)?;
+                let mut out = Zeroizing::new(vec![Block::ZERO; N]);
+                receiver.extend(&code, &inputs, &mut out, channel)?;
+                Ok(Zeroizing::new(Block::as_bytes(&out).to_vec()))
+            },
+        );
+        let inputs = Zeroizing::new(Block::as_bytes(&inputs).to_vec());
+        vec![sent.unwrap(), received.unwrap(), inputs]
+    });
+}
+
+/// `count` items of 24 random bytes from number `first` on, one after another.
+fn items(first: u8, count: u8) -> Vec<Zeroizing<[u8; 24]>> {
+    let item = |number: u8| {
+        let mut item = Zeroizing::new([0; 24]);
+        Prg::new(Block::from(1000 + u128::from(number))).fill_bytes(&mut item[..]);
+        item
+    };
+    (first..first + count).map(item).collect()
+}
+
+/// The sets of an intersection and the values of a search: no copies of them are made.
+pub(crate) fn matching() {
+    let settings = Settings::default();
+    let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
+    blocks_with(all, || {
+        let (ours, theirs, values) = (items(0, 100), items(50, 100), items(150, 100));
+        let plain = |items: &[Zeroizing<[u8; 24]>]| -> Vec<Vec<u8>> {
+            items.iter().map(|item| item.to_vec()).collect()
+        };
+        let mut sets = [plain(&ours), plain(&theirs), plain(&values)];
+        for lookup in [false, true] {
+            let [ours, theirs, values] = &sets;
+            let ((), mut found) = run_two_parties(
+                |channel| {
+                    let sender = volery_psi::Sender::setup(SESSION, Prg::new(seed(0)), channel);
+                    let sender = sender.unwrap();
+                    if lookup {
+                        drop(
+                            sender
+                                .answer(ours, values, settings, &mut (), channel)
+                                .unwrap(),
+                        );
+                    } else {
+                        drop(sender.intersect(ours, settings, &mut (), channel).unwrap());
+                    }
+                },
+                |channel| {
+                    let receiver = volery_psi::Receiver::setup(SESSION, Prg::new(seed(1)), channel);
+                    let receiver = receiver.unwrap();
+                    if lookup {
+                        receiver
+                            .search(theirs, settings, &mut (), channel)
+                            .unwrap()
+                            .values
+                    } else {
+                        drop(
+                            receiver
+                                .intersect(theirs, settings, &mut (), channel)
+                                .unwrap(),
+                        );
+                        Vec::new()
+                    }
+                },
+            );
+            assert_eq!(found.len(), if lookup { 50 } else { 0 });
+            zeroize::Zeroize::zeroize(&mut found);
+        }
+        zeroize::Zeroize::zeroize(&mut sets);
+    })
+    .unwrap();
+}

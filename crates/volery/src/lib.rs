@@ -1,0 +1,113 @@
+//! Correlated randomness between two parties who do not trust each other, and protocols built on
+//! it.
+//!
+//! Two parties generate correlations, and neither learns the other's part:
+//!
+//! | | sender | receiver | |
+//! |---|---|---|---|
+//! | vector OLE ([`vole`]) | vectors `u, v` | random `x`, vector `w` | `w = u*x + v` over a ring |
+//! | correlated OT ([`cot`]) | random `delta`, blocks `v` | bits `u`, blocks `w` | `w = v + u*delta` in GF(2)^128 |
+//!
+//! ```
+//! use volery::prelude::*;
+//!
+//! let plan = vole::plan::<Fp61>(Some(1000), Link::default(), Security::Malicious)?;
+//! let (sender, receiver) = run_two_parties(
+//!     |channel| {
+//!         let mut session = Session::begin(channel, &plan.hello(Role::Sender))?;
+//!         let mut sender = vole::Sender::start(&plan, &mut session)?;
+//!         let (mut u, mut v) = (vec![Fp61::ZERO; 1000], vec![Fp61::ZERO; 1000]);
+//!         sender.extend(&mut u, &mut v, &mut session)?;
+//!         Ok::<_, Error>((u, v))
+//!     },
+//!     |channel| {
+//!         let mut session = Session::begin(channel, &plan.hello(Role::Receiver))?;
+//!         let mut receiver = vole::Receiver::start(&plan, None, &mut session)?;
+//!         let mut w = vec![Fp61::ZERO; 1000];
+//!         receiver.extend(&mut w, &mut session)?;
+//!         Ok::<_, Error>((receiver.x(), w))
+//!     },
+//! );
+//! let ((u, v), (x, w)) = (sender?, receiver?);
+//! assert!((0..1000).all(|i| w[i] == u[i] * x + v[i]));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Two processes use [`channel::tcp`] on one machine, [`channel::tls`] between two machines, or
+//! their own transport ([`channel::Transport`]) in place of
+//! [`run_two_parties`](channel::run_two_parties). The examples `cot`, `vole`, `psi` and `several`
+//! are complete programs.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `tls` (default) | connections between two machines; needs a C compiler |
+//! | `psi` | private set intersection, private look-ups, the batched OPRF |
+//! | `apps` | polynomial evaluation, linear algebra, sparse vectors, arrays with private indices |
+//! | `tables` | reads keys from CSV and Parquet files and writes matching rows |
+//!
+//! No feature changes what a protocol does.
+//!
+//! # Security
+//!
+//! Malicious security is the default where such a protocol exists; see [`Security`](pcg::Security).
+//! `SECURITY.md` in the repository states the assumptions, the levels, and what is not covered.
+
+#![forbid(unsafe_code)]
+
+/// Blocks, AES, hashes, generators, cuckoo hashing.
+pub use volery_primitives as primitives;
+
+/// Rings and whole-slice operations.
+pub use volery_field as field;
+
+/// The channel between the two parties: transports, handshake, sessions.
+pub use volery_channel as channel;
+
+/// Oblivious transfer.
+pub use volery_ot as ot;
+
+/// Pseudorandom correlation generators: trees, LPN, plans.
+pub use volery_pcg as pcg;
+
+pub use volery_pcg::{cot, vole};
+
+/// Private set intersection, private look-ups, oblivious PRF.
+#[cfg(feature = "psi")]
+pub use volery_psi as psi;
+
+/// Polynomial evaluation, linear algebra, sparse vectors, arrays with private indices.
+#[cfg(feature = "apps")]
+pub use volery_apps as apps;
+
+/// Reads keys from CSV and Parquet files and writes matching rows.
+#[cfg(feature = "tables")]
+pub use volery_tables as tables;
+
+/// The items that most programs use.
+pub mod prelude {
+    pub use volery_channel::{
+        Channel, Error, Hello, Link, Role, Session, SessionId, handshake, run_two_parties, tcp,
+    };
+    pub use volery_field::{F2, Fp61, Gf128, Ring, Z64};
+    pub use volery_ot::{CotReceiver, CotSender};
+    pub use volery_pcg::{Plan, Security, cot, vole};
+    pub use volery_primitives::{Block, bits, prg::Prg};
+
+    #[cfg(feature = "tls")]
+    pub use volery_channel::tls;
+}
+
+/// The examples of the READMEs, compiled and run by the documentation tests.
+#[cfg(doctest)]
+mod readmes {
+    #[doc = include_str!("../../../README.md")]
+    struct RepositoryReadme;
+
+    #[doc = include_str!("../README.md")]
+    struct CrateReadme;
+
+    #[doc = include_str!("../../../docs/library.md")]
+    struct LibraryGuide;
+}

@@ -1,0 +1,59 @@
+//! Baselines that the protocols of volery are compared with.
+//!
+//! Nothing here is offered to users, and no list of protocols names it. All of it is at most
+//! semi-honest. The modules:
+//!
+//! Private set intersection, compared with `volery-psi`. Each protocol finds the common items of
+//! two sets for the receiver, and assumes that a party's items are all different:
+//!
+//! * [`naive`]: exchanging hashes of the items; **insecure**, the floor under every comparison;
+//! * [`kk13`]: random 1-out-of-256 OT of Kolesnikov and Kumaresan, CRYPTO 2013;
+//! * [`pssz`]: private set intersection of Pinkas, Schneider, Segev and Zohner, USENIX Security
+//!   2015, over `kk13`;
+//! * [`hybrid`]: the cheaper of `pssz` and BaRK-OPRF for given sizes.
+//!
+//! Vector OLE, compared with `volery-pcg`: the baselines of *Distributed Vector-OLE* (CCS 2019),
+//! section 8:
+//!
+//! * [`dpf`]: distributed point functions of Doerner and shelat, CCS 2017, with an index that
+//!   neither party knows;
+//! * [`floram`]: a multi-point function that runs `dpf` in every bucket of a cuckoo arrangement;
+//! * [`whole_domain`]: a multi-point function from known-index point functions over the whole
+//!   domain, one per point;
+//! * [`dvole`]: vector OLE (Protocol 6) over either of the two;
+//! * [`gilboa`]: vector OLE by multiplication alone.
+
+#[cfg(test)]
+mod cases;
+pub mod dpf;
+pub mod dvole;
+pub mod floram;
+pub mod gilboa;
+pub mod hybrid;
+pub mod kk13;
+mod matching;
+pub mod naive;
+pub mod pssz;
+pub mod whole_domain;
+
+/// The number of items of each party; both know both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The sender's.
+    pub sender: usize,
+    /// The receiver's.
+    pub receiver: usize,
+}
+
+impl Sizes {
+    /// Nothing can be in common: no protocol sends anything.
+    #[must_use]
+    pub const fn is_trivial(self) -> bool {
+        self.sender == 0 || self.receiver == 0
+    }
+
+    /// Pairs of one item of each party.
+    fn pairs(self) -> f64 {
+        self.sender as f64 * self.receiver as f64
+    }
+}

@@ -1,0 +1,170 @@
+//! The options that every subcommand takes.
+
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::command::exit::{Failure, Status};
+use crate::command::output::SingleFile;
+use crate::command::report::Report;
+
+/// The most correlations in one run.
+pub(crate) const MAX_COUNT: u64 = 1 << 40;
+
+/// The options that every subcommand takes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Common {
+    /// Write the settings, results and costs of the run to this file as one JSON object
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Threads for this party's computation [default: one per core]
+    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+
+    /// Give up when nothing has arrived from the peer for this long
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u32).range(1..),
+    )]
+    pub(crate) timeout: u32,
+
+    /// Print errors only
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Print each phase on standard error
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+impl Common {
+    /// The timeout as a duration.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout.into())
+    }
+
+    /// The reporter for the user's terminal.
+    pub(crate) fn reporter(&self) -> Reporter {
+        Reporter {
+            quiet: self.quiet,
+            verbose: self.verbose > 0,
+        }
+    }
+
+    /// Checks, before any work, that the report can be written.
+    pub(crate) fn prepare_report(&self) -> Result<PreparedReport, Failure> {
+        let file = self
+            .report
+            .as_deref()
+            .map(|path| SingleFile::prepare("--report", path))
+            .transpose()?;
+        Ok(PreparedReport(file))
+    }
+}
+
+/// A pool of `threads` threads; 0 means one per core.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))
+}
+
+/// The file of a report that is written at the end of the run.
+pub(crate) struct PreparedReport(Option<SingleFile>);
+
+impl PreparedReport {
+    /// Writes the report if one was requested.
+    pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
+        match self.0 {
+            Some(file) => file.commit(&report.to_json()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Output to standard error other than errors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reporter {
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Reporter {
+    /// Prints a line about a phase, only with `-v`.
+    pub(crate) fn explain(self, line: impl fmt::Display) {
+        if self.verbose {
+            let _ = writeln!(std::io::stderr().lock(), "volery-bench: {line}");
+        }
+    }
+
+    /// Prints a line with `-v`, on a terminal, or when `needed`; never with `-q`.
+    pub(crate) fn announce(self, line: impl fmt::Display, needed: bool) {
+        if self.verbose || (!self.quiet && (needed || std::io::stderr().is_terminal())) {
+            let _ = writeln!(std::io::stderr().lock(), "volery-bench: {line}");
+        }
+    }
+
+    /// A progress bar over `n` correlations; hidden with `-q` and when standard error is not a
+    /// terminal.
+    pub(crate) fn progress(self, n: u64) -> ProgressBar {
+        self.bar(n, "{bar:40} {human_pos}/{human_len}, {eta} left")
+    }
+
+    /// A progress bar over runs; its owner sets their number, the current run as the message, and
+    /// the remaining time as the prefix. Hidden with `-q` and when standard error is not a
+    /// terminal.
+    pub(crate) fn runs(self) -> ProgressBar {
+        self.bar(0, "{bar:16} {pos}/{len} runs, {prefix} left: {wide_msg}")
+    }
+
+    fn bar(self, steps: u64, template: &str) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template(template).expect("the constant template is valid");
+        ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
+    }
+}
+
+/// Parses a count: decimal digits, optionally with underscores between them.
+pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
+    let digits: String = text.chars().filter(|&character| character != '_').collect();
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("a count consists of digits, such as 1_000_000".to_owned());
+    }
+    match digits.parse() {
+        Ok(count) if count <= MAX_COUNT => Ok(count),
+        _ => Err(format!("more than {MAX_COUNT} (2^40), the most in one run")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        assert_eq!(parse_count("0"), Ok(0));
+        assert_eq!(parse_count("10_000_000"), Ok(10_000_000));
+        assert_eq!(parse_count("1099511627776"), Ok(MAX_COUNT));
+        for bad in [
+            "",
+            "_",
+            "-1",
+            "1e6",
+            "0x10",
+            " 5",
+            "1099511627777",
+            "99999999999999999999999",
+        ] {
+            assert!(parse_count(bad).is_err(), "{bad}");
+        }
+    }
+}

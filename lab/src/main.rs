@@ -1,0 +1,8 @@
+//! The program `volery-bench`. All code is in the library, so that it can be tested.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    volery_bench::command::main()
+}

@@ -1,0 +1,364 @@
+//! The presentation: sections of tables and plots, the same for the terminal, HTML, Markdown and
+//! CSV.
+//!
+//! A figure keeps its spread, its published value and its unit until it is rendered; each format
+//! shows as much of it as fits.
+
+#[cfg(test)]
+mod samples;
+
+pub mod text;
+mod value;
+mod wrap;
+
+use serde::Serialize;
+
+use crate::measurement::{Measurement, Sample, Spread, Told};
+
+/// The section for one table or figure of a paper, or for one benchmark.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Section {
+    /// Its name, one word: `ferret-table-3`.
+    pub name: String,
+    /// `Table 3 of Ferret: COT protocols, both securities`.
+    pub title: String,
+    /// The publication, in words; empty if there is none.
+    pub source: String,
+    /// The form of the published figures: a plot, digits as printed, ...; empty if there are none.
+    pub note: String,
+    /// The machine of the paper; empty if there is no published figure.
+    pub there: String,
+    /// Our measurement.
+    pub ours: Vec<String>,
+    /// The differences between the two.
+    pub differences: Vec<String>,
+    /// The findings, with reasons for deviations from the published figures; generated sentences
+    /// first.
+    pub findings: Vec<String>,
+    /// In order.
+    pub tables: Vec<Table>,
+    /// In order.
+    pub plots: Vec<Plot>,
+}
+
+impl Section {
+    /// Puts generated findings before all others.
+    pub fn lead_with(&mut self, generated: Vec<String>) {
+        self.findings.splice(0..0, generated);
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Table {
+    /// Its contents; the title is unique in its section.
+    pub caption: String,
+    /// From left to right.
+    pub columns: Vec<Column>,
+    /// One value per column in each row.
+    pub rows: Vec<Vec<Value>>,
+    /// Notes that a reader needs.
+    pub notes: Vec<String>,
+}
+
+/// The head of a column.
+#[derive(Clone, Debug, Serialize)]
+pub struct Column {
+    /// A word or two.
+    pub heading: String,
+    /// Unit of its values: `ms`, `bits a COT`; empty if they have none, or if each has its own.
+    pub unit: String,
+    /// Numbers are right-aligned, words left-aligned.
+    pub numbers: bool,
+}
+
+impl Column {
+    /// Words.
+    #[must_use]
+    pub fn words(heading: &str) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            unit: String::new(),
+            numbers: false,
+        }
+    }
+
+    /// Numbers in a unit.
+    #[must_use]
+    pub fn numbers(heading: &str, unit: &str) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            unit: unit.to_owned(),
+            numbers: true,
+        }
+    }
+}
+
+/// The contents of a table cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Value {
+    /// No value is possible.
+    None,
+    /// Words.
+    Text {
+        /// They.
+        text: String,
+    },
+    /// Published.
+    Published {
+        /// As printed.
+        value: f64,
+        /// Read off a plot instead of printed.
+        from_plot: bool,
+    },
+    /// Measured here.
+    Measured {
+        /// Of the runs.
+        spread: Spread,
+        /// The published value to compare with, if any.
+        published: Option<f64>,
+        /// Fewer outputs were made than the table is about, and the time was scaled.
+        extrapolated: bool,
+    },
+    /// Hidden by the subtracted quantity: above zero, and below this.
+    Below {
+        /// See [`Told::Below`].
+        bound: f64,
+        /// The number of runs.
+        count: usize,
+    },
+    /// Derived from the parameters, or from other values of the page.
+    Computed {
+        /// It.
+        value: f64,
+        /// The published value to compare with, if any.
+        published: Option<f64>,
+    },
+    /// Not measured because it would have taken about this many seconds.
+    Skipped {
+        /// As predicted.
+        seconds: f64,
+    },
+}
+
+impl Value {
+    /// Words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// A published value, as printed; [`Self::None`] if there is none.
+    #[must_use]
+    pub fn published(value: Option<f64>) -> Self {
+        value.map_or(Self::None, |value| Self::Published {
+            value,
+            from_plot: false,
+        })
+    }
+
+    /// A value derived from others, with a published one to compare with if there is one.
+    #[must_use]
+    pub const fn computed(value: f64, published: Option<f64>) -> Self {
+        Self::Computed { value, published }
+    }
+
+    /// The value for a quantity of a measurement: its spread, a note that it was skipped, or
+    /// [`Self::None`].
+    #[must_use]
+    pub fn of(
+        measurement: Option<&Measurement>,
+        published: Option<f64>,
+        of: impl Fn(&Sample) -> Option<f64>,
+    ) -> Self {
+        let Some(measurement) = measurement else {
+            return Self::None;
+        };
+        match (measurement.spread(of), measurement.skipped_seconds) {
+            (None, Some(seconds)) => Self::Skipped { seconds },
+            (spread, _) => Self::measured(spread, published),
+        }
+    }
+
+    /// A measured value; [`Self::None`] if there is none.
+    #[must_use]
+    pub fn measured(spread: Option<Spread>, published: Option<f64>) -> Self {
+        spread.map_or(Self::None, |spread| Self::Measured {
+            spread,
+            published,
+            extrapolated: false,
+        })
+    }
+
+    /// The value for several runs; [`Self::None`] if there are none. A value below a bound has no
+    /// ratio to a published one.
+    #[must_use]
+    pub fn told(told: Option<Told>, published: Option<f64>) -> Self {
+        match told {
+            Some(Told::Below { bound, count }) => Self::Below { bound, count },
+            Some(Told::Value(spread)) => Self::measured(Some(spread), published),
+            None => Self::None,
+        }
+    }
+
+    /// The value as a point of a plot, if it was measured: a value below a bound is drawn at the
+    /// bound, with a range down to zero.
+    #[must_use]
+    pub fn plotted(&self) -> Option<Spread> {
+        match *self {
+            Self::Measured { spread, .. } => Some(spread),
+            Self::Below { bound, count } => Some(Spread {
+                least: 0.0,
+                count,
+                ..Spread::exactly(bound)
+            }),
+            _ => None,
+        }
+    }
+
+    /// The number in it; for several runs, the median.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::None | Self::Text { .. } | Self::Skipped { .. } | Self::Below { .. } => None,
+            Self::Published { value, .. } | Self::Computed { value, .. } => Some(*value),
+            Self::Measured { spread, .. } => Some(spread.median),
+        }
+    }
+
+    /// Ours over the published one.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        match self {
+            Self::Measured { published, .. } | Self::Computed { published, .. } => {
+                let published = (*published).filter(|published| *published > 0.0)?;
+                Some(self.number()? / published)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A plot: lines over two axes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plot {
+    /// Its contents; the title is unique in its section.
+    pub title: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top.
+    pub y: Axis,
+    /// In the order of the legend.
+    pub series: Vec<Series>,
+    /// Published statements that are not points, such as the crossing of two lines.
+    pub marks: Vec<VerticalMark>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Serialize)]
+pub struct Axis {
+    /// The quantity along it.
+    pub label: String,
+    /// Unit of its values; empty if they have none.
+    pub unit: String,
+    /// The scale.
+    pub scale: Scale,
+}
+
+/// The scale of an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Linear.
+    Linear,
+    /// Logarithmic, with powers of ten as labels.
+    Log,
+    /// Logarithmic, with powers of two as labels.
+    Log2,
+}
+
+/// A line of a plot.
+#[derive(Clone, Debug, Serialize)]
+pub struct Series {
+    /// The name in the paper, and its source: `Ferret-Reg, published`. A published line and one of
+    /// ours whose names are equal up to the last `, ` or ` (` share colour and markers.
+    pub name: String,
+    /// Published lines are dashed; ours are solid.
+    pub published: bool,
+    /// With rising `x`.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// A published line, of values as printed.
+    #[must_use]
+    pub fn published(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points
+            .into_iter()
+            .map(|(x, y)| (x, Some(Spread::exactly(y))));
+        Self {
+            published: true,
+            ..Self::measured(name, points)
+        }
+    }
+
+    /// A line of ours; it has no point where nothing was measured.
+    #[must_use]
+    pub fn measured(name: &str, points: impl IntoIterator<Item = (f64, Option<Spread>)>) -> Self {
+        let point = |(x, y): (f64, Option<Spread>)| {
+            Some(Point {
+                x,
+                y: y?,
+                from_plot: false,
+            })
+        };
+        Self {
+            name: name.to_owned(),
+            published: false,
+            points: points.into_iter().filter_map(point).collect(),
+        }
+    }
+}
+
+/// A point of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Along the first axis.
+    pub x: f64,
+    /// Along the second; the spread of several runs.
+    pub y: Spread,
+    /// Read off a plot instead of printed.
+    pub from_plot: bool,
+}
+
+/// A named position on the first axis.
+#[derive(Clone, Debug, Serialize)]
+pub struct VerticalMark {
+    /// Along the first axis.
+    pub x: f64,
+    /// A few words.
+    pub label: String,
+}
+
+/// The name of the file with a plot of a section, by the number of the plot from 1 on:
+/// `ferret-table-3-1.svg`.
+#[must_use]
+pub fn plot_name(section: &Section, number: usize) -> String {
+    format!("{}-{number}.svg", section.name)
+}
+
+/// A number in about three digits, as in `0.0123`, `1.23`, `12.3`, `123`, `12345`.
+#[must_use]
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        size => {
+            let digits = (2.0 - size.log10().floor()).clamp(2.0, 12.0);
+            format!("{value:.0$}", digits as usize)
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The file of all measurements: interrupted runs continue from it, pages are drawn from it, and
+//! comparisons read it.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use crate::measurement::{Key, Measurement};
+use crate::{Error, Machine, Result, machine};
+
+/// The format name in the file.
+pub const FORMAT: &str = "volery measurements";
+
+/// The format version of the file.
+pub const SCHEMA: u32 = 1;
+
+/// All that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The requested measurements, in words; a run continues only from a file in which this is the
+    /// same.
+    pub asked: String,
+    /// Time and machine of the measurements: one entry for each start or continuation of the run.
+    pub sittings: Vec<BenchmarkSession>,
+    /// In the order in which they were first measured.
+    pub measurements: Vec<Measurement>,
+    /// Further data of the command that measured.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub more: serde_json::Map<String, Value>,
+}
+
+/// One benchmark session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkSession {
+    /// Seconds since 1970.
+    pub began: u64,
+    /// Seconds that runs took.
+    pub seconds: f64,
+    /// The version of the program, and the first digits of its hash.
+    pub program: String,
+    /// The speed of the machine at the beginning.
+    pub machine: Machine,
+    /// The system's load average over a minute at the beginning: the number of processes that
+    /// wanted a core.
+    pub load: Option<f64>,
+    /// The same after the last run.
+    #[serde(default)]
+    pub load_after: Option<f64>,
+    /// The reasons, as sentences, why its figures may not be comparable.
+    pub remarks: Vec<String>,
+}
+
+impl BenchmarkSession {
+    /// Begins a session: measures the machine, in about a second. `version` is the program's;
+    /// `threads` the most that a party has.
+    #[must_use]
+    pub fn begin(version: &str, threads: usize) -> Self {
+        let began = SystemTime::now().duration_since(UNIX_EPOCH);
+        let machine = Machine::measure();
+        let remarks = machine.remarks(threads);
+        Self {
+            began: began.map_or(0, |time| time.as_secs()),
+            seconds: 0.0,
+            program: format!("{version} {}", build()),
+            machine,
+            load: machine::load(),
+            load_after: None,
+            remarks,
+        }
+    }
+}
+
+/// The first digits of a hash of this program's file; `None` if it cannot be read.
+fn build() -> String {
+    let hash = || {
+        let mut hasher = blake3::Hasher::new();
+        let mut file = File::open(std::env::current_exe().ok()?).ok()?;
+        std::io::copy(&mut file, &mut hasher).ok()?;
+        Some(hasher.finalize().to_hex()[..12].to_owned())
+    };
+    hash().unwrap_or_default()
+}
+
+impl Results {
+    /// An empty file of results.
+    #[must_use]
+    pub fn new(asked: &str) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            schema: SCHEMA,
+            asked: asked.to_owned(),
+            sittings: Vec::new(),
+            measurements: Vec::new(),
+            more: serde_json::Map::new(),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is not one that [`Self::save`] writes, is incomplete, or has
+    /// another version.
+    pub fn load(path: &Path) -> Result<Self> {
+        /// The fields that every version has.
+        #[derive(Deserialize)]
+        struct Head {
+            format: String,
+            schema: u32,
+        }
+        let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
+        let no = |why: String| Error::NotResults {
+            path: path.to_owned(),
+            why,
+        };
+        let head: Head = serde_json::from_slice(&bytes).map_err(|error| {
+            let whole = if error.is_eof() {
+                "it ends too early: "
+            } else {
+                ""
+            };
+            no(format!("{whole}{error}"))
+        })?;
+        if head.format != FORMAT {
+            return Err(no(format!("its format is '{}'", head.format)));
+        }
+        if head.schema != SCHEMA {
+            return Err(no(format!(
+                "its schema is version {}, this program reads version {SCHEMA}",
+                head.schema
+            )));
+        }
+        let results: Self =
+            serde_json::from_slice(&bytes).map_err(|error| no(error.to_string()))?;
+        results.check().map_err(no)?;
+        Ok(results)
+    }
+
+    /// Whether the parts are consistent: a file may have been edited.
+    fn check(&self) -> std::result::Result<(), String> {
+        for sitting in &self.sittings {
+            let calibrations = sitting.machine.calibrations();
+            if !calibrations
+                .iter()
+                .all(|time| *time > 0.0 && time.is_finite())
+            {
+                return Err("a calibration value is not a valid time".to_owned());
+            }
+        }
+        let mut keys = BTreeSet::new();
+        for Measurement { key, samples, .. } in &self.measurements {
+            if !keys.insert(key) {
+                return Err(format!("{key} occurs twice"));
+            }
+            for sample in samples {
+                if sample.sitting >= self.sittings.len() {
+                    return Err(format!("{key}: a sample refers to an unknown session"));
+                }
+                let times = sample.phases.iter().map(|phase| phase.seconds);
+                let mut times = times.chain([sample.wall_seconds]);
+                if !times.all(|time| time >= 0.0 && time.is_finite()) {
+                    return Err(format!("{key}: a sample has an invalid time"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of the file: JSON without spaces, with one line for each measurement and each
+    /// section.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut text = String::new();
+        let whole = serde_json::to_value(self).expect("strings, numbers and maps");
+        write_lines(&whole, 0, &mut text);
+        text.push('\n');
+        text.into_bytes()
+    }
+
+    /// Writes a file completely or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        write_whole(path, &self.to_bytes())
+    }
+
+    /// A measurement by its key.
+    #[must_use]
+    pub fn find(&self, key: &Key) -> Option<&Measurement> {
+        self.measurements
+            .iter()
+            .find(|measurement| measurement.key == *key)
+    }
+
+    /// The measurement with the same key; this one if there is none.
+    pub(crate) fn entry(&mut self, new: Measurement) -> &mut Measurement {
+        let place = self
+            .measurements
+            .iter()
+            .position(|measurement| measurement.key == new.key);
+        let place = place.unwrap_or_else(|| {
+            self.measurements.push(new);
+            self.measurements.len() - 1
+        });
+        &mut self.measurements[place]
+    }
+}
+
+/// Nesting depth of the file below which a value is on one line: that of `more.sections[i]`.
+const LEVELS: usize = 3;
+
+fn write_lines(value: &Value, level: usize, text: &mut String) {
+    let mut list = |open: char, close: char, parts: &mut dyn Iterator<Item = (String, &Value)>| {
+        text.push(open);
+        for (index, (name, part)) in parts.enumerate() {
+            *text += if index == 0 { "\n" } else { ",\n" };
+            *text += &name;
+            write_lines(part, level + 1, text);
+        }
+        text.push('\n');
+        text.push(close);
+    };
+    match value {
+        Value::Array(parts) if level < LEVELS && !parts.is_empty() => {
+            list(
+                '[',
+                ']',
+                &mut parts.iter().map(|part| (String::new(), part)),
+            );
+        }
+        Value::Object(parts) if level < 2 && !parts.is_empty() => {
+            let named = |(name, part)| (format!("{}:", Value::from(name)), part);
+            list(
+                '{',
+                '}',
+                &mut parts.iter().map(|(n, p)| named((n.as_str(), p))),
+            );
+        }
+        whole => *text += &whole.to_string(),
+    }
+}
+
+/// The name prefix of unfinished files of [`write_whole`].
+pub const UNFINISHED: &str = ".volery-unfinished-";
+
+/// A new file beside `path`, whose name begins with [`UNFINISHED`]; it is removed on drop.
+pub(crate) fn unfinished_in(path: &Path) -> std::io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .permissions(std::fs::Permissions::from_mode(0o644))
+        .tempfile_in(folder_of(path))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Writes a file beside its target, under a name that begins with [`UNFINISHED`], and renames it
+/// when it is complete and on the disk.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file = unfinished_in(path)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        File::open(folder_of(path))?.sync_all()
+    };
+    write().map_err(|error| Error::file(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::{Phase, Sample};
+
+    fn some() -> Results {
+        let mut results = Results::new("everything, quickly");
+        results.sittings.push(BenchmarkSession::begin("1.2.3", 1));
+        results.measurements.push(Measurement {
+            key: Key {
+                protocol: "cot".to_owned(),
+                n: 1000,
+                link: crate::Link::Loopback,
+                threads: 1,
+            },
+            plan: Some("b11".to_owned()),
+            security_bits: Some(128),
+            skipped_seconds: None,
+            samples: vec![Sample {
+                sitting: 0,
+                phases: vec![Phase {
+                    name: "stream".to_owned(),
+                    outputs: 1000,
+                    seconds: 0.1,
+                    bytes: 77,
+                    messages: 2,
+                }],
+                wall_seconds: 0.2,
+                peak_bytes: Some(1 << 20),
+            }],
+        });
+        results.more.insert("rows".to_owned(), 7.into());
+        results
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() {
+        let place = tempfile::tempdir().expect("the system provides a temporary folder");
+        let path = place.path().join("results.json");
+        let results = some();
+        results.save(&path).expect("the saved file can be read");
+        assert_eq!(
+            Results::load(&path).expect("a saved file can be loaded"),
+            results
+        );
+        // Replaces the existing file.
+        let other = Results::new("something else");
+        other.save(&path).expect("the saved file can be read");
+        assert_eq!(
+            Results::load(&path).expect("a saved file can be loaded"),
+            other
+        );
+        assert_eq!(
+            std::fs::read_dir(place.path())
+                .expect("the system provides a temporary folder")
+                .count(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused() {
+        let place = tempfile::tempdir().expect("the system provides a temporary folder");
+        let path = place.path().join("results.json");
+        some().save(&path).expect("the saved file can be read");
+        let text = std::fs::read_to_string(&path).expect("the saved file can be read");
+        let half = &text[..text.len() / 2];
+        let newer = text.replace("\"schema\":1", "\"schema\":2");
+        let other = text.replace(FORMAT, "holiday pictures");
+        let wrong = text.replace("\"began\":", "\"begun\":");
+        let elsewhere = text.replace("\"sitting\":0", "\"sitting\":1");
+        let backwards = text.replace("\"seconds\":0.1", "\"seconds\":-0.1");
+        let mut twice = some();
+        twice.measurements.push(twice.measurements[0].clone());
+        let twice = String::from_utf8(twice.to_bytes()).expect("JSON");
+        let mut idle = some();
+        idle.sittings[0].machine.nanoseconds_aes_block = 0.0;
+        let idle = String::from_utf8(idle.to_bytes()).expect("JSON");
+        for (text, fragment) in [
+            (half, "ends too early"),
+            ("", "ends too early"),
+            (&*newer, "version 2, this program reads version 1"),
+            (&*other, "'holiday pictures'"),
+            (&*wrong, "began"),
+            (&*elsewhere, "unknown session"),
+            (&*backwards, "has an invalid time"),
+            (&*twice, "occurs twice"),
+            (&*idle, "not a valid time"),
+            ("[]", ""),
+        ] {
+            std::fs::write(&path, text).expect("the saved file can be read");
+            let error = Results::load(&path)
+                .expect_err("the file is invalid")
+                .to_string();
+            assert!(
+                error.contains(fragment) && error.contains("results.json"),
+                "{error}"
+            );
+        }
+        let missing =
+            Results::load(&place.path().join("none")).expect_err("the file does not exist");
+        assert!(matches!(missing, Error::File { .. }), "{missing}");
+    }
+
+    /// The format of the file is stable: a change must increase its version.
+    #[test]
+    fn the_fields_are_those_of_this_version() {
+        let json = serde_json::to_value(some()).expect("strings and numbers");
+        let names = |value: &Value| {
+            let object = value.as_object().expect("the value is an object");
+            object.keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(SCHEMA, 1);
+        assert_eq!(
+            names(&json),
+            "asked format measurements more schema sittings"
+        );
+        assert_eq!(
+            names(&json["sittings"][0]),
+            "began load load_after machine program remarks seconds"
+        );
+        assert_eq!(
+            names(&json["sittings"][0]["machine"]),
+            "cores cpu keeps_memory memory_bytes nanoseconds_aes_block nanoseconds_copied_byte nanoseconds_ot_hash \
+             nanoseconds_random_read nanoseconds_random_read_9_mib processor system"
+        );
+        let measurement = &json["measurements"][0];
+        assert_eq!(
+            names(measurement),
+            "key plan samples security_bits skipped_seconds"
+        );
+        assert_eq!(names(&measurement["key"]), "link n protocol threads");
+        let sample = &measurement["samples"][0];
+        assert_eq!(names(sample), "peak_bytes phases sitting wall_seconds");
+        assert_eq!(
+            names(&sample["phases"][0]),
+            "bytes messages name outputs seconds"
+        );
+    }
+}

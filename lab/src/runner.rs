@@ -1,0 +1,468 @@
+//! Measures cells in turn: the first run of all of them, then the second, and so on, so that a
+//! period in which the machine is slower affects all cells. After each run the observer may save
+//! the results.
+//!
+//! A run that takes memory that the process did not hold before is repeated and does not count: see
+//! [`crate::memory`].
+
+use std::time::Instant;
+
+use crate::measurement::{Key, Measurement, Sample};
+use crate::results::Results;
+use crate::{Error, Result, machine, memory};
+
+/// One measurement of a list.
+pub struct Cell {
+    /// The key; no two cells of a list have the same.
+    pub key: Key,
+    /// The parameters, in words; `None` if there are none.
+    pub plan: Option<String>,
+    /// The security that these parameters claim, in bits.
+    pub security_bits: Option<u32>,
+    /// The cost known before anything is measured.
+    pub forecast: Forecast,
+    /// Runs both parties once, and checks their outputs.
+    pub run: Box<dyn Fn() -> Result<Sample> + Send + Sync>,
+}
+
+/// The predicted cost of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Forecast {
+    /// Computing time on a machine of the 2020s; an estimate.
+    pub seconds: f64,
+    /// Both directions, at least.
+    pub bytes: f64,
+    /// Round trips.
+    pub round_trips: f64,
+    /// The quantity that the time is proportional to, among cells of the same protocol, link and
+    /// number of threads: once a smaller cell has been measured, it determines the prediction.
+    pub work: f64,
+}
+
+/// The settings of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Runs of each cell.
+    pub runs: usize,
+    /// A cell whose runs would take longer than this many seconds is skipped.
+    pub limit: f64,
+}
+
+/// Receives the events of a measurement.
+pub trait Observer {
+    /// A run begins: its number, counted from 1, and the total.
+    fn begin(&mut self, cell: &Cell, run: [usize; 2]);
+    /// A run has ended.
+    fn done(&mut self, cell: &Cell, sample: &Sample);
+    /// A cell is skipped because one run would take about this many seconds; called once.
+    fn skipped(&mut self, cell: &Cell, seconds: f64);
+    /// Saves all results so far.
+    ///
+    /// # Errors
+    /// Those of writing; measuring stops at such an error.
+    fn keep(&mut self, results: &Results) -> Result<()>;
+}
+
+impl Cell {
+    /// A measurement of this cell without samples.
+    fn unmeasured(&self) -> Measurement {
+        Measurement {
+            key: self.key.clone(),
+            plan: self.plan.clone(),
+            security_bits: self.security_bits,
+            skipped_seconds: None,
+            samples: Vec::new(),
+        }
+    }
+
+    /// The predicted seconds of a run: extrapolated from the largest measured cell up to its size;
+    /// without one, from the forecast, with its traffic and its round trips on the link.
+    fn predicted(&self, cells: &[Self], results: &Results) -> f64 {
+        let family = |key: &Key| (key.protocol.clone(), key.link.clone(), key.threads);
+        let up_to = cells
+            .iter()
+            .filter(|cell| cell.key.n <= self.key.n && family(&cell.key) == family(&self.key));
+        let measured = up_to.filter_map(|cell| {
+            let seconds = results.find(&cell.key)?.wall_seconds()?;
+            Some((cell.key.n, seconds / cell.forecast.work))
+        });
+        if let Some((_, each)) = measured.max_by_key(|(n, _)| *n) {
+            return each * self.forecast.work;
+        }
+        let link = &self.key.link;
+        self.forecast.seconds
+            + link.seconds_for(self.forecast.bytes)
+            + self.forecast.round_trips * link.round_trip_seconds()
+    }
+}
+
+/// The measurements still to be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Missing runs.
+    pub runs: usize,
+    /// Their predicted seconds.
+    pub seconds: f64,
+    /// Cells that will be skipped, as predicted now; the numbers above exclude them.
+    pub skipped: usize,
+}
+
+/// Predicts the measurements still to be made.
+#[must_use]
+pub fn foretell(cells: &[Cell], results: &Results, settings: Settings) -> Left {
+    let mut left = Left {
+        runs: 0,
+        seconds: 0.0,
+        skipped: 0,
+    };
+    for cell in cells {
+        let done = results.find(&cell.key).map_or(0, |have| have.samples.len());
+        let each = cell.predicted(cells, results);
+        if each > settings.limit && done == 0 {
+            left.skipped += 1;
+        } else {
+            let runs = settings.runs.saturating_sub(done);
+            left.runs += runs;
+            left.seconds += each * runs as f64;
+        }
+    }
+    left
+}
+
+/// Measures the missing runs of `results`, whose last session is the current one.
+///
+/// # Errors
+/// [`Error::Run`] if a run fails; if a measurement exists with other parameters; those of
+/// `observer` when it saves. The measurements until then are in `results`.
+///
+/// # Panics
+/// If `results` has no session.
+pub fn run(
+    cells: &[Cell],
+    results: &mut Results,
+    settings: Settings,
+    observer: &mut impl Observer,
+) -> Result<()> {
+    same_parameters(cells, results)?;
+    for round in 1..=settings.runs {
+        measure_up_to(round, cells, results, settings, observer)?;
+    }
+    // A skipped cell may turn out to be fast enough when the smaller ones have been measured more
+    // often.
+    while measure_up_to(settings.runs, cells, results, settings, observer)? {}
+    Ok(())
+}
+
+/// Measures each cell that has fewer runs than `count` once. Returns whether there was one.
+fn measure_up_to(
+    runs: usize,
+    cells: &[Cell],
+    results: &mut Results,
+    settings: Settings,
+    observer: &mut impl Observer,
+) -> Result<bool> {
+    let mut any = false;
+    for cell in cells {
+        let done = results.find(&cell.key).map_or(0, |have| have.samples.len());
+        if done >= runs {
+            continue;
+        }
+        let seconds = cell.predicted(cells, results);
+        if done == 0 && seconds > settings.limit {
+            let entry = results.entry(cell.unmeasured());
+            if entry.skipped_seconds.replace(seconds).is_none() {
+                observer.skipped(cell, seconds);
+            }
+            continue;
+        }
+        observer.begin(cell, [done + 1, settings.runs]);
+        let sample = measure(cell, results)?;
+        observer.done(cell, &sample);
+        let sitting = results
+            .sittings
+            .last_mut()
+            .expect("run() requires a session");
+        sitting.seconds += sample.wall_seconds;
+        sitting.load_after = machine::load();
+        let entry = results.entry(cell.unmeasured());
+        entry.skipped_seconds = None;
+        entry.samples.push(sample);
+        observer.keep(results)?;
+        any = true;
+    }
+    Ok(any)
+}
+
+/// One run. If the process keeps its memory, a run that took fresh memory is repeated and does not
+/// count: the next run finds that memory in the process.
+fn measure(cell: &Cell, results: &Results) -> Result<Sample> {
+    let (mut sample, fresh) = once(cell)?;
+    if fresh && memory::is_kept() {
+        (sample, _) = once(cell)?;
+    }
+    sample.sitting = results.sittings.len() - 1;
+    Ok(sample)
+}
+
+/// One run, and whether it took fresh memory.
+fn once(cell: &Cell) -> Result<(Sample, bool)> {
+    let ((sample, wall_seconds), memory) = memory::watch(|| {
+        let begin = Instant::now();
+        ((cell.run)(), begin.elapsed().as_secs_f64())
+    });
+    let sample = sample.map_err(|error| Error::Run {
+        key: Box::new(cell.key.clone()),
+        error: Box::new(error),
+    })?;
+    let sample = Sample {
+        wall_seconds,
+        peak_bytes: memory.peak,
+        ..sample
+    };
+    Ok((sample, memory.fresh))
+}
+
+/// Medians over runs with different parameters are meaningless.
+fn same_parameters(cells: &[Cell], results: &Results) -> Result<()> {
+    for cell in cells {
+        let Some(have) = results
+            .find(&cell.key)
+            .filter(|have| !have.samples.is_empty())
+        else {
+            continue;
+        };
+        if (&have.plan, have.security_bits) != (&cell.plan, cell.security_bits) {
+            let words = |plan: &Option<String>| plan.clone().unwrap_or_else(|| "none".to_owned());
+            return Err(Error::protocol(format_args!(
+                "{}: measured before with other parameters ({}; now {}): use another folder to keep the old results",
+                cell.key,
+                words(&have.plan),
+                words(&cell.plan)
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::Link;
+    use crate::measurement::Phase;
+    use crate::results::BenchmarkSession;
+
+    const SETTINGS: Settings = Settings {
+        runs: 3,
+        limit: 10.0,
+    };
+
+    /// The events, one word each.
+    #[derive(Default)]
+    struct Log {
+        words: Vec<String>,
+        kept: usize,
+        /// The run that began last.
+        run: Arc<AtomicUsize>,
+    }
+
+    impl Observer for Log {
+        fn begin(&mut self, cell: &Cell, [run, runs]: [usize; 2]) {
+            let Key { protocol, n, .. } = &cell.key;
+            self.run.store(run, Ordering::Relaxed);
+            self.words.push(format!("{protocol}{n} {run}/{runs}"));
+        }
+
+        fn done(&mut self, _: &Cell, sample: &Sample) {
+            assert!(sample.phases.len() == 1 && sample.peak_bytes.is_some());
+        }
+
+        fn skipped(&mut self, cell: &Cell, seconds: f64) {
+            self.words.push(format!(
+                "skipped {}{} {seconds:.0}",
+                cell.key.protocol, cell.key.n
+            ));
+        }
+
+        fn keep(&mut self, results: &Results) -> Result<()> {
+            let all = |sum: usize, one: &Measurement| sum + one.samples.len();
+            self.kept = results.measurements.iter().fold(0, all);
+            Ok(())
+        }
+    }
+
+    fn forecast(n: u64) -> Forecast {
+        Forecast {
+            seconds: 1.0,
+            bytes: 0.0,
+            round_trips: 0.0,
+            work: n as f64,
+        }
+    }
+
+    /// A cell that reports a tenth of a second for each of its `n` outputs.
+    fn cell(protocol: &str, n: u64) -> Cell {
+        Cell {
+            key: Key {
+                protocol: protocol.to_owned(),
+                n,
+                link: Link::Loopback,
+                threads: 1,
+            },
+            plan: None,
+            security_bits: None,
+            forecast: forecast(n),
+            run: Box::new(move || {
+                Ok(Sample {
+                    phases: vec![Phase {
+                        name: "all".to_owned(),
+                        outputs: n,
+                        seconds: n as f64 / 10.0,
+                        bytes: n,
+                        messages: 1,
+                    }],
+                    ..Sample::default()
+                })
+            }),
+        }
+    }
+
+    fn results() -> Results {
+        let mut results = Results::new("test");
+        results.sittings.push(BenchmarkSession::begin("test", 1));
+        results
+    }
+
+    #[test]
+    fn first_runs_of_all_come_first_and_a_second_call_goes_on() {
+        let cells = [cell("a", 1), cell("b", 1)];
+        let (mut results, mut log) = (results(), Log::default());
+        let once = Settings {
+            runs: 1,
+            ..SETTINGS
+        };
+        run(&cells, &mut results, once, &mut log).expect("all runs succeed");
+        assert_eq!(log.words, ["a1 1/1", "b1 1/1"]);
+        assert_eq!(foretell(&cells, &results, SETTINGS).runs, 4);
+        log.words.clear();
+        results.sittings.push(BenchmarkSession::begin("test", 1));
+        run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
+        assert_eq!(log.words, ["a1 2/3", "b1 2/3", "a1 3/3", "b1 3/3"]);
+        assert_eq!(log.kept, 6);
+        let sittings = |key| {
+            let samples = &results.find(key).expect("the cell was measured").samples;
+            samples
+                .iter()
+                .map(|sample| sample.sitting)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(sittings(&cells[0].key), [0, 1, 1]);
+        let left = foretell(&cells, &results, SETTINGS);
+        assert!((left.runs, left.skipped) == (0, 0) && left.seconds < 1e-9);
+    }
+
+    #[test]
+    fn what_takes_too_long_is_predicted_from_the_smaller_ones() {
+        let cells = [
+            cell("a", 1),
+            cell("a", 90),
+            cell("a", 1000),
+            cell("b", 1000),
+        ];
+        let (mut results, mut log) = (results(), Log::default());
+        // Before anything is measured: the forecasts.
+        assert!((foretell(&cells, &results, SETTINGS).seconds - 12.0).abs() < 1e-9);
+        run(&cells, &mut results, SETTINGS, &mut log).expect("all runs succeed");
+        assert_eq!(
+            log.words[..4],
+            ["a1 1/3", "a90 1/3", "skipped a1000 100", "b1000 1/3"]
+        );
+        let skipped = results
+            .find(&cells[2].key)
+            .expect("skipped cells are listed");
+        assert!(skipped.samples.is_empty() && skipped.skipped_seconds.is_some());
+        let left = foretell(&cells, &results, SETTINGS);
+        assert_eq!((left.runs, left.skipped), (0, 1));
+        // A skipped cell no longer counts when the smaller ones take less.
+        for measurement in &mut results.measurements {
+            for sample in &mut measurement.samples {
+                sample.phases[0].seconds /= 20.0;
+            }
+        }
+        let left = foretell(&cells, &results, SETTINGS);
+        assert_eq!((left.runs, left.skipped), (3, 0));
+        for measurement in &mut results.measurements {
+            for sample in &mut measurement.samples {
+                sample.phases[0].seconds *= 20.0;
+            }
+        }
+        // A higher limit measures the skipped cell.
+        let patient = Settings {
+            limit: 200.0,
+            ..SETTINGS
+        };
+        assert!((foretell(&cells, &results, patient).seconds - 300.0).abs() < 1e-6);
+        run(&cells, &mut results, patient, &mut log).expect("all runs succeed");
+        let measured = results
+            .find(&cells[2].key)
+            .expect("skipped cells are listed");
+        assert_eq!(
+            (measured.samples.len(), measured.skipped_seconds),
+            (3, None)
+        );
+    }
+
+    #[test]
+    fn a_link_takes_its_time() {
+        let mut slow = cell("a", 1);
+        slow.key.link = Link::shaped(8_000_000, std::time::Duration::from_millis(500));
+        slow.forecast.bytes = 5e6;
+        slow.forecast.round_trips = 4.0;
+        let once = Settings {
+            runs: 1,
+            limit: 1e9,
+        };
+        let seconds = foretell(&[slow], &results(), once).seconds;
+        assert!((seconds - (5.0 + 2.0 + 1.0)).abs() < 1e-9, "{seconds}");
+    }
+
+    #[test]
+    fn other_parameters_are_not_mixed() {
+        let (mut results, mut log) = (results(), Log::default());
+        let once = Settings {
+            runs: 1,
+            ..SETTINGS
+        };
+        run(&[cell("a", 1)], &mut results, once, &mut log).expect("all runs succeed");
+        let mut other = cell("a", 1);
+        other.plan = Some("b12".to_owned());
+        let error = run(&[other], &mut results, SETTINGS, &mut log).expect_err("another plan");
+        assert!(error.to_string().contains("(none; now b12)"), "{error}");
+        assert_eq!(log.words.len(), 1);
+    }
+
+    #[test]
+    fn what_was_measured_before_a_failure_is_kept() {
+        let (mut results, mut log) = (results(), Log::default());
+        let mut bad = cell("bad", 1);
+        let under_way = Arc::clone(&log.run);
+        let good = Mutex::new(cell("good", 1).run);
+        bad.run = Box::new(move || {
+            if under_way.load(Ordering::Relaxed) == 2 {
+                return Err(Error::protocol("on purpose"));
+            }
+            (good.lock().expect("the lock is not poisoned"))()
+        });
+        let cells = [cell("a", 1), bad];
+        let failure =
+            run(&cells, &mut results, SETTINGS, &mut log).expect_err("the second cell fails");
+        assert_eq!(
+            failure.to_string(),
+            "bad, n = 1, loopback, 1 thread a party: on purpose"
+        );
+        let left = foretell(&cells, &results, SETTINGS);
+        assert_eq!((left.runs, log.kept), (3, 3));
+    }
+}

@@ -1,0 +1,9 @@
+//! The program from outside, and the baselines against adversaries.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+mod compare;
+mod memory;
+mod paper;
+mod reproduction;
+mod run;
