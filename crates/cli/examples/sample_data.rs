@@ -1,7 +1,7 @@
-//! Makes the two files of `examples/data`, with the same bytes every time.
+//! Makes the two files of `crates/cli/data`, with the same bytes every time.
 //!
 //! ```text
-//! cargo run --example sample_data -- examples/data
+//! cargo run --example sample_data -- crates/cli/data
 //! ```
 //!
 //! All persons are fictitious: names are drawn from lists, addresses end in domains reserved for
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_committed_files_are_these() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
         for (name, text) in files() {
             let committed = fs::read_to_string(folder.join(name)).unwrap();
             assert!(committed == text, "{name} is out of date: make it again");

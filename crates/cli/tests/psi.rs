@@ -324,7 +324,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
 /// The sample files, with the commands given beside them.
 #[test]
 fn the_sample_files_match_as_their_readme_says() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
     let (customers, loyalty) = (data.join("customers.csv"), data.join("loyalty.csv"));
     let whole = std::fs::read_to_string(&loyalty).unwrap();
     let folder = Folder::new();
@@ -358,11 +358,11 @@ fn the_sample_files_match_as_their_readme_says() {
 fn the_documentation_names_files_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut named = 0;
-    for page in ["README.md", "docs/cli.md", "examples/data/README.md"] {
+    for page in ["README.md", "docs/cli.md", "crates/cli/data/README.md"] {
         let page = std::fs::read_to_string(root.join(page)).unwrap();
         for word in page.split_whitespace() {
             let word = word.trim_matches(['`', ',', '.']);
-            if word.starts_with("examples/data/") {
+            if word.starts_with("crates/cli/data/") {
                 assert!(root.join(word).is_file(), "{word}");
                 named += 1;
             }

@@ -1,4 +1,4 @@
-//! Intersection of the two files of `examples/data`, which are embedded in the program.
+//! Intersection of the two files of `crates/cli/data`, which are embedded in the program.
 
 use std::collections::HashSet;
 use std::fs;
