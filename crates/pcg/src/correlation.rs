@@ -108,6 +108,12 @@ pub trait Correlation: Sized + 'static {
     /// A value of the noise.
     fn noise(rng: &mut volery_primitives::prg::Prg) -> Self::Base;
 
+    /// A value of the noise of a plan with these [`value_bits`](crate::PlanOptions::value_bits).
+    fn noise_of(value_bits: Option<u32>, rng: &mut volery_primitives::prg::Prg) -> Self::Base {
+        assert_eq!(value_bits, None, "values in the whole ring");
+        Self::noise(rng)
+    }
+
     /// Key holder: its shares of `y*x` for the value `y` of each tree, from the spare correlations.
     ///
     /// # Errors
@@ -234,6 +240,14 @@ impl<R: Ring> Correlation for Vole<R> {
         R::random_noise(rng)
     }
 
+    /// Zero, too: the argument at the option needs uniform values.
+    fn noise_of(value_bits: Option<u32>, rng: &mut volery_primitives::prg::Prg) -> R {
+        match value_bits {
+            None => Self::noise(rng),
+            Some(bits) => R::from_block(rng.block() & Block::new(u128::MAX >> (128 - bits))),
+        }
+    }
+
     fn key_shares(
         x: R,
         spare: &[R],
@@ -357,12 +371,13 @@ impl Correlation for Cot {
 /// The last 128 blocks, packed.
 fn packed_last(spare: &[Gf128]) -> Gf128 {
     let blocks: &[Block] = bytemuck::cast_slice(spare);
-    let blocks = blocks.last_chunk().expect("128 blocks for the check");
+    let blocks = blocks.last_chunk::<128>();
+    let blocks = blocks.expect("128 blocks for the check");
     Gf128::new(packed(blocks))
 }
 
-/// 128 correlations with `u` in F_2 as one with `u` in F_2^128: `sum X^i blocks[i]`.
-pub(crate) fn packed(blocks: &[Block; 128]) -> Block {
+/// Up to 128 correlations with `u` in F_2 as one with `u` in F_2^128: `sum X^i blocks[i]`.
+pub(crate) fn packed(blocks: &[Block]) -> Block {
     let horner = |sum: Gf128, block: &Block| sum * Gf128::power_of_two(1) + Gf128::new(*block);
     blocks.iter().rev().fold(Gf128::ZERO, horner).value()
 }

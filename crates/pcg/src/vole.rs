@@ -156,7 +156,7 @@ impl<R: VoleRing> Sender<R> {
         let seed = rng.fork("softspoken");
         let cot = softspoken::Receiver::setup(OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
-        let base = base::values::<R>(plan.base(), part("base"), seed, channel)?; // step 2
+        let base = base::values::<R>(plan, part("base"), seed, channel)?; // step 2
         Self::from_parts(plan, session, cot, base, rng, Failure::default(), channel)
     }
 
@@ -180,8 +180,7 @@ impl<R: VoleRing> Sender<R> {
             let part = |name| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
-            let base =
-                base::values_from::<R>(plan.base(), &mut shared.bits, part("base"), channel)?; // step 2
+            let base = base::values_from::<R>(plan, &mut shared.bits, part("base"), channel)?; // step 2
             Self::from_parts(plan, session, cot, base, rng, failure, channel)
         })
     }
@@ -283,7 +282,7 @@ impl<R: VoleRing> Receiver<R> {
         let seed = rng.fork("softspoken");
         let cot = softspoken::Sender::setup(None, OT_FIELD, part("ot"), seed, channel)?; // step 1
         let seed = rng.fork("base");
-        let base = base::key::<R>(plan.base(), x, part("base"), seed, channel)?; // step 2
+        let base = base::key::<R>(plan, x, part("base"), seed, channel)?; // step 2
         Self::from_parts(
             plan,
             x,
@@ -318,8 +317,7 @@ impl<R: VoleRing> Receiver<R> {
             let part = |name| sub::<R>(session, plan, name);
             shared_setup::agree(part("plan"), channel)?; // step 0
             let cot = shared.trees.fork(part("ot"))?; // step 1
-            let base =
-                base::key_from::<R>(plan.base(), x, &mut shared.bits, part("base"), channel)?; // step 2
+            let base = base::key_from::<R>(plan, x, &mut shared.bits, part("base"), channel)?; // step 2
             Self::from_parts(plan, x, session, cot, base, rng, failure, channel)
         })
     }

@@ -271,7 +271,7 @@ impl<R: VoleRing> Stage for Vole<R> {
         let x = R::random(&mut rng(1));
         let field = softspoken::SmallField::Bits8;
         let cot = softspoken::Sender::setup(None, field, part("ot"), rng(2), channel)?;
-        let mut source = base::key::<R>(plan.base(), x, part("base"), rng(5), channel)?;
+        let mut source = base::key::<R>(plan, x, part("base"), rng(5), channel)?;
         let mut w = Buffer::zeroed(plan.base_count());
         source.draw(&mut w, &mut rng(6), channel)?;
         let cot: Self::KeyOt = Box::new(cot);

@@ -64,17 +64,20 @@ pub struct ParseProtocolError(String);
 impl Plan {
     /// All plans that fulfil the options, the cheapest first: each way to make the base, and each
     /// set of primal LPN with the cheapest way to its base; fewer if the options name a protocol or
-    /// a set. Dual LPN appears only where it is named, and then alone.
+    /// a set. Dual LPN appears only where it is named, and then alone; primal LPN only for values
+    /// in the whole ring.
     ///
     /// # Errors
     /// If there is none: no protocol offers the security, no set has that name, no such base exists
-    /// for this kind and noise, or the kind does not exist.
+    /// for this kind and noise, the kind does not exist, or
+    /// [`value_bits`](PlanOptions::value_bits) do not with the other options.
     pub fn candidates(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<Candidate>, PlanError> {
         kind.exists()?;
         let is_field = matches!(kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));
         if !is_field && options.security == Security::Malicious {
             return Err(PlanError::NotMalicious);
         }
+        let value_bits = value_bits(kind, options)?;
         let mut all = Vec::new();
         let protocol = match (options.protocol, options.set) {
             (Protocol::Auto | Protocol::Primal, Some(_)) => Protocol::Primal,
@@ -93,6 +96,7 @@ impl Plan {
         let empty = Self {
             trees: options.trees,
             total: options.total,
+            value_bits,
             ..Self::empty(kind, options.noise, options.security)
         };
         let bases = kind.bases().into_iter();
@@ -112,7 +116,10 @@ impl Plan {
         {
             return Err(PlanError::NoSuchBase(base));
         }
-        if is_wished(Protocol::Primal) {
+        if protocol == Protocol::Primal && value_bits.is_some() {
+            return Err(PlanError::ValueBitsNotPrimal);
+        }
+        if is_wished(Protocol::Primal) && value_bits.is_none() {
             for set in primal_sets(kind, options)? {
                 let (plan, cost) = empty.clone().primal(set, options.link);
                 all.push(rated(plan, cost));
@@ -124,7 +131,10 @@ impl Plan {
             _ => None,
         };
         if let Some(code) = code {
-            let plan = Self::with_dual(code, kind, options)?;
+            let plan = Self {
+                value_bits,
+                ..Self::with_dual(code, kind, options)?
+            };
             let cost = plan.dual_cost(code, options.link);
             all.push(rated(plan, cost));
         }
@@ -151,6 +161,18 @@ impl Plan {
             (Protocol::Primal, Some(set)) => format!("primal-{}", set.name),
             (protocol, _) => protocol.to_string(),
         }
+    }
+}
+
+/// The bits of `u`, if fewer than those of the ring.
+fn value_bits(kind: Kind, options: &PlanOptions<'_>) -> Result<Option<u32>, PlanError> {
+    match (options.value_bits, kind) {
+        (None, _) | (Some(128), Kind::Vole(Field::Gf128)) => Ok(None),
+        (Some(bits @ 8..128), Kind::Vole(Field::Gf128)) => match options.security {
+            Security::SemiHonest => Ok(Some(bits)),
+            Security::Malicious => Err(PlanError::ValueBitsNotMalicious),
+        },
+        (Some(bits), _) => Err(PlanError::NoSuchValueBits(bits)),
     }
 }
 

@@ -86,8 +86,14 @@ pub(super) fn setup(link: Link) -> Cost {
     }
 }
 
-/// `count` base correlations, without the setup.
-pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Cost {
+/// `count` base correlations, without the setup; a packed one consists of `packed_ots`.
+pub(super) fn base(
+    base: Base,
+    packed_ots: usize,
+    security: Security,
+    count: u64,
+    link: Link,
+) -> Cost {
     /// Correlations between two messages.
     const BATCH: f64 = 32_768.0;
     let (each, bits, padding) = match base {
@@ -96,7 +102,12 @@ pub(super) fn base(base: Base, security: Security, count: u64, link: Link) -> Co
         Base::SoftSpoken(field) => softspoken(field, security),
         Base::Packed(field) => {
             let (each, bits, padding) = softspoken(field, Security::Malicious);
-            (128.0 * each + 300.0, 128.0 * bits, padding)
+            let share = packed_ots as f64 / 128.0;
+            (
+                share * (128.0 * each + 300.0),
+                share * 128.0 * bits,
+                padding,
+            )
         }
     };
     let made = count as f64 + padding;

@@ -73,7 +73,7 @@ impl Plan {
             .map(|(step, alike)| alike * self.instance_bytes(step.shape) as u64);
         let base = self.base_count();
         let for_base = match self.base {
-            Base::Packed(_) => extended(128 * base),
+            Base::Packed(_) => extended(self.packed_ots() * base),
             // An element for each of its bits
             Base::Gilboa => {
                 8 * if self.kind.field() == Field::Fp61 {

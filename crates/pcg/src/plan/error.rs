@@ -21,6 +21,12 @@ pub enum PlanError {
     NoSuchBase(Base),
     /// Dual LPN with unsupported noise, or on unsupported trees.
     NotDual,
+    /// Values `u` of this many bits do not exist: they exist over `gf128` only, from 8 to 128.
+    NoSuchValueBits(u32),
+    /// Fewer bits of `u` than those of the ring have no malicious form.
+    ValueBitsNotMalicious,
+    /// Fewer bits of `u` than those of the ring do not work with primal LPN.
+    ValueBitsNotPrimal,
 }
 
 impl Kind {
@@ -55,6 +61,18 @@ impl fmt::Display for PlanError {
                 "no parameters for vector OLE over gf128 with a code of zeros and ones: linear algebra would break them",
             ),
             Self::NotDual => f.write_str("dual LPN requires regular noise and half-trees"),
+            Self::NoSuchValueBits(bits) => write!(
+                f,
+                "no values of {bits} bits: vector OLE over gf128 has 8 to 128, other correlations have no choice"
+            ),
+            Self::ValueBitsNotMalicious => f.write_str(
+                "values of fewer than 128 bits are secure against semi-honest parties only: the consistency check \
+                 does not show that the other bits are zero",
+            ),
+            Self::ValueBitsNotPrimal => f.write_str(
+                "values of fewer than 128 bits need a code of zeros and ones, which primal LPN over gf128 does not \
+                 have: use low-communication, expand-convolute or a base",
+            ),
             Self::NoSuchRing(field) => write!(f, "vector OLE over {field} is not supported"),
         }
     }

@@ -48,6 +48,37 @@ pub struct PlanOptions<'a> {
     /// The set of the repeated round of primal LPN, by name, which excludes all other protocols;
     /// `None`: chosen by cost.
     pub set: Option<&'a str>,
+    /// The bits `l` of the values `u` of vector OLE over `gf128`, 8 to 128: all `u` are then in the
+    /// set `V` of the elements whose bits from `l` on are zero, and `v`, `w`, `x` anywhere in
+    /// `gf128`. `None`, as 128: `u` is any element. For semi-honest parties only, from the base
+    /// itself or by dual LPN.
+    ///
+    /// `V` is no field, but a subspace of `gf128` over F_2: closed under sums, and under no product
+    /// except with 0 and 1. That is enough where `u` is only added:
+    ///
+    /// * **The base.** A correlation is packed from `l` correlated OTs in place of 128, so that its
+    ///   `u` is uniform in `V`, and its traffic and time fall by `l/128`.
+    /// * **Dual LPN.** The outputs `u = G*mu` are sums of the noise values, because the codes have
+    ///   entries 0 and 1; so they are in `V` if the noise values are, which are uniform there. The
+    ///   correction that turns a base correlation into one with a noise value for its `u` is a
+    ///   difference of two elements of `V`, of which the first is uniform: it says nothing of the
+    ///   other.
+    /// * **Primal LPN** is refused: over `gf128` its code has factors from all of the ring
+    ///   ([`LocalCode`](crate::lpn::LocalCode)), which lead out of `V`. With ones in their place
+    ///   the sets would hold fewer than 53 bits over `gf128`, and hardly more over `V`.
+    ///
+    /// Security: that of the plan without this option. An instance of dual LPN over `V` is one over
+    /// `gf128` of which all bits from `l` on have been deleted: the code acts on each bit
+    /// separately, and the first `l` bits of a uniform noise value are uniform. Hence whoever
+    /// distinguishes the outputs over `V` distinguishes those over `gf128` at the same cost. (The
+    /// noise values over `gf128` are not zero, which is a distance of `t/2^128`.) In terms of
+    /// attacks, every F_2-linear map from `V` to F_2 gives an instance of binary LPN in which each
+    /// noise value vanishes with chance one half, and the attacker may combine `l` such maps in
+    /// place of 128.
+    ///
+    /// A malicious plan is refused because its check shows that `w = u*x + v` for some `u`, and not
+    /// that this `u` is in `V`.
+    pub value_bits: Option<u32>,
 }
 
 /// The rounds that both parties will run: a schedule of LPN instances, the last of which repeats.
@@ -76,6 +107,8 @@ pub struct Plan {
     schedule: Vec<&'static LpnSet>,
     /// The code of dual LPN, if used.
     code: Option<Code>,
+    /// The bits of `u`, if fewer than those of the ring.
+    value_bits: Option<u32>,
 }
 
 /// The size of one round.
@@ -121,6 +154,7 @@ impl Plan {
             base: kind.bases()[0],
             schedule: Vec::new(),
             code: None,
+            value_bits: None,
         }
     }
 
@@ -150,6 +184,7 @@ impl Plan {
             base: Base::Gilboa,
             schedule: vec![set],
             code: None,
+            value_bits: None,
         })
     }
 
@@ -179,6 +214,7 @@ impl Plan {
                 .map(|name| set_named(name).expect("the list has the paper's sets"))
                 .to_vec(),
             code: None,
+            value_bits: None,
         }
     }
 
@@ -238,17 +274,33 @@ impl Plan {
         self.base
     }
 
+    /// The bits of the values `u`, where [`PlanOptions::value_bits`] makes them fewer than those of
+    /// the ring.
+    #[must_use]
+    pub fn value_bits(&self) -> Option<u32> {
+        self.value_bits
+    }
+
+    /// Correlated OTs from which a base correlation over `gf128` is packed.
+    pub(crate) fn packed_ots(&self) -> usize {
+        self.value_bits.unwrap_or(128) as usize
+    }
+
     /// The instances in the order of their use; the last repeats.
     #[must_use]
     pub fn schedule(&self) -> &[&'static LpnSet] {
         &self.schedule
     }
 
-    /// The plan in one word: the base, the trees unless they are half-trees, and the instances with
-    /// their trees in the first round of each.
+    /// The plan in one word: the base, the bits of `u` if there are fewer than in the ring, the
+    /// trees unless they are half-trees, and the instances with their trees in the first round of
+    /// each.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = self.base.to_string();
+        if let Some(bits) = self.value_bits {
+            text += &format!("/{bits}");
+        }
         if self.trees != Trees::Half && !self.schedule.is_empty() {
             text += &format!("+{}", self.trees);
         }

@@ -38,7 +38,7 @@ impl Plan {
         let ways = self.kind.bases().into_iter().map(|base| Way {
             base,
             schedule: Vec::new(),
-            cost: cost::base(base, self.security, need, link),
+            cost: cost::base(base, self.packed_ots(), self.security, need, link),
         });
         ways.min_by(|a, b| a.cost.time.total_cmp(&b.cost.time))
             .expect("every kind has a base")
@@ -112,14 +112,15 @@ impl Plan {
 
     /// All outputs from the base itself.
     pub(super) fn direct_cost(&self, link: Link) -> Cost {
-        cost::base(self.base, self.security, self.total.unwrap_or(LONG), link)
+        let total = self.total.unwrap_or(LONG);
+        cost::base(self.base, self.packed_ots(), self.security, total, link)
     }
 
     /// All outputs by dual LPN, with their base.
     pub(super) fn dual_cost(&self, code: Code, link: Link) -> Cost {
         let total = self.total.unwrap_or(LONG);
         let need = self.base_count() as u64;
-        let base = cost::base(self.base, self.security, need, link);
+        let base = cost::base(self.base, self.packed_ots(), self.security, need, link);
         self.dual_steps(code, total)
             .fold(base, |cost, (step, alike)| {
                 let bytes = self.instance_bytes(step.shape) as f64;

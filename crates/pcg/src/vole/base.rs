@@ -3,28 +3,29 @@
 //! | base | rings | how |
 //! |---|---|---|
 //! | [`Base::Gilboa`] | `fp61`, `z64` | [`crate::gilboa`], over `fp61` with its check |
-//! | [`Base::Packed`] | `gf128` | correlated OTs of an extension whose `delta` is `x`, 128 for each correlation |
+//! | [`Base::Packed`] | `gf128` | correlated OTs of an extension whose `delta` is `x`, `l` for each correlation |
 //!
-//! Packing: with `w_i = v_i + u_i*x` for 128 bits `u_i`, the sums over `X^i` are one correlation
-//! `sum X^i w_i = (sum X^i u_i)*x + sum X^i v_i`. (The extension's letters are exchanged: its
-//! sender is our key holder.)
+//! Packing: with `w_i = v_i + u_i*x` for `l` bits `u_i`, the sums over `X^i` are one correlation
+//! `sum X^i w_i = (sum X^i u_i)*x + sum X^i v_i`, whose `u` is any element of `gf128` for `l` =
+//! 128, and any with zeros from bit `l` on for fewer ([`crate::PlanOptions::value_bits`]). (The
+//! extension's letters are exchanged: its sender is our key holder.)
 //!
 //! Security: malicious, except Gilboa over `z64`.
 //!
 //! Cost: the setup of the base, which is 61 or 64 base OTs, or that of the extension; with a
 //! [`shared setup`](super::shared_setup) the OTs are taken from an extension. A draw: in `fp61` 488
 //! bytes a correlation and 1024 for the check, in 3 messages; in `z64` 512 bytes a correlation, in
-//! one; in `gf128` 128 correlated OTs a correlation, from a call of the extension for each 256 of
+//! one; in `gf128` `l` correlated OTs a correlation, from a call of the extension for each 256 of
 //! them, in one.
 
 use volery_channel::{Channel, Result, SessionId};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert, softspoken};
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
 
 use super::VoleRing;
-use crate::{Base, correlation::packed, gilboa, lpn::estimate::Field};
+use crate::{Base, Plan, correlation::packed, gilboa, lpn::estimate::Field};
 
 /// Packed correlations made at a time.
 const CHUNK: usize = 256;
@@ -49,43 +50,45 @@ pub(crate) trait KeyBase<R>: Send {
 
 /// The holder of `u` and `v`: sets up the base.
 pub(crate) fn values<R: VoleRing>(
-    base: Base,
+    plan: &Plan,
     session: SessionId,
     mut rng: Prg,
     channel: &mut Channel,
 ) -> Result<Box<dyn ValueBase<R>>> {
-    Ok(match base {
+    Ok(match plan.base() {
         Base::Gilboa => Box::new(GilboaValues(gilboa::Sender::setup::<R>(
             session, &mut rng, channel,
         )?)),
-        Base::Packed(field) => Box::new(PackedValues(softspoken::Receiver::setup(
-            field, session, rng, channel,
-        )?)),
+        Base::Packed(field) => Box::new(PackedValues(
+            plan.packed_ots(),
+            softspoken::Receiver::setup(field, session, rng, channel)?,
+        )),
         Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
     })
 }
 
 /// As [`values`], with the OTs on the bits of `x` from `bits` in place of base OTs.
 pub(crate) fn values_from<R: VoleRing>(
-    base: Base,
+    plan: &Plan,
     bits: &mut convert::Sender<softspoken::Sender>,
     session: SessionId,
     channel: &mut Channel,
 ) -> Result<Box<dyn ValueBase<R>>> {
     let mut keys = Zeroizing::new(vec![[Block::ZERO; 2]; R::BITS as usize]);
     bits.random_chosen(&mut keys, channel)?;
-    Ok(match base {
+    Ok(match plan.base() {
         Base::Gilboa => Box::new(GilboaValues(gilboa::Sender::from_ots(&keys))),
-        Base::Packed(field) => Box::new(PackedValues(softspoken::Receiver::setup_from_ots(
-            &keys, field, session, channel,
-        )?)),
+        Base::Packed(field) => Box::new(PackedValues(
+            plan.packed_ots(),
+            softspoken::Receiver::setup_from_ots(&keys, field, session, channel)?,
+        )),
         Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
     })
 }
 
 /// As [`key`], with the OTs on the bits of `x` from `bits` in place of base OTs.
 pub(crate) fn key_from<R: VoleRing>(
-    base: Base,
+    plan: &Plan,
     x: R,
     bits: &mut convert::Receiver<softspoken::Receiver>,
     session: SessionId,
@@ -93,38 +96,44 @@ pub(crate) fn key_from<R: VoleRing>(
 ) -> Result<Box<dyn KeyBase<R>>> {
     let mut keys = Zeroizing::new(vec![Block::ZERO; R::BITS as usize]);
     bits.random_chosen(&gilboa::choices(x), &mut keys, channel)?;
-    Ok(match base {
+    Ok(match plan.base() {
         Base::Gilboa => Box::new(GilboaKey(gilboa::Receiver::from_ots(x, &keys))),
-        Base::Packed(field) => Box::new(PackedKey(softspoken::Sender::setup_from_ots(
-            crate::wire::pack(x),
-            &keys,
-            field,
-            session,
-            channel,
-        )?)),
+        Base::Packed(field) => Box::new(PackedKey(
+            plan.packed_ots(),
+            softspoken::Sender::setup_from_ots(
+                crate::wire::pack(x),
+                &keys,
+                field,
+                session,
+                channel,
+            )?,
+        )),
         Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
     })
 }
 
 /// The holder of `x`: sets up the base.
 pub(crate) fn key<R: VoleRing>(
-    base: Base,
+    plan: &Plan,
     x: R,
     session: SessionId,
     mut rng: Prg,
     channel: &mut Channel,
 ) -> Result<Box<dyn KeyBase<R>>> {
-    Ok(match base {
+    Ok(match plan.base() {
         Base::Gilboa => Box::new(GilboaKey(gilboa::Receiver::setup(
             x, session, &mut rng, channel,
         )?)),
-        Base::Packed(field) => Box::new(PackedKey(softspoken::Sender::setup_for_scalar(
-            crate::wire::pack(x),
-            field,
-            session,
-            rng,
-            channel,
-        )?)),
+        Base::Packed(field) => Box::new(PackedKey(
+            plan.packed_ots(),
+            softspoken::Sender::setup_for_scalar(
+                crate::wire::pack(x),
+                field,
+                session,
+                rng,
+                channel,
+            )?,
+        )),
         Base::SoftSpoken(_) | Base::Iknp => unreachable!("bases of correlated OT"),
     })
 }
@@ -165,9 +174,11 @@ impl<R: VoleRing> KeyBase<R> for GilboaKey<R> {
     }
 }
 
-struct PackedValues(softspoken::Receiver);
+/// OTs for each correlation, and their source.
+struct PackedValues(usize, softspoken::Receiver);
 
-struct PackedKey(softspoken::Sender);
+/// Likewise.
+struct PackedKey(usize, softspoken::Sender);
 
 impl<R: Ring> ValueBase<R> for PackedValues {
     fn draw(
@@ -177,14 +188,15 @@ impl<R: Ring> ValueBase<R> for PackedValues {
         _rng: &mut Prg,
         channel: &mut Channel,
     ) -> Result<()> {
+        let Self(each, ots) = self;
         for (u, v) in u.chunks_mut(CHUNK).zip(v.chunks_mut(CHUNK)) {
-            let mut bits = Zeroizing::new(vec![0; 16 * u.len()]);
-            let mut blocks = Zeroizing::new(vec![Block::ZERO; 128 * u.len()]);
-            self.0.extend(&mut bits, &mut blocks, channel)?;
-            for (u, bits) in u.iter_mut().zip(bits.as_chunks::<16>().0) {
-                *u = R::from_block(Block::from_bytes(*bits));
+            let mut blocks = Zeroizing::new(vec![Block::ZERO; *each * u.len()]);
+            let mut choices = Zeroizing::new(vec![0; bits::bytes_for(blocks.len())]);
+            ots.extend(&mut choices, &mut blocks, channel)?;
+            for (u, first) in u.iter_mut().zip((0..).step_by(*each)) {
+                *u = R::from_block(block_at(&choices, first, *each));
             }
-            pack_all(&blocks, v);
+            pack_all(*each, &blocks, v);
         }
         Ok(())
     }
@@ -192,17 +204,30 @@ impl<R: Ring> ValueBase<R> for PackedValues {
 
 impl<R: Ring> KeyBase<R> for PackedKey {
     fn draw(&mut self, w: &mut [R], _rng: &mut Prg, channel: &mut Channel) -> Result<()> {
+        let Self(each, ots) = self;
         for w in w.chunks_mut(CHUNK) {
-            let mut blocks = Zeroizing::new(vec![Block::ZERO; 128 * w.len()]);
-            self.0.extend(&mut blocks, channel)?;
-            pack_all(&blocks, w);
+            let mut blocks = Zeroizing::new(vec![Block::ZERO; *each * w.len()]);
+            ots.extend(&mut blocks, channel)?;
+            pack_all(*each, &blocks, w);
         }
         Ok(())
     }
 }
 
-fn pack_all<R: Ring>(blocks: &[Block], out: &mut [R]) {
-    for (out, blocks) in out.iter_mut().zip(blocks.as_chunks::<128>().0) {
+fn pack_all<R: Ring>(each: usize, blocks: &[Block], out: &mut [R]) {
+    for (out, blocks) in out.iter_mut().zip(blocks.chunks_exact(each)) {
         *out = R::from_block(packed(blocks));
     }
+}
+
+/// `len` packed bits from bit `first` on, 1 to 128 of them, as the lowest bits of a block.
+fn block_at(packed: &[u8], first: usize, len: usize) -> Block {
+    let (packed, shift) = (&packed[first / 8..], first % 8);
+    let mut bytes = Zeroizing::new([0; 16]);
+    let count = packed.len().min(16);
+    bytes[..count].copy_from_slice(&packed[..count]);
+    // 128 bits that begin within a byte end within the seventeenth.
+    let last = u128::from(packed.get(16).copied().unwrap_or(0));
+    let all = u128::from_le_bytes(*bytes) >> shift | last << 1 << (127 - shift);
+    Block::new(all & u128::MAX >> (128 - len))
 }

@@ -237,6 +237,25 @@ fn other_bases_cost_what_the_docs_say() {
         }
         check(&Plan::ferret(Some(1000), Noise::Regular, security), 1000);
     }
+    for (n, bits) in [
+        (1000, 8),
+        (300, 64),
+        (1000, 80),
+        (1, 88),
+        (257, 127),
+        (0, 72),
+    ] {
+        let options = PlanOptions {
+            total: Some(n),
+            security: Security::SemiHonest,
+            value_bits: Some(bits),
+            ..PlanOptions::default()
+        };
+        check(
+            &Plan::new(Kind::Vole(Gf128::FIELD), &options).unwrap(),
+            n as usize,
+        );
+    }
     let many = PlanOptions {
         total: Some(100_000),
         protocol: Protocol::Direct(Base::SoftSpoken(SmallField::Bits4)),

@@ -99,7 +99,8 @@ impl Wire {
         match plan.base() {
             Base::SoftSpoken(field) => self.softspoken(field, n, plan.security()),
             Base::Packed(field) => {
-                batches(n, 256).for_each(|n| self.softspoken(field, 128 * n, Security::Malicious));
+                let each = plan.value_bits().unwrap_or(128) as usize;
+                batches(n, 256).for_each(|n| self.softspoken(field, each * n, Security::Malicious));
             }
             Base::Iknp => {
                 batches(n, 1 << 15)

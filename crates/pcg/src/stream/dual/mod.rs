@@ -188,10 +188,11 @@ impl<K: Correlation> ValueHolder<K> {
         let base = take(&mut self.base);
         let instance = self.instances.next::<K>();
         let step = instance.step;
+        let bits = self.instances.plan.value_bits();
         let (rng, ot) = (&mut self.rng, &mut self.ot);
         K::feed_value(ot, &base[..K::LEVELS * instance.batch().levels()]);
-        let values: Zeroizing<Vec<K::Base>> =
-            Zeroizing::new((0..step.shape.trees).map(|_| K::noise(rng)).collect());
+        let values = (0..step.shape.trees).map(|_| K::noise_of(bits, rng));
+        let values: Zeroizing<Vec<K::Base>> = Zeroizing::new(values.collect());
         let mut code;
         if self.instances.checked() {
             channel.bind();
