@@ -34,7 +34,7 @@ use volery_primitives::ro::RandomOracle;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::params::{MAX_ITEMS, Parameters};
+use crate::params::MAX_ITEMS;
 
 /// The protocol and settings that both parties are about to run, in 16 bytes.
 pub(crate) type Terms = [u8; 16];
@@ -139,19 +139,17 @@ impl Agreement {
 
     /// The last block that a party sends: it shows the peer that the peer read the right amount of
     /// data, with the same parameters.
-    pub(crate) fn end(&self, role: Role, parameters: &Parameters) -> [u8; 16] {
-        let end = RandomOracle::new("volery psi: end")
-            .absorb(&self.seed)
-            .absorb(&[role as u8])
-            .absorb_u64(parameters.bins as u64)
-            .absorb_u64(parameters.stash as u64)
-            .absorb_u64(parameters.width as u64)
-            .absorb_u64(parameters.tag as u64)
-            .finish32();
-        *end.first_chunk().expect("32 bytes")
+    pub(crate) fn end(&self, role: Role, parameters: &[u64]) -> [u8; 16] {
+        let mut oracle = RandomOracle::new("volery psi: end");
+        oracle.absorb(&self.seed).absorb(&[role as u8]);
+        for &parameter in parameters {
+            oracle.absorb_u64(parameter);
+        }
+        *oracle.finish32().first_chunk().expect("32 bytes")
     }
 
-    fn derive(&self, what: &str, number: u8) -> [u8; 32] {
+    /// A key of the name `what`.
+    pub(crate) fn derive(&self, what: &str, number: u8) -> [u8; 32] {
         RandomOracle::new("volery psi: from the seed")
             .absorb(&self.seed)
             .absorb(what.as_bytes())
@@ -202,7 +200,7 @@ mod tests {
     use volery_channel::{memory, run_two_channels, run_two_parties_with_stats};
 
     use super::*;
-    use crate::params::Variant;
+    use crate::params::{Parameters, Variant};
 
     const SESSION: SessionId = SessionId::from_bytes([3; 32]);
     const TERMS: Terms = [5; 16];
@@ -265,8 +263,8 @@ mod tests {
         });
         let parameters = Parameters::new(Variant::Kkrt, 5, 9);
         let mut ends = vec![
-            agreement.end(Role::Sender, &parameters),
-            agreement.end(Role::Receiver, &parameters),
+            agreement.end(Role::Sender, &parameters.words()),
+            agreement.end(Role::Receiver, &parameters.words()),
         ];
         let changes: [fn(&mut Parameters); 4] = [
             |parameters| parameters.bins += 1,
@@ -277,7 +275,7 @@ mod tests {
         for change in changes {
             let mut changed = parameters.clone();
             change(&mut changed);
-            ends.push(agreement.end(Role::Sender, &changed));
+            ends.push(agreement.end(Role::Sender, &changed.words()));
         }
         assert!((0..6).all(|i| (0..i).all(|j| ends[i] != ends[j])));
     }

@@ -60,10 +60,12 @@ pub mod oprf;
 pub mod params;
 mod partition;
 mod receiver_table;
+mod rice;
 mod sender_set;
 mod session;
 mod shuffle;
 mod truncate;
+pub mod vole;
 mod watch;
 
 pub use error::{Error, Result};

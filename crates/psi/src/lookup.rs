@@ -48,7 +48,7 @@ use crate::watch::Watch;
 pub const MAX_VALUE: usize = 1024;
 
 /// Bytes that hold the length of a value.
-const LENGTH: usize = 2;
+pub(crate) const LENGTH: usize = 2;
 
 /// Bytes that the sender sends in addition to the tags of an intersection, if no set is empty and
 /// the longest value has `longest` bytes.
@@ -214,7 +214,7 @@ impl Receiver {
 }
 
 /// Bytes of the longest value.
-fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
+pub(crate) fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
     let mut longest = 0;
     for item in 0..values.len() {
         let bytes = values.item(item).len();
@@ -264,7 +264,7 @@ pub(crate) fn add_stream(key: Block, base: Block, place: usize, bytes: &mut [u8]
 }
 
 /// The length and the value, padded with zeros, plus the stream of the key.
-fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: &mut [u8]) {
+pub(crate) fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: &mut [u8]) {
     out.fill(0);
     out[..LENGTH].copy_from_slice(&(value.len() as u16).to_le_bytes());
     out[LENGTH..][..value.len()].copy_from_slice(value);
@@ -272,7 +272,7 @@ fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: &mut [u8]) 
 }
 
 /// The value in a ciphertext, if its length is valid.
-fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> Option<&[u8]> {
+pub(crate) fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> Option<&[u8]> {
     add_stream(key, base, place, ciphertext);
     let (length, value) = ciphertext.split_first_chunk()?;
     value.get(..usize::from(u16::from_le_bytes(*length)))

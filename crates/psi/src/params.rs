@@ -142,6 +142,11 @@ impl Parameters {
         parameters
     }
 
+    /// The numbers that determine the messages of a run.
+    pub(crate) fn words(&self) -> [u64; 4] {
+        [self.bins, self.stash, self.width, self.tag].map(|number| number as u64)
+    }
+
     /// `m`, instances of the OPRF: `1.2n + s` in the paper.
     #[must_use]
     pub const fn instances(&self) -> usize {

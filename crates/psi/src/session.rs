@@ -294,7 +294,7 @@ impl SenderSession {
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<Option<Vec<usize>>> {
-        channel.send(&self.agreement.end(Role::Sender, &self.parameters))?;
+        channel.send(&self.agreement.end(Role::Sender, &self.parameters.words()))?;
         let items = self.parameters.sender_items as usize;
         let mut common = Vec::new();
         if settings.both && !self.parameters.trivial() {
@@ -322,7 +322,7 @@ impl SenderSession {
         }
         let mut end = [0; 16];
         channel.recv(&mut end)?;
-        if end != self.agreement.end(Role::Receiver, &self.parameters) {
+        if end != self.agreement.end(Role::Receiver, &self.parameters.words()) {
             return Err(misbehaved(
                 "it sent more or less data than the set sizes require",
             ));
@@ -471,7 +471,7 @@ impl ReceiverSession {
     pub(crate) fn end(self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Vec<usize>> {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
-        if end != self.agreement.end(Role::Sender, &self.parameters) {
+        if end != self.agreement.end(Role::Sender, &self.parameters.words()) {
             return Err(misbehaved(
                 "it sent more or less data than the set sizes require",
             ));
@@ -484,7 +484,7 @@ impl ReceiverSession {
                 watch.done(items.min(((piece + 1) * SHARED) as u64));
             }
         }
-        channel.send(&self.agreement.end(Role::Receiver, &self.parameters))?;
+        channel.send(&self.agreement.end(Role::Receiver, &self.parameters.words()))?;
         channel.flush()?;
         if let Some(what) = self.suspect {
             return Err(misbehaved(what));

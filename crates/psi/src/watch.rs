@@ -11,6 +11,8 @@ pub enum Phase {
     Place,
     /// Sender: shuffling its items, and looking for equal ones.
     Encode,
+    /// The setup of the vector OLE.
+    Correlate,
     /// The rows of the OPRF, from the receiver to the sender.
     Rows,
     /// The outputs of the OPRF, from the sender to the receiver, which looks for its own.
@@ -21,11 +23,12 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in their order in a run.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Agree,
         Self::Hash,
         Self::Place,
         Self::Encode,
+        Self::Correlate,
         Self::Rows,
         Self::Match,
         Self::Share,
@@ -39,6 +42,7 @@ impl Phase {
             Self::Hash => "hashing items",
             Self::Place => "placing items",
             Self::Encode => "ordering items",
+            Self::Correlate => "making correlations",
             Self::Rows => "oblivious evaluation",
             Self::Match => "matching",
             Self::Share => "sharing the result",

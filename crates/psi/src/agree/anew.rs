@@ -4,7 +4,7 @@
 use volery_channel::run_two_parties;
 
 use super::*;
-use crate::params::Variant;
+use crate::params::{Parameters, Variant};
 
 /// What both parties agree on, given the session and the randomness of each.
 fn reached(session: u8, of_sender: u128, of_receiver: u128) -> Agreement {
@@ -50,5 +50,5 @@ fn seeds_are_drawn_anew() {
 fn ends_differ_by_seed() {
     let parameters = Parameters::new(Variant::Kkrt, 7, 7);
     let runs = [reached(1, 2, 3), reached(1, 2, 4)];
-    assert_different(&runs.map(|run| run.end(Role::Sender, &parameters)));
+    assert_different(&runs.map(|run| run.end(Role::Sender, &parameters.words())));
 }

@@ -1,0 +1,403 @@
+//! A set of tags on the wire: sorted, and coded by Rice, *Some Practical Universal Noiseless Coding
+//! Techniques*, 1979, in as many bits as the worst set of that size takes.
+//!
+//! A tag of `t` bits is split into its `k` low bits and the rest. The rest ascends: its increase
+//! since the previous tag is sent in unary, as that many zeros and a one, then the low bits. All
+//! increases together are below `2^(t-k)`, so `count * (k+1) + 2^(t-k)` bits always suffice. The
+//! coding is padded with zeros to exactly that length: it depends on the number of tags alone, and
+//! wastes nothing, because the last of `count` random tags is near `2^t`.
+
+use volery_channel::Channel;
+
+use crate::agree::misbehaved;
+use crate::error::Result;
+
+/// Bytes that are coded before they are sent.
+const PIECE: usize = 1 << 16;
+
+/// The format of a list of tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rice {
+    count: u64,
+    /// Bits sent in unary, at most: one less than the number of values of the high part.
+    high: u64,
+    /// `k`.
+    low: u32,
+}
+
+impl Rice {
+    /// The format that takes the fewest bits for `count` tags of `bits` bits.
+    ///
+    /// # Panics
+    /// If `bits` is not in 1 to 128, or too small for so many different tags.
+    pub(crate) fn new(count: u64, bits: u32) -> Self {
+        assert!((1..=128).contains(&bits), "tags of 1 to 128 bits");
+        let log = count.max(1).ilog2();
+        assert!(log < bits, "more tags than values");
+        let formats = [log, log + 1].map(|high| Self {
+            count,
+            high: (1 << high) - 1,
+            low: bits - high.min(bits),
+        });
+        let best = formats.into_iter().min_by_key(Self::bits);
+        best.expect("two formats")
+    }
+
+    fn bits(&self) -> u64 {
+        self.count * (u64::from(self.low) + 1) + self.high
+    }
+
+    /// Bytes on the wire.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self.count {
+            0 => 0,
+            _ => self.bits().div_ceil(8),
+        }
+    }
+
+    /// Sends the tags, which ascend.
+    ///
+    /// # Panics
+    /// If their number is another, or they do not ascend, or one is too large.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub(crate) fn send(
+        &self,
+        tags: impl ExactSizeIterator<Item = u128>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(tags.len() as u64, self.count, "as many tags as stated");
+        let mut writer = Writer::new(channel);
+        let mut last = 0;
+        for tag in tags {
+            let high = self.high_part(tag);
+            let zeros = high.checked_sub(last).expect("the tags ascend");
+            assert!(high <= self.high, "a tag has at most the stated bits");
+            writer.zeros(zeros)?;
+            writer.put(1, 1)?;
+            let rest = self.low.saturating_sub(64);
+            writer.put(tag as u64, self.low - rest)?;
+            writer.put((tag >> 64) as u64, rest)?;
+            last = high;
+        }
+        if self.count > 0 {
+            writer.zeros(self.high - last)?;
+        }
+        writer.finish()
+    }
+
+    fn high_part(&self, tag: u128) -> u64 {
+        // In two steps, because a shift by the full width is an overflow.
+        match self.low {
+            128 => 0,
+            low => (tag >> low) as u64,
+        }
+    }
+
+    /// The tags as they arrive, in ascending order.
+    pub(crate) fn receive(self) -> Reader {
+        Reader {
+            left: self.bytes(),
+            format: self,
+            tags: self.count,
+            last: 0,
+            bytes: Vec::new(),
+            at: 0,
+            word: 0,
+            filled: 0,
+        }
+    }
+}
+
+/// Writes bits, the lowest of each byte first.
+struct Writer<'a> {
+    channel: &'a mut Channel,
+    bytes: Vec<u8>,
+    word: u128,
+    filled: u32,
+}
+
+impl<'a> Writer<'a> {
+    fn new(channel: &'a mut Channel) -> Self {
+        Self {
+            channel,
+            bytes: Vec::with_capacity(PIECE + 8),
+            word: 0,
+            filled: 0,
+        }
+    }
+
+    /// The lowest `bits` bits, at most 64.
+    #[inline]
+    fn put(&mut self, value: u64, bits: u32) -> Result<()> {
+        let value = u128::from(value) & ((1 << bits) - 1);
+        self.word |= value << self.filled;
+        self.filled += bits;
+        if self.filled >= 64 {
+            self.bytes
+                .extend_from_slice(&(self.word as u64).to_le_bytes());
+            self.word >>= 64;
+            self.filled -= 64;
+            if self.bytes.len() >= PIECE {
+                self.channel.send(&self.bytes)?;
+                self.bytes.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn zeros(&mut self, mut count: u64) -> Result<()> {
+        while count > 64 {
+            self.put(0, 64)?;
+            count -= 64;
+        }
+        self.put(0, count as u32)
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let rest = (self.word as u64).to_le_bytes();
+        self.bytes
+            .extend_from_slice(&rest[..self.filled.div_ceil(8) as usize]);
+        self.channel.send(&self.bytes)?;
+        Ok(())
+    }
+}
+
+/// Reads the tags of a [`Rice`] coding.
+pub(crate) struct Reader {
+    format: Rice,
+    /// Tags not yet read.
+    tags: u64,
+    /// Bytes not yet received.
+    left: u64,
+    /// The high part of the last tag.
+    last: u64,
+    bytes: Vec<u8>,
+    /// Bytes of `bytes` that are in `word` or used up.
+    at: usize,
+    word: u128,
+    filled: u32,
+}
+
+impl Reader {
+    /// The next tags, as many as there are and fit; they replace the contents of `out`.
+    ///
+    /// # Errors
+    /// If the channel fails, or the bytes are no coding of so many tags.
+    pub(crate) fn read(
+        &mut self,
+        most: usize,
+        out: &mut Vec<u128>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        out.clear();
+        for _ in 0..self.tags.min(most as u64) {
+            let zeros = self.zeros(channel)?;
+            self.last = self
+                .last
+                .checked_add(zeros)
+                .filter(|high| *high <= self.format.high)
+                .ok_or_else(bad)?;
+            let low = self.format.low;
+            let rest = low.saturating_sub(64);
+            let mut tag = u128::from(self.take(low - rest, channel)?);
+            tag |= u128::from(self.take(rest, channel)?) << 64;
+            if low < 128 {
+                tag |= u128::from(self.last) << low;
+            }
+            out.push(tag);
+            self.tags -= 1;
+        }
+        if self.tags == 0 {
+            self.finish(channel)?;
+        }
+        Ok(())
+    }
+
+    /// The number of zeros before the next one, which is taken too.
+    #[inline]
+    fn zeros(&mut self, channel: &mut Channel) -> Result<u64> {
+        let mut count = 0;
+        loop {
+            self.fill(channel)?;
+            if self.filled == 0 {
+                return Err(bad());
+            }
+            let zeros = self.word.trailing_zeros().min(self.filled);
+            count += u64::from(zeros);
+            if zeros < self.filled {
+                self.drop_bits(zeros + 1);
+                return Ok(count);
+            }
+            self.drop_bits(zeros);
+        }
+    }
+
+    /// The next `bits` bits, at most 64.
+    #[inline]
+    fn take(&mut self, bits: u32, channel: &mut Channel) -> Result<u64> {
+        self.fill(channel)?;
+        if self.filled < bits {
+            return Err(bad());
+        }
+        let value = self.word & ((1 << bits) - 1);
+        self.drop_bits(bits);
+        Ok(value as u64)
+    }
+
+    #[inline]
+    fn drop_bits(&mut self, bits: u32) {
+        // At most 127 bits are filled, so the shift is below 128.
+        self.word >>= bits;
+        self.filled -= bits;
+    }
+
+    /// At least 64 bits in `word`, or all that are left.
+    #[inline]
+    fn fill(&mut self, channel: &mut Channel) -> Result<()> {
+        while self.filled < 64 {
+            if let Some(next) = self.bytes[self.at..].first_chunk() {
+                // At most 63 bits are there, so these are the lower 127.
+                let room = (127 - self.filled) / 8;
+                let bytes = room.min(8);
+                let next = u64::from_le_bytes(*next);
+                let next = u128::from(next) & ((1 << (8 * bytes)) - 1);
+                self.word |= next << self.filled;
+                self.filled += 8 * bytes;
+                self.at += bytes as usize;
+            } else if self.left > 0 {
+                self.bytes.drain(..self.at);
+                self.at = 0;
+                let (kept, more) = (self.bytes.len(), self.left.min(PIECE as u64));
+                self.bytes.resize(kept + more as usize, 0);
+                channel.recv(&mut self.bytes[kept..])?;
+                self.left -= more;
+            } else if let Some(&next) = self.bytes.get(self.at) {
+                self.word |= u128::from(next) << self.filled;
+                self.filled += 8;
+                self.at += 1;
+            } else {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The rest is zero, and all bytes are received.
+    fn finish(&mut self, channel: &mut Channel) -> Result<()> {
+        loop {
+            self.fill(channel)?;
+            if self.word != 0 {
+                return Err(bad());
+            }
+            if self.filled == 0 {
+                return Ok(());
+            }
+            self.filled = 0;
+        }
+    }
+}
+
+fn bad() -> crate::Error {
+    misbehaved("its tags are not coded as agreed")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use volery_primitives::Block;
+    use volery_primitives::prg::Prg;
+
+    use super::*;
+
+    fn coded(format: Rice, tags: &[u128]) -> Vec<u8> {
+        let (mut near, mut far) = Channel::memory_pair();
+        format.send(tags.iter().copied(), &mut near).unwrap();
+        near.flush().unwrap();
+        let mut bytes = vec![0; format.bytes() as usize];
+        far.recv(&mut bytes).unwrap();
+        assert_eq!(near.stats().bytes_sent, format.bytes());
+        bytes
+    }
+
+    fn decoded(format: Rice, bytes: &[u8]) -> Result<Vec<u128>> {
+        let (mut near, mut far) = Channel::memory_pair();
+        far.send(bytes).unwrap();
+        far.flush().unwrap();
+        let mut reader = format.receive();
+        let (mut all, mut some) = (Vec::new(), Vec::new());
+        for most in [1, 7, 1000, usize::MAX] {
+            reader.read(most, &mut some, &mut near)?;
+            all.extend_from_slice(&some);
+        }
+        assert_eq!(near.stats().bytes_received, format.bytes());
+        Ok(all)
+    }
+
+    #[test]
+    fn tags_come_back_in_the_stated_length() {
+        let mut rng = Prg::new(Block::ONE);
+        for bits in [20, 41, 63, 64, 65, 80, 81, 127, 128] {
+            for count in [0, 1, 2, 3, 1000, 1448, 1449, 70_000] {
+                let format = Rice::new(count, bits);
+                let mut tags: Vec<_> = (0..count)
+                    .map(|_| u128::from(rng.block()) >> (128 - bits))
+                    .collect();
+                tags.sort_unstable();
+                let bytes = coded(format, &tags);
+                assert_eq!(decoded(format, &bytes).unwrap(), tags, "{bits} {count}");
+                if count > 0 {
+                    // Within 2.1 bits of the least that names a random set.
+                    let set = f64::from(bits) - (count as f64).log2();
+                    let each = 8.0 * bytes.len() as f64 / count as f64;
+                    assert!(each <= set + 2.1 + 8.0 / count as f64, "{bits} {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_range() {
+        for bits in [8, 64, 100, 128] {
+            let last = u128::MAX >> (128 - bits);
+            for tags in [
+                vec![0, 0, 0],
+                vec![last; 3],
+                vec![0, last],
+                vec![0],
+                vec![last],
+            ] {
+                let format = Rice::new(tags.len() as u64, bits);
+                assert_eq!(decoded(format, &coded(format, &tags)).unwrap(), tags);
+            }
+        }
+    }
+
+    /// A changed bit changes a tag or is refused, and random bytes never panic.
+    #[test]
+    fn other_bytes_are_other_tags_or_refused() {
+        let format = Rice::new(5, 12);
+        let tags = [3, 700, 701, 2000, 4095];
+        let bytes = coded(format, &tags);
+        for bit in 0..8 * bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(decoded(format, &bytes).ok(), Some(tags.to_vec()), "{bit}");
+        }
+        let mut rng = Prg::new(Block::ONE);
+        let mut refused = 0;
+        for count in [1, 5, 100] {
+            let format = Rice::new(count, 70);
+            let mut bytes = vec![0; format.bytes() as usize];
+            for _ in 0..1000 {
+                rng.fill_bytes(&mut bytes);
+                refused += usize::from(decoded(format, &bytes).is_err());
+            }
+            bytes.fill(0);
+            assert!(decoded(format, &bytes).is_err(), "no ones at all");
+        }
+        assert!(refused > 1000, "{refused}");
+    }
+}

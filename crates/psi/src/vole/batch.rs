@@ -1,0 +1,455 @@
+//! Steps 2 to 6: the oblivious evaluation of a batch of bins, by either party.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use volery_channel::{Channel, Role, SessionId};
+use volery_field::Gf128;
+use volery_okvs::{Band, Rows};
+use volery_pcg::vole;
+use volery_primitives::aes::{Aes128, rekeyed};
+use volery_primitives::clmul::gf128_axpy;
+use volery_primitives::pages::Buffer;
+use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
+use volery_primitives::{Block, bits};
+use zeroize::Zeroizing;
+
+use super::bins::Binned;
+use super::packed::{mask, pack, unpack};
+use super::{Form, Parameters};
+use crate::agree::{Agreement, misbehaved};
+use crate::error::{Error, Result};
+use crate::lookup::split;
+
+/// Items evaluated by one thread at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Columns that are received before they are processed; their bits are whole bytes.
+const PIECE: usize = 1 << 14;
+
+/// What both parties know of a batch: the hash functions.
+struct Functions {
+    band: Band,
+    /// `h`, a hash function to `l` bits.
+    value: Aes128,
+    value_bits: u32,
+    /// Separates the outputs of this batch from those of others.
+    point: Block,
+}
+
+impl Functions {
+    /// From the agreed seed, the number of the batch, and in the malicious form the shares of the
+    /// coin toss.
+    fn new(parameters: &Parameters, agreement: &Agreement, batch: u64, shares: &[[u8; 32]]) -> Self {
+        let mut oracle = RandomOracle::new("volery vole psi: hash functions of a batch");
+        oracle
+            .absorb(&agreement.derive("batches", 0))
+            .absorb_u64(batch);
+        for share in shares {
+            oracle.absorb(share);
+        }
+        let mut keys = Zeroizing::new([0; 48]);
+        oracle.finish_into(&mut keys[..]);
+        let (keys, _) = keys.as_chunks();
+        let [rows, value, point] = [0, 1, 2].map(|key| Block::from_bytes(keys[key]));
+        Self {
+            band: Band::new(parameters.shape(), rows),
+            value: Aes128::new(value),
+            value_bits: parameters.value_bits,
+            point,
+        }
+    }
+
+    /// `h` of each digest.
+    fn values(&self, digests: &[Block]) -> Zeroizing<Vec<Block>> {
+        let mut values = Zeroizing::new(vec![Block::ZERO; digests.len()]);
+        self.value.feed_forward(digests, &mut values);
+        let mask = Block::new(mask(self.value_bits));
+        for value in values.iter_mut() {
+            *value &= mask;
+        }
+        values
+    }
+
+    /// `H`: the outputs replace the digests, and their second blocks are written to `second`. The
+    /// values are given without the `offset`.
+    fn outputs(
+        &self,
+        values: &mut [Block],
+        offset: Block,
+        digests: &mut [Block],
+        second: Option<&mut [Block]>,
+    ) {
+        if offset != Block::ZERO {
+            for value in values.iter_mut() {
+                *value ^= offset;
+            }
+        }
+        match second {
+            Some(second) => {
+                second.fill(Block::ZERO);
+                split(self.point, digests, values, second);
+                digests.copy_from_slice(values);
+            }
+            None => {
+                for digest in digests.iter_mut() {
+                    *digest ^= self.point;
+                }
+                rekeyed(values, digests);
+            }
+        }
+    }
+}
+
+/// The chunks of the second blocks that belong to the chunks of the outputs, if there are any.
+fn chunks<'a>(
+    second: Option<&'a mut [Block]>,
+    blocks: usize,
+) -> Vec<Option<&'a mut [Block]>> {
+    match second {
+        Some(second) => second.chunks_mut(CHUNK).map(Some).collect(),
+        None => (0..blocks.div_ceil(CHUNK)).map(|_| None).collect(),
+    }
+}
+
+/// The party that has `D`, at a batch: it can evaluate the OPRF on any item of these bins.
+pub(crate) struct Keys {
+    functions: Functions,
+    delta: Block,
+    offset: Block,
+    /// The first bin, and the columns of each.
+    first: usize,
+    width: usize,
+    /// `K`, bin after bin.
+    columns: Buffer<Gf128>,
+}
+
+impl Keys {
+    /// The outputs of the OPRF on items of a bin: each replaces its digest.
+    ///
+    /// # Panics
+    /// If the bin is not in this batch.
+    pub(crate) fn evaluate(&self, bin: usize, blocks: &mut [Block], second: Option<&mut [Block]>) {
+        let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
+        let second = chunks(second, blocks.len());
+        blocks
+            .par_chunks_mut(CHUNK)
+            .zip(second)
+            .for_each(|(digests, second)| {
+                let functions = &self.functions;
+                let rows = functions.band.rows(digests);
+                let mut values = Zeroizing::new(vec![Block::ZERO; digests.len()]);
+                functions
+                    .band
+                    .decode(&rows, bytemuck::cast_slice(columns), &mut values);
+                gf128_axpy(&mut values, self.delta, &functions.values(digests));
+                functions.outputs(&mut values, self.offset, digests, second);
+            });
+    }
+}
+
+/// The party that has `D` and evaluates the OPRF.
+pub(crate) struct Evaluator {
+    vole: vole::Receiver<Gf128>,
+    rng: Prg,
+    session: SessionId,
+    batch: u64,
+    /// The time from the last share of the hash functions to the encoding.
+    pub(crate) deadline: Duration,
+}
+
+impl Evaluator {
+    /// Step 2: the setup of the vector OLE.
+    pub(crate) fn setup(
+        parameters: &Parameters,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let fork = rng.fork("vole");
+        let vole = vole::Receiver::setup(&parameters.plan(), None, session, fork, channel)?;
+        let items = parameters.sides()[1];
+        Ok(Self {
+            vole,
+            rng,
+            session,
+            batch: 0,
+            deadline: Duration::from_secs(60) + Duration::from_micros(items),
+        })
+    }
+
+    /// Steps 3 to 5 for the next bins. `ready` is called for each once it can be evaluated.
+    pub(crate) fn batch(
+        &mut self,
+        parameters: &Parameters,
+        agreement: &Agreement,
+        bins: Range<usize>,
+        channel: &mut Channel,
+        mut ready: impl FnMut(&Keys, usize),
+    ) -> Result<Keys> {
+        let malicious = parameters.form == Form::Malicious;
+        let width = parameters.columns;
+        let mut columns = Buffer::zeroed(bins.len() * width);
+        let mut committed = [0; 32];
+        if malicious {
+            channel.recv(&mut committed)?; // step 3a
+        }
+        self.vole.extend(&mut columns, channel)?; // step 3b
+        let mut offset = Block::ZERO;
+        let (mut shares, mut own) = (Vec::new(), [0; 32]);
+        if malicious {
+            let mut share = [0; 32];
+            self.rng.fill_bytes(&mut share);
+            self.rng.fill_bytes(&mut own);
+            channel.send(&share)?; // step 3c
+            channel.send(&self.commitment(Role::Sender, &own))?;
+            channel.flush()?;
+            let start = Instant::now();
+            let (mut opening, mut theirs) = ([0; 32], [0; 16]);
+            channel.recv(&mut opening)?; // step 3d
+            if start.elapsed() > self.deadline {
+                return Err(misbehaved("it sent its encoding too late"));
+            }
+            if committed != self.commitment(Role::Receiver, &opening) {
+                return Err(misbehaved("its opening does not match its commitment"));
+            }
+            channel.recv(&mut theirs)?;
+            offset = Block::from_bytes(theirs) ^ own_offset(&own);
+            shares = vec![share, opening];
+        }
+        let mut keys = Keys {
+            functions: Functions::new(parameters, agreement, self.batch, &shares),
+            delta: self.vole.x().into(),
+            offset,
+            first: bins.start,
+            width,
+            columns,
+        };
+        let mut bytes = Vec::new();
+        let mut received = vec![Block::ZERO; PIECE.min(width)];
+        for bin in bins.clone() {
+            let columns = &mut keys.columns[(bin - bins.start) * width..][..width];
+            for columns in columns.chunks_mut(PIECE) {
+                let received = &mut received[..columns.len()];
+                recv(received, parameters.value_bits, &mut bytes, channel)?; // step 4
+                gf128_axpy(bytemuck::cast_slice_mut(columns), keys.delta, received); // step 5
+            }
+            if !malicious {
+                ready(&keys, bin);
+            }
+        }
+        if malicious {
+            channel.send(&own)?; // step 5a
+            channel.flush()?;
+            for bin in bins {
+                ready(&keys, bin);
+            }
+        }
+        self.batch += 1;
+        Ok(keys)
+    }
+
+    fn commitment(&self, role: Role, opening: &[u8; 32]) -> [u8; 32] {
+        commitment(self.session, self.batch, role, opening)
+    }
+}
+
+/// The party that encodes its set.
+pub(crate) struct Encoder {
+    vole: vole::Sender<Gf128>,
+    rng: Prg,
+    session: SessionId,
+    batch: u64,
+}
+
+/// The columns of a bin, with its rows.
+struct Encoded<'a> {
+    bin: usize,
+    columns: &'a mut [Gf128],
+    rows: Option<Rows>,
+    failed: bool,
+}
+
+impl Encoder {
+    /// Step 2: the setup of the vector OLE.
+    pub(crate) fn setup(
+        parameters: &Parameters,
+        session: SessionId,
+        mut rng: Prg,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let fork = rng.fork("vole");
+        let vole = vole::Sender::setup(&parameters.plan(), session, fork, channel)?;
+        Ok(Self {
+            vole,
+            rng,
+            session,
+            batch: 0,
+        })
+    }
+
+    /// Steps 3 to 6 for the next bins: the outputs of the OPRF replace the digests of their items.
+    ///
+    /// # Errors
+    /// [`Error::Unplaced`] if a bin cannot be encoded.
+    pub(crate) fn batch(
+        &mut self,
+        parameters: &Parameters,
+        agreement: &Agreement,
+        bins: Range<usize>,
+        set: &mut Binned,
+        mut second: Option<&mut [Block]>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let malicious = parameters.form == Form::Malicious;
+        let width = parameters.columns;
+        let (mut u, mut v) = (
+            Buffer::zeroed(bins.len() * width),
+            Buffer::zeroed(bins.len() * width),
+        );
+        let mut opening = [0; 32];
+        if malicious {
+            self.rng.fill_bytes(&mut opening);
+            channel.send(&self.commitment(Role::Receiver, &opening))?; // step 3a
+        }
+        self.vole.extend(&mut u, &mut v, channel)?; // step 3b
+        let (mut shares, mut committed) = (Vec::new(), [0; 32]);
+        let mut offset = Block::ZERO;
+        if malicious {
+            let mut share = [0; 32];
+            channel.recv(&mut share)?; // step 3c
+            channel.recv(&mut committed)?;
+            offset = self.rng.block();
+            channel.send(&opening)?; // step 3d
+            channel.send(&offset.to_bytes())?;
+            shares = vec![share, opening];
+        }
+        let functions = Functions::new(parameters, agreement, self.batch, &shares);
+        let mut encoded: Vec<_> = bins
+            .clone()
+            .zip(u.chunks_mut(width))
+            .map(|(bin, columns)| Encoded {
+                bin,
+                columns,
+                rows: None,
+                failed: false,
+            })
+            .collect();
+        let mut bytes = Vec::new();
+        for group in encoded.chunks_mut(rayon::current_num_threads()) {
+            group.par_iter_mut().for_each(|one| {
+                let digests = set.bin(one.bin);
+                let rows = functions.band.rows(digests);
+                let mut columns = Buffer::<Block>::zeroed(width);
+                let values = functions.values(digests);
+                one.failed = functions.band.encode(&rows, &values, &mut columns).is_err();
+                let masked: &mut [Block] = bytemuck::cast_slice_mut(one.columns);
+                masked
+                    .iter_mut()
+                    .zip(columns.iter())
+                    .for_each(|(masked, column)| *masked ^= *column);
+                one.rows = Some(rows);
+            });
+            for one in &*group {
+                if one.failed {
+                    return Err(Error::Unplaced { attempts: 1 });
+                }
+                let masked = bytemuck::cast_slice(one.columns);
+                send(masked, parameters.value_bits, &mut bytes, channel)?; // step 4
+            }
+            channel.flush()?;
+        }
+        // Step 6: the values first, since the offset is not yet known.
+        let mut values: Vec<_> = encoded
+            .par_iter()
+            .zip(v.par_chunks(width))
+            .map(|(one, columns)| {
+                let mut values = Zeroizing::new(vec![Block::ZERO; set.bin(one.bin).len()]);
+                let rows = one.rows.as_ref().expect("each bin has rows");
+                functions
+                    .band
+                    .decode(rows, bytemuck::cast_slice(columns), &mut values);
+                values
+            })
+            .collect();
+        if malicious {
+            let mut theirs = [0; 32];
+            channel.recv(&mut theirs)?; // step 5a
+            if committed != self.commitment(Role::Sender, &theirs) {
+                return Err(misbehaved("its offset does not match its commitment"));
+            }
+            offset ^= own_offset(&theirs);
+        }
+        for (bin, values) in bins.zip(&mut values) {
+            let places = set.places(bin);
+            let digests = &mut set.blocks[places.clone()];
+            let second = chunks(second.as_deref_mut().map(|all| &mut all[places]), digests.len());
+            digests
+                .par_chunks_mut(CHUNK)
+                .zip(values.par_chunks_mut(CHUNK))
+                .zip(second)
+                .for_each(|((digests, values), second)| {
+                    functions.outputs(values, offset, digests, second);
+                });
+        }
+        self.batch += 1;
+        Ok(())
+    }
+
+    fn commitment(&self, role: Role, opening: &[u8; 32]) -> [u8; 32] {
+        commitment(self.session, self.batch, role, opening)
+    }
+}
+
+/// The commitment of a party to its share of the hash functions, or of the offset.
+fn commitment(session: SessionId, batch: u64, role: Role, opening: &[u8; 32]) -> [u8; 32] {
+    RandomOracle::new("volery vole psi: commitment")
+        .absorb(session.as_bytes())
+        .absorb_u64(batch)
+        .absorb(&[role as u8])
+        .absorb(opening)
+        .finish32()
+}
+
+/// The evaluating party's part of the offset, which it commits to by the string.
+fn own_offset(opening: &[u8; 32]) -> Block {
+    let (first, _) = opening.split_first_chunk().expect("32 bytes");
+    Block::from_bytes(*first)
+}
+
+/// Step 4: sends masked columns.
+fn send(columns: &[Block], value_bits: u32, bytes: &mut Vec<u8>, channel: &mut Channel) -> Result<()> {
+    if value_bits == 128 {
+        channel.send_blocks(columns)?;
+        return Ok(());
+    }
+    for columns in columns.chunks(PIECE) {
+        pack(columns, value_bits, bytes);
+        channel.send(bytes)?;
+    }
+    Ok(())
+}
+
+/// Step 4: receives masked columns, at most [`PIECE`].
+fn recv(
+    columns: &mut [Block],
+    value_bits: u32,
+    bytes: &mut Vec<u8>,
+    channel: &mut Channel,
+) -> Result<()> {
+    if value_bits == 128 {
+        channel.recv_blocks(columns)?;
+        return Ok(());
+    }
+    let length = super::packed::bytes(columns.len(), value_bits);
+    bytes.resize(length + 16, 0);
+    channel.recv(&mut bytes[..length])?;
+    unpack(bytes, value_bits, columns);
+    let unused = 8 * length - columns.len() * value_bits as usize;
+    if (8 * length - unused..8 * length).any(|bit| bits::bit(bytes, bit)) {
+        return Err(misbehaved("unused bits of its encoding are not zero"));
+    }
+    Ok(())
+}

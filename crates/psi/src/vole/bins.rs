@@ -1,0 +1,136 @@
+//! A set divided into bins by the digests of its items.
+
+use std::mem;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use volery_okvs::Bins;
+use volery_primitives::Block;
+use volery_primitives::pages::Buffer;
+use zeroize::Zeroizing;
+
+use super::Parameters;
+use crate::duplicates::check_duplicates;
+use crate::error::{Error, Result};
+use crate::items::{self, Items};
+use crate::watch::{Phase, Watch};
+
+/// The items of one party: bin after bin, each with space for the most items of a bin.
+pub(crate) struct Binned {
+    capacity: usize,
+    /// Items of each bin.
+    counts: Vec<usize>,
+    /// The digest of each item; later its output.
+    pub(crate) blocks: Buffer<Block>,
+    /// The number of each item.
+    numbers: Buffer<u32>,
+}
+
+impl Binned {
+    /// Hashes the items under a salt that was drawn after they were fixed, and checks that they are
+    /// distinct.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`]; [`Error::Unplaced`] if a bin overflows, which has probability 2^-44.
+    pub(crate) fn new(
+        salt: &[u8; 32],
+        items: &(impl Items + ?Sized),
+        parameters: &Parameters,
+        watch: &mut dyn Watch,
+    ) -> Result<Self> {
+        watch.begin(Phase::Hash, items.len() as u64);
+        let capacity = parameters.capacity(items.len() as u64);
+        let bins = Bins::new(parameters.bins, capacity);
+        let mut binned = Self {
+            capacity,
+            counts: vec![0; parameters.bins],
+            blocks: Buffer::zeroed(parameters.bins * capacity),
+            numbers: Buffer::zeroed(parameters.bins * capacity),
+        };
+        let piece = items::piece(items.len());
+        let mut digests = Zeroizing::new(vec![Block::ZERO; piece.min(items.len())]);
+        for first in (0..items.len()).step_by(piece) {
+            let digests = &mut digests[..piece.min(items.len() - first)];
+            items::hash(salt, items, first, digests);
+            for (number, &digest) in (first..).zip(&*digests) {
+                let bin = bins.bin(digest);
+                let count = &mut binned.counts[bin];
+                if *count == capacity {
+                    return Err(Error::Unplaced { attempts: 1 });
+                }
+                binned.blocks[bin * capacity + *count] = digest;
+                binned.numbers[bin * capacity + *count] = number as u32;
+                *count += 1;
+            }
+            watch.done((first + digests.len()) as u64);
+        }
+        watch.begin(Phase::Encode, 0);
+        for bin in 0..parameters.bins {
+            let places = binned.places(bin);
+            let numbers = &binned.numbers[places.clone()];
+            check_duplicates(&binned.blocks[places], |place| numbers[place] as usize)?;
+        }
+        Ok(binned)
+    }
+
+    /// The places of the items of a bin.
+    pub(crate) fn places(&self, bin: usize) -> Range<usize> {
+        let first = bin * self.capacity;
+        first..first + self.counts[bin]
+    }
+
+    /// The blocks of the items of a bin.
+    pub(crate) fn bin(&self, bin: usize) -> &[Block] {
+        &self.blocks[self.places(bin)]
+    }
+
+    /// As [`bin`](Self::bin).
+    pub(crate) fn bin_mut(&mut self, bin: usize) -> &mut [Block] {
+        let places = self.places(bin);
+        &mut self.blocks[places]
+    }
+
+    /// The number of the item at a place.
+    pub(crate) fn number(&self, place: usize) -> usize {
+        self.numbers[place] as usize
+    }
+
+    /// All places with an item, in ascending order.
+    pub(crate) fn all_places(&self) -> impl Iterator<Item = usize> {
+        (0..self.counts.len()).flat_map(|bin| self.places(bin))
+    }
+
+    /// The blocks in ascending order, cut to their highest `bits` bits. The set is empty then.
+    pub(crate) fn take_sorted(&mut self, bits: u32) -> SortedTags {
+        self.numbers = Buffer::zeroed(0);
+        let mut blocks = mem::replace(&mut self.blocks, Buffer::zeroed(0));
+        let mut length = 0;
+        for (bin, count) in mem::take(&mut self.counts).into_iter().enumerate() {
+            let first = bin * self.capacity;
+            blocks.copy_within(first..first + count, length);
+            length += count;
+        }
+        let tags = &mut blocks[..length];
+        tags.par_iter_mut().for_each(|tag| *tag = cut(*tag, bits));
+        tags.par_sort_unstable_by_key(|tag| u128::from(*tag));
+        SortedTags { blocks, length }
+    }
+}
+
+/// Tags in ascending order.
+pub(crate) struct SortedTags {
+    blocks: Buffer<Block>,
+    length: usize,
+}
+
+impl SortedTags {
+    pub(crate) fn tags(&self) -> impl ExactSizeIterator<Item = u128> {
+        self.blocks[..self.length].iter().map(|tag| u128::from(*tag))
+    }
+}
+
+/// The highest `bits` bits of a block.
+#[inline]
+pub(crate) fn cut(block: Block, bits: u32) -> Block {
+    Block::new(u128::from(block) >> (128 - bits))
+}

@@ -1,0 +1,232 @@
+//! Steps 7 to 9: the tags of one party, and the other's search for its own among them.
+
+use rayon::prelude::*;
+use volery_channel::Channel;
+use volery_primitives::bits;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::Done;
+use super::bins::cut;
+use crate::agree::misbehaved;
+use crate::error::Result;
+use crate::index::Index;
+use crate::watch::{Phase, Watch};
+
+/// Tags that are looked up at a time.
+const PIECE: usize = 1 << 13;
+
+/// Tags that one thread looks up at a time.
+const TASK: usize = 1 << 10;
+
+/// Tags whose bits are sent at a time in step 9.
+const SHARED: usize = 1 << 20;
+
+/// A tag with the place of its item.
+#[derive(Clone, Copy, Default, Zeroize)]
+pub(super) struct Placed {
+    high: u64,
+    low: u64,
+    pub(super) place: u32,
+}
+
+/// The tags of the evaluator in their order, with the places of the items.
+pub(super) type PlacedTags = Zeroizing<Vec<Placed>>;
+
+/// The result of the encoder's search.
+pub(super) struct Matches {
+    /// For each tag that was found, its number and the place of the own item.
+    pub(super) found: Zeroizing<Vec<(usize, usize)>>,
+    /// A deviation of the peer that was detected. It is an error once the run has ended as usual,
+    /// so that the peer does not learn whether it concerned a common item.
+    pub(super) suspect: Option<&'static str>,
+}
+
+impl Done {
+    /// Step 7: sends the tags and drops the set.
+    pub(super) fn send_tags(&mut self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<()> {
+        watch.begin(Phase::Match, self.parameters.sides()[0]);
+        if !self.parameters.trivial() {
+            let tags = self.set.take_sorted(self.parameters.tag_bits);
+            self.parameters.tags().send(tags.tags(), channel)?;
+        }
+        channel.flush()?;
+        Ok(())
+    }
+
+    /// Step 7: sends the tags, and returns where their items are.
+    pub(super) fn send_placed_tags(
+        &mut self,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<PlacedTags> {
+        watch.begin(Phase::Match, self.parameters.sides()[0]);
+        let mut tags = Zeroizing::new(Vec::new());
+        if self.parameters.trivial() {
+            return Ok(tags);
+        }
+        tags.reserve_exact(self.parameters.sides()[0] as usize);
+        tags.extend(self.set.all_places().map(|place| {
+            let tag = cut(self.set.blocks[place], self.parameters.tag_bits);
+            Placed {
+                high: tag.high(),
+                low: tag.low(),
+                place: place as u32,
+            }
+        }));
+        tags.par_sort_unstable_by_key(|tag| (tag.high, tag.low));
+        let sorted = tags
+            .iter()
+            .map(|tag| u128::from(tag.high) << 64 | u128::from(tag.low));
+        self.parameters.tags().send(sorted, channel)?;
+        channel.flush()?;
+        Ok(tags)
+    }
+
+    /// Step 8: the own tags among those of the evaluator.
+    pub(super) fn find(&mut self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Matches> {
+        let [theirs, ours] = self.parameters.sides();
+        watch.begin(Phase::Match, theirs);
+        let mut matches = Matches {
+            found: Zeroizing::new(Vec::new()),
+            suspect: None,
+        };
+        if self.parameters.trivial() {
+            return Ok(matches);
+        }
+        // No tag is found twice, so the list never reallocates.
+        matches.found.reserve_exact(theirs.min(ours) as usize);
+        let bits = self.parameters.tag_bits;
+        self.set
+            .blocks
+            .par_iter_mut()
+            .for_each(|tag| *tag = cut(*tag, bits));
+        let tags = &self.set.blocks;
+        let mut index = Index::for_items(ours as usize, tags.len());
+        let mut some = Zeroizing::new(Vec::with_capacity(PIECE));
+        let mut places = self.set.all_places();
+        loop {
+            some.clear();
+            let next = places.by_ref().take(PIECE);
+            some.extend(next.map(|place| (tags[place].low(), place as u32)));
+            if some.is_empty() {
+                break;
+            }
+            index.insert_all(&some);
+        }
+        let mut seen = Zeroizing::new(vec![0; tags.len().div_ceil(8)]);
+        let (mut reader, mut received) = (self.parameters.tags().receive(), Vec::new());
+        let mut first = 0;
+        while first < theirs as usize {
+            reader.read(PIECE, &mut received, channel)?;
+            let look_up = |(task, received): (usize, &[u128])| {
+                let first = first + task * TASK;
+                for tag in received {
+                    if index.may_have(*tag as u64) {
+                        index.ask(*tag as u64);
+                    }
+                }
+                let found = |(number, tag): (usize, &u128)| {
+                    let low = *tag as u64;
+                    if !index.may_have(low) {
+                        return None;
+                    }
+                    let place = index.find(low, |place| u128::from(tags[place]) == *tag)?;
+                    Some((first + number, place))
+                };
+                received.iter().enumerate().filter_map(found).collect()
+            };
+            let found: Vec<Vec<_>> = received.par_chunks(TASK).enumerate().map(look_up).collect();
+            for (number, place) in found.into_iter().flatten() {
+                if bits::bit(&seen, place) {
+                    // An honest sender's items are distinct.
+                    matches
+                        .suspect
+                        .get_or_insert("two of its tags are for the same item");
+                    continue;
+                }
+                bits::set(&mut seen, place, true);
+                matches.found.push((number, place));
+            }
+            first += received.len();
+            watch.done(first as u64);
+        }
+        Ok(matches)
+    }
+
+    /// The end of the evaluator: the numbers of its common items, ascending, if both parties get
+    /// the result.
+    pub(super) fn end_evaluating(
+        &self,
+        shared: Option<&PlacedTags>,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Option<Vec<usize>>> {
+        let words = self.parameters.words();
+        channel.send(&self.agreement.end(self.role, &words))?;
+        let mut common = Vec::new();
+        if let Some(tags) = shared {
+            watch.begin(Phase::Share, tags.len() as u64);
+            let mut bytes = vec![0; SHARED.min(tags.len()).div_ceil(8)];
+            for tags in tags.chunks(SHARED) {
+                let bytes = &mut bytes[..tags.len().div_ceil(8)];
+                channel.recv(bytes)?; // step 9
+                for number in (0..8 * bytes.len()).filter(|&number| bits::bit(bytes, number)) {
+                    let tag = tags
+                        .get(number)
+                        .ok_or_else(|| misbehaved("it named a tag beyond this party's items"))?;
+                    common.push(self.set.number(tag.place as usize));
+                }
+            }
+            if common.len() as u64 > self.parameters.sides()[1] {
+                return Err(misbehaved(
+                    "it reported more common items than it has items",
+                ));
+            }
+            common.sort_unstable();
+        }
+        self.expect_end(channel)?;
+        Ok(shared.map(|_| common))
+    }
+
+    /// The end of the encoder: the numbers of its common items, ascending.
+    pub(super) fn end_encoding(
+        &self,
+        matches: &Matches,
+        both: bool,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Vec<usize>> {
+        self.expect_end(channel)?;
+        if both && !self.parameters.trivial() {
+            let tags = self.parameters.sides()[0] as usize;
+            watch.begin(Phase::Share, tags as u64);
+            let mut bytes = vec![0; tags.div_ceil(8)];
+            for (number, _) in matches.found.iter() {
+                bits::set(&mut bytes, *number, true);
+            }
+            channel.send(&bytes)?; // step 9
+        }
+        let words = self.parameters.words();
+        channel.send(&self.agreement.end(self.role, &words))?;
+        channel.flush()?;
+        if let Some(what) = matches.suspect {
+            return Err(misbehaved(what));
+        }
+        let numbers = matches.found.iter();
+        let mut common: Vec<_> = numbers.map(|(_, place)| self.set.number(*place)).collect();
+        common.sort_unstable();
+        Ok(common)
+    }
+
+    pub(super) fn expect_end(&self, channel: &mut Channel) -> Result<()> {
+        let mut end = [0; 16];
+        channel.recv(&mut end)?;
+        let words = self.parameters.words();
+        if end != self.agreement.end(self.role.other(), &words) {
+            return Err(misbehaved(
+                "it sent more or less data than the set sizes require",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,400 @@
+//! The parameters of a run, from the sizes of the two sets, and what may go wrong in it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use volery_okvs::{Preset, Shape, bin_capacity};
+use volery_pcg::lpn::estimate::Field;
+use volery_pcg::{Kind, Link, Plan, PlanOptions, Security};
+
+use crate::params::MAX_ITEMS;
+use crate::rice::Rice;
+
+/// Items of the encoding party in a bin, on average.
+const BIN: u64 = 1 << 19;
+
+/// Bins whose vector OLE is extended, and whose encodings are sent, at a time.
+pub(crate) const BATCH: usize = 4;
+
+/// Bits, as negative logarithms, of the failures that the parameters choose: two differing items
+/// with one tag; two with one hash value; a bin with too many items. With the failure of the
+/// encoding all stay below 2^-40 in sum.
+const TAG: u32 = 41;
+const VALUE: u32 = 42;
+const OVERFLOW: f64 = 44.0;
+
+/// The forms of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// Secure against malicious parties: values and tags of 128 bits, hash functions that are drawn
+    /// after the vector OLE is checked.
+    #[default]
+    Malicious,
+    /// Semi-honest: values of 128 bits, tags as short as the sizes allow.
+    Fast,
+    /// Semi-honest: values and tags as short as the sizes allow, a smaller and slower encoding.
+    Low,
+}
+
+impl Form {
+    /// All forms.
+    pub const ALL: [Self; 3] = [Self::Malicious, Self::Fast, Self::Low];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malicious => "malicious",
+            Self::Fast => "fast",
+            Self::Low => "low-communication",
+        }
+    }
+
+    /// The adversary.
+    #[must_use]
+    pub const fn security(self) -> Security {
+        match self {
+            Self::Malicious => Security::Malicious,
+            Self::Fast | Self::Low => Security::SemiHonest,
+        }
+    }
+
+    const fn preset(self) -> Preset {
+        match self {
+            Self::Malicious | Self::Fast => Preset::Band10,
+            Self::Low => Preset::Band5,
+        }
+    }
+
+    /// The link for which the vector OLE is planned. Fixed, so that both parties have one plan.
+    fn link(self) -> Link {
+        match self {
+            Self::Malicious | Self::Fast => Link::default(),
+            Self::Low => Link {
+                bits_per_second: 1e7,
+                round_trip: 0.02,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Form {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|form| form.name() == name);
+        found.ok_or_else(|| format!("the forms are {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
+
+/// The parameters of one run. Both parties compute them from the sizes alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// The form of the protocol.
+    pub form: Form,
+    /// Items of the sender.
+    pub sender_items: u64,
+    /// Items of the receiver.
+    pub receiver_items: u64,
+    /// Whether the parties exchange their parts in the OPRF, so that the smaller set is encoded.
+    /// Only where both learn the result.
+    pub exchanged: bool,
+    /// Bins into which both sets are divided.
+    pub bins: usize,
+    /// `m`, columns of the encoding of a bin.
+    pub columns: usize,
+    /// `l`, bits of a value of the encoding.
+    pub value_bits: u32,
+    /// `t`, bits of a tag.
+    pub tag_bits: u32,
+}
+
+/// A cause of a wrong result or of an error between honest parties.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Failure {
+    /// What happens.
+    pub what: &'static str,
+    /// The negative logarithm of its probability in the whole run.
+    pub bits: f64,
+}
+
+impl Parameters {
+    /// The parameters for two set sizes; `may_exchange` in an intersection of which both learn the
+    /// result.
+    ///
+    /// # Panics
+    /// If a size is above [`MAX_ITEMS`].
+    #[must_use]
+    pub fn new(form: Form, may_exchange: bool, sender_items: u64, receiver_items: u64) -> Self {
+        assert!(
+            sender_items.max(receiver_items) <= MAX_ITEMS,
+            "a set has more items than MAX_ITEMS"
+        );
+        let exchanged = may_exchange && sender_items < receiver_items;
+        let pairs = u128::from(sender_items.max(1)) * u128::from(receiver_items.max(1));
+        let pairs = pairs.next_power_of_two().ilog2();
+        let mut parameters = Self {
+            form,
+            sender_items,
+            receiver_items,
+            exchanged,
+            bins: 1,
+            columns: 0,
+            value_bits: 128,
+            tag_bits: 128,
+        };
+        if form != Form::Malicious {
+            parameters.tag_bits = TAG + pairs;
+        }
+        if form == Form::Low {
+            parameters.value_bits = VALUE + pairs;
+        }
+        let [_, encoded] = parameters.sides();
+        parameters.bins = ((encoded + BIN / 2) / BIN).max(1) as usize;
+        let capacity = parameters.capacity(encoded);
+        parameters.columns = Shape::new(form.preset(), capacity).columns;
+        parameters
+    }
+
+    /// Items of the party that evaluates the OPRF on its set, and of the one that encodes its set.
+    pub(crate) fn sides(&self) -> [u64; 2] {
+        let (sender, receiver) = (self.sender_items, self.receiver_items);
+        match self.exchanged {
+            false => [sender, receiver],
+            true => [receiver, sender],
+        }
+    }
+
+    /// The most items of a set of `items` in a bin.
+    pub(crate) fn capacity(&self, items: u64) -> usize {
+        bin_capacity(items, self.bins as u64, OVERFLOW)
+    }
+
+    /// The shape of the encoding of a bin.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape::new(self.form.preset(), self.capacity(self.sides()[1]))
+    }
+
+    /// The vector OLE whose `u` masks the encodings.
+    pub(crate) fn plan(&self) -> Plan {
+        let options = PlanOptions {
+            total: Some((self.bins * self.columns) as u64),
+            security: self.form.security(),
+            link: self.form.link(),
+            value_bits: (self.value_bits < 128).then_some(self.value_bits),
+            ..PlanOptions::default()
+        };
+        Plan::new(Kind::Vole(Field::Gf128), &options).expect("there are plans for gf128")
+    }
+
+    /// The coding of the evaluating party's tags.
+    pub(crate) fn tags(&self) -> Rice {
+        Rice::new(self.sides()[0], self.tag_bits)
+    }
+
+    /// Bytes of all encodings, from the encoding party to the other; without the vector OLE.
+    #[must_use]
+    pub fn encoding_bytes(&self) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        let bin = (self.columns as u64 * u64::from(self.value_bits)).div_ceil(8);
+        self.bins as u64 * bin
+    }
+
+    /// Bytes of all tags, the other way.
+    #[must_use]
+    pub fn tag_bytes(&self) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        self.tags().bytes()
+    }
+
+    /// Whether a set is empty, so that the run ends once both parties know the sizes.
+    #[must_use]
+    pub const fn trivial(&self) -> bool {
+        self.sender_items == 0 || self.receiver_items == 0
+    }
+
+    /// What may go wrong between honest parties, each cause once for the whole run.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        let [evaluated, encoded] = self.sides().map(|items| items.max(1) as f64);
+        let pairs = (evaluated * encoded).log2();
+        let bins = (self.bins as f64).log2();
+        let capacity = self.capacity(encoded as u64);
+        vec![
+            Failure {
+                what: "two different items have the same digest of 126 bits",
+                bits: 127.0 - 2.0 * (evaluated + encoded).log2(),
+            },
+            Failure {
+                what: "a bin overflows",
+                // Of either set.
+                bits: if self.bins == 1 {
+                    f64::INFINITY
+                } else {
+                    OVERFLOW - 1.0
+                },
+            },
+            Failure {
+                what: "a bin cannot be encoded",
+                bits: self.form.preset().failure_bits(capacity) - bins,
+            },
+            Failure {
+                what: "two different items have the same hash value",
+                bits: f64::from(self.value_bits) - pairs,
+            },
+            Failure {
+                what: "two different items have the same tag",
+                bits: f64::from(self.tag_bits) - pairs,
+            },
+        ]
+    }
+
+    /// The negative logarithm of the probability that anything of [`failures`](Self::failures)
+    /// happens.
+    #[must_use]
+    pub fn failure_bits(&self) -> f64 {
+        let sum: f64 = self.failures().iter().map(|one| (-one.bits).exp2()).sum();
+        -sum.log2()
+    }
+
+    /// The most items, as a multiple of its stated number, that a malicious receiver may have tested
+    /// with `2^log_queries` evaluations of the hash function before it sends its encoding; `None` in
+    /// a semi-honest form.
+    ///
+    /// The stated number of items is enlarged by the columns beyond it, which it may choose freely,
+    /// and by overfitting: for `n' = r*m` items in `m` columns of `l` bits a union bound over all
+    /// encodings and all subsets of the queries asks for
+    /// `l >= r/(r-1) * (log2 Q + log2 e - log2(r*m))`; the result is the least such `r`, times
+    /// `m/n`.
+    #[must_use]
+    pub fn most_items(&self, log_queries: f64) -> Option<f64> {
+        if self.form != Form::Malicious || self.trivial() {
+            return None;
+        }
+        let (l, m) = (f64::from(self.value_bits), self.columns as f64);
+        let holds = |r: f64| {
+            let free = log_queries + std::f64::consts::LOG2_E - (r * m).log2();
+            l >= r / (r - 1.0) * free
+        };
+        let (mut low, mut high) = (1.0_f64, 2.0);
+        while !holds(high) {
+            high *= 2.0;
+        }
+        while high - low > 1e-6 {
+            let middle = f64::midpoint(low, high);
+            if holds(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        let n = self.receiver_items as f64 / self.bins as f64;
+        Some(high * m / n)
+    }
+
+    /// The numbers that determine the messages of a run.
+    pub(crate) fn words(&self) -> [u64; 6] {
+        [
+            self.form as u64,
+            u64::from(self.exchanged),
+            self.bins as u64,
+            self.columns as u64,
+            self.value_bits.into(),
+            self.tag_bits.into(),
+        ]
+    }
+}
+
+impl fmt::Display for Parameters {
+    /// In words, for reports.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            bins,
+            columns,
+            value_bits,
+            tag_bits,
+            ..
+        } = self;
+        let width = self.shape().width;
+        write!(
+            f,
+            "{bins} bins of {columns} columns, band of {width} bits, values of {value_bits} bits, \
+             tags of {tag_bits} bits, vector OLE {}",
+            self.plan().describe()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All sizes from one item to the most, and 1 to 1000.
+    fn sizes() -> impl Iterator<Item = (u64, u64)> {
+        let equal = (0..=28).map(|log| (1 << log, 1 << log));
+        let odd = [(1, 1_000_000), (1_000_000, 1), (6789, 7890), (1000, 1 << 24)];
+        equal.chain(odd).chain([(MAX_ITEMS, MAX_ITEMS >> 5)])
+    }
+
+    #[test]
+    fn all_failures_together_stay_below_2_to_the_minus_40() {
+        for form in Form::ALL {
+            for (sender, receiver) in sizes() {
+                let parameters = Parameters::new(form, false, sender, receiver);
+                let bits = parameters.failure_bits();
+                assert!(bits >= 40.0, "{form} {sender} {receiver}: {bits}");
+                assert!(
+                    form != Form::Malicious
+                        || parameters.value_bits == 128 && parameters.tag_bits == 128
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_smaller_set_is_encoded_where_both_learn_the_result() {
+        for (sender, receiver) in [(10, 1000), (1000, 10), (7, 7)] {
+            let parameters = Parameters::new(Form::Fast, true, sender, receiver);
+            assert_eq!(parameters.sides()[1], sender.min(receiver));
+            let parameters = Parameters::new(Form::Fast, false, sender, receiver);
+            assert_eq!(parameters.sides()[1], receiver);
+        }
+    }
+
+    /// The least `r` fulfils the inequality, and the one before does not; the table of
+    /// SECURITY.md.
+    #[test]
+    fn a_malicious_receiver_is_bounded() {
+        let one = |log: u32| Parameters::new(Form::Malicious, false, 1 << log, 1 << log);
+        for (log, queries, expected) in [
+            (16, 80.0, 2.2),
+            (18, 80.0, 2.15),
+            (16, 128.0, 8.1),
+            (18, 128.0, 7.3),
+            (16, 60.0, 1.7),
+        ] {
+            let most = one(log).most_items(queries).expect("malicious");
+            assert!((most - expected).abs() < 0.15, "{log} {queries}: {most}");
+        }
+        let fast = Parameters::new(Form::Fast, false, 5, 5);
+        assert_eq!(fast.most_items(80.0), None);
+    }
+
+    #[test]
+    fn names() {
+        for form in Form::ALL {
+            assert_eq!(form.name().parse(), Ok(form));
+        }
+        assert!("x".parse::<Form>().is_err());
+    }
+}

@@ -1,0 +1,141 @@
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::{HashMap, HashSet};
+
+use volery_channel::{
+    Stats, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
+};
+
+use super::*;
+
+const SESSION: SessionId = SessionId::from_bytes([3; 32]);
+
+/// Items `first`, `first + step`, .., as strings of different lengths.
+fn set(first: usize, step: usize, count: usize) -> Vec<String> {
+    (0..count)
+        .map(|i| format!("{}{}", "x".repeat(i % 3), first + i * step))
+        .collect()
+}
+
+fn rng(role: Role) -> Prg {
+    Prg::new(Block::new(role as u128 + 1))
+}
+
+fn sender() -> Sender {
+    Sender::new(SESSION, rng(Role::Sender))
+}
+
+fn receiver() -> Receiver {
+    Receiver::new(SESSION, rng(Role::Receiver))
+}
+
+/// The numbers of the items of `a` that are in `b`.
+fn plain(a: &[String], b: &[String]) -> Vec<usize> {
+    let b: HashSet<_> = b.iter().collect();
+    (0..a.len()).filter(|i| b.contains(&a[*i])).collect()
+}
+
+fn settings() -> impl Iterator<Item = Settings> {
+    let alone = Form::ALL.map(|form| Settings { form, both: false });
+    let both = [Form::Fast, Form::Low].map(|form| Settings { form, both: true });
+    alone.into_iter().chain(both)
+}
+
+/// Overlapping sets of awkward sizes.
+fn pairs(n: usize) -> [Vec<String>; 2] {
+    [set(0, 1, n), set(n / 2, 1, n + n / 6)]
+}
+
+fn intersect(settings: Settings, sets: &[Vec<String>; 2]) -> (Sent, Received, Stats) {
+    let [x, y] = sets;
+    let ((sent, stats), (received, _)) = run_two_parties_with_stats(
+        |channel| sender().intersect(x, settings, &mut (), channel),
+        |channel| receiver().intersect(y, settings, &mut (), channel),
+    );
+    (sent.unwrap(), received.unwrap(), stats)
+}
+
+fn check(settings: Settings, sets: &[Vec<String>; 2]) {
+    let (sent, received, stats) = intersect(settings, sets);
+    let [x, y] = sets;
+    assert_eq!(received.common, plain(y, x), "{settings:?}");
+    let expected = settings.both.then(|| plain(x, y));
+    assert_eq!(sent.common, expected, "{settings:?}");
+    let bytes = stats.bytes_sent + stats.bytes_received;
+    let known = sent.parameters.encoding_bytes() + sent.parameters.tag_bytes();
+    assert!(bytes >= known);
+}
+
+#[test]
+fn intersections_of_awkward_sizes() {
+    for settings in settings() {
+        for n in [0, 1, 2, 3, 60, 1000] {
+            check(settings, &pairs(n));
+        }
+        check(settings, &[set(0, 1, 0), set(0, 1, 5)]);
+        check(settings, &[set(0, 1, 5), set(0, 1, 0)]);
+        check(settings, &[set(0, 2, 50), set(1, 2, 50)]);
+        check(settings, &[set(0, 1, 300), set(0, 1, 300)]);
+        check(settings, &[set(0, 1, 3000), set(2990, 1, 3)]);
+        check(settings, &[set(1, 1, 3), set(0, 1, 3000)]);
+    }
+}
+
+#[test]
+fn searches_of_awkward_sizes() {
+    for settings in settings() {
+        for (n, longest) in [(0, 3), (1, 0), (2, 5), (700, 40)] {
+            let [x, y] = pairs(n);
+            let values: Vec<_> = (0..n).map(|i| "v".repeat(i % (longest + 1))).collect();
+            let (answered, found) = run_two_parties(
+                |channel| sender().answer(&x, &values, settings, &mut (), channel),
+                |channel| receiver().search(&y, settings, &mut (), channel),
+            );
+            let (answered, found) = (answered.unwrap(), found.unwrap());
+            assert_eq!(found.items, plain(&y, &x), "{settings:?} {n}");
+            let table: HashMap<_, _> = x.iter().zip(&values).collect();
+            for (item, value) in found.items.iter().zip(&found.values) {
+                assert_eq!(value, table[&y[*item]].as_bytes());
+            }
+            assert_eq!(answered.found, settings.both.then(|| plain(&x, &y)));
+        }
+    }
+}
+
+#[test]
+fn the_oprf_alone() {
+    for form in [Form::Fast, Form::Malicious] {
+        for n in [0, 1, 500] {
+            let items = set(0, 1, n);
+            let (keys, outputs) = run_two_parties(
+                |channel| sender().keys(form, &mut (), channel),
+                |channel| receiver().outputs(&items, form, &mut (), channel),
+            );
+            let (keys, outputs) = (keys.unwrap(), outputs.unwrap().outputs);
+            if n == 0 {
+                continue;
+            }
+            let others = set(0, 1, n + 10);
+            let all = keys.evaluate(&others);
+            assert_eq!(all[..n], outputs[..]);
+            let distinct: HashSet<_> = all.iter().map(|block| block.to_bytes()).collect();
+            assert_eq!(distinct.len(), n + 10);
+        }
+    }
+}
+
+/// Several bins and batches, over TCP.
+#[test]
+#[ignore = "two million items: a soak"]
+fn several_batches() {
+    for settings in settings() {
+        let sets = [set(0, 1, 3_000_000), set(1_500_000, 1, 2_900_000)];
+        let [x, y] = &sets;
+        let (sent, received) = run_two_parties_tcp(
+            |channel| sender().intersect(x, settings, &mut (), channel),
+            |channel| receiver().intersect(y, settings, &mut (), channel),
+        );
+        assert!(sent.unwrap().parameters.bins > BATCH);
+        assert_eq!(received.unwrap().common, plain(y, x));
+    }
+}
