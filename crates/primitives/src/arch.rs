@@ -8,6 +8,7 @@
 pub(crate) mod portable {
     //! Plain Rust, constant time.
     pub(crate) mod aes;
+    pub(crate) mod band;
     pub(crate) mod bits;
     pub(crate) mod clmul;
     pub(crate) mod gather;

@@ -1,6 +1,6 @@
 //! The lowest crate of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator,
 //! sums of key streams, bit-matrix transposition, carry-less multiplication, lists of group
-//! elements, gathering and cuckoo hashing.
+//! elements, gathering, band matrices and cuckoo hashing.
 //!
 //! This crate does no I/O with a peer. It is the only crate of the workspace with `unsafe` code,
 //! all of it in the calls to and the loads and stores of the kernels in `arch`. A kernel is a
@@ -8,8 +8,8 @@
 //! instruction set; [`Cpu`](cpu::Cpu) selects the version once per slice, never once per block.
 //!
 //! Everything that takes secrets runs in time and memory accesses that do not depend on them,
-//! except where the documentation of a function says otherwise ([`cuckoo`] tables, [`PartialEq`] of
-//! [`Block`], the validity of group elements that a peer sent).
+//! except where the documentation of a function says otherwise ([`cuckoo`] tables, the rows of
+//! [`band`] matrices, [`PartialEq`] of [`Block`], the validity of group elements that a peer sent).
 
 #![allow(
     unsafe_code,
@@ -27,6 +27,7 @@ mod arch;
 mod block;
 
 pub mod aes;
+pub mod band;
 pub mod bits;
 pub mod clmul;
 pub mod cpu;
