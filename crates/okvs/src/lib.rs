@@ -35,5 +35,5 @@ mod params;
 
 pub use band::{Band, EncodeError, Rows};
 pub use bins::Bins;
-pub use params::{Preset, Shape};
+pub use params::{Preset, Shape, bin_capacity};
 pub use volery_primitives::band::Value;

@@ -36,3 +36,20 @@ impl Shape {
         }
     }
 }
+impl Preset {
+    /// stub
+    pub fn failure_bits(self, items: usize) -> f64 {
+        match self {
+            Self::Band10 => 0.259 * 256.0 - (items.max(1) as f64).log2() + 4.9,
+            Self::Band5 => 0.126 * 512.0 - (items.max(1) as f64).log2() + 7.8,
+        }
+    }
+}
+/// stub
+pub fn bin_capacity(items: u64, bins: u64, _bits: f64) -> usize {
+    if bins == 1 {
+        return items as usize;
+    }
+    let mean = items as f64 / bins as f64;
+    ((mean + 8.0 * mean.sqrt() + 20.0) as u64).min(items) as usize
+}

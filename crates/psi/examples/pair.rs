@@ -5,17 +5,20 @@
 //! when each phase of each party began and ended.
 //!
 //! ```sh
-//! cargo run --release -p volery-psi --example pair -- [LOG_ITEMS] [RUNS] [THREADS_A_PARTY]
+//! cargo run --release -p volery-psi --example pair -- [LOG_ITEMS] [RUNS] [THREADS] [PROTOCOL]..
 //! ```
+//!
+//! A protocol is `kkrt`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With several
+//! the runs take turns.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-use volery_channel::{Channel, Error as ChannelError, SessionId, run_two_parties_tcp};
+use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
-use volery_psi::{Phase, Receiver, Result, Sender, Settings, Watch};
+use volery_psi::{Phase, Receiver, Result, Sender, Settings, Watch, vole};
 
 /// The time at which each phase began, from the start of the run.
 struct Clock {
@@ -37,11 +40,11 @@ impl Watch for Clock {
     fn done(&mut self, _: u64) {}
 }
 
+/// The times of the phases, and the traffic.
+type Run = (Vec<(&'static str, Duration)>, Stats);
+
 /// Runs one party, and returns the times of its phases.
-fn timed(
-    barrier: &Barrier,
-    party: impl FnOnce(Prg, &mut Clock) -> Result<()>,
-) -> Result<Vec<(&'static str, Duration)>> {
+fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>) -> Result<Run> {
     let rng = Prg::from_os().map_err(ChannelError::Io)?;
     barrier.wait();
     let mut clock = Clock {
@@ -49,9 +52,9 @@ fn timed(
         phases: Vec::new(),
     };
     clock.mark("setup");
-    party(rng, &mut clock)?;
+    let stats = party(rng, &mut clock)?;
     clock.mark("end");
-    Ok(clock.phases)
+    Ok((clock.phases, stats))
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
@@ -67,44 +70,79 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let (ours, theirs) = (items(0), items(n / 2));
     let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pools = [pool()?, pool()?];
-    let (session, settings) = (SessionId::from_bytes([7; 32]), Settings::default());
-
-    let mut times = Vec::new();
-    let mut fastest: Option<(Duration, [Vec<_>; 2])> = None;
-    for _ in 0..runs {
+    let mut protocols: Vec<String> = arguments.collect();
+    if protocols.is_empty() {
+        protocols.push("kkrt".to_owned());
+    }
+    let session = SessionId::from_bytes([7; 32]);
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    let mut times = vec![Vec::new(); protocols.len()];
+    let mut last = vec![None; protocols.len()];
+    for run in 0..runs * protocols.len() {
+        let number = run % protocols.len();
+        let form: Option<vole::Form> = match &protocols[number][..] {
+            "kkrt" => None,
+            form => Some(form.parse()?),
+        };
         let barrier = Barrier::new(2);
         let send = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                let sender = Sender::setup(session, rng, channel)?;
-                sender.intersect(&ours[..], settings, clock, channel)?;
-                Ok(())
+                match form {
+                    None => {
+                        let sender = Sender::setup(session, rng, channel)?;
+                        sender.intersect(&ours[..], Settings::default(), clock, channel)?;
+                    }
+                    Some(form) => {
+                        let settings = vole::Settings { form, both: false };
+                        let sender = vole::Sender::new(session, rng);
+                        sender.intersect(&ours[..], settings, clock, channel)?;
+                    }
+                }
+                Ok(channel.stats())
             })
         };
         let receive = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                let receiver = Receiver::setup(session, rng, channel)?;
-                let received = receiver.intersect(&theirs[..], settings, clock, channel)?;
-                assert!(received.common.iter().copied().eq(0..n as usize / 2));
-                Ok(())
+                let common = match form {
+                    None => {
+                        let receiver = Receiver::setup(session, rng, channel)?;
+                        let settings = Settings::default();
+                        receiver
+                            .intersect(&theirs[..], settings, clock, channel)?
+                            .common
+                    }
+                    Some(form) => {
+                        let settings = vole::Settings { form, both: false };
+                        let receiver = vole::Receiver::new(session, rng);
+                        receiver
+                            .intersect(&theirs[..], settings, clock, channel)?
+                            .common
+                    }
+                };
+                assert!(common.iter().copied().eq(0..n as usize / 2));
+                Ok(channel.stats())
             })
         };
         let (sent, received) = run_two_parties_tcp(
             |channel| pools[0].install(|| send(channel)),
             |channel| pools[1].install(|| receive(channel)),
         );
-        let phases = [sent?, received?];
-        let ends = phases.iter().filter_map(|phases| phases.last());
+        let parties = [sent?, received?];
+        let ends = parties.iter().filter_map(|(phases, _)| phases.last());
         let slower = ends.map(|(_, end)| *end).max().unwrap_or_default();
-        times.push(slower);
-        if fastest.as_ref().is_none_or(|(time, _)| slower < *time) {
-            fastest = Some((slower, phases));
+        times[number].push(slower);
+        if times[number].iter().min() == Some(&slower) {
+            last[number] = Some(parties);
         }
     }
-    times.sort();
-    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-    if let Some((_, [sender, receiver])) = fastest {
-        for (party, phases) in [("sender", sender), ("receiver", receiver)] {
-            println!("{party}");
+    for ((protocol, times), last) in protocols.iter().zip(&mut times).zip(last) {
+        times.sort();
+        let Some([sender, receiver]) = last else {
+            continue;
+        };
+        let bytes = sender.1.bytes_sent + sender.1.bytes_received;
+        for (party, (phases, _)) in [("sender", sender), ("receiver", receiver)] {
+            println!("{protocol}, {party}");
             for pair in phases.windows(2) {
                 let [from, to] = [pair[0].1, pair[1].1].map(milliseconds);
                 println!(
@@ -115,7 +153,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             }
         }
         println!(
-            "2^{log} items a side, {threads} threads a party, the slower party: median {:.1} ms, {:.1} to {:.1}",
+            "{protocol}, 2^{log} items a side, {threads} threads a party: {:.2} bytes an item; \
+             the slower party: median {:.1} ms, {:.1} to {:.1}",
+            bytes as f64 / n as f64,
             milliseconds(times[times.len() / 2]),
             milliseconds(times[0]),
             milliseconds(times[times.len() - 1]),

@@ -272,7 +272,12 @@ pub(crate) fn encrypt(key: Block, base: Block, place: usize, value: &[u8], out: 
 }
 
 /// The value in a ciphertext, if its length is valid.
-pub(crate) fn decrypt(key: Block, base: Block, place: usize, ciphertext: &mut [u8]) -> Option<&[u8]> {
+pub(crate) fn decrypt(
+    key: Block,
+    base: Block,
+    place: usize,
+    ciphertext: &mut [u8],
+) -> Option<&[u8]> {
     add_stream(key, base, place, ciphertext);
     let (length, value) = ciphertext.split_first_chunk()?;
     value.get(..usize::from(u16::from_le_bytes(*length)))

@@ -253,12 +253,7 @@ impl Party {
 
 impl Begun {
     /// Steps 2 to 6. `second`: whether the second blocks of the outputs are kept.
-    fn evaluate(
-        self,
-        second: bool,
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<Done> {
+    fn evaluate(self, second: bool, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Done> {
         let evaluates = (self.party.role == Role::Sender) != self.parameters.exchanged;
         let Self {
             party,
@@ -286,8 +281,7 @@ impl Begun {
             }
         } else {
             watch.begin(Phase::Correlate, 0);
-            let mut encoder =
-                Encoder::setup(&parameters, party.session, party.rng, channel)?;
+            let mut encoder = Encoder::setup(&parameters, party.session, party.rng, channel)?;
             watch.begin(Phase::Rows, parameters.sides()[1]);
             for bins in batches(&parameters) {
                 let second = second.then_some(&mut kept[..]);

@@ -42,7 +42,12 @@ struct Functions {
 impl Functions {
     /// From the agreed seed, the number of the batch, and in the malicious form the shares of the
     /// coin toss.
-    fn new(parameters: &Parameters, agreement: &Agreement, batch: u64, shares: &[[u8; 32]]) -> Self {
+    fn new(
+        parameters: &Parameters,
+        agreement: &Agreement,
+        batch: u64,
+        shares: &[[u8; 32]],
+    ) -> Self {
         let mut oracle = RandomOracle::new("volery vole psi: hash functions of a batch");
         oracle
             .absorb(&agreement.derive("batches", 0))
@@ -104,10 +109,7 @@ impl Functions {
 }
 
 /// The chunks of the second blocks that belong to the chunks of the outputs, if there are any.
-fn chunks<'a>(
-    second: Option<&'a mut [Block]>,
-    blocks: usize,
-) -> Vec<Option<&'a mut [Block]>> {
+fn chunks<'a>(second: Option<&'a mut [Block]>, blocks: usize) -> Vec<Option<&'a mut [Block]>> {
     match second {
         Some(second) => second.chunks_mut(CHUNK).map(Some).collect(),
         None => (0..blocks.div_ceil(CHUNK)).map(|_| None).collect(),
@@ -385,7 +387,10 @@ impl Encoder {
         for (bin, values) in bins.zip(&mut values) {
             let places = set.places(bin);
             let digests = &mut set.blocks[places.clone()];
-            let second = chunks(second.as_deref_mut().map(|all| &mut all[places]), digests.len());
+            let second = chunks(
+                second.as_deref_mut().map(|all| &mut all[places]),
+                digests.len(),
+            );
             digests
                 .par_chunks_mut(CHUNK)
                 .zip(values.par_chunks_mut(CHUNK))
@@ -420,7 +425,12 @@ fn own_offset(opening: &[u8; 32]) -> Block {
 }
 
 /// Step 4: sends masked columns.
-fn send(columns: &[Block], value_bits: u32, bytes: &mut Vec<u8>, channel: &mut Channel) -> Result<()> {
+fn send(
+    columns: &[Block],
+    value_bits: u32,
+    bytes: &mut Vec<u8>,
+    channel: &mut Channel,
+) -> Result<()> {
     if value_bits == 128 {
         channel.send_blocks(columns)?;
         return Ok(());

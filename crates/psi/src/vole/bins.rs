@@ -125,7 +125,9 @@ pub(crate) struct SortedTags {
 
 impl SortedTags {
     pub(crate) fn tags(&self) -> impl ExactSizeIterator<Item = u128> {
-        self.blocks[..self.length].iter().map(|tag| u128::from(*tag))
+        self.blocks[..self.length]
+            .iter()
+            .map(|tag| u128::from(*tag))
     }
 }
 

@@ -48,12 +48,7 @@ impl Sender {
     ///
     /// # Errors
     /// If the channel fails, or the peer does not follow the protocol.
-    pub fn keys(
-        self,
-        form: Form,
-        watch: &mut dyn Watch,
-        channel: &mut Channel,
-    ) -> Result<Keys> {
+    pub fn keys(self, form: Form, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Keys> {
         // The sender states one item, so that a receiver with an empty set is the trivial case.
         let nothing: [&[u8]; 1] = [&[]];
         let begun = self
@@ -76,7 +71,9 @@ impl Sender {
                 keys.batches.push(batch);
             }
         }
-        let end = begun.agreement.end(volery_channel::Role::Sender, &parameters.words());
+        let end = begun
+            .agreement
+            .end(volery_channel::Role::Sender, &parameters.words());
         channel.send(&end)?;
         channel.flush()?;
         Ok(keys)

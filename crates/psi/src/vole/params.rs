@@ -342,7 +342,12 @@ mod tests {
     /// All sizes from one item to the most, and 1 to 1000.
     fn sizes() -> impl Iterator<Item = (u64, u64)> {
         let equal = (0..=28).map(|log| (1 << log, 1 << log));
-        let odd = [(1, 1_000_000), (1_000_000, 1), (6789, 7890), (1000, 1 << 24)];
+        let odd = [
+            (1, 1_000_000),
+            (1_000_000, 1),
+            (6789, 7890),
+            (1000, 1 << 24),
+        ];
         equal.chain(odd).chain([(MAX_ITEMS, MAX_ITEMS >> 5)])
     }
 

@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use volery_channel::{
-    Stats, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
-};
+use volery_channel::{Stats, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats};
 
 use super::*;
 

@@ -51,12 +51,18 @@ fn an_end_that_is_not_the_receivers() {
         for deviation in 0..4 {
             let sent = sender_against(ONE, |receiver, channel| {
                 let session = receive(receiver, ONE, &set, channel)?;
-                let mut end = session.agreement.end(Role::Receiver, &session.parameters.words());
+                let mut end = session
+                    .agreement
+                    .end(Role::Receiver, &session.parameters.words());
                 match deviation {
                     0 => end[0] ^= 1,
                     1 => end[15] ^= 0x80,
                     2 => end = [0; 16],
-                    _ => end = session.agreement.end(Role::Sender, &session.parameters.words()),
+                    _ => {
+                        end = session
+                            .agreement
+                            .end(Role::Sender, &session.parameters.words())
+                    }
                 }
                 channel.send(&end)?;
                 Ok(())
@@ -72,7 +78,11 @@ fn an_end_that_is_not_the_receivers() {
         // The malicious party is otherwise honest.
         let sent = sender_against(ONE, |receiver, channel| {
             let session = receive(receiver, ONE, &set, channel)?;
-            channel.send(&session.agreement.end(Role::Receiver, &session.parameters.words()))?;
+            channel.send(
+                &session
+                    .agreement
+                    .end(Role::Receiver, &session.parameters.words()),
+            )?;
             Ok(())
         });
         assert!(sent.is_ok());
@@ -84,7 +94,11 @@ fn name_places(bytes: &'static [u8]) -> Result<Sent> {
     sender_against(BOTH, |receiver, channel| {
         let session = receive(receiver, BOTH, &theirs(), channel)?;
         channel.send(bytes)?;
-        channel.send(&session.agreement.end(Role::Receiver, &session.parameters.words()))?;
+        channel.send(
+            &session
+                .agreement
+                .end(Role::Receiver, &session.parameters.words()),
+        )?;
         Ok(())
     })
 }
@@ -121,7 +135,11 @@ fn places_that_are_not_common() {
         let sent = sender_against(settings, |receiver, channel| {
             let session = receive(receiver, settings, &theirs(), channel)?;
             channel.send(&[0b1010_1010, 0b1_0101])?;
-            channel.send(&session.agreement.end(Role::Receiver, &session.parameters.words()))?;
+            channel.send(
+                &session
+                    .agreement
+                    .end(Role::Receiver, &session.parameters.words()),
+            )?;
             Ok(())
         });
         let common = sent.unwrap().common.unwrap();

@@ -39,12 +39,18 @@ fn an_end_that_is_not_the_senders() {
         for deviation in 0..4 {
             let received = receiver_against(settings, |sender, channel| {
                 let session = send(sender, settings, |_, _| (), channel)?;
-                let mut end = session.agreement.end(Role::Sender, &session.parameters.words());
+                let mut end = session
+                    .agreement
+                    .end(Role::Sender, &session.parameters.words());
                 match deviation {
                     0 => end[0] ^= 1,
                     1 => end[15] ^= 0x80,
                     2 => end = [0; 16],
-                    _ => end = session.agreement.end(Role::Receiver, &session.parameters.words()),
+                    _ => {
+                        end = session
+                            .agreement
+                            .end(Role::Receiver, &session.parameters.words())
+                    }
                 }
                 channel.send(&end)?;
                 Ok(())
@@ -69,7 +75,11 @@ fn outputs_that_are_too_many_or_too_few() {
                 message.resize(message.len() + parameters.tag, 5);
             };
             let session = send(sender, settings, more, channel)?;
-            channel.send(&session.agreement.end(Role::Sender, &session.parameters.words()))?;
+            channel.send(
+                &session
+                    .agreement
+                    .end(Role::Sender, &session.parameters.words()),
+            )?;
             Ok(())
         });
         assert_caught(received, WRONG_END);
@@ -78,7 +88,11 @@ fn outputs_that_are_too_many_or_too_few() {
                 message.truncate(message.len() - parameters.tag);
             };
             let session = send(sender, settings, less, channel)?;
-            channel.send(&session.agreement.end(Role::Sender, &session.parameters.words())[..4])?;
+            channel.send(
+                &session
+                    .agreement
+                    .end(Role::Sender, &session.parameters.words())[..4],
+            )?;
             Ok(())
         });
         assert_disconnected(received);
@@ -110,7 +124,11 @@ fn two_outputs_for_one_item() {
             }
             Ok(())
         })?;
-        channel.send(&session.agreement.end(Role::Sender, &session.parameters.words()))?;
+        channel.send(
+            &session
+                .agreement
+                .end(Role::Sender, &session.parameters.words()),
+        )?;
         if settings.both {
             channel.recv(&mut [0; 2])?;
         }
@@ -161,13 +179,20 @@ fn a_suspicion_is_kept_to_the_end() {
                         }
                         Ok(())
                     })?;
-                    channel.send(&session.agreement.end(Role::Sender, &session.parameters.words()))?;
+                    channel.send(
+                        &session
+                            .agreement
+                            .end(Role::Sender, &session.parameters.words()),
+                    )?;
                     if settings.both {
                         channel.recv(&mut [0; 2])?;
                     }
                     let mut end = [0; 16];
                     channel.recv(&mut end)?;
-                    Ok(end == session.agreement.end(Role::Receiver, &session.parameters.words()))
+                    Ok(end
+                        == session
+                            .agreement
+                            .end(Role::Receiver, &session.parameters.words()))
                 },
                 |channel| receiver.intersect(&theirs(), settings, &mut (), channel),
             );
@@ -193,7 +218,11 @@ fn outputs_that_are_noise() {
                 Prg::new(Block::new(9)).fill_bytes(message);
             };
             let session = send(sender, settings, noise, channel)?;
-            channel.send(&session.agreement.end(Role::Sender, &session.parameters.words()))?;
+            channel.send(
+                &session
+                    .agreement
+                    .end(Role::Sender, &session.parameters.words()),
+            )?;
             if settings.both {
                 let mut places = [0; 2];
                 channel.recv(&mut places)?;
@@ -229,7 +258,11 @@ fn answer(sender: Sender, longest: u64, length: u16, channel: &mut Channel) -> R
         }
         Ok(())
     })?;
-    channel.send(&session.agreement.end(Role::Sender, &session.parameters.words()))?;
+    channel.send(
+        &session
+            .agreement
+            .end(Role::Sender, &session.parameters.words()),
+    )?;
     channel.recv(&mut [0; 16])?;
     Ok(())
 }
