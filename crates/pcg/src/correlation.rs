@@ -109,6 +109,9 @@ pub trait Correlation: Sized + 'static {
     fn noise(rng: &mut volery_primitives::prg::Prg) -> Self::Base;
 
     /// A value of the noise of a plan with these [`value_bits`](crate::PlanOptions::value_bits).
+    ///
+    /// # Panics
+    /// If there are any for correlated OT.
     fn noise_of(value_bits: Option<u32>, rng: &mut volery_primitives::prg::Prg) -> Self::Base {
         assert_eq!(value_bits, None, "values in the whole ring");
         Self::noise(rng)

@@ -50,7 +50,7 @@
 //!
 //! Security: that of the plan; over `fp61` and `gf128` malicious by default (`check`,
 //! which also states the probability with which a malicious peer passes), over `z64` semi-honest
-//! only.
+//! only. With [`PlanOptions::value_bits`] the `u` over `gf128` are in a subspace, semi-honest only.
 //!
 //! Cost: [`Plan`] lists the rounds; the tests count the bytes. With a shared setup, step 0 comes
 //! first: each party sends a hash of the plan and of the vector-OLE's number, 32 bytes, both at

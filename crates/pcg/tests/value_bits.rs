@@ -141,6 +141,25 @@ fn fewer_bits_send_less() {
     }
 }
 
+/// `docs/low-communication.md` has the traffic of 80 bits.
+#[test]
+fn the_document_has_the_traffic() {
+    let n = 1 << 20;
+    let [whole, short] = [None, Some(80)].map(|bits| {
+        let bytes = plan(Protocol::LowCommunication, bits, n)
+            .dual_bytes()
+            .unwrap();
+        format!("{:.2}", 8.0 * bytes as f64 / n as f64)
+    });
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/low-communication.md"
+    );
+    let page = std::fs::read_to_string(path).unwrap();
+    let says = format!("2^20 correlations take {short} bits each in place of {whole}.");
+    assert!(page.contains(&says), "{says}");
+}
+
 /// 128 bits are the whole ring; any other number is in the name of the plan.
 #[test]
 fn plans_name_their_bits() {

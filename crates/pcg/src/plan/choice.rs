@@ -69,8 +69,8 @@ impl Plan {
     ///
     /// # Errors
     /// If there is none: no protocol offers the security, no set has that name, no such base exists
-    /// for this kind and noise, the kind does not exist, or
-    /// [`value_bits`](PlanOptions::value_bits) do not with the other options.
+    /// for this kind and noise, the kind does not exist, or it does not have these
+    /// [`value_bits`](PlanOptions::value_bits) with the other options.
     pub fn candidates(kind: Kind, options: &PlanOptions<'_>) -> Result<Vec<Candidate>, PlanError> {
         kind.exists()?;
         let is_field = matches!(kind, Kind::Cot | Kind::Vole(Field::Fp61 | Field::Gf128));

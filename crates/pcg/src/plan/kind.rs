@@ -22,8 +22,8 @@ pub enum Base {
     Gilboa,
     /// By OT extension: `SoftSpokenOT`, with its checks unless the plan is for semi-honest parties.
     SoftSpoken(SmallField),
-    /// By OT extension with `x` as its difference, 128 correlated OTs per element of F_2^128, or one
-    /// for each of its [`value_bits`](super::PlanOptions::value_bits); always with the checks.
+    /// By OT extension with `x` as its difference, 128 correlated OTs per element of F_2^128, or
+    /// one for each of its [`value_bits`](super::PlanOptions::value_bits); always with the checks.
     Packed(SmallField),
     /// By semi-honest OT extension: IKNP. For reproduction only.
     Iknp,

@@ -60,21 +60,20 @@ pub struct PlanOptions<'a> {
     ///   `u` is uniform in `V`, and its traffic and time fall by `l/128`.
     /// * **Dual LPN.** The outputs `u = G*mu` are sums of the noise values, because the codes have
     ///   entries 0 and 1; so they are in `V` if the noise values are, which are uniform there. The
-    ///   correction that turns a base correlation into one with a noise value for its `u` is a
-    ///   difference of two elements of `V`, of which the first is uniform: it says nothing of the
-    ///   other.
+    ///   message that turns a base correlation into one with the noise value `y` is `y - u`, which
+    ///   tells nothing of `y` as `u` is uniform in `V`.
     /// * **Primal LPN** is refused: over `gf128` its code has factors from all of the ring
     ///   ([`LocalCode`](crate::lpn::LocalCode)), which lead out of `V`. With ones in their place
-    ///   the sets would hold fewer than 53 bits over `gf128`, and hardly more over `V`.
+    ///   no set would hold what it claims ([`LpnSet::with_binary_code`]).
     ///
     /// Security: that of the plan without this option. An instance of dual LPN over `V` is one over
     /// `gf128` of which all bits from `l` on have been deleted: the code acts on each bit
-    /// separately, and the first `l` bits of a uniform noise value are uniform. Hence whoever
-    /// distinguishes the outputs over `V` distinguishes those over `gf128` at the same cost. (The
-    /// noise values over `gf128` are not zero, which is a distance of `t/2^128`.) In terms of
-    /// attacks, every F_2-linear map from `V` to F_2 gives an instance of binary LPN in which each
-    /// noise value vanishes with chance one half, and the attacker may combine `l` such maps in
-    /// place of 128.
+    /// separately, and the first `l` bits of a uniform noise value are uniform. Hence an attack on
+    /// the outputs over `V` is one on those over `gf128`, at the same cost. (The noise values over
+    /// `gf128` are not zero, which is a distance of `t/2^128`.) In terms of attacks, every
+    /// F_2-linear map from `V` to F_2 gives an instance of binary LPN in which each noise value
+    /// vanishes with probability one half, and an attacker may combine `l` such maps in place of
+    /// the 128 that the level of the plan counts.
     ///
     /// A malicious plan is refused because its check shows that `w = u*x + v` for some `u`, and not
     /// that this `u` is in `V`.
