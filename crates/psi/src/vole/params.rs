@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
-use volery_pcg::{Kind, Link, Plan, PlanOptions, Security};
+use volery_pcg::{Kind, Link, Plan, PlanOptions, Protocol, Security};
 
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
@@ -32,7 +32,9 @@ pub enum Form {
     Malicious,
     /// Semi-honest: values of 128 bits, tags as short as the sizes allow.
     Fast,
-    /// Semi-honest: values and tags as short as the sizes allow, a smaller and slower encoding.
+    /// Semi-honest: values and tags as short as the sizes allow, a smaller and slower encoding, and
+    /// dual LPN ([`Protocol::LowCommunication`]), whose code has no review from outside this
+    /// project: for who names it.
     Low,
 }
 
@@ -187,6 +189,10 @@ impl Parameters {
             total: Some((self.bins * self.columns) as u64),
             security: self.form.security(),
             link: self.form.link(),
+            protocol: match self.form {
+                Form::Malicious | Form::Fast => Protocol::Auto,
+                Form::Low => Protocol::LowCommunication,
+            },
             value_bits: (self.value_bits < 128).then_some(self.value_bits),
             ..PlanOptions::default()
         };
