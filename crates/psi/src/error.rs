@@ -34,13 +34,14 @@ pub enum Error {
         most: u64,
     },
 
-    /// The items did not fit into the cuckoo table with any of the hash functions tried. Each
-    /// attempt fails with probability about 2^-40 with the parameters of this crate.
+    /// The items did not fit into the table, bins or encoding with any of the hash functions
+    /// tried. Each attempt fails with probability about 2^-40 with the parameters of this crate.
     #[error(
-        "the items did not fit into any of {attempts} cuckoo tables: run again in a new session"
+        "the items did not fit with any of {attempts} sets of hash functions: run again in a new \
+         session"
     )]
     Unplaced {
-        /// Number of tables tried.
+        /// Number of sets of hash functions tried.
         attempts: u32,
     },
 

@@ -34,14 +34,15 @@
 //! 3a. <----- commitment to r_X ------------------
 //! 3b.        the vector OLE, with its check
 //! 3c. ----- r_Y, commitment to s_Y ------------->
-//! 3d. <----- r_X, s_X, then step 4 --------------  within 60 s and 1 us an item
 //!     hash functions from r_X and r_Y
-//! 5a. ----- s_Y, after the whole of step 4 ------>
+//! 3d. <----- r_X, s_X, BLAKE3(A) ----------------  within 60 s and 1 us an item
+//! 5a. ----- s_Y, once A of step 4 has that hash ->
 //!     H adds s_X + s_Y to its first argument
 //! ```
 //!
 //! So nobody can compute with the hash functions before the vector OLE is fixed, and the encoder
-//! has little time to search for an encoding with more items than it has columns for. The offset
+//! has little time to search for an encoding with more items than it has columns for: the hash
+//! fixes all of `A`, however long its bytes then take. The offset
 //! `s_X + s_Y` is that of the paper's malicious protocol. `H` and `h` are modelled as random
 //! oracles; `h` is AES under a key from the seed, `H` is AES keyed with its first argument, each
 //! with its input added to the output, in the ideal cipher model.
@@ -59,7 +60,7 @@
 //!
 //! Cost: [`Parameters::encoding_bytes`] from the encoder and [`Parameters::tag_bytes`] from the
 //! evaluator, the vector OLE of [`Parameters`], and 112 bytes each way; with `both` a bit for each
-//! tag; in the malicious form 80 bytes from the encoder and 96 from the evaluator for each four
+//! tag; in the malicious form 112 bytes from the encoder and 96 from the evaluator for each four
 //! bins. If a set is empty, 112 bytes each way.
 
 mod batch;
@@ -303,7 +304,7 @@ impl Begun {
 impl Party {
     fn evaluator(self, parameters: &Parameters, channel: &mut Channel) -> Result<Evaluator> {
         let mut evaluator = Evaluator::setup(parameters, self.session, self.rng, channel)?;
-        evaluator.deadline = self.deadline.unwrap_or(evaluator.deadline);
+        evaluator.deadline = self.deadline;
         Ok(evaluator)
     }
 }

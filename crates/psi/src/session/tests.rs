@@ -118,7 +118,7 @@ fn items_that_find_no_place_are_an_error_that_names_none() {
     assert!(matches!(error, Error::Unplaced { attempts: 8 }));
     assert_eq!(
         error.to_string(),
-        "the items did not fit into any of 8 cuckoo tables: run again in a new session"
+        "the items did not fit with any of 8 sets of hash functions: run again in a new session"
     );
     assert!(matches!(
         sent,

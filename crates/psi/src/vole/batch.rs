@@ -6,18 +6,19 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use volery_channel::{Channel, Role, SessionId};
 use volery_field::Gf128;
-use volery_okvs::{Band, Rows};
+use volery_okvs::{Band, Rows, Shape};
 use volery_pcg::vole;
 use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::clmul::gf128_axpy;
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
-use volery_primitives::ro::RandomOracle;
+use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_primitives::{Block, bits};
 use zeroize::Zeroizing;
 
 use super::bins::Binned;
 use super::packed::{mask, pack, unpack};
+use super::params::BATCH;
 use super::{Form, Parameters};
 use crate::agree::{Agreement, misbehaved};
 use crate::error::{Error, Result};
@@ -43,7 +44,8 @@ impl Functions {
     /// From the agreed seed, the number of the batch, and in the malicious form the shares of the
     /// coin toss.
     fn new(
-        parameters: &Parameters,
+        shape: Shape,
+        value_bits: u32,
         agreement: &Agreement,
         batch: u64,
         shares: &[[u8; 32]],
@@ -60,9 +62,9 @@ impl Functions {
         let (keys, _) = keys.as_chunks();
         let [rows, value, point] = [0, 1, 2].map(|key| Block::from_bytes(keys[key]));
         Self {
-            band: Band::new(parameters.shape(), rows),
+            band: Band::new(shape, rows),
             value: Aes128::new(value),
-            value_bits: parameters.value_bits,
+            value_bits,
             point,
         }
     }
@@ -108,6 +110,12 @@ impl Functions {
     }
 }
 
+impl Parameters {
+    fn functions(&self, agreement: &Agreement, batch: u64, shares: &[[u8; 32]]) -> Functions {
+        Functions::new(self.shape(), self.value_bits, agreement, batch, shares)
+    }
+}
+
 /// The chunks of the second blocks that belong to the chunks of the outputs, if there are any.
 fn chunks<'a>(second: Option<&'a mut [Block]>, blocks: usize) -> Vec<Option<&'a mut [Block]>> {
     match second {
@@ -119,7 +127,8 @@ fn chunks<'a>(second: Option<&'a mut [Block]>, blocks: usize) -> Vec<Option<&'a 
 /// The party that has `D`, at a batch: it can evaluate the OPRF on any item of these bins.
 pub(crate) struct Keys {
     functions: Functions,
-    delta: Block,
+    /// `D`.
+    delta: Zeroizing<Block>,
     offset: Block,
     /// The first bin, and the columns of each.
     first: usize,
@@ -129,6 +138,21 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
+    /// Keys for the first batch under which no peer has outputs.
+    pub(crate) fn random(parameters: &Parameters, agreement: &Agreement, rng: &mut Prg) -> Self {
+        let width = parameters.columns;
+        let mut columns = Buffer::<Gf128>::zeroed(BATCH.min(parameters.bins) * width);
+        rng.fill_bytes(bytemuck::cast_slice_mut(&mut columns));
+        Self {
+            functions: parameters.functions(agreement, 0, &[]),
+            delta: Zeroizing::new(rng.block()),
+            offset: Block::ZERO,
+            first: 0,
+            width,
+            columns,
+        }
+    }
+
     /// The outputs of the OPRF on items of a bin: each replaces its digest.
     ///
     /// # Panics
@@ -146,7 +170,7 @@ impl Keys {
                 functions
                     .band
                     .decode(&rows, bytemuck::cast_slice(columns), &mut values);
-                gf128_axpy(&mut values, self.delta, &functions.values(digests));
+                gf128_axpy(&mut values, *self.delta, &functions.values(digests));
                 functions.outputs(&mut values, self.offset, digests, second);
             });
     }
@@ -158,8 +182,9 @@ pub(crate) struct Evaluator {
     rng: Prg,
     session: SessionId,
     batch: u64,
-    /// The time from the last share of the hash functions to the encoding.
-    pub(crate) deadline: Duration,
+    /// For tests: another time from the last share of the hash functions to the hash of the
+    /// encoding.
+    pub(crate) deadline: Option<Duration>,
 }
 
 impl Evaluator {
@@ -172,13 +197,12 @@ impl Evaluator {
     ) -> Result<Self> {
         let fork = rng.fork("vole");
         let vole = vole::Receiver::setup(&parameters.plan(), None, session, fork, channel)?;
-        let items = parameters.sides()[1];
         Ok(Self {
             vole,
             rng,
             session,
             batch: 0,
-            deadline: Duration::from_secs(60) + Duration::from_micros(items),
+            deadline: None,
         })
     }
 
@@ -200,7 +224,7 @@ impl Evaluator {
         }
         self.vole.extend(&mut columns, channel)?; // step 3b
         let mut offset = Block::ZERO;
-        let (mut shares, mut own) = (Vec::new(), [0; 32]);
+        let (mut shares, mut own, mut fixed) = (Vec::new(), [0; 32], [0; 32]);
         if malicious {
             let mut share = [0; 32];
             self.rng.fill_bytes(&mut share);
@@ -211,19 +235,22 @@ impl Evaluator {
             let start = Instant::now();
             let (mut opening, mut theirs) = ([0; 32], [0; 16]);
             channel.recv(&mut opening)?; // step 3d
-            if start.elapsed() > self.deadline {
-                return Err(misbehaved("it sent its encoding too late"));
+            channel.recv(&mut theirs)?;
+            channel.recv(&mut fixed)?;
+            let items = bins.len() * parameters.capacity(parameters.sides()[1]);
+            let deadline = Duration::from_secs(60) + Duration::from_micros(items as u64);
+            if start.elapsed() > self.deadline.unwrap_or(deadline) {
+                return Err(misbehaved("it fixed its encoding too late"));
             }
             if committed != self.commitment(Role::Receiver, &opening) {
                 return Err(misbehaved("its opening does not match its commitment"));
             }
-            channel.recv(&mut theirs)?;
             offset = Block::from_bytes(theirs) ^ own_offset(&own);
             shares = vec![share, opening];
         }
         let mut keys = Keys {
-            functions: Functions::new(parameters, agreement, self.batch, &shares),
-            delta: self.vole.x().into(),
+            functions: parameters.functions(agreement, self.batch, &shares),
+            delta: Zeroizing::new(self.vole.x().into()),
             offset,
             first: bins.start,
             width,
@@ -231,18 +258,25 @@ impl Evaluator {
         };
         let mut bytes = Vec::new();
         let mut received = vec![Block::ZERO; PIECE.min(width)];
+        let mut encoding = StreamHash::default();
         for bin in bins.clone() {
             let columns = &mut keys.columns[(bin - bins.start) * width..][..width];
             for columns in columns.chunks_mut(PIECE) {
                 let received = &mut received[..columns.len()];
                 recv(received, parameters.value_bits, &mut bytes, channel)?; // step 4
-                gf128_axpy(bytemuck::cast_slice_mut(columns), keys.delta, received); // step 5
+                if malicious {
+                    encoding.update(Block::as_bytes(received));
+                }
+                gf128_axpy(bytemuck::cast_slice_mut(columns), *keys.delta, received); // step 5
             }
             if !malicious {
                 ready(&keys, bin);
             }
         }
         if malicious {
+            if fixed != encoding.finish32() {
+                return Err(misbehaved("its encoding is another than it fixed"));
+            }
             channel.send(&own)?; // step 5a
             channel.flush()?;
             for bin in bins {
@@ -328,7 +362,7 @@ impl Encoder {
             channel.send(&offset.to_bytes())?;
             shares = vec![share, opening];
         }
-        let functions = Functions::new(parameters, agreement, self.batch, &shares);
+        let functions = parameters.functions(agreement, self.batch, &shares);
         let mut encoded: Vec<_> = bins
             .clone()
             .zip(u.chunks_mut(width))
@@ -340,7 +374,11 @@ impl Encoder {
             })
             .collect();
         let mut bytes = Vec::new();
-        for group in encoded.chunks_mut(rayon::current_num_threads()) {
+        let at_a_time = match malicious {
+            true => encoded.len(),
+            false => rayon::current_num_threads(),
+        };
+        for group in encoded.chunks_mut(at_a_time) {
             group.par_iter_mut().for_each(|one| {
                 let digests = set.bin(one.bin);
                 let rows = functions.band.rows(digests);
@@ -354,10 +392,17 @@ impl Encoder {
                     .for_each(|(masked, column)| *masked ^= *column);
                 one.rows = Some(rows);
             });
-            for one in &*group {
-                if one.failed {
-                    return Err(Error::Unplaced { attempts: 1 });
+            if group.iter().any(|one| one.failed) {
+                return Err(Error::Unplaced { attempts: 1 });
+            }
+            if malicious {
+                let mut encoding = StreamHash::default();
+                for one in &*group {
+                    encoding.update(bytemuck::cast_slice(one.columns));
                 }
+                channel.send(&encoding.finish32())?; // step 3d
+            }
+            for one in &*group {
                 let masked = bytemuck::cast_slice(one.columns);
                 send(masked, parameters.value_bits, &mut bytes, channel)?; // step 4
             }
@@ -463,3 +508,6 @@ fn recv(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod malicious;

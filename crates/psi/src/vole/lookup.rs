@@ -168,7 +168,7 @@ impl Receiver {
 
 impl Done {
     /// Separates the key streams of a search from those of all others.
-    fn base(&self) -> Block {
+    pub(super) fn base(&self) -> Block {
         RandomOracle::new("volery vole psi: values")
             .absorb(&self.agreement.derive("values", 0))
             .finish_block()

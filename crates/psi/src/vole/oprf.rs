@@ -19,7 +19,7 @@ use crate::watch::{Phase, Watch};
 pub struct Keys {
     parameters: Parameters,
     salt: [u8; 32],
-    batches: Vec<batch::Keys>,
+    pub(super) batches: Vec<batch::Keys>,
 }
 
 /// The receiver's outputs.
@@ -51,7 +51,7 @@ impl Sender {
     pub fn keys(self, form: Form, watch: &mut dyn Watch, channel: &mut Channel) -> Result<Keys> {
         // The sender states one item, so that a receiver with an empty set is the trivial case.
         let nothing: [&[u8]; 1] = [&[]];
-        let begun = self
+        let mut begun = self
             .party
             .begin(&nothing[..], 0, settings(form), watch, channel)?;
         let parameters = begun.parameters;
@@ -61,7 +61,11 @@ impl Sender {
             parameters,
         };
         let parameters = &keys.parameters;
-        if !parameters.trivial() {
+        if parameters.trivial() {
+            let rng = &mut begun.party.rng;
+            let batch = batch::Keys::random(parameters, &begun.agreement, rng);
+            keys.batches.push(batch);
+        } else {
             watch.begin(Phase::Correlate, 0);
             let mut evaluator = begun.party.evaluator(parameters, channel)?;
             watch.begin(Phase::Rows, parameters.receiver_items);
@@ -121,22 +125,17 @@ impl Keys {
     }
 
     /// The output on each item, in their order. Equal items have equal outputs.
-    ///
-    /// # Panics
-    /// If the receiver has no items: then there is no key.
     #[must_use]
     pub fn evaluate(&self, items: &(impl Items + ?Sized)) -> Buffer<Block> {
-        assert!(!self.batches.is_empty(), "a receiver without items");
         let digests = digests(&self.salt, items, &mut |_| ());
         let mut out = Buffer::zeroed(items.len());
         let bins = volery_okvs::Bins::new(self.parameters.bins, items.len());
         let mut order: Zeroizing<Vec<_>> = Zeroizing::new((0..items.len()).collect());
         order.sort_by_key(|item| bins.bin(digests[*item]));
-        let mut blocks = Zeroizing::new(Vec::new());
         for numbers in order.chunk_by(|a, b| bins.bin(digests[*a]) == bins.bin(digests[*b])) {
             let bin = bins.bin(digests[numbers[0]]);
-            blocks.clear();
-            blocks.extend(numbers.iter().map(|item| digests[*item]));
+            let blocks = numbers.iter().map(|item| digests[*item]);
+            let mut blocks: Zeroizing<Vec<_>> = Zeroizing::new(blocks.collect());
             self.batches[bin / super::BATCH].evaluate(bin, &mut blocks, None);
             for (item, block) in numbers.iter().zip(&*blocks) {
                 out[*item] = *block;

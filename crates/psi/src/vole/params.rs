@@ -280,8 +280,12 @@ impl Parameters {
     /// The stated number of items is enlarged by the columns beyond it, which it may choose freely,
     /// and by overfitting: for `n' = r*m` items in `m` columns of `l` bits a union bound over all
     /// encodings and all subsets of the queries asks for
-    /// `l >= r/(r-1) * (log2 Q + log2 e - log2(r*m))`; the result is the least such `r`, times
-    /// `m/n`.
+    /// `l >= r/(r-1) * (log2 Q + log2 e - log2(r*m)) + 40/(r*m - m)`, and then holds but with
+    /// probability 2^-40; the result is the least such `r`, times `m/n`. Small sets have many
+    /// columns an item: 256 more than items.
+    ///
+    /// Items of one digest count as one. A party of either role that evaluates the hash of the
+    /// items 2^63 times, in any time after step 0, finds two.
     #[must_use]
     pub fn most_items(&self, log_queries: f64) -> Option<f64> {
         if self.form != Form::Malicious || self.trivial() {
@@ -290,7 +294,7 @@ impl Parameters {
         let (l, m) = (f64::from(self.value_bits), self.columns as f64);
         let holds = |r: f64| {
             let free = log_queries + std::f64::consts::LOG2_E - (r * m).log2();
-            l >= r / (r - 1.0) * free
+            l >= r / (r - 1.0) * free + 40.0 / (r * m - m)
         };
         let (mut low, mut high) = (1.0_f64, 2.0);
         while !holds(high) {

@@ -6,29 +6,29 @@ use volery_channel::{Stats, run_two_parties, run_two_parties_tcp, run_two_partie
 
 use super::*;
 
-const SESSION: SessionId = SessionId::from_bytes([3; 32]);
+pub(super) const SESSION: SessionId = SessionId::from_bytes([3; 32]);
 
 /// Items `first`, `first + step`, .., as strings of different lengths.
-fn set(first: usize, step: usize, count: usize) -> Vec<String> {
+pub(super) fn set(first: usize, step: usize, count: usize) -> Vec<String> {
     (0..count)
         .map(|i| format!("{}{}", "x".repeat(i % 3), first + i * step))
         .collect()
 }
 
-fn rng(role: Role) -> Prg {
+pub(super) fn rng(role: Role) -> Prg {
     Prg::new(Block::new(role as u128 + 1))
 }
 
-fn sender() -> Sender {
+pub(super) fn sender() -> Sender {
     Sender::new(SESSION, rng(Role::Sender))
 }
 
-fn receiver() -> Receiver {
+pub(super) fn receiver() -> Receiver {
     Receiver::new(SESSION, rng(Role::Receiver))
 }
 
 /// The numbers of the items of `a` that are in `b`.
-fn plain(a: &[String], b: &[String]) -> Vec<usize> {
+pub(super) fn plain(a: &[String], b: &[String]) -> Vec<usize> {
     let b: HashSet<_> = b.iter().collect();
     (0..a.len()).filter(|i| b.contains(&a[*i])).collect()
 }
