@@ -24,10 +24,11 @@ const SLACK: usize = 64 << 10;
 const AT_A_TIME: usize = 16;
 
 /// The protocols of the sessions.
-const SESSIONS: [&str; 4] = [
+const SESSIONS: [&str; 5] = [
     "cot, malicious, regular, half",
     "vole fp61, malicious, few",
     "intersection",
+    "vole intersection, malicious",
     "cot, malicious, few",
 ];
 

@@ -77,7 +77,7 @@ impl Sender {
         let begun = self
             .party
             .begin(keywords, said, (SEARCH, settings), watch, channel)?;
-        let mut done = begun.evaluate(true, watch, channel)?;
+        let done = begun.evaluate(true, watch, channel)?;
         let tags = done.send_placed_tags(watch, channel)?;
         let (base, size) = (done.base(), LENGTH + longest);
         let mut ciphertexts = Vec::new();
@@ -85,7 +85,7 @@ impl Sender {
             ciphertexts.resize(tags.len() * size, 0);
             ciphertexts
                 .par_chunks_exact_mut(size)
-                .zip(&tags[..])
+                .zip(tags)
                 .enumerate()
                 .for_each(|(number, (out, tag))| {
                     let place = tag.place as usize;

@@ -1,10 +1,10 @@
 //! Both parties of a run.
 
-use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
+use volery_channel::{Channel, SessionId, run_two_channels};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::intersect::{Received, Sent};
-use volery_psi::{Receiver, Result, Sender, Settings};
+use volery_psi::vole::{self, Form};
+use volery_psi::{Receiver, Result, Sender, Settings, Variant};
 
 /// The session of all tests.
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([7; 32]);
@@ -22,46 +22,89 @@ pub(crate) fn items(from: usize, to: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Runs the sender, all its phases.
-pub(crate) fn sender(items: &[Vec<u8>], settings: Settings, channel: &mut Channel) -> Result<Sent> {
-    let sender = Sender::setup(SESSION, Prg::new(Block::new(1)), channel)?;
-    sender.intersect(items, settings, &mut (), channel)
+/// A protocol with its settings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Kkrt(Settings),
+    Vole(vole::Settings),
 }
 
-/// Runs the receiver, all its phases.
-pub(crate) fn receiver(
-    items: &[Vec<u8>],
-    settings: Settings,
-    channel: &mut Channel,
-) -> Result<Received> {
-    let receiver = Receiver::setup(SESSION, Prg::new(Block::new(2)), channel)?;
-    receiver.intersect(items, settings, &mut (), channel)
+/// The parameters in words, and the numbers of the common items of a party that learns them.
+type Ended = (String, Option<Vec<usize>>);
+
+impl Kind {
+    /// Every protocol, with one result and with both where it may have both.
+    pub(crate) fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for both in [false, true] {
+            all.extend(Variant::ALL.map(|variant| Self::Kkrt(Settings { variant, both })));
+            let forms = Form::ALL.into_iter();
+            let forms = forms.filter(|form| !both || *form != Form::Malicious);
+            all.extend(forms.map(|form| Self::Vole(vole::Settings { form, both })));
+        }
+        all
+    }
+
+    pub(crate) const fn both(self) -> bool {
+        match self {
+            Self::Kkrt(settings) => settings.both,
+            Self::Vole(settings) => settings.both,
+        }
+    }
+
+    pub(crate) fn send(
+        self,
+        items: &[impl AsRef<[u8]> + Sync],
+        channel: &mut Channel,
+    ) -> Result<Ended> {
+        let rng = Prg::new(Block::new(1));
+        Ok(match self {
+            Self::Kkrt(settings) => {
+                let sender = Sender::setup(SESSION, rng, channel)?;
+                let sent = sender.intersect(items, settings, &mut (), channel)?;
+                (format!("{:?}", sent.parameters), sent.common)
+            }
+            Self::Vole(settings) => {
+                let sender = vole::Sender::new(SESSION, rng);
+                let sent = sender.intersect(items, settings, &mut (), channel)?;
+                (format!("{:?}", sent.parameters), sent.common)
+            }
+        })
+    }
+
+    pub(crate) fn receive(
+        self,
+        items: &[impl AsRef<[u8]> + Sync],
+        channel: &mut Channel,
+    ) -> Result<Ended> {
+        let rng = Prg::new(Block::new(2));
+        Ok(match self {
+            Self::Kkrt(settings) => {
+                let receiver = Receiver::setup(SESSION, rng, channel)?;
+                let received = receiver.intersect(items, settings, &mut (), channel)?;
+                (format!("{:?}", received.parameters), Some(received.common))
+            }
+            Self::Vole(settings) => {
+                let receiver = vole::Receiver::new(SESSION, rng);
+                let received = receiver.intersect(items, settings, &mut (), channel)?;
+                (format!("{:?}", received.parameters), Some(received.common))
+            }
+        })
+    }
 }
 
-/// A run in memory.
+/// A run in memory, in which one party may leave early.
 pub(crate) fn intersect(
     ours: &[Vec<u8>],
     theirs: &[Vec<u8>],
-    settings: Settings,
-) -> (Result<Sent>, Result<Received>) {
-    run_two_parties(
-        |channel| sender(ours, settings, channel),
-        |channel| receiver(theirs, settings, channel),
-    )
-}
-
-/// A run in memory in which one party is expected to leave early.
-pub(crate) fn intersect_to_failure(
-    ours: &[Vec<u8>],
-    theirs: &[Vec<u8>],
-    settings: Settings,
-) -> (Result<Sent>, Result<Received>) {
+    kind: Kind,
+) -> (Result<Ended>, Result<Ended>) {
     let (left, right) = Channel::memory_pair();
     let ((sent, _), (received, _)) = run_two_channels(
         left,
         right,
-        |channel| sender(ours, settings, channel),
-        |channel| receiver(theirs, settings, channel),
+        |channel| kind.send(ours, channel),
+        |channel| kind.receive(theirs, channel),
     );
     (sent, received)
 }

@@ -2,30 +2,30 @@
 
 use std::collections::HashSet;
 
-use crate::common::{SESSION, intersect, intersect_to_failure, items};
+use crate::common::{Kind, SESSION, intersect, items};
 use proptest::prelude::*;
 use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_psi::{Error, Receiver, Sender, Settings, Variant};
 
-fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], settings: Settings) {
-    let (sent, received) = intersect(sender, receiver, settings);
-    let (sent, received) = (sent.unwrap(), received.unwrap());
+fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], kind: Kind) {
+    let (sent, received) = intersect(sender, receiver, kind);
+    let ((ours, sent), (theirs, received)) = (sent.unwrap(), received.unwrap());
     let expected = |ours: &[Vec<u8>], theirs: &[Vec<u8>]| -> Vec<usize> {
         let theirs: HashSet<_> = theirs.iter().collect();
         (0..ours.len())
             .filter(|&i| theirs.contains(&ours[i]))
             .collect()
     };
-    let what = format!("{} x {}, {settings:?}", sender.len(), receiver.len());
-    assert_eq!(received.common, expected(receiver, sender), "{what}");
+    let what = format!("{} x {}, {kind:?}", sender.len(), receiver.len());
+    assert_eq!(received, Some(expected(receiver, sender)), "{what}");
     assert_eq!(
-        sent.common,
-        settings.both.then(|| expected(sender, receiver)),
+        sent,
+        kind.both().then(|| expected(sender, receiver)),
         "{what}"
     );
-    assert_eq!(sent.parameters, received.parameters);
+    assert_eq!(ours, theirs);
 }
 
 #[test]
@@ -33,100 +33,79 @@ fn awkward_sizes() {
     let sizes = [
         0, 1, 2, 3, 7, 8, 9, 31, 127, 128, 129, 257, 1023, 1024, 1025, 2053,
     ];
-    for variant in Variant::ALL {
+    for (place, kind) in Kind::all().into_iter().enumerate() {
         for (i, &n) in sizes.iter().enumerate() {
-            let settings = Settings {
-                variant,
-                both: i % 2 == 0,
-            };
-            for &m in &[sizes[(i + 5) % sizes.len()], n] {
-                check(&items(0, n), &items(n / 2, n / 2 + m), settings);
-            }
+            let m = sizes[(i + 5 + place) % sizes.len()];
+            check(&items(0, n), &items(n / 2, n / 2 + m), kind);
         }
     }
 }
 
 #[test]
 fn disjoint_equal_subset_empty() {
-    for variant in Variant::ALL {
-        for both in [false, true] {
-            let settings = Settings { variant, both };
-            check(&items(0, 500), &items(500, 1100), settings);
-            check(&items(0, 500), &items(0, 500), settings);
-            check(&items(0, 500), &items(100, 200), settings);
-            check(&items(100, 200), &items(0, 500), settings);
-            check(&[], &items(0, 10), settings);
-            check(&items(0, 10), &[], settings);
-            check(&[], &[], settings);
-            // Enough items to overflow a table sized for equal parts.
-            check(&items(0, 9000), &[], settings);
-            check(&[], &items(0, 9000), settings);
-        }
+    for kind in Kind::all() {
+        check(&items(0, 500), &items(500, 1100), kind);
+        check(&items(0, 500), &items(0, 500), kind);
+        check(&items(0, 500), &items(100, 200), kind);
+        check(&items(100, 200), &items(0, 500), kind);
+        check(&[], &items(0, 10), kind);
+        check(&items(0, 10), &[], kind);
+        check(&[], &[], kind);
+        // Enough items to overflow a table sized for equal parts.
+        check(&items(0, 9000), &[], kind);
+        check(&[], &items(0, 9000), kind);
     }
 }
 
 #[test]
 fn one_side_a_thousand_times_larger() {
-    let settings = Settings {
-        both: true,
-        ..Settings::default()
-    };
-    check(&items(0, 20_000), &items(19_990, 20_010), settings);
-    check(&items(19_990, 20_010), &items(0, 20_000), settings);
+    for kind in Kind::all() {
+        check(&items(0, 20_000), &items(19_990, 20_010), kind);
+        check(&items(19_990, 20_010), &items(0, 20_000), kind);
+    }
 }
 
 #[test]
 fn sizes_that_once_went_wrong_elsewhere() {
-    for variant in Variant::ALL {
-        let settings = Settings {
-            variant,
-            both: true,
-        };
-        check(&items(0, 6789), &items(3000, 3000 + 7890), settings);
-        check(&items(0, 16_384), &items(8191, 8191 + 16_385), settings);
+    for kind in Kind::all() {
+        check(&items(0, 6789), &items(3000, 3000 + 7890), kind);
+        check(&items(0, 16_384), &items(8191, 8191 + 16_385), kind);
     }
 }
 
 #[test]
 fn over_tcp() {
     let (sender, receiver) = (items(0, 30_011), items(15_000, 50_021));
-    let settings = Settings {
-        both: true,
-        ..Settings::default()
-    };
-    let (sent, received) = run_two_parties_tcp(
-        |channel| crate::common::sender(&sender, settings, channel),
-        |channel| crate::common::receiver(&receiver, settings, channel),
-    );
-    assert_eq!(received.unwrap().common, (0..15_011).collect::<Vec<_>>());
-    assert_eq!(
-        sent.unwrap().common.unwrap(),
-        (15_000..30_011).collect::<Vec<_>>()
-    );
+    for kind in Kind::all() {
+        let (sent, received) = run_two_parties_tcp(
+            |channel| kind.send(&sender, channel).unwrap().1,
+            |channel| kind.receive(&receiver, channel).unwrap().1,
+        );
+        assert_eq!(received.unwrap(), (0..15_011).collect::<Vec<_>>());
+        let expected = kind.both().then(|| (15_000..30_011).collect::<Vec<_>>());
+        assert_eq!(sent, expected, "{kind:?}");
+    }
 }
 
 #[test]
 fn a_duplicate_is_an_error_on_either_side() {
     let mut twice = items(0, 100);
     twice.push(twice[4].clone());
-    let (sent, received) = intersect_to_failure(&twice, &items(0, 100), Settings::default());
-    assert!(matches!(
-        sent,
-        Err(Error::Duplicate {
-            first: 4,
-            second: 100
-        })
-    ));
-    assert!(matches!(received, Err(Error::Channel(_))));
-    let (sent, received) = intersect_to_failure(&items(0, 100), &twice, Settings::default());
-    assert!(matches!(
-        received,
-        Err(Error::Duplicate {
-            first: 4,
-            second: 100
-        })
-    ));
-    assert!(matches!(sent, Err(Error::Channel(_))));
+    let once = items(0, 100);
+    for kind in Kind::all() {
+        for (sender, receiver) in [(&twice, &once), (&once, &twice)] {
+            let (sent, received) = intersect(sender, receiver, kind);
+            let (own, other) = match sender.len() {
+                101 => (sent, received),
+                _ => (received, sent),
+            };
+            let Err(Error::Duplicate { first, second }) = own else {
+                panic!("{own:?}, {kind:?}");
+            };
+            assert_eq!((first, second), (4, 100));
+            assert!(matches!(other, Err(Error::Channel(_))), "{kind:?}");
+        }
+    }
 }
 
 /// Messages of the sender and of the receiver, that is runs of bytes in one direction; the sender's
@@ -198,11 +177,9 @@ proptest! {
     fn any_sets(
         sender in prop::collection::hash_set(prop::collection::vec(0u8..3, 0..6), 0..300),
         receiver in prop::collection::hash_set(prop::collection::vec(0u8..3, 0..6), 0..300),
-        both: bool,
-        paper: bool,
+        kind in prop::sample::select(Kind::all()),
     ) {
-        let variant = if paper { Variant::KkrtPaper } else { Variant::Kkrt };
         let (sender, receiver): (Vec<_>, Vec<_>) = (sender.into_iter().collect(), receiver.into_iter().collect());
-        check(&sender, &receiver, Settings { variant, both });
+        check(&sender, &receiver, kind);
     }
 }

@@ -1,11 +1,11 @@
 //! The number of threads of a party changes only the time: not its result, its messages or its
 //! checks.
 
-use crate::common::SESSION;
+use crate::common::{Kind, SESSION};
 use volery_channel::tamper::Tampered;
 use volery_channel::{Channel, memory, run_two_channels};
 use volery_primitives::{Block, prg::Prg};
-use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant};
+use volery_psi::{Error, Receiver, Result, Sender, Settings, Variant, vole};
 
 /// More than one group of pieces for each of several threads, and not a round number.
 const SENT: usize = 141_007;
@@ -79,6 +79,41 @@ fn run(
         |channel| in_pool(threads[1], || receiver(sets[1], settings, search, channel)),
     );
     [sent, received]
+}
+
+#[test]
+fn threads_make_no_difference_to_vector_ole() {
+    let (ours, theirs) = (items(0, SENT), items(SENT - COMMON, RECEIVED));
+    for kind in [
+        Kind::Vole(vole::Settings::default()),
+        Kind::Vole(vole::Settings {
+            form: vole::Form::Low,
+            both: true,
+        }),
+    ] {
+        let mut first = None;
+        for threads in [[1, 1], [3, 1], [2, 8]] {
+            let (left, right) = Channel::memory_pair();
+            let ((sent, _), (received, _)) = run_two_channels(
+                left,
+                right,
+                |channel| {
+                    channel.record_transcript();
+                    let ended = in_pool(threads[0], || kind.send(&ours, channel)).unwrap();
+                    (ended, channel.transcript().unwrap().sent)
+                },
+                |channel| {
+                    channel.record_transcript();
+                    let ended = in_pool(threads[1], || kind.receive(&theirs, channel)).unwrap();
+                    (ended, channel.transcript().unwrap().sent)
+                },
+            );
+            assert_eq!(received.0.1, Some((0..COMMON).collect()), "{threads:?}");
+            let now = [sent, received];
+            let first = first.get_or_insert_with(|| now.clone());
+            assert!(now == *first, "{kind:?} {threads:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use volery_channel::{Channel, Error, Result};
 use volery_primitives::Block;
 use volery_psi::code::Code;
+use volery_psi::vole::{self, Form};
 use volery_psi::{Receiver, Sender, Settings, Variant, oprf};
 
 use crate::fixtures::{SEEDS, SESSION, rng};
@@ -29,7 +30,28 @@ pub(super) fn all() -> Vec<Protocol> {
             all.push(search(format!("search{stash}{known}"), settings));
         }
     }
+    for form in Form::ALL {
+        for (both, known) in [(false, ""), (true, ", for both")] {
+            let settings = vole::Settings { form, both };
+            if form == Form::Malicious && both {
+                continue;
+            }
+            all.push(vole_intersection(
+                format!("vole intersection, {form}{known}"),
+                settings,
+            ));
+            all.push(vole_search(format!("vole search, {form}{known}"), settings));
+        }
+    }
+    all.extend([Form::Malicious, Form::Fast].map(vole_prf));
     all
+}
+
+const fn model(form: Form) -> Model {
+    match form {
+        Form::Malicious => Model::Malicious,
+        Form::Fast | Form::Low => Model::SemiHonest,
+    }
 }
 
 /// The errors that a peer can cause; all others would be this party's own fault.
@@ -79,10 +101,10 @@ fn common() -> [Vec<usize>; 2] {
     ]
 }
 
-/// The result that the sender of a run with these settings gets.
-fn known(settings: Settings) -> Option<Vec<usize>> {
+/// The result that the sender of a run gets, if both learn it.
+fn known(both: bool) -> Option<Vec<usize>> {
     let [senders, _] = common();
-    settings.both.then_some(senders)
+    both.then_some(senders)
 }
 
 fn intersection(name: String, settings: Settings) -> Protocol {
@@ -100,7 +122,7 @@ fn intersection(name: String, settings: Settings) -> Protocol {
         move |channel| Ok(send(channel).map_err(of_channel)?.common),
         move |channel| Ok(receive(channel).map_err(of_channel)?.common),
         move |sent: &Option<Vec<usize>>, received: &Vec<usize>| {
-            *sent == known(settings) && *received == common()[1]
+            *sent == known(settings.both) && *received == common()[1]
         },
     )
 }
@@ -130,12 +152,76 @@ fn search(name: String, settings: Settings) -> Protocol {
             let found = search(channel).map_err(of_channel)?;
             Ok((found.items, found.values))
         },
-        move |answered: &Option<Vec<usize>>, (found, texts): &Found| {
-            let [theirs, ours] = common();
-            let expected = theirs
-                .iter()
-                .map(|&item| values()[item].clone().into_bytes());
-            *answered == known(settings) && *found == ours && expected.eq(texts.iter().cloned())
+        move |answered, found| is_search(answered, found, settings.both),
+    )
+}
+
+/// Whether these are the results of a search.
+fn is_search(answered: &Option<Vec<usize>>, (found, texts): &Found, both: bool) -> bool {
+    let [theirs, ours] = common();
+    let expected = theirs
+        .iter()
+        .map(|&item| values()[item].clone().into_bytes());
+    *answered == known(both) && *found == ours && expected.eq(texts.iter().cloned())
+}
+
+fn vole_prf(form: Form) -> Protocol {
+    let evaluate = move |channel: &mut Channel| {
+        let sender = vole::Sender::new(SESSION, rng(SEEDS[0]));
+        let keys = sender.keys(form, &mut (), channel).map_err(of_channel)?;
+        Ok(keys.evaluate(&items()[1]).to_vec())
+    };
+    let ask = move |channel: &mut Channel| {
+        let receiver = vole::Receiver::new(SESSION, rng(SEEDS[1]));
+        let outputs = receiver.outputs(&items()[1], form, &mut (), channel);
+        Ok(outputs.map_err(of_channel)?.outputs.to_vec())
+    };
+    Protocol::new(
+        format!("vole oprf, {form}"),
+        model(form),
+        evaluate,
+        ask,
+        |left: &Vec<Block>, right: &Vec<Block>| left == right,
+    )
+}
+
+fn vole_intersection(name: String, settings: vole::Settings) -> Protocol {
+    let send = move |channel: &mut Channel| {
+        let sender = vole::Sender::new(SESSION, rng(SEEDS[0]));
+        sender.intersect(&items()[0], settings, &mut (), channel)
+    };
+    let receive = move |channel: &mut Channel| {
+        let receiver = vole::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.intersect(&items()[1], settings, &mut (), channel)
+    };
+    Protocol::new(
+        name,
+        model(settings.form),
+        move |channel| Ok(send(channel).map_err(of_channel)?.common),
+        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
+        move |sent: &Option<Vec<usize>>, received: &Vec<usize>| {
+            *sent == known(settings.both) && *received == common()[1]
         },
+    )
+}
+
+fn vole_search(name: String, settings: vole::Settings) -> Protocol {
+    let answer = move |channel: &mut Channel| {
+        let sender = vole::Sender::new(SESSION, rng(SEEDS[0]));
+        sender.answer(&items()[0], &values(), settings, &mut (), channel)
+    };
+    let search = move |channel: &mut Channel| {
+        let receiver = vole::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.search(&items()[1], settings, &mut (), channel)
+    };
+    Protocol::new(
+        name,
+        model(settings.form),
+        move |channel| Ok(answer(channel).map_err(of_channel)?.found),
+        move |channel| {
+            let found = search(channel).map_err(of_channel)?;
+            Ok((found.items, found.values))
+        },
+        move |answered, found| is_search(answered, found, settings.both),
     )
 }

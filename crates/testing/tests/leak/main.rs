@@ -38,7 +38,7 @@ macro_rules! test {
     };
 }
 
-const TESTS: [(&str, fn()); 16] = [
+const TESTS: [(&str, fn()); 18] = [
     test!(the_allocator_finds_leftover_secrets),
     test!(keys_and_generators),
     test!(sessions::ot_extensions),
@@ -50,6 +50,8 @@ const TESTS: [(&str, fn()); 16] = [
     test!(sessions::a_session_that_fails),
     test!(sessions::oblivious_prf),
     test!(sessions::matching),
+    test!(sessions::oblivious_prf_from_vector_ole),
+    test!(sessions::matching_from_vector_ole),
     test!(applications::a_polynomial_at_points),
     test!(applications::a_matrix_product),
     test!(applications::a_permutation_of_shares),

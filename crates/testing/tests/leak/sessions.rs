@@ -11,6 +11,7 @@ use volery_pcg::vole::VoleRing;
 use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot, gilboa, vole};
 use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
+use volery_psi::vole::Form;
 use volery_psi::{Settings, oprf};
 use zeroize::Zeroizing;
 
@@ -389,6 +390,72 @@ pub(crate) fn matching() {
                 },
             );
             assert_eq!(found.len(), if lookup { 50 } else { 0 });
+            zeroize::Zeroize::zeroize(&mut found);
+        }
+        zeroize::Zeroize::zeroize(&mut sets);
+    })
+    .unwrap();
+}
+
+/// As [`oblivious_prf`], from vector OLE: the outputs of both parties.
+pub(crate) fn oblivious_prf_from_vector_ole() {
+    for form in [Form::Malicious, Form::Fast] {
+        look_for(|| {
+            let items: Vec<_> = (0..3000_u32).map(u32::to_le_bytes).collect();
+            let (sent, received) = run_two_parties(
+                |channel| {
+                    let sender = volery_psi::vole::Sender::new(SESSION, Prg::new(seed(0)));
+                    let keys = sender.keys(form, &mut (), channel).unwrap();
+                    keys.evaluate(&items)
+                },
+                |channel| {
+                    let receiver = volery_psi::vole::Receiver::new(SESSION, Prg::new(seed(1)));
+                    let received = receiver.outputs(&items, form, &mut (), channel);
+                    received.unwrap().outputs
+                },
+            );
+            let bytes = |blocks: &[Block]| Zeroizing::new(Block::as_bytes(blocks).to_vec());
+            vec![bytes(&sent), bytes(&received)]
+        });
+    }
+}
+
+/// As [`matching`], from vector OLE.
+pub(crate) fn matching_from_vector_ole() {
+    let all: Vec<u8> = items(0, 250).iter().flat_map(|item| **item).collect();
+    blocks_with(all, || {
+        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
+            items.iter().map(|item| item.to_vec()).collect()
+        };
+        let sets = [items(0, 100), items(50, 100), items(150, 100)];
+        let mut sets = sets.map(plain);
+        let [ours, theirs, values] = &sets;
+        for form in Form::ALL {
+            let settings = volery_psi::vole::Settings { form, both: false };
+            let sender = || volery_psi::vole::Sender::new(SESSION, Prg::new(seed(0)));
+            let receiver = || volery_psi::vole::Receiver::new(SESSION, Prg::new(seed(1)));
+            let (_, found) = run_two_parties(
+                |channel| {
+                    let sent = sender().intersect(ours, settings, &mut (), channel);
+                    sent.unwrap().common
+                },
+                |channel| {
+                    let received = receiver().intersect(theirs, settings, &mut (), channel);
+                    received.unwrap().common
+                },
+            );
+            assert_eq!(found.len(), 50);
+            let (_, mut found) = run_two_parties(
+                |channel| {
+                    let answered = sender().answer(ours, values, settings, &mut (), channel);
+                    answered.unwrap().longest
+                },
+                |channel| {
+                    let found = receiver().search(theirs, settings, &mut (), channel);
+                    found.unwrap().values
+                },
+            );
+            assert_eq!(found.len(), 50);
             zeroize::Zeroize::zeroize(&mut found);
         }
         zeroize::Zeroize::zeroize(&mut sets);

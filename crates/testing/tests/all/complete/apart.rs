@@ -27,6 +27,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "pcg::vole::Sender::start",
             "psi::session::Receiver::start",
             "psi::session::Sender::start",
+            "psi::vole::Receiver::start",
+            "psi::vole::Sender::start",
         ],
     ),
     (

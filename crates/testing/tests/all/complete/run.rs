@@ -363,4 +363,25 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
             "psi::lookup::Receiver::search",
         ],
     ),
+    (
+        "vole intersection, malicious",
+        &[
+            "psi::vole::intersect::Sender::intersect",
+            "psi::vole::intersect::Receiver::intersect",
+        ],
+    ),
+    (
+        "vole search, malicious",
+        &[
+            "psi::vole::lookup::Sender::answer",
+            "psi::vole::lookup::Receiver::search",
+        ],
+    ),
+    (
+        "vole oprf, malicious",
+        &[
+            "psi::vole::oprf::Sender::keys",
+            "psi::vole::oprf::Receiver::outputs",
+        ],
+    ),
 ];

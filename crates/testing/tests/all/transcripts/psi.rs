@@ -1,12 +1,12 @@
-//! Set intersection, keyword search and their OPRF. A row names the protocol; its variant, or the
-//! bits of a code word; whether both parties get the result; and the items of the sender and of the
+//! Set intersection, keyword search and their OPRF. A row names the protocol; its variant, its form
+//! if it is from vector OLE, or the bits of a code word; whether both parties get the result; and the items of the sender and of the
 //! receiver, or the instances of two extensions.
 //!
 //! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
 
 use volery_primitives::Block;
 use volery_psi::code::Code;
-use volery_psi::{Receiver, Sender, Settings, oprf};
+use volery_psi::{Receiver, Sender, Settings, oprf, vole};
 
 use super::seeded;
 use crate::psi::{SESSION, items};
@@ -21,14 +21,25 @@ pub(super) fn run(row: &str) -> [String; 2] {
     if protocol == "oprf" {
         return of_oprf(variant.parse().unwrap(), [n, m]);
     }
-    let settings = Settings {
-        variant: variant.parse().unwrap(),
-        both: both == "both",
-    };
+    let both = both == "both";
     // A third of the smaller set is common.
     let common = n.min(m) / 3;
     let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
     let values: Vec<Vec<u8>> = (0..n).map(|i| vec![i as u8; i % 7]).collect();
+    if let Ok(form) = variant.parse() {
+        let settings = vole::Settings { form, both };
+        return of_vole(
+            protocol == "lookup",
+            settings,
+            [&ours, &theirs],
+            &values,
+            common,
+        );
+    }
+    let settings = Settings {
+        variant: variant.parse().unwrap(),
+        both,
+    };
     seeded(
         |rng, channel| {
             let sender = Sender::setup(SESSION, rng, channel).unwrap();
@@ -48,6 +59,39 @@ pub(super) fn run(row: &str) -> [String; 2] {
                 found.unwrap().items
             } else {
                 let received = receiver.intersect(&theirs, settings, &mut (), channel);
+                received.unwrap().common
+            };
+            assert_eq!(found, (0..common).collect::<Vec<_>>());
+        },
+    )
+}
+
+/// A run of the protocols from vector OLE: the variant is the form.
+fn of_vole(
+    lookup: bool,
+    settings: vole::Settings,
+    [ours, theirs]: [&[Vec<u8>]; 2],
+    values: &[Vec<u8>],
+    common: usize,
+) -> [String; 2] {
+    seeded(
+        |rng, channel| {
+            let sender = vole::Sender::new(SESSION, rng);
+            if lookup {
+                let answered = sender.answer(ours, values, settings, &mut (), channel);
+                answered.unwrap();
+            } else {
+                let sent = sender.intersect(ours, settings, &mut (), channel);
+                sent.unwrap();
+            }
+        },
+        |rng, channel| {
+            let receiver = vole::Receiver::new(SESSION, rng);
+            let found = if lookup {
+                let found = receiver.search(theirs, settings, &mut (), channel);
+                found.unwrap().items
+            } else {
+                let received = receiver.intersect(theirs, settings, &mut (), channel);
                 received.unwrap().common
             };
             assert_eq!(found, (0..common).collect::<Vec<_>>());
