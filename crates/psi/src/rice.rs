@@ -375,6 +375,14 @@ mod tests {
         }
     }
 
+    /// One zero before the only tag, whose high part has no bits.
+    #[test]
+    fn a_tag_of_more_bits_is_refused() {
+        let format = Rice::new(1, 20);
+        assert_eq!(decoded(format, &[1, 0, 0]).unwrap(), [0]);
+        assert!(decoded(format, &[2, 0, 0]).is_err());
+    }
+
     /// A changed bit changes a tag or is refused, and random bytes never panic.
     #[test]
     fn other_bytes_are_other_tags_or_refused() {

@@ -40,8 +40,8 @@ fn settings(form: Form) -> (&'static str, Settings) {
 }
 
 impl Sender {
-    /// Makes a key, whose outputs on at most `most` items the receiver gets; it may evaluate the
-    /// key on any number of items later. Both parties call with the same form.
+    /// Makes a key, whose outputs on its items the receiver gets. This party may evaluate the key
+    /// on any number of items later. Both parties call with the same form.
     ///
     /// # Panics
     /// If the form is the low-communication one.
