@@ -44,31 +44,44 @@ const REVERSED: [u8; 64] = {
     order
 };
 
+/// Word `i` of eight entries.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn words<const N: usize>(entries: &[[u64; N]; GROUP], i: usize) -> __m512i {
+    let mut words = [0; GROUP];
+    for (word, entry) in words.iter_mut().zip(entries) {
+        *word = entry[i];
+    }
+    bytemuck::cast(words)
+}
+
 /// Byte `k` of word `i` of row `r` as byte `r` of word `8i + k`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn bytes_of_rows<const WORDS: usize>(patterns: &[[u64; WORDS]; GROUP]) -> [[u64; 8]; WORDS] {
-    let order = bytemuck::cast(TRANSPOSED);
-    std::array::from_fn(|i| {
-        let words: __m512i = bytemuck::cast(patterns.map(|pattern| pattern[i]));
-        bytemuck::cast(_mm512_permutexvar_epi8(order, words))
-    })
+    let mut bytes = [[0; 8]; WORDS];
+    for (i, bytes) in bytes.iter_mut().enumerate() {
+        let order = bytemuck::cast(TRANSPOSED);
+        *bytes = bytemuck::cast(_mm512_permutexvar_epi8(order, words(patterns, i)));
+    }
+    bytes
 }
 
 /// The matrices of a group of columns.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn matrices<const PARTS: usize>(columns: &[[u64; PARTS]; GROUP]) -> [__m512i; PARTS] {
-    let order = bytemuck::cast(REVERSED);
     // The instruction takes the rows of a matrix from the last to the first. With a matrix of data
     // and the unit vectors as bytes it transposes; the vectors from the last to the first put the
     // rows in the order that the next multiplication takes.
     let units = _mm512_set1_epi64(0x0102_0408_1020_4080);
-    std::array::from_fn(|part| {
-        let words: __m512i = bytemuck::cast(columns.map(|column| column[part]));
-        let bytes = _mm512_permutexvar_epi8(order, words);
-        _mm512_gf2p8affine_epi64_epi8::<0>(units, bytes)
-    })
+    let mut matrices = [units; PARTS];
+    for (part, matrix) in matrices.iter_mut().enumerate() {
+        let order = bytemuck::cast(REVERSED);
+        let bytes = _mm512_permutexvar_epi8(order, words(columns, part));
+        *matrix = _mm512_gf2p8affine_epi64_epi8::<0>(units, bytes);
+    }
+    matrices
 }
 
 /// Adds the columns of a group that the bytes of eight rows select.
@@ -86,10 +99,15 @@ fn add<const PARTS: usize>(sums: &mut [__m512i; PARTS], rows: u64, matrices: &[_
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn values<const PARTS: usize>(sums: [__m512i; PARTS]) -> [[u64; PARTS]; GROUP] {
-    let order = bytemuck::cast(TRANSPOSED);
-    let words: [[u64; GROUP]; PARTS] =
-        sums.map(|sum| bytemuck::cast(_mm512_permutexvar_epi8(order, sum)));
-    std::array::from_fn(|row| std::array::from_fn(|part| words[part][row]))
+    let mut values = [[0; PARTS]; GROUP];
+    for (part, sum) in sums.into_iter().enumerate() {
+        let order = bytemuck::cast(TRANSPOSED);
+        let words: [u64; GROUP] = bytemuck::cast(_mm512_permutexvar_epi8(order, sum));
+        for (value, word) in values.iter_mut().zip(words) {
+            value[part] = word;
+        }
+    }
+    values
 }
 
 /// Up to eight entries, the others zero.
