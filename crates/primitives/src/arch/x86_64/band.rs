@@ -33,16 +33,14 @@ const TRANSPOSED: [u8; 64] = {
     order
 };
 
-/// As [`TRANSPOSED`], with the words in reverse order.
-const REVERSED: [u8; 64] = {
-    let mut order = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        order[i] = (8 * (7 - i % 8) + i / 8) as u8;
-        i += 1;
-    }
-    order
-};
+/// The bytes of each word from the last to the first, in both words of 128 bits.
+const REVERSED: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
+
+/// Byte `r` has bit `7 - r`.
+const UNITS: i64 = 0x0102_0408_1020_4080;
+
+/// Byte `r` has bit `r`.
+const IDENTITY: i64 = UNITS.swap_bytes();
 
 /// Word `i` of eight entries.
 #[inline]
@@ -67,21 +65,63 @@ fn bytes_of_rows<const WORDS: usize>(patterns: &[[u64; WORDS]; GROUP]) -> [[u64;
     bytes
 }
 
-/// The matrices of a group of columns.
+/// Byte `j` of eight values as word `j`, from the words of the values.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn matrices<const PARTS: usize>(columns: &[[u64; PARTS]; GROUP]) -> [__m512i; PARTS] {
-    // The instruction takes the rows of a matrix from the last to the first. With a matrix of data
-    // and the unit vectors as bytes it transposes; the vectors from the last to the first put the
-    // rows in the order that the next multiplication takes.
-    let units = _mm512_set1_epi64(0x0102_0408_1020_4080);
-    let mut matrices = [units; PARTS];
-    for (part, matrix) in matrices.iter_mut().enumerate() {
-        let order = bytemuck::cast(REVERSED);
-        let bytes = _mm512_permutexvar_epi8(order, words(columns, part));
-        *matrix = _mm512_gf2p8affine_epi64_epi8::<0>(units, bytes);
+fn by_bytes<const PARTS: usize>(values: &[[u64; PARTS]; GROUP]) -> [__m512i; PARTS] {
+    let mut bytes = [_mm512_setzero_si512(); PARTS];
+    for (part, bytes) in bytes.iter_mut().enumerate() {
+        *bytes = _mm512_permutexvar_epi8(bytemuck::cast(TRANSPOSED), words(values, part));
     }
-    matrices
+    bytes
+}
+
+/// The words of eight values from their bytes: undoes [`by_bytes`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn by_values<const PARTS: usize>(bytes: [__m512i; PARTS]) -> [[u64; PARTS]; GROUP] {
+    let mut values = [[0; PARTS]; GROUP];
+    for (part, bytes) in bytes.into_iter().enumerate() {
+        let words = _mm512_permutexvar_epi8(bytemuck::cast(TRANSPOSED), bytes);
+        let words: [u64; GROUP] = bytemuck::cast(words);
+        for (value, word) in values.iter_mut().zip(words) {
+            value[part] = word;
+        }
+    }
+    values
+}
+
+/// The matrices of a group of columns, in the form that [`add`] takes.
+///
+/// The instruction takes the rows of a matrix from the last to the first. With a matrix of data and
+/// the unit vectors as bytes it transposes; the vectors from the last to the first put the rows in
+/// the order that the next multiplication takes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn matrices<const PARTS: usize>(mut bytes: [__m512i; PARTS]) -> [__m512i; PARTS] {
+    for bytes in &mut bytes {
+        let reversed = _mm512_shuffle_epi8(*bytes, bytemuck::cast([REVERSED; 4]));
+        *bytes = _mm512_gf2p8affine_epi64_epi8::<0>(_mm512_set1_epi64(UNITS), reversed);
+    }
+    bytes
+}
+
+/// The inverse of the identity plus `n`, whose byte `r` has the bits of row `r`, all of them behind
+/// bit `r`: the product of the identity plus `n`, `n^2` and `n^4`, as `n^8` is zero.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+fn inverse(n: u64) -> u64 {
+    let n = _mm_set_epi64x(0, n as i64);
+    let identity = _mm_set_epi64x(0, IDENTITY);
+    let times = |a, b| {
+        let reversed = _mm_shuffle_epi8(b, bytemuck::cast(REVERSED));
+        let b = _mm_gf2p8affine_epi64_epi8::<0>(_mm_set1_epi64x(UNITS), reversed);
+        _mm_gf2p8affine_epi64_epi8::<0>(a, b)
+    };
+    let square = times(n, n);
+    let fourth = times(square, square);
+    let [n, square, fourth] = [n, square, fourth].map(|n| _mm_xor_si128(n, identity));
+    _mm_cvtsi128_si64(times(times(n, square), fourth)) as u64
 }
 
 /// Adds the columns of a group that the bytes of eight rows select.
@@ -93,21 +133,6 @@ fn add<const PARTS: usize>(sums: &mut [__m512i; PARTS], rows: u64, matrices: &[_
         let product = _mm512_gf2p8affine_epi64_epi8::<0>(rows, matrix);
         *sum = _mm512_xor_si512(*sum, product);
     }
-}
-
-/// The sums of eight rows.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn values<const PARTS: usize>(sums: [__m512i; PARTS]) -> [[u64; PARTS]; GROUP] {
-    let mut values = [[0; PARTS]; GROUP];
-    for (part, sum) in sums.into_iter().enumerate() {
-        let order = bytemuck::cast(TRANSPOSED);
-        let words: [u64; GROUP] = bytemuck::cast(_mm512_permutexvar_epi8(order, sum));
-        for (value, word) in values.iter_mut().zip(words) {
-            value[part] = word;
-        }
-    }
-    values
 }
 
 /// Up to eight entries, the others zero.
@@ -140,10 +165,11 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
         }
         for group in first.max(end)..=last + groups {
             let columns = &words[words.len().min(GROUP * group)..];
-            ring[group % (2 * groups)] = matrices(&match columns.first_chunk() {
+            let bytes = by_bytes(&match columns.first_chunk() {
                 Some(columns) => *columns,
                 None => padded(columns),
             });
+            ring[group % (2 * groups)] = matrices(bytes);
         }
         end = last + groups + 1;
 
@@ -175,7 +201,7 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
         for group in last + 1..first + groups {
             add(&mut sums, rows[group % groups], &ring[group % (2 * groups)]);
         }
-        let values = values(sums);
+        let values = by_values(sums);
         let out = bytemuck::cast_slice_mut::<V, u64>(out).as_chunks_mut().0;
         out.copy_from_slice(&values[..out.len()]);
     }
@@ -199,7 +225,10 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
             None => padded(pivots),
         });
         let rows = rows.as_flattened();
-        let mut sums = [_mm512_setzero_si512(); PARTS];
+        let mut sums = by_bytes(&match columns.first_chunk() {
+            Some(columns) => *columns,
+            None => padded(columns),
+        });
         // The group's own bits: those of its columns, and those at the end of the windows.
         let own = rows[group % groups];
         add(
@@ -211,21 +240,11 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
         for other in (group + 1..group + groups).rev() {
             add(&mut sums, rows[other % groups], &ring[other % (2 * groups)]);
         }
-        let mut solution = padded(columns);
-        for (value, sum) in solution.iter_mut().zip(values(sums)) {
-            for (word, other) in value.iter_mut().zip(sum) {
-                *word ^= other;
-            }
-        }
-        for row in (0..GROUP - 1).rev() {
-            for column in row + 1..GROUP {
-                let mask = (own >> (GROUP * row + column) & 1).wrapping_neg();
-                for part in 0..PARTS {
-                    solution[row][part] ^= solution[column][part] & mask;
-                }
-            }
-        }
-        columns.copy_from_slice(&solution[..columns.len()]);
-        ring[group % (2 * groups)] = matrices(&solution);
+        // With the bits among its own columns the group is a triangular system.
+        let mut solution = [_mm512_setzero_si512(); PARTS];
+        let inverse = inverse(own & FROM & !(IDENTITY as u64));
+        add(&mut solution, inverse, &matrices(sums));
+        ring[group % (2 * groups)] = matrices(solution);
+        columns.copy_from_slice(&by_values(solution)[..columns.len()]);
     }
 }
