@@ -11,6 +11,7 @@ use std::arch::x86_64::*;
 use crate::arch::portable;
 use crate::band::Value;
 use crate::pages::Buffer;
+use crate::prefetch::prefetch;
 
 /// Rows taken together; columns of a group.
 const GROUP: usize = 8;
@@ -18,6 +19,9 @@ const GROUP: usize = 8;
 /// Groups between the starts of the first and the last of eight rows, where these are taken
 /// together: distances in columns fit into bytes.
 const SPREAD: usize = 32;
+
+/// Rows between the request of a pattern and its use.
+const AHEAD: usize = 32;
 
 /// Byte `r` has the bits of the columns of a group from column `r` on.
 const FROM: u64 = 0x80c0_e0f0_f8fc_feff;
@@ -153,10 +157,14 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
     let groups = 8 * WORDS;
     let mut ring = Buffer::zeroed(2 * groups * PARTS);
     let ring = ring.as_chunks_mut::<PARTS>().0;
+    let all = patterns;
     let words = bytemuck::cast_slice::<V, u64>(columns).as_chunks().0;
     let mut end = 0;
     let rows = starts.chunks(GROUP).zip(patterns.chunks(GROUP));
-    for ((starts, patterns), out) in rows.zip(out.chunks_mut(GROUP)) {
+    for (i, ((starts, patterns), out)) in rows.zip(out.chunks_mut(GROUP)).enumerate() {
+        for row in 0..GROUP {
+            prefetch(all, GROUP * i + AHEAD + row);
+        }
         let first = starts[0] as usize / GROUP;
         let last = starts[starts.len() - 1] as usize / GROUP;
         if last - first >= SPREAD {
