@@ -33,14 +33,15 @@ const DIGIT: u32 = 11;
 ///
 /// The two parties agree on shape and seed.
 ///
-/// Memory for encoding stays allocated until this is dropped, and is wiped then: as much as the
-/// matrix takes, for each thread that encoded at the same time as others.
+/// Memory for encoding, `shape.width / 8` bytes a column, stays allocated until this is dropped and
+/// is wiped then; several times that where threads encode at the same time.
 pub struct Band {
     shape: Shape,
     cpu: Cpu,
     /// For the start, then for each block of a pattern.
     ciphers: Vec<Aes128>,
-    /// Buffers for the next calls. The system takes as long to hand out memory as elimination runs.
+    /// Buffers for the next calls: to get them from the system takes a good part of the time of an
+    /// encoding.
     spare: Mutex<Vec<Buffer<u64>>>,
 }
 
@@ -309,7 +310,7 @@ impl Band {
         let spare = self.lock_spare().pop();
         match spare.filter(|spare| spare.len() >= len) {
             Some(spare) => spare,
-            None => Buffer::zeroed(len.max(self.shape.width / 64 * self.shape.columns)),
+            None => Buffer::zeroed(len),
         }
     }
 
@@ -384,12 +385,12 @@ fn sort<'a>(mut pairs: &'a mut [u64], mut other: &'a mut [u64], range: u64) {
     let digit_bits = bits.div_ceil(passes.max(1));
     for pass in 0..passes {
         let digit = |pair: u64| (pair >> (32 + pass * digit_bits)) as usize % (1 << digit_bits);
-        let mut places = vec![0; 1 << digit_bits];
+        let mut places = Buffer::<usize>::zeroed(1 << digit_bits);
         for &pair in pairs.iter() {
             places[digit(pair)] += 1;
         }
         let mut total = 0;
-        for place in &mut places {
+        for place in places.iter_mut() {
             total += std::mem::replace(place, total);
         }
         for &pair in pairs.iter() {
