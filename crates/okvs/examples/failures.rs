@@ -15,7 +15,7 @@
 use std::ops::BitXorAssign;
 
 use rayon::prelude::*;
-use volery_okvs::params::Shape;
+use volery_okvs::Shape;
 
 /// The seed of the file.
 pub(crate) const SEED: u64 = 1;

@@ -1,4 +1,6 @@
 //! Oblivious key-value stores from random band matrices.
 #![forbid(unsafe_code)]
 
-pub mod params;
+mod params;
+
+pub use params::{Preset, Shape, bin_capacity};

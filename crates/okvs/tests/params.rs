@@ -4,7 +4,7 @@
 #[path = "../examples/failures.rs"]
 mod failures;
 
-use volery_okvs::params::{Preset, Shape, bin_capacity};
+use volery_okvs::{Preset, Shape, bin_capacity};
 
 /// A row of the file.
 struct Cell {
