@@ -5,6 +5,9 @@
 //! 64 bits of block 0 and `m - w + 1`. The other blocks are the pattern: its bit `c % w` is the
 //! entry of column `c`, and that of the start is set.
 
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use thiserror::Error;
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
@@ -17,8 +20,11 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::eliminate::eliminate;
 use crate::{Shape, Value};
 
-/// Keys encrypted, or rows decoded, at a time.
+/// Keys encrypted at a time.
 const CHUNK: usize = 256;
+
+/// Rows decoded at a time.
+const DECODED: usize = 1 << 12;
 
 /// Bits of the largest digit by which starts are sorted.
 const DIGIT: u32 = 11;
@@ -26,23 +32,39 @@ const DIGIT: u32 = 11;
 /// The random band matrices of one shape under a seed: a row for each key.
 ///
 /// The two parties agree on shape and seed.
-#[derive(Debug)]
+///
+/// Memory for encoding, `shape.width / 8` bytes a column, stays allocated until this is dropped and
+/// is wiped then; several times that where threads encode at the same time.
 pub struct Band {
     shape: Shape,
     cpu: Cpu,
     /// For the start, then for each block of a pattern.
     ciphers: Vec<Aes128>,
+    /// Buffers for the next calls: to get them from the system takes a good part of the time of an
+    /// encoding.
+    spare: Mutex<Vec<Buffer<u64>>>,
 }
 
 /// The rows of some keys, sorted by their starts; wiped on drop.
 pub struct Rows {
     shape: Shape,
-    /// The number of the key of each row.
-    order: Buffer<u32>,
-    /// The first column of each row, ascending.
-    starts: Buffer<u32>,
+    /// Of each row the first column, ascending, in the high half, and in the low half the number of
+    /// its key: [`start`] and [`number`].
+    pairs: Buffer<u64>,
     /// The bits of each row, `shape.width / 64` words.
     patterns: Buffer<u64>,
+}
+
+/// The first column of a row.
+#[inline]
+pub(crate) const fn start(pair: u64) -> usize {
+    (pair >> 32) as usize
+}
+
+/// The number of the key of a row.
+#[inline]
+pub(crate) const fn number(pair: u64) -> usize {
+    pair as u32 as usize
 }
 
 /// No vector decodes to all values.
@@ -96,6 +118,7 @@ impl Band {
             shape,
             cpu,
             ciphers,
+            spare: Mutex::default(),
         }
     }
 
@@ -115,9 +138,8 @@ impl Band {
         assert!(u32::try_from(keys.len()).is_ok(), "fewer than 2^32 keys");
         let (of_start, of_pattern) = self.ciphers.split_first().expect("a cipher for the start");
         let range = (self.shape.columns - self.shape.width + 1) as u64;
-        let mut blocks = Buffer::zeroed(CHUNK);
+        let [mut chosen, mut blocks] = [(); 2].map(|()| Buffer::zeroed(CHUNK));
 
-        // The start above the number of the key.
         let mut pairs = Buffer::zeroed(keys.len());
         let chunks = keys.chunks(CHUNK).zip(pairs.chunks_mut(CHUNK));
         for (chunk, (keys, pairs)) in chunks.enumerate() {
@@ -129,25 +151,21 @@ impl Band {
                 *pair = (start as u64) << 32 | number as u64;
             }
         }
-        let pairs = sorted(pairs, range);
+        let mut scratch = self.scratch(keys.len());
+        sort(&mut pairs, &mut scratch[..keys.len()], range);
+        self.put_back(scratch);
 
         let words = self.shape.width / 64;
         let mut rows = Rows {
             shape: self.shape,
-            order: Buffer::zeroed(keys.len()),
-            starts: Buffer::zeroed(keys.len()),
+            pairs,
             patterns: Buffer::zeroed(words * keys.len()),
         };
-        let mut chosen = Buffer::zeroed(CHUNK);
-        let columns = rows.order.iter_mut().zip(rows.starts.iter_mut());
-        for (&pair, (number, start)) in pairs.iter().zip(columns) {
-            (*number, *start) = (pair as u32, (pair >> 32) as u32);
-        }
         let patterns = rows.patterns.chunks_mut(words * CHUNK);
-        for (pairs, patterns) in pairs.chunks(CHUNK).zip(patterns) {
+        for (pairs, patterns) in rows.pairs.chunks(CHUNK).zip(patterns) {
             let (chosen, blocks) = (&mut chosen[..pairs.len()], &mut blocks[..pairs.len()]);
-            for (chosen, &pair) in chosen.iter_mut().zip(pairs) {
-                *chosen = keys[pair as u32 as usize];
+            for (chosen, pair) in chosen.iter_mut().zip(pairs) {
+                *chosen = keys[number(*pair)];
             }
             for (i, cipher) in of_pattern.iter().enumerate() {
                 blocks.copy_from_slice(chosen);
@@ -158,8 +176,7 @@ impl Band {
                 }
             }
             for (pattern, &pair) in patterns.chunks_exact_mut(words).zip(pairs) {
-                let start = (pair >> 32) as usize;
-                pattern[start / 64 % words] |= 1 << (start % 64);
+                pattern[start(pair) / 64 % words] |= 1 << (start(pair) % 64);
             }
         }
         rows
@@ -237,12 +254,16 @@ impl Band {
         values: &[V],
         columns: &mut [V],
     ) -> Result<(), usize> {
-        let mut pivots = Buffer::zeroed(WORDS * columns.len());
-        let pivots = pivots.as_chunks_mut::<WORDS>().0;
+        let mut scratch = self.scratch(WORDS * columns.len());
+        let pivots = &mut scratch.as_chunks_mut::<WORDS>().0[..columns.len()];
+        pivots.as_flattened_mut().fill(0);
         let patterns = rows.patterns.as_chunks().0;
-        eliminate(&rows.order, &rows.starts, patterns, values, pivots, columns)?;
-        band::substitute_on(self.cpu, pivots, columns);
-        Ok(())
+        let solved = eliminate(&rows.pairs, patterns, values, pivots, columns);
+        if solved.is_ok() {
+            band::substitute_on(self.cpu, pivots, columns);
+        }
+        self.put_back(scratch);
+        solved
     }
 
     /// `out[i]` = the value of key `i` in the encoding `columns`.
@@ -270,11 +291,44 @@ impl Band {
         out: &mut [V],
     ) {
         let patterns = rows.patterns.as_chunks::<WORDS>().0;
-        let mut sums = Buffer::<V>::zeroed(rows.len());
-        band::sums_on(self.cpu, &rows.starts, patterns, columns, &mut sums);
-        for (&sum, &number) in sums.iter().zip(rows.order.iter()) {
-            out[number as usize] = sum;
+        let chunk = rows.len().min(DECODED);
+        let (mut starts, mut sums) = (Buffer::zeroed(chunk), Buffer::zeroed(chunk));
+        for (pairs, patterns) in rows.pairs.chunks(DECODED).zip(patterns.chunks(DECODED)) {
+            let (starts, sums) = (&mut starts[..pairs.len()], &mut sums[..pairs.len()]);
+            for (first, &pair) in starts.iter_mut().zip(pairs) {
+                *first = start(pair) as u32;
+            }
+            band::sums_on(self.cpu, starts, patterns, columns, sums);
+            for (&sum, &pair) in sums.iter().zip(pairs) {
+                out[number(pair)] = sum;
+            }
         }
+    }
+
+    /// At least `len` words of any contents.
+    fn scratch(&self, len: usize) -> Buffer<u64> {
+        let spare = self.lock_spare().pop();
+        match spare.filter(|spare| spare.len() >= len) {
+            Some(spare) => spare,
+            None => Buffer::zeroed(len),
+        }
+    }
+
+    fn put_back(&self, scratch: Buffer<u64>) {
+        self.lock_spare().push(scratch);
+    }
+
+    fn lock_spare(&self) -> MutexGuard<'_, Vec<Buffer<u64>>> {
+        // Nothing panics while it is locked, and any list of buffers will do.
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Band {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Band")
+            .field("shape", &self.shape)
+            .finish_non_exhaustive()
     }
 }
 
@@ -282,13 +336,13 @@ impl Rows {
     /// Number of rows, one for each key.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.order.len()
+        self.pairs.len()
     }
 
     /// Whether there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.pairs.is_empty()
     }
 
     /// Why a row depends on those before it. Equal keys have equal rows, and by the number of their
@@ -298,11 +352,11 @@ impl Rows {
         let bits = |row: usize| &self.patterns[words * row..][..words];
         let equal = (0..row)
             .rev()
-            .take_while(|&other| self.starts[other] == self.starts[row])
+            .take_while(|&other| start(self.pairs[other]) == start(self.pairs[row]))
             .find(|&other| bits(other) == bits(row));
         match equal {
             Some(other) => {
-                let [a, b] = [other, row].map(|row| self.order[row] as usize);
+                let [a, b] = [other, row].map(|row| number(self.pairs[row]));
                 EncodeError::Duplicate(a.min(b), a.max(b))
             }
             None => EncodeError::Singular,
@@ -310,8 +364,8 @@ impl Rows {
     }
 }
 
-impl std::fmt::Debug for Rows {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows")
             .field("shape", &self.shape)
             .field("len", &self.len())
@@ -322,20 +376,21 @@ impl std::fmt::Debug for Rows {
 // All buffers are wiped on drop.
 impl ZeroizeOnDrop for Rows {}
 
-/// Sorts pairs by their high halves, which are below `range`: radix sort, digits from the lowest.
-fn sorted(mut pairs: Buffer<u64>, range: u64) -> Buffer<u64> {
+/// Sorts pairs by their starts, which are below `range`: radix sort, from the lowest digit on.
+/// `other` is as long as `pairs`.
+fn sort<'a>(mut pairs: &'a mut [u64], mut other: &'a mut [u64], range: u64) {
     let bits = u64::BITS - (range - 1).leading_zeros();
-    let passes = bits.div_ceil(DIGIT);
-    let mut other = Buffer::zeroed(pairs.len());
+    // An even number, so that the last one ends where the first one began.
+    let passes = bits.div_ceil(DIGIT).next_multiple_of(2);
+    let digit_bits = bits.div_ceil(passes.max(1));
     for pass in 0..passes {
-        let digit_bits = bits.div_ceil(passes);
         let digit = |pair: u64| (pair >> (32 + pass * digit_bits)) as usize % (1 << digit_bits);
-        let mut places = vec![0; 1 << digit_bits];
+        let mut places = Buffer::<usize>::zeroed(1 << digit_bits);
         for &pair in pairs.iter() {
             places[digit(pair)] += 1;
         }
         let mut total = 0;
-        for place in &mut places {
+        for place in places.iter_mut() {
             total += std::mem::replace(place, total);
         }
         for &pair in pairs.iter() {
@@ -345,7 +400,6 @@ fn sorted(mut pairs: Buffer<u64>, range: u64) -> Buffer<u64> {
         }
         std::mem::swap(&mut pairs, &mut other);
     }
-    pairs
 }
 
 #[cfg(test)]
@@ -363,21 +417,21 @@ mod tests {
             let words = shape.width / 64;
             for cpu in Cpu::available() {
                 let rows = Band::with_cpu(shape, seed, cpu).rows(&keys);
-                assert!(rows.starts.is_sorted());
-                let mut numbers = rows.order.to_vec();
+                assert!(rows.pairs.is_sorted());
+                let mut numbers: Vec<_> = rows.pairs.iter().copied().map(number).collect();
                 numbers.sort_unstable();
                 assert!(numbers.into_iter().eq(0..1000));
-                for (row, &number) in rows.order.iter().enumerate() {
+                for (row, &pair) in rows.pairs.iter().enumerate() {
                     let block = |i| {
                         let key = Aes128::new(seed).encrypt(Block::new(i));
-                        Aes128::new(key).encrypt(keys[number as usize])
+                        Aes128::new(key).encrypt(keys[number(pair)])
                     };
                     let range = (shape.columns - shape.width + 1) as u128;
-                    let start = (u128::from(block(0).low()) * range) >> 64;
-                    assert_eq!(u128::from(rows.starts[row]), start);
+                    let expected = (u128::from(block(0).low()) * range) >> 64;
+                    assert_eq!(start(pair) as u128, expected);
                     let blocks = (1..=words / 2).map(|i| block(i as u128));
                     let mut bits: Vec<_> = blocks.flat_map(|b| [b.low(), b.high()]).collect();
-                    bits[start as usize / 64 % words] |= 1 << (start % 64);
+                    bits[start(pair) / 64 % words] |= 1 << (start(pair) % 64);
                     assert_eq!(rows.patterns[words * row..][..words], bits);
                 }
             }
@@ -393,8 +447,13 @@ mod tests {
             width: 256,
         };
         let rows = Band::new(shape, Block::new(1)).rows(&[2, 3, 5].map(Block::new));
-        assert_eq!(rows.order[..], [1, 2, 0]);
-        assert_eq!(rows.starts[..], [103590, 213004, 993925]);
+        let pairs = [(1, 103_590), (2, 213_004), (0, 993_925)];
+        assert!(
+            rows.pairs
+                .iter()
+                .map(|&pair| (number(pair), start(pair)))
+                .eq(pairs)
+        );
         let first = [
             0xd775_c807_6614_8ec7,
             0x5dc5_2258_4918_5a7c,
@@ -419,13 +478,12 @@ mod tests {
             (1 << 22) + 1,
             1 << 32,
         ] {
-            let mut pairs = Buffer::zeroed(drawn.len());
-            for (number, (pair, word)) in (0..).zip(pairs.iter_mut().zip(&drawn)) {
-                *pair = (word % range) << 32 | number;
-            }
-            let mut expected = pairs.to_vec();
+            let pairs = drawn.iter().zip(0..);
+            let mut pairs: Vec<_> = pairs.map(|(word, i)| (word % range) << 32 | i).collect();
+            let mut expected = pairs.clone();
             expected.sort_unstable();
-            assert_eq!(sorted(pairs, range)[..], expected[..], "range {range}");
+            sort(&mut pairs, &mut vec![0; expected.len()], range);
+            assert_eq!(pairs, expected, "range {range}");
         }
     }
 }

@@ -3,15 +3,17 @@
 use volery_primitives::prefetch::prefetch;
 
 use crate::Value;
+use crate::band::{number, start};
 
 /// Rows between the request of a value and its use.
 const AHEAD: usize = 16;
 
-/// Brings the system to a triangular form: `pivots[c]` becomes the pattern of the row that starts at
-/// column `c`, and `columns[c]` its right-hand side; where there is none they keep their values,
+/// Brings the system to a triangular form: `pivots[c]` becomes the pattern of the row that starts
+/// at column `c`, and `columns[c]` its right-hand side; where there is none they keep their values,
 /// which for `pivots` must be zero.
 ///
-/// Row `i` has the value `values[order[i]]`. A row that is added to a later one starts at its first
+/// `pairs` has starts and numbers of keys as in [`Rows`](crate::Rows), and row `i` the value
+/// `values[number(pairs[i])]`. A row that is added to a later one starts at its first
 /// column or behind, and ends no later: each sum stays inside the window of its row, where the
 /// place of a column in a pattern is that of the column modulo the width.
 ///
@@ -19,20 +21,19 @@ const AHEAD: usize = 16;
 ///
 /// The number of a row that is a sum of rows before it.
 pub(crate) fn eliminate<V: Value, const WORDS: usize>(
-    order: &[u32],
-    starts: &[u32],
+    pairs: &[u64],
     patterns: &[[u64; WORDS]],
     values: &[V],
     pivots: &mut [[u64; WORDS]],
     columns: &mut [V],
 ) -> Result<(), usize> {
-    let numbers = order.iter().zip(starts).zip(patterns).enumerate();
-    'rows: for (row, ((&number, &start), pattern)) in numbers {
-        if let Some(&number) = order.get(row + AHEAD) {
-            prefetch(values, number as usize);
+    'rows: for (row, (&pair, pattern)) in pairs.iter().zip(patterns).enumerate() {
+        if let Some(&pair) = pairs.get(row + AHEAD) {
+            prefetch(values, number(pair));
         }
-        let (mut pattern, mut value) = (*pattern, values[number as usize]);
-        let first = start as usize / 64;
+        let (mut pattern, mut value) = (*pattern, values[number(pair)]);
+        let start = start(pair);
+        let first = start / 64;
         // The first word has columns from the start on, and those at the end of the window.
         let from_start = !0 << (start % 64);
         for step in 0..=WORDS {

@@ -24,6 +24,7 @@ pub(crate) mod x86_64 {
     //! Each kernel names its instruction sets in `#[target_feature]`; the caller checks for them
     //! with [`Cpu`](crate::cpu::Cpu).
     pub(crate) mod aes;
+    pub(crate) mod band;
     pub(crate) mod bits;
     pub(crate) mod clmul;
     pub(crate) mod columns;

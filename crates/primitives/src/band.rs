@@ -14,6 +14,8 @@ use bytemuck::Pod;
 
 use crate::Block;
 use crate::arch::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::x86_64;
 use crate::cpu::Cpu;
 use crate::sum::BlockSum;
 
@@ -99,7 +101,24 @@ pub fn sums_on<V: Value, const WORDS: usize>(
         let end = last as usize + 64 * WORDS;
         assert!(end <= columns.len(), "rows end before the last column");
     }
-    portable::band::sums(starts, patterns, columns, out);
+    match (cpu, size_of::<V>()) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX-512 and GFNI.
+        (Cpu::Vaes, 8) => unsafe {
+            x86_64::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Cpu::Vaes, 16) => unsafe {
+            x86_64::band::sums::<V, WORDS, 2>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Cpu::Vaes, 32) => unsafe {
+            x86_64::band::sums::<V, WORDS, 4>(starts, patterns, columns, out)
+        },
+        _ => portable::band::sums(starts, patterns, columns, out),
+    }
 }
 
 /// Solves a triangular system in place: from the last column to the first, adds to column `c` the
@@ -129,7 +148,18 @@ pub fn substitute_on<V: Value, const WORDS: usize>(
     const { assert!(WORDS == 4 || WORDS == 8, "patterns of 256 or 512 bits") };
     cpu.assert_available();
     assert_eq!(pivots.len(), columns.len(), "a pattern for each column");
-    portable::band::substitute(pivots, columns);
+    match (cpu, size_of::<V>()) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX-512 and GFNI.
+        (Cpu::Vaes, 8) => unsafe { x86_64::band::substitute::<V, WORDS, 1>(pivots, columns) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Cpu::Vaes, 16) => unsafe { x86_64::band::substitute::<V, WORDS, 2>(pivots, columns) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Cpu::Vaes, 32) => unsafe { x86_64::band::substitute::<V, WORDS, 4>(pivots, columns) },
+        _ => portable::band::substitute(pivots, columns),
+    }
 }
 
 #[cfg(test)]
