@@ -50,6 +50,7 @@
 
 mod agree;
 pub mod code;
+pub mod dh;
 mod duplicates;
 mod error;
 mod index;

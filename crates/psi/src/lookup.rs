@@ -48,7 +48,7 @@ use crate::watch::Watch;
 pub const MAX_VALUE: usize = 1024;
 
 /// Bytes that hold the length of a value.
-const LENGTH: usize = 2;
+pub(crate) const LENGTH: usize = 2;
 
 /// Bytes that the sender sends in addition to the tags of an intersection, if no set is empty and
 /// the longest value has `longest` bytes.
@@ -214,7 +214,7 @@ impl Receiver {
 }
 
 /// Bytes of the longest value.
-fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
+pub(crate) fn longest(values: &(impl Items + ?Sized)) -> Result<usize> {
     let mut longest = 0;
     for item in 0..values.len() {
         let bytes = values.item(item).len();
