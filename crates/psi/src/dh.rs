@@ -7,7 +7,7 @@
 //! 0. both: sizes, terms, seed, committed to       (module agree)
 //! 1. and 2. a random, A = a*G
 //!    ------------------- A ---------------------->
-//!                                                 3. b_i random, B_i = b_i*G + small order,
+//!                                                 3. b_i random, B_i = b_i*(G + T),
 //!                                                    r_i its representative, f_i = P^-1(r_i)
 //!                                                 4. p of degree m with leading coefficient 1,
 //!                                                    p(H1(y_i)) = f_i and a random highest bit
@@ -65,23 +65,22 @@
 //! the paper allows. The sender sends 144 bytes, 16 for each of its items and in
 //! a search the longest value plus 2; the receiver sends 96 bytes and 32 for each of its items:
 //! [`bytes`]. If a set is empty, 96 bytes each way. Computation is a multiplication in the group for
-//! each item of the sender, and five for each of the receiver, four of them with tables; about
+//! each item of the sender and, on average, three for each of the receiver; about
 //! `m (n + m)` multiplications of field elements.
 
 mod elligator;
-mod field;
 mod permutation;
 mod polynomial;
 
 use std::borrow::BorrowMut;
 use std::fmt;
 
-use curve25519_dalek::edwards::EdwardsBasepointTable;
-use curve25519_dalek::traits::{BasepointTable, IsIdentity};
-use curve25519_dalek::{EdwardsPoint, MontgomeryPoint};
+use curve25519_dalek::MontgomeryPoint;
+use curve25519_dalek::traits::IsIdentity;
 use rayon::prelude::*;
 use volery_channel::{Channel, Role, Session, SessionId};
 use volery_primitives::Block;
+use volery_primitives::curve25519::{Element, multiply};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
@@ -93,7 +92,6 @@ use crate::items::Items;
 use crate::lookup::{LENGTH, MAX_VALUE, longest};
 use crate::watch::{Phase, Watch};
 use elligator::{Key, TASK, map, sample};
-use field::Element;
 use permutation::Permutation;
 use polynomial::{evaluate, interpolate};
 
@@ -101,11 +99,15 @@ use polynomial::{evaluate, interpolate};
 /// protocols are faster long before.
 pub const MAX_ITEMS: u64 = 1 << 14;
 
+/// The coordinate of `G`, the base point of RFC 7748.
+const BASE: [u8; 32] = {
+    let mut base = [0; 32];
+    base[0] = 9;
+    base
+};
+
 /// Bytes of a tag.
 const TAG: usize = 16;
-
-/// Multiplications of one point from which on a table of its multiples pays.
-const TABLE_FROM: usize = 64;
 
 /// Bytes that the sender and the receiver send; `value` is the length of the longest value in a
 /// search, and `None` in an intersection.
@@ -199,7 +201,7 @@ impl Protocol {
 }
 
 /// The message and the key of each item.
-type Keys = Zeroizing<Vec<([u8; 32], MontgomeryPoint)>>;
+type Keys = Zeroizing<Vec<[[u8; 32]; 2]>>;
 
 /// What an item is hashed to.
 #[derive(Clone, Copy, Zeroize)]
@@ -287,41 +289,40 @@ impl Run {
     fn answers(&self, secret: &[u8; 32], polynomial: &[Element]) -> Keys {
         let permutation = self.permutation();
         let values = evaluate(Element::ONE, polynomial, &self.points());
-        let mut keys = Zeroizing::new(vec![<_>::default(); values.len()]);
+        let mut keys = Zeroizing::new(vec![[[0; 32]; 2]; values.len()]);
         keys.par_chunks_mut(TASK)
             .zip(values.par_chunks(TASK))
             .for_each(|(keys, values)| {
-                let images = values
-                    .iter()
-                    .map(|value| permutation.forward(&value.to_bytes()));
-                let images = Zeroizing::new(images.collect::<Vec<_>>());
-                let messages = images.iter().map(Element::from_bytes);
+                for ([message, _], value) in keys.iter_mut().zip(values) {
+                    *message = permutation.forward(&value.to_bytes());
+                }
+                let messages = keys.iter().map(|[message, _]| Element::from_bytes(message));
                 let points = map(&Zeroizing::new(messages.collect::<Vec<_>>()));
-                for ((key, &image), point) in keys.iter_mut().zip(&**images).zip(&**points) {
-                    *key = (
-                        image,
-                        MontgomeryPoint(point.to_bytes()).mul_clamped(*secret),
-                    );
+                let points = points.iter().map(|point| point.to_bytes());
+                let points = Zeroizing::new(points.collect::<Vec<_>>());
+                let multiples = multiply(&[*secret], &points);
+                for ([_, key], &multiple) in keys.iter_mut().zip(multiples.iter()) {
+                    *key = multiple;
                 }
             });
         keys
     }
 
     /// `H2`: `size` bytes for each item, given its message and its key.
-    fn derive(&self, public: &MontgomeryPoint, keys: &Keys, size: usize) -> Zeroizing<Vec<u8>> {
+    fn derive(&self, public: &[u8; 32], keys: &Keys, size: usize) -> Zeroizing<Vec<u8>> {
         let mut oracle = RandomOracle::new("volery psi dh: tag");
-        oracle.absorb(public.as_bytes());
+        oracle.absorb(public);
         let mut out = Zeroizing::new(vec![0; keys.len() * size]);
         out.par_chunks_exact_mut(size)
             .zip(&self.digests[..])
             .zip(&keys[..])
             .with_min_len(TASK)
-            .for_each(|((out, digest), (representative, key))| {
+            .for_each(|((out, digest), [message, key])| {
                 oracle
                     .clone()
                     .absorb(&digest.name)
-                    .absorb(representative)
-                    .absorb(key.as_bytes())
+                    .absorb(message)
+                    .absorb(key)
                     .finish_into(out);
             });
         out
@@ -422,8 +423,9 @@ impl Sender {
         }
         let mut secret = Zeroizing::new([0; 32]);
         self.rng.fill_bytes(&mut secret[..]); // step 1
-        let public = MontgomeryPoint::mul_base_clamped(*secret);
-        channel.send(public.as_bytes())?; // step 2
+        secret[0] &= !7; // a multiple of 8
+        let public = multiply(&[*secret], &[BASE])[0];
+        channel.send(&public)?; // step 2
         channel.flush()?;
 
         watch.begin(Phase::Rows, run.agreement.sender_items);
@@ -458,12 +460,7 @@ impl Sender {
             .collect();
         let ciphertexts = sorted.iter().flat_map(|hash| &hash[TAG..]);
         let ciphertexts: Vec<_> = ciphertexts.copied().collect();
-        let messages = [
-            public.as_bytes(),
-            received.as_flattened(),
-            &tags,
-            &ciphertexts,
-        ];
+        let messages = [&public, received.as_flattened(), &tags, &ciphertexts];
         let end = run.end(messages);
         channel.send(&tags)?; // step 6
         channel.send(&ciphertexts)?;
@@ -586,13 +583,13 @@ impl Receiver {
         let coefficients: Vec<_> = coefficients.collect();
         channel.send(coefficients.as_flattened())?;
         channel.flush()?;
-        let mut public = MontgomeryPoint::default();
-        channel.recv(&mut public.0)?; // step 2
-        let point = decode(&public)?;
+        let mut public = [0; 32];
+        channel.recv(&mut public)?; // step 2
+        check_public(&public)?;
         watch.done(run.agreement.receiver_items);
 
         watch.begin(Phase::Match, run.agreement.receiver_items);
-        let keys = shared_keys(&point, &own);
+        let keys = shared_keys(&public, &own);
         let hashes = run.derive(&public, &keys, TAG + size);
         let mut tags = vec![[0; TAG]; run.agreement.sender_items as usize];
         channel.recv(tags.as_flattened_mut())?; // step 6
@@ -601,14 +598,7 @@ impl Receiver {
         let mut end = [0; 16];
         channel.recv(&mut end)?;
         let coefficients = coefficients.as_flattened();
-        if end
-            != run.end([
-                public.as_bytes(),
-                coefficients,
-                tags.as_flattened(),
-                &ciphertexts,
-            ])
-        {
+        if end != run.end([&public, coefficients, tags.as_flattened(), &ciphertexts]) {
             return Err(misbehaved(
                 "it has seen or sent other messages than this party",
             ));
@@ -639,29 +629,25 @@ impl Receiver {
     }
 }
 
-/// The sender's key: an element other than the identity of the subgroup of prime order.
-fn decode(public: &MontgomeryPoint) -> Result<EdwardsPoint> {
-    Element::from_canonical(public.as_bytes())
-        .and_then(|_| public.to_edwards(0))
-        .filter(|point| point.is_torsion_free() && !point.is_identity())
-        .ok_or_else(|| misbehaved("its key is not an element of the group"))
+/// Checks the sender's key: an element other than the identity of the subgroup of prime order.
+fn check_public(public: &[u8; 32]) -> Result<()> {
+    let point = Element::from_canonical(public).and(MontgomeryPoint(*public).to_edwards(0));
+    match point {
+        Some(point) if point.is_torsion_free() && !point.is_identity() => Ok(()),
+        _ => Err(misbehaved("its key is not an element of the group")),
+    }
 }
 
 /// The message and the key of each item of the receiver.
-fn shared_keys(public: &EdwardsPoint, own: &[Key]) -> Keys {
-    let table = (own.len() >= TABLE_FROM).then(|| EdwardsBasepointTable::create(public));
-    let multiple = |key: &Key| match &table {
-        Some(table) => &key.secret * table,
-        None => key.secret * public,
-    };
-    let mut keys = Zeroizing::new(vec![<_>::default(); own.len()]);
+fn shared_keys(public: &[u8; 32], own: &[Key]) -> Keys {
+    let mut keys = Zeroizing::new(vec![[[0; 32]; 2]; own.len()]);
     keys.par_chunks_mut(TASK)
         .zip(own.par_chunks(TASK))
         .for_each(|(keys, own)| {
-            let points = Zeroizing::new(own.iter().map(multiple).collect::<Vec<_>>());
-            let points = Zeroizing::new(EdwardsPoint::to_montgomery_batch(&points));
-            for ((out, key), &point) in keys.iter_mut().zip(own).zip(&**points) {
-                *out = (key.representative.to_bytes(), point);
+            let secrets = Zeroizing::new(own.iter().map(|key| key.secret).collect::<Vec<_>>());
+            let multiples = multiply(&secrets, &[*public]);
+            for ((out, key), &multiple) in keys.iter_mut().zip(own).zip(multiples.iter()) {
+                *out = [key.representative.to_bytes(), multiple];
             }
         });
     keys

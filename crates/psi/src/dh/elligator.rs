@@ -10,18 +10,15 @@
 //! uniform string of 254 bits, up to 2^-250. Representatives of keys are uniform only if the points
 //! are uniform among all images, and the images are half of *all* points of the curve: a multiple of
 //! the usual base point lies in the subgroup whose index is 8, which anyone could test. Therefore
-//! [`sample`] adds a random point of order dividing 8 to a random multiple; the other party clears
-//! it by a scalar that is a multiple of 8. And it draws the sign of `v` at random (the two points
+//! [`sample`] draws multiples of a generator of the whole group; the part of small order is cleared
+//! by the scalar of the other party, a multiple of 8. It also draws the sign of `v` (the two points
 //! with one `u` have different representatives), and both anew if there is no representative.
 
-use curve25519_dalek::constants::{ED25519_BASEPOINT_TABLE, EIGHT_TORSION};
-use curve25519_dalek::{EdwardsPoint, Scalar};
 use rayon::prelude::*;
-use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use subtle::{Choice, ConditionallySelectable};
+use volery_primitives::curve25519::{Element, of_generator, roots_of_ratios};
 use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, Zeroizing};
-
-use super::field::Element;
 
 const A: Element = Element::small(486_662);
 
@@ -30,17 +27,21 @@ pub(super) const TASK: usize = 64;
 
 /// The coordinates `u` of the images of all of these.
 pub(super) fn map(representatives: &[Element]) -> Zeroizing<Vec<Element>> {
-    // u = -A / d or, if that is not the u of a point, -A - u = -2 A r^2 / d, where d = 1 + 2 r^2.
+    // u = -A / d or, if that is not the u of a point, -A - u = -A (d - 1) / d, where d = 1 + 2 r^2.
     // This is not zero: -1/2 is no square.
     let twice_squares = representatives.iter().map(|r| r.square() + r.square());
     let denominators = twice_squares.map(|twice_square| Element::ONE + twice_square);
     let mut denominators = Zeroizing::new(denominators.collect::<Vec<_>>());
-    let numerators = denominators.iter().map(|&d| {
-        // u^3 + A u^2 + u, times the square d^4.
+    // u^3 + A u^2 + u, times the square d^4.
+    let cubics = denominators.iter().map(|&d| {
         let rest = A.square() * (Element::ONE - d) + d.square();
-        let on_curve = (-A * d * rest).is_square();
-        let factor = Element::conditional_select(&(d - Element::ONE), &Element::ONE, on_curve);
-        -A * factor
+        [-A * d * rest, Element::ONE]
+    });
+    let on_curve = roots_of_ratios(&Zeroizing::new(cubics.collect::<Vec<_>>()));
+    let numerators = denominators.iter().zip(on_curve.iter());
+    let numerators = numerators.map(|(&d, &(on_curve, _))| {
+        let (factor, on_curve) = (d - Element::ONE, Choice::from(on_curve));
+        -A * Element::conditional_select(&factor, &Element::ONE, on_curve)
     });
     let mut images = Zeroizing::new(numerators.collect::<Vec<_>>());
     Element::invert_all(&mut denominators);
@@ -50,25 +51,23 @@ pub(super) fn map(representatives: &[Element]) -> Zeroizing<Vec<Element>> {
     images
 }
 
-/// The representative of one of the two points with coordinate `u`: `other` tells which. The
-/// element is meaningless if it has none.
-pub(super) fn representative(u: Element, other: Choice) -> (Choice, Element) {
-    let (mut numerator, mut denominator) = (-u, u + A);
-    let swapped = (-(u + A), u);
-    numerator.conditional_assign(&swapped.0, other);
-    denominator.conditional_assign(&swapped.1, other);
-    Element::root_of_ratio(numerator, denominator + denominator)
+/// The representative, if there is one, is a root of this ratio, for one of the two points with
+/// coordinate `u`: `other` tells which.
+fn ratio(u: Element, other: Choice) -> [Element; 2] {
+    let (numerator, denominator) = (
+        Element::conditional_select(&u, &(u + A), other),
+        Element::conditional_select(&(u + A), &u, other),
+    );
+    [-numerator, denominator + denominator]
 }
 
-/// A scalar and the representative of that multiple of the base point, plus a point of small order.
-#[derive(Clone, Copy, Zeroize)]
+/// A scalar and the representative of that multiple of a generator of the whole group.
+#[derive(Clone, Copy, Default, Zeroize)]
 pub(super) struct Key {
-    pub(super) secret: Scalar,
+    /// 256 random bits, which are uniform modulo the order up to 2^-127.
+    pub(super) secret: [u8; 32],
     pub(super) representative: Element,
 }
-
-/// Random bytes for one attempt.
-const DRAW: usize = 64 + 1;
 
 /// Keys with uniform representatives.
 ///
@@ -76,52 +75,56 @@ const DRAW: usize = 64 + 1;
 pub(super) fn sample(keys: usize, rng: &mut Prg) -> Zeroizing<Vec<Key>> {
     let mut found = Zeroizing::new(Vec::with_capacity(keys));
     while found.len() < keys {
-        let mut draws = Zeroizing::new(vec![[0; DRAW]; 2 * (keys - found.len()) + 8]);
-        rng.fill_bytes(draws.as_flattened_mut());
-        let mut attempts = Zeroizing::new(vec![None; draws.len()]);
-        attempts
+        let attempts = 2 * (keys - found.len()) + 8;
+        let mut secrets = Zeroizing::new(vec![[0; 32]; attempts]);
+        rng.fill_bytes(secrets.as_flattened_mut());
+        let mut signs = Zeroizing::new(vec![0; attempts]);
+        rng.fill_bytes(&mut signs);
+        let mut tried = Zeroizing::new(vec![(0, Key::default()); attempts]);
+        tried
             .par_chunks_mut(TASK)
-            .zip(draws.par_chunks(TASK))
-            .for_each(|(attempts, draws)| attempt(draws, attempts));
+            .zip(secrets.par_chunks(TASK).zip(signs.par_chunks(TASK)))
+            .for_each(|(tried, (secrets, signs))| attempt(secrets, signs, tried));
         let rest = keys - found.len();
-        found.extend(attempts.iter().flatten().take(rest));
+        let succeeded = tried.iter().filter(|(exists, _)| *exists == 1);
+        found.extend(succeeded.take(rest).map(|(_, key)| *key));
     }
     found
 }
 
-fn attempt(draws: &[[u8; DRAW]], keys: &mut [Option<Key>]) {
-    let mut points = Zeroizing::new(Vec::with_capacity(draws.len()));
-    let mut secrets = Zeroizing::new(Vec::with_capacity(draws.len()));
-    for draw in draws {
-        let (wide, rest) = draw.split_first_chunk().expect("more than 64 bytes");
-        let secret = Scalar::from_bytes_mod_order_wide(wide);
-        let mut small = EIGHT_TORSION[0];
-        for (i, point) in EIGHT_TORSION.iter().enumerate() {
-            small.conditional_assign(point, (i as u8).ct_eq(&(rest[0] & 7)));
-        }
-        points.push(&secret * ED25519_BASEPOINT_TABLE + small);
-        secrets.push(secret);
-    }
-    let coordinates = Zeroizing::new(EdwardsPoint::to_montgomery_batch(&points));
-    for (((key, draw), &secret), u) in keys.iter_mut().zip(draws).zip(&*secrets).zip(&*coordinates)
+fn attempt(secrets: &[[u8; 32]], signs: &[u8], tried: &mut [(u8, Key)]) {
+    let points = of_generator(secrets);
+    let ratios = points.iter().zip(signs).map(|(point, sign)| {
+        let other = Choice::from(sign & 1);
+        ratio(Element::from_bytes(point), other)
+    });
+    let roots = roots_of_ratios(&Zeroizing::new(ratios.collect::<Vec<_>>()));
+    for ((tried, &(exists, representative)), &secret) in tried.iter_mut().zip(&**roots).zip(secrets)
     {
-        let other = Choice::from(draw[DRAW - 1] >> 7);
-        let (exists, representative) = representative(Element::from_bytes(u.as_bytes()), other);
-        *key = bool::from(exists).then_some(Key {
-            secret,
-            representative,
-        });
+        *tried = (
+            exists,
+            Key {
+                secret,
+                representative,
+            },
+        );
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use curve25519_dalek::MontgomeryPoint;
+    use curve25519_dalek::constants::{ED25519_BASEPOINT_TABLE, EIGHT_TORSION};
     use curve25519_dalek::traits::IsIdentity;
+    use curve25519_dalek::{MontgomeryPoint, Scalar};
     use volery_primitives::Block;
 
     use super::*;
     use crate::dh::tests::elements;
+
+    fn representative(u: Element, other: u8) -> (bool, Element) {
+        let (exists, root) = roots_of_ratios(&[ratio(u, Choice::from(other))])[0];
+        (exists == 1, root)
+    }
 
     fn number(hex: &str) -> Element {
         let mut bytes: [u8; 32] = std::array::from_fn(|i| {
@@ -168,11 +171,11 @@ mod tests {
             let u = map(&[r])[0];
             let point = MontgomeryPoint(u.to_bytes());
             assert!(point.to_edwards(0).is_some(), "on the curve, not its twist");
-            let both = [0, 1].map(|other| representative(u, Choice::from(other)));
+            let both = [0, 1].map(|other| representative(u, other));
             let which = both.map(|(_, found)| found == r || found == -r);
             assert_eq!(which.iter().filter(|&&found| found).count(), 1);
             for ((exists, found), count) in both.into_iter().zip(&mut signs) {
-                assert!(bool::from(exists), "both points have one");
+                assert!(exists, "both points have one");
                 assert_eq!(map(&[found])[0], u);
                 *count += i32::from(found == r || found == -r);
             }
@@ -187,7 +190,7 @@ mod tests {
         for i in 1..=400_u64 {
             let u = (&Scalar::from(i) * ED25519_BASEPOINT_TABLE).to_montgomery();
             let u = Element::from_bytes(u.as_bytes());
-            let both = [0, 1].map(|other| bool::from(representative(u, Choice::from(other)).0));
+            let both = [0, 1].map(|other| representative(u, other).0);
             assert_eq!(both[0], both[1]);
             missing += i32::from(!both[0]);
         }
@@ -199,13 +202,8 @@ mod tests {
     fn exceptions() {
         // -A is no square, so 0 goes to -A - (-A) = 0, the point of order 2.
         assert_eq!(map(&[Element::ZERO])[0], Element::ZERO);
-        assert_eq!(
-            representative(Element::ZERO, Choice::from(0)).1,
-            Element::ZERO
-        );
-        assert!(!bool::from(
-            representative(Element::ZERO, Choice::from(1)).0
-        ));
+        assert_eq!(representative(Element::ZERO, 0).1, Element::ZERO);
+        assert!(!representative(Element::ZERO, 1).0);
     }
 
     /// The points of keys are spread over all cosets of the subgroup, and each bit of the
@@ -223,8 +221,8 @@ mod tests {
             for (bit, ones) in ones.iter_mut().enumerate() {
                 *ones += u32::from(bytes[bit / 8] >> (bit % 8) & 1);
             }
-            // The point times the inverse of 8 in the subgroup, and once more by 8, differs from the
-            // point by the part of small order, known up to its sign.
+            // Eight times the point, divided by 8 in the subgroup, is the point without its part of
+            // small order.
             let u = map(&[key.representative])[0];
             let point = MontgomeryPoint(u.to_bytes())
                 .to_edwards(0)
@@ -234,16 +232,18 @@ mod tests {
             assert!(small.mul_by_cofactor().is_identity());
             let coset = EIGHT_TORSION.iter().position(|point| *point == small);
             cosets[coset.expect("a point of small order")] += 1;
-            let multiple = &key.secret * ED25519_BASEPOINT_TABLE;
-            let rest = point - small;
-            assert!(rest == multiple || rest == -multiple);
+            // The sign of the point is unknown.
+            let scalar = Scalar::from_bytes_mod_order(key.secret);
+            let small = EIGHT_TORSION[usize::from(key.secret[0] & 7)];
+            let multiple = &scalar * ED25519_BASEPOINT_TABLE + small;
+            assert!(point == multiple || point == -multiple);
         }
         // Six standard deviations.
         let near = |count: u32, share: f64| {
             let (keys, count) = (keys as f64, f64::from(count));
             (count - keys * share).abs() < 6.0 * (keys * share * (1.0 - share)).sqrt()
         };
-        // The sign of a point is not that of the key, so opposite cosets are counted together.
+        // So opposite cosets are counted together.
         for (a, b) in [(0, 0), (1, 7), (2, 6), (3, 5), (4, 4)] {
             let (count, share) = match a == b {
                 true => (cosets[a], 0.125),

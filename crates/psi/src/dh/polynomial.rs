@@ -6,9 +6,8 @@
 //! on the numbers of points and coefficients only.
 
 use rayon::prelude::*;
+use volery_primitives::curve25519::{self, Element, Sum};
 use zeroize::Zeroizing;
-
-use super::field::{Element, Sum};
 
 /// Coefficients, the lowest first.
 type Coefficients = Zeroizing<Vec<Element>>;
@@ -17,10 +16,7 @@ type Coefficients = Zeroizing<Vec<Element>>;
 const PLAIN: usize = 24;
 
 /// Points from which on two threads share the work.
-const SHARED: usize = 128;
-
-/// Points evaluated at a time: products that do not wait for each other.
-const AT_A_TIME: usize = 4;
+const SHARED: usize = 64;
 
 /// The `n` lower coefficients of the polynomial of degree `n` with leading coefficient 1 that takes
 /// these `n` values in these `n` points, which are distinct.
@@ -51,22 +47,10 @@ pub(super) fn evaluate(
 ) -> Coefficients {
     let mut values = Zeroizing::new(vec![leading; points.len()]);
     values
-        .par_chunks_mut(AT_A_TIME)
-        .zip(points.par_chunks(AT_A_TIME))
-        .with_min_len(SHARED / AT_A_TIME)
+        .par_chunks_mut(SHARED)
+        .zip(points.par_chunks(SHARED))
         .for_each(|(values, points)| {
-            let mut x = [Element::ZERO; AT_A_TIME];
-            x[..points.len()].copy_from_slice(points);
-            let mut y = [leading; AT_A_TIME];
-            for &coefficient in coefficients.iter().rev() {
-                for (y, &x) in y.iter_mut().zip(&x) {
-                    let mut sum = Sum::default();
-                    sum.add_product(*y, x);
-                    sum.add(coefficient);
-                    *y = sum.reduce();
-                }
-            }
-            values.copy_from_slice(&y[..points.len()]);
+            curve25519::evaluate(leading, coefficients, points, values);
         });
     values
 }

@@ -136,7 +136,7 @@ fn transcript() {
     );
     assert_eq!(
         (&hashes.0.0[..], &hashes.1.0[..]),
-        ("3e877490db7bb316", "cfedd5be032c3fb5")
+        ("a87e114320dc3699", "ec1a7f38c2120e23")
     );
 }
 
@@ -289,16 +289,15 @@ fn begin(role: Role, items: &[Vec<u8>], note: u64, channel: &mut Channel) -> Run
 
 /// The result of a receiver whose sender sends `public`, and tags changed by `change`.
 fn receive_from(
-    public: Option<MontgomeryPoint>,
+    public: Option<[u8; 32]>,
     change: impl FnOnce(&mut Vec<[u8; TAG]>) + Send,
 ) -> Result<Received> {
     let (_, received) = meet(
         |channel| -> Result<()> {
             let run = begin(Role::Sender, &items(0..4), 0, channel);
-            let secret = [7; 32];
-            let honest = MontgomeryPoint::mul_base_clamped(secret);
-            let public = public.unwrap_or(honest);
-            channel.send(public.as_bytes())?;
+            let secret = [8; 32];
+            let public = public.unwrap_or(multiply(&[secret], &[BASE])[0]);
+            channel.send(&public)?;
             let mut polynomial = [[0; 32]; 3];
             channel.recv(polynomial.as_flattened_mut())?;
             let keys = run.answers(&secret, &polynomial.map(|c| Element::from_bytes(&c)));
@@ -308,7 +307,7 @@ fn receive_from(
             change(&mut tags);
             channel.send(tags.as_flattened())?;
             let (polynomial, tags) = (polynomial.as_flattened(), tags.as_flattened());
-            channel.send(&run.end([public.as_bytes(), polynomial, tags, &[]]))?;
+            channel.send(&run.end([&public, polynomial, tags, &[]]))?;
             Ok(channel.flush()?)
         },
         |channel| receive(&items(2..5), channel),
@@ -321,26 +320,30 @@ fn keys_outside_the_group_are_refused() {
     assert_eq!(receive_from(None, |_| ()).unwrap().common, [0, 1]);
     let mut refused: Vec<_> = EIGHT_TORSION
         .iter()
-        .map(EdwardsPoint::to_montgomery)
+        .map(|point| point.to_montgomery().0)
         .collect();
     // A point with a part of small order, and one of the twist.
     let point = &Scalar::from(8_u8) * ED25519_BASEPOINT_TABLE;
     refused.extend(
         EIGHT_TORSION[1..]
             .iter()
-            .map(|small| (point + small).to_montgomery()),
+            .map(|small| (point + small).to_montgomery().0),
     );
-    let twist = (2..).map(|i| MontgomeryPoint(Element::small(i).to_bytes()));
-    refused.extend(twist.filter(|u| u.to_edwards(0).is_none()).take(3));
+    let twist = (2..).map(|i| Element::small(i).to_bytes());
+    refused.extend(
+        twist
+            .filter(|u| MontgomeryPoint(*u).to_edwards(0).is_none())
+            .take(3),
+    );
     // Encodings of 9, the base point's coordinate, that are not the canonical one.
     let mut nine = [0; 32];
     nine[0] = 9;
-    assert!(decode(&MontgomeryPoint(nine)).is_ok());
+    assert!(check_public(&nine).is_ok());
     nine[31] = 0x80;
-    refused.push(MontgomeryPoint(nine));
+    refused.push(nine);
     let mut nine = [0xff; 32];
     (nine[0], nine[31]) = (0xed + 9, 0x7f);
-    refused.push(MontgomeryPoint(nine));
+    refused.push(nine);
     for public in refused {
         let received = receive_from(Some(public), |_| ());
         assert_misbehaved(received, "its key is not an element of the group");
@@ -397,15 +400,15 @@ fn tags_for(
     coefficients: impl FnOnce(&Run, &[Key]) -> Vec<[u8; 32]> + Send,
 ) -> (
     Result<Sent>,
-    Option<(Run, MontgomeryPoint, Vec<Key>, Vec<[u8; TAG]>)>,
+    Option<(Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>)>,
 ) {
     meet(
         |channel| send(&items(0..5), channel),
         |channel| {
             let run = begin(Role::Receiver, &items(2..4), 0, channel);
             let keys = sample(2, &mut rng(Role::Receiver)).to_vec();
-            let mut public = MontgomeryPoint::default();
-            channel.recv(&mut public.0).unwrap();
+            let mut public = [0; 32];
+            channel.recv(&mut public).unwrap();
             channel
                 .send(coefficients(&run, &keys).as_flattened())
                 .unwrap();
@@ -455,8 +458,7 @@ fn a_constant_gives_no_keys() {
         });
     }
     assert!(all.digests[2].name == run.digests[0].name);
-    let point = decode(&public).unwrap();
-    let shared = shared_keys(&point, &[keys[0]; 5]);
+    let shared = shared_keys(&public, &[keys[0]; 5]);
     let known = all.derive(&public, &shared, TAG);
     assert!(known.as_chunks().0.iter().all(|tag| !tags.contains(tag)));
 }
@@ -479,12 +481,11 @@ fn a_polynomial_gives_the_keys_of_its_points() {
     });
     sent.unwrap();
     let (run, public, keys, tags) = result.unwrap();
-    let point = decode(&public).unwrap();
-    let known = run.derive(&public, &shared_keys(&point, &keys), TAG);
+    let known = run.derive(&public, &shared_keys(&public, &keys), TAG);
     assert!(known.as_chunks().0.iter().all(|tag| tags.contains(tag)));
     // Exchanged keys fit no item.
     let swapped = [keys[1], keys[0]];
-    let known = run.derive(&public, &shared_keys(&point, &swapped), TAG);
+    let known = run.derive(&public, &shared_keys(&public, &swapped), TAG);
     assert!(known.as_chunks().0.iter().all(|tag| !tags.contains(tag)));
 }
 
@@ -499,9 +500,7 @@ fn coefficients_are_uniform() {
             |channel| receive_with(seed, &items(0..each), channel),
             |channel| {
                 let run = begin(Role::Sender, &items(0..1), 0, channel);
-                channel
-                    .send(MontgomeryPoint::mul_base_clamped([7; 32]).as_bytes())
-                    .unwrap();
+                channel.send(&BASE).unwrap();
                 let mut coefficients = vec![[0; 32]; each];
                 channel.recv(coefficients.as_flattened_mut()).unwrap();
                 assert!(run.digests.len() == 1);
