@@ -31,11 +31,11 @@ pub struct Element(pub(crate) [u64; 5]);
 
 /// A root of -1: RFC 9496, section 4.1.
 const ROOT_OF_MINUS_ONE: Element = Element([
-    0x61b2_74a0_ea0b0,
-    0x0d5a_5fc8_f189d,
-    0x7ef5_e9cb_d0c60,
-    0x7859_5a68_04c9e,
-    0x2b83_2480_4fc1d,
+    0x0006_1b27_4a0e_a0b0,
+    0x0000_d5a5_fc8f_189d,
+    0x0007_ef5e_9cbd_0c60,
+    0x0007_8595_a680_4c9e,
+    0x0002_b832_4804_fc1d,
 ]);
 
 /// A sum of products.
@@ -202,8 +202,9 @@ impl Element {
         long.squares(5) * x11 // p - 2 = 32 (2^250 - 1) + 11
     }
 
-    /// Whether `u / v` is a square, and then its root from 0 to (p - 1)/2; `v` is not zero. RFC 9496,
-    /// section 4.2, has the formula for a root.
+    /// Whether `u / v` is a square, and then its root from 0 to (p - 1)/2; `v` is not zero.
+    ///
+    /// RFC 9496, section 4.2, has the formula for a root.
     #[must_use]
     pub fn root_of_ratio(u: Self, v: Self) -> (Choice, Self) {
         let v3 = v.square() * v;
@@ -434,7 +435,7 @@ pub fn multiply_on(
         #[cfg(target_arch = "x86_64")]
         Cpu::Vaes => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
-            unsafe { montgomery::ladders(scalar, point, &mut products) }
+            unsafe { montgomery::multiply(scalar, point, &mut products) }
         }
         _ => {
             for (i, product) in products.iter_mut().enumerate() {

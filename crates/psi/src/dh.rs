@@ -31,42 +31,46 @@
 //!
 //! Changes to Figure 4:
 //!
-//! * `p` has degree exactly `m`, with leading coefficient 1. The paper has degree below `m` and
-//!   lets the sender abort if `p` is constant: a constant would give the receiver a key for every
-//!   item. It does not say how an honest receiver sends one item, whose polynomial is constant.
-//!   Here no choice of the coefficients is constant, and `p` is as uniform as theirs.
+//! * `p` has degree exactly `m`, with leading coefficient 1, and is as uniform as a polynomial of
+//!   degree below `m`. A constant would give the receiver a key for every item; the paper lets the
+//!   sender abort if `p` is constant, and so for every receiver with one item. Here no coefficients
+//!   make it constant.
 //! * Tags have 128 bits, not 256; see below.
 //! * `H2` has the message `r` among its inputs: several `r` have the same `a*B`.
+//! * The receiver does not wait for `A`, which its polynomial does not depend on (the paper's
+//!   optimization of Section 4 for such key agreements).
 //!
 //! Security: **malicious** sender or receiver, with the functionality of the paper's Figure 2. It
-//! assumes that `H1`, `H2` are random oracles, that `P` is an ideal permutation (module
-//! `permutation` says what is proven about the one used), and that Diffie-Hellman keys of Curve25519
-//! are hard to compute even with an oracle that tells whether a key is right (gap Diffie-Hellman,
-//! which gives the oracle Diffie-Hellman assumption of the paper for a random oracle `H2`).
+//! assumes that `H1` and `H2` are random oracles, that `P` is an ideal permutation (the module
+//! `permutation` says what is proven about the one used), and that Diffie-Hellman keys of
+//! Curve25519 are hard to compute even with an oracle that tells whether a key is right: the gap
+//! Diffie-Hellman assumption, which gives the oracle Diffie-Hellman assumption of the paper if `H2`
+//! is a random oracle.
 //!
-//! * A receiver learns the common items of the sender's set and of a set of `m'` items that is fixed
-//!   when it sends `p`: those that it has hashed with `p(H1(y)) = P^-1(r)` for a key `r` of its own.
-//!   `m'` may exceed `m`. At most `m` points determine `p`, and it hits each further one with
-//!   probability `m / 2^255`, so that (a union bound over all choices of points) with probability
-//!   1 - 2^-40 no polynomial reaches `1.5 m + 2` with 2^40 evaluations of `H1` and `P`, `2 m + 2`
-//!   with 2^64 or `2.8 m + 2` with 2^80. No way is known to find one that reaches even `m + 1`.
-//! * A sender learns nothing but `m`, and its messages fix its set. Its set is larger than the
-//!   stated `n` only if two items have the same tag, for which it must compute about 2^64 keys
-//!   between the messages 4 and 6: the tags depend on `p`. Values are of its choice.
+//! * A receiver learns the common items of the sender's set and of a set of `m'` items that is
+//!   fixed when it sends `p`: those that it has hashed with `p(H1(y)) = P^-1(r)` for a key `r` of
+//!   its own. `m'` may exceed `m`. But `m` points determine `p`, which hits any further one with
+//!   probability at most `m / 2^255`. So with probability 1 - 2^-40 (a union bound over all choices
+//!   of points) there is no polynomial for `1.5 m + 2` items with 2^40 evaluations of `H1` and of
+//!   `P`, for `2 m + 2` with 2^64, or for `2.8 m + 2` with 2^80; the paper conjectures that finding
+//!   those that exist is hard.
+//! * A sender learns nothing but `m`, and its messages fix its set. That is larger than the stated
+//!   `n` only if two items have the same tag, for which it must compute about 2^64 keys while the
+//!   receiver waits: the tags depend on `p`. Its values are any strings of the stated length.
 //!
-//! A tag of 128 bits is equal to another one by chance with probability 2^-128, so a wrong result
+//! A failed check ends the run with an error and no result. It does not depend on the items of the
+//! receiver. Two tags of different items are equal with probability 2^-128, so that a wrong result
 //! between honest parties has probability at most 2^-100 with the largest sets.
 //!
 //! Leakage: each party learns the size of the other's set; the receiver learns which of its items
 //! are common, in a search also their values and the length of the longest value of all.
 //!
-//! Cost: 4 messages from the sender (commitment, opening, `A`, tags), 3 from the receiver
-//! (commitment, opening, polynomial), in two round trips: the polynomial does not wait for `A`, as
-//! the paper allows. The sender sends 144 bytes, 16 for each of its items and in
-//! a search the longest value plus 2; the receiver sends 96 bytes and 32 for each of its items:
-//! [`bytes`]. If a set is empty, 96 bytes each way. Computation is a multiplication in the group for
-//! each item of the sender and, on average, three for each of the receiver; about
-//! `m (n + m)` multiplications of field elements.
+//! Cost: 4 messages from the sender (commitment, opening, `A`, tags) and 3 from the receiver
+//! (commitment, opening, polynomial), in two round trips. The sender sends 144 bytes, 16 for each
+//! of its items and in a search the longest value plus 2; the receiver sends 96 bytes and 32 for
+//! each of its items: [`bytes`]. If a set is empty, 96 bytes each way. Computation is a
+//! multiplication in the group for each item of the sender and, on average, three for each of the
+//! receiver, and about `m (n + m)` multiplications of field elements.
 
 mod elligator;
 mod permutation;

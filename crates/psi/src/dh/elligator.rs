@@ -7,12 +7,14 @@
 //!
 //! The map takes `r` to a point; `r` and `-r` go to the same one, and no others do. So each point
 //! that is an image has one representative from 0 to (p - 1)/2 = 2^254 - 10, and a uniform one is a
-//! uniform string of 254 bits, up to 2^-250. Representatives of keys are uniform only if the points
-//! are uniform among all images, and the images are half of *all* points of the curve: a multiple of
-//! the usual base point lies in the subgroup whose index is 8, which anyone could test. Therefore
-//! [`sample`] draws multiples of a generator of the whole group; the part of small order is cleared
-//! by the scalar of the other party, a multiple of 8. It also draws the sign of `v` (the two points
-//! with one `u` have different representatives), and both anew if there is no representative.
+//! uniform string of 254 bits, up to 2^-250.
+//!
+//! Representatives of keys are uniform only if the points are uniform among all images, and the
+//! images are half of *all* points of the curve: a multiple of the usual base point lies in the
+//! subgroup of index 8, which anyone could test. Therefore [`sample`] draws multiples of a
+//! generator of the whole group; the part of small order is cleared by the scalar of the other
+//! party, a multiple of 8. It also draws the sign of `v` (the two points with one `u` have different
+//! representatives), and both anew if there is no representative.
 
 use rayon::prelude::*;
 use subtle::{Choice, ConditionallySelectable};

@@ -21,8 +21,8 @@ const SHARED: usize = 64;
 /// The `n` lower coefficients of the polynomial of degree `n` with leading coefficient 1 that takes
 /// these `n` values in these `n` points, which are distinct.
 pub(super) fn interpolate(points: &[Element], values: &[Element]) -> Coefficients {
-    let zero = vanishing(points);
-    let derivative = zero[1..].iter().zip(1..);
+    let tree = Tree::new(points);
+    let derivative = tree.product[1..].iter().zip(1..);
     let derivative = derivative.map(|(&coefficient, i)| Element::small(i) * coefficient);
     let derivative = Zeroizing::new(derivative.collect::<Vec<_>>());
     let mut weights = evaluate(Element::ZERO, &derivative, points);
@@ -31,8 +31,8 @@ pub(super) fn interpolate(points: &[Element], values: &[Element]) -> Coefficient
         *weight = *weight * value;
     }
     // The interpolation polynomial of degree below n, plus one with a zero in each point.
-    let (_, mut sum) = combine(points, &weights);
-    for (sum, &coefficient) in sum.iter_mut().zip(zero.iter()) {
+    let mut sum = tree.combine(&weights);
+    for (sum, &coefficient) in sum.iter_mut().zip(tree.product.iter()) {
         *sum = *sum + coefficient;
     }
     sum
@@ -55,46 +55,55 @@ pub(super) fn evaluate(
     values
 }
 
-/// The product of `X - point` over all points.
-fn vanishing(points: &[Element]) -> Coefficients {
-    match points {
-        [] => Zeroizing::new(vec![Element::ONE]),
-        [point] => Zeroizing::new(vec![-*point, Element::ONE]),
-        _ => {
-            let (left, right) = points.split_at(points.len() / 2);
-            let (left, right) = join(points, || vanishing(left), || vanishing(right));
-            multiply(&left, &right)
-        }
-    }
+/// The product of `X - point` over some points, and of those over either half of them if there are
+/// several.
+struct Tree {
+    product: Coefficients,
+    parts: Option<Box<(Self, Self)>>,
 }
 
-/// The product of `X - point`, and the sum over all points of the weight times that product without
-/// its own factor.
-fn combine(points: &[Element], weights: &[Element]) -> (Coefficients, Coefficients) {
-    if points.len() < 2 {
-        return (vanishing(points), Zeroizing::new(weights.to_vec()));
+impl Tree {
+    fn new(points: &[Element]) -> Self {
+        if points.len() < 2 {
+            let product = points.iter().map(|&point| -point).chain([Element::ONE]);
+            return Self {
+                product: Zeroizing::new(product.collect()),
+                parts: None,
+            };
+        }
+        let (left, right) = points.split_at(points.len() / 2);
+        let (left, right) = join(points.len(), || Self::new(left), || Self::new(right));
+        Self {
+            product: multiply(&left.product, &right.product),
+            parts: Some(Box::new((left, right))),
+        }
     }
-    let middle = points.len() / 2;
-    let ((left, left_sum), (right, right_sum)) = join(
-        points,
-        || combine(&points[..middle], &weights[..middle]),
-        || combine(&points[middle..], &weights[middle..]),
-    );
-    let mut sum = multiply(&left_sum, &right);
-    let other = multiply(&right_sum, &left);
-    for (sum, &other) in sum.iter_mut().zip(other.iter()) {
-        *sum = *sum + other;
+
+    /// The sum over all points of the weight times the product without the factor of the point.
+    fn combine(&self, weights: &[Element]) -> Coefficients {
+        let Some((left, right)) = self.parts.as_deref() else {
+            return Zeroizing::new(weights.to_vec());
+        };
+        let (ours, theirs) = weights.split_at(weights.len() / 2);
+        let (mut sum, other) = join(
+            weights.len(),
+            || multiply(&left.combine(ours), &right.product),
+            || multiply(&right.combine(theirs), &left.product),
+        );
+        for (sum, &other) in sum.iter_mut().zip(other.iter()) {
+            *sum = *sum + other;
+        }
+        sum
     }
-    (multiply(&left, &right), sum)
 }
 
 /// Both results, computed on two threads if there are many points.
 fn join<T: Send>(
-    points: &[Element],
+    points: usize,
     left: impl FnOnce() -> T + Send,
     right: impl FnOnce() -> T + Send,
 ) -> (T, T) {
-    if points.len() < SHARED {
+    if points < SHARED {
         (left(), right())
     } else {
         rayon::join(left, right)

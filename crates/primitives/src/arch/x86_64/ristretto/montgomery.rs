@@ -1,5 +1,4 @@
-//! The kernels of [`curve25519`](crate::curve25519): polynomials, roots, and the Montgomery ladder
-//! of RFC 7748.
+//! The kernels of [`curve25519`](crate::curve25519): polynomials, roots and multiples.
 
 use std::arch::x86_64::*;
 
@@ -84,7 +83,7 @@ pub(crate) fn roots_of_ratios(ratios: &[[Element; 2]], roots: &mut [(u8, Element
 }
 
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(crate) fn ladders<'a>(
+pub(crate) fn multiply<'a>(
     scalar: impl Fn(usize) -> &'a [u8; BYTES],
     point: impl Fn(usize) -> &'a [u8; BYTES],
     products: &mut [[u8; BYTES]],
@@ -100,14 +99,15 @@ pub(crate) fn ladders<'a>(
             }
         }
         let points = from_bytes(std::array::from_fn(|lane| point(place(lane))));
-        let results = Zeroizing::new(to_bytes(&ladder(&bits, &points)));
+        let results = Zeroizing::new(to_bytes(&multiply_eight(&bits, &points)));
         products.copy_from_slice(&results[..products.len()]);
     }
 }
 
-/// RFC 7748, section 5, in each lane; entry `i` of the masks holds bit `i` of all scalars.
+/// The Montgomery ladder of RFC 7748, section 5, in each lane; entry `i` of the masks holds bit `i`
+/// of all scalars.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-fn ladder(bits: &[__mmask8; BITS], x1: &Field) -> Field {
+fn multiply_eight(bits: &[__mmask8; BITS], x1: &Field) -> Field {
     let (zero, one) = (constant(&ZERO), constant(&ONE));
     let (mut x2, mut z2, mut x3, mut z3) = (one, zero, *x1, one);
     let mut swapped = 0;
