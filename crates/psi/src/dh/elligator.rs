@@ -13,8 +13,8 @@
 //! images are half of *all* points of the curve: a multiple of the usual base point lies in the
 //! subgroup of index 8, which anyone could test. Therefore [`sample`] draws multiples of a
 //! generator of the whole group; the part of small order is cleared by the scalar of the other
-//! party, a multiple of 8. It also draws the sign of `v` (the two points with one `u` have different
-//! representatives), and both anew if there is no representative.
+//! party, a multiple of 8. It also draws the sign of `v` (the two points with one `u` have
+//! different representatives), and both anew if there is no representative.
 
 use rayon::prelude::*;
 use subtle::{Choice, ConditionallySelectable};

@@ -489,35 +489,66 @@ fn a_polynomial_gives_the_keys_of_its_points() {
     assert!(known.as_chunks().0.iter().all(|tag| !tags.contains(tag)));
 }
 
-/// The coefficients of an honest receiver are uniform: each bit is 1 for half of them, also the
-/// highest, whatever the items.
+/// The coefficients of an honest receiver are uniform, and so are the values in the points of its
+/// items, which a sender can compute for any guess: each bit is 1 for half of them.
 #[test]
-fn coefficients_are_uniform() {
-    let mut ones = [0_u32; 255];
+fn polynomials_are_uniform() {
+    let mut ones = [[0_u32; 255]; 2];
     let (runs, each) = (40, 50);
     for seed in 0..runs {
-        let (_, coefficients) = meet(
+        let (_, polynomial) = meet(
             |channel| receive_with(seed, &items(0..each), channel),
             |channel| {
-                let run = begin(Role::Sender, &items(0..1), 0, channel);
+                let run = begin(Role::Sender, &items(0..each), 0, channel);
                 channel.send(&BASE).unwrap();
                 let mut coefficients = vec![[0; 32]; each];
                 channel.recv(coefficients.as_flattened_mut()).unwrap();
-                assert!(run.digests.len() == 1);
-                coefficients
+                let polynomial: Vec<_> = coefficients.iter().map(Element::from_bytes).collect();
+                let values = evaluate(Element::ONE, &polynomial, &run.points());
+                [
+                    coefficients,
+                    values.iter().map(|value| value.to_bytes()).collect(),
+                ]
             },
         );
-        for coefficient in coefficients {
-            for (bit, ones) in ones.iter_mut().enumerate() {
-                *ones += u32::from(coefficient[bit / 8] >> (bit % 8) & 1);
+        for (numbers, ones) in polynomial.into_iter().zip(&mut ones) {
+            for number in numbers {
+                for (bit, ones) in ones.iter_mut().enumerate() {
+                    *ones += u32::from(number[bit / 8] >> (bit % 8) & 1);
+                }
             }
         }
     }
     let expected = runs as f64 * each as f64 / 2.0;
-    for (bit, &ones) in ones.iter().enumerate() {
-        let far = (f64::from(ones) - expected).abs();
-        assert!(far < 6.0 * (expected / 2.0).sqrt(), "bit {bit}: {ones}");
+    for (what, ones) in ["coefficient", "value"].iter().zip(ones) {
+        for (bit, ones) in ones.into_iter().enumerate() {
+            let far = (f64::from(ones) - expected).abs();
+            assert!(
+                far < 6.0 * (expected / 2.0).sqrt(),
+                "{what}, bit {bit}: {ones}"
+            );
+        }
     }
+}
+
+/// A tag depends on the sender's key, the item, the message and the key: several messages have the
+/// same key, those of one point and its opposite.
+#[test]
+fn tags_depend_on_everything() {
+    let (_, run) = meet(
+        |channel| begin(Role::Sender, &items(0..2), 0, channel),
+        |channel| begin(Role::Receiver, &items(0..2), 0, channel),
+    );
+    let tag = |public: u8, message: u8, key: u8| {
+        let keys = Zeroizing::new(vec![[[message; 32], [key; 32]]; 2]);
+        run.derive(&[public; 32], &keys, TAG)
+            .as_chunks::<TAG>()
+            .0
+            .to_vec()
+    };
+    let tags = [tag(0, 0, 0), tag(1, 0, 0), tag(0, 1, 0), tag(0, 0, 1)].concat();
+    let different: HashSet<_> = tags.iter().collect();
+    assert_eq!(different.len(), 8);
 }
 
 fn receive_with(seed: u128, theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Received> {
