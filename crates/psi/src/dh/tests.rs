@@ -531,6 +531,20 @@ fn polynomials_are_uniform() {
     }
 }
 
+/// The parts of small order of the receiver's keys do not matter, whatever the sender's scalar.
+#[test]
+fn small_order_is_cleared() {
+    for seed in 0..8 {
+        let sender = Sender::new(SESSION, Prg::new(Block::new(seed)));
+        let (sent, received) = meet(
+            |channel| sender.intersect(&items(0..20), &mut (), channel),
+            |channel| receive(&items(0..20), channel),
+        );
+        sent.unwrap();
+        assert_eq!(received.unwrap().common.len(), 20);
+    }
+}
+
 /// A tag depends on the sender's key, the item, the message and the key: several messages have the
 /// same key, those of one point and its opposite.
 #[test]
