@@ -8,12 +8,13 @@
 //! * [`oprf`]: the batched related-key OPRF of Figure 2, with a separate offline phase;
 //! * [`params`]: bins, stash and widths from the sizes of two sets;
 //! * [`intersect`]: private set intersection, Figure 3;
-//! * [`lookup`]: keyword search, also called string-select OT.
+//! * [`lookup`]: keyword search, also called string-select OT;
+//! * [`dh`]: both of these for small sets from Diffie-Hellman key agreement, on its own.
 //!
 //! Roles: the *sender* (Alice in the paper) has a set and learns nothing, the *receiver* (Bob)
-//! learns which of its items are in it. All protocols here are **semi-honest**: they protect
-//! against a peer that follows the protocol and inspects everything it receives. The documentation
-//! of each module states what either side learns.
+//! learns which of its items are in it. All protocols here but those of [`dh`] are **semi-honest**:
+//! they protect against a peer that follows the protocol and inspects everything it receives. The
+//! documentation of each module states what either side learns.
 //!
 //! Items are byte strings of any length, distinct on each side, and fixed when a call begins: both
 //! parties draw the keys of all hash functions after that. Computation runs in the current pool of
@@ -50,6 +51,7 @@
 
 mod agree;
 pub mod code;
+pub mod dh;
 mod duplicates;
 mod error;
 mod index;
