@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{Finished, assert_done, names, read_npy, run, text};
+use common::{Finished, assert_done, names, read_npy, run, text, words};
 
 /// Runs both sides of `cot`.
 fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
@@ -169,19 +169,11 @@ fn a_given_delta_is_used_and_a_bad_one_refused() {
     let (header, value) = good.split_at(good.len() - 16);
     let out = place.path().join("out");
     let refused = || {
-        run(&[
-            "cot",
-            "--role",
-            "sender",
-            "--listen",
-            "127.0.0.1:0",
-            "--n",
-            "5",
-            "--out",
+        run(&words(&format!(
+            "cot --role sender --listen 127.0.0.1:0 --n 5 --out {} --delta {}",
             text(&out),
-            "--delta",
-            text(&bad),
-        ])
+            text(&bad)
+        )))
     };
     std::fs::write(&bad, [header, &[0; 16]].concat()).unwrap();
     refused().assert_refused(1, &["bad.npy", "delta is zero"]);
@@ -326,9 +318,9 @@ fn another_verb_is_another_protocol() {
     let place = tempfile::tempdir().unwrap();
     let (a, b) = (place.path().join("a"), place.path().join("b"));
     let start = |verb, role, endpoint, address: &str, out| {
-        common::Running::start(&[
-            verb, "--role", role, "--n", "10", endpoint, address, "--out", out,
-        ])
+        common::Running::start(&words(&format!(
+            "{verb} --role {role} --n 10 {endpoint} {address} --out {out}"
+        )))
     };
     let cot = start("cot", "sender", "--listen", "127.0.0.1:0", text(&a));
     let address = format!("127.0.0.1:{}", cot.port());

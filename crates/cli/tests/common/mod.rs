@@ -198,6 +198,11 @@ pub(crate) fn assert_done(all: &[Finished], security: &str) {
     }
 }
 
+/// The words of a command line, in which no path has a space.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
 /// The text of a path.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
