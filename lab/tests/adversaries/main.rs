@@ -1,6 +1,6 @@
-//! The baselines and the trees of higher arity are not offered to users, but read messages of a peer
-//! like every protocol: these are their registry entries, and the tests of `volery-testing` run on
-//! them.
+//! The baselines and the trees of higher arity are not offered to users, but read messages of a
+//! peer like every protocol: these are their registry entries, and the tests of `volery-testing`
+//! run on them.
 
 mod kary;
 mod vectors;
