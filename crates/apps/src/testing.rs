@@ -116,17 +116,11 @@ pub(crate) fn with_flips<A: Send, B: Send>(
             length - 1 - random.below(length.min(500))
         };
         let flip = 1 << random.below(8);
-        let change = move |offset: u64, bytes: &mut [u8]| {
-            let place = at.checked_sub(offset).map(|place| place as usize);
-            if let Some(byte) = place.and_then(|place| bytes.get_mut(place)) {
-                *byte ^= flip;
-            }
-        };
         let (a, b) = memory::pair();
         let ends = if from_left {
-            [Channel::new(Tampered::new(a, change)), Channel::new(b)]
+            [Channel::new(Tampered::flip(a, at, flip)), Channel::new(b)]
         } else {
-            [Channel::new(a), Channel::new(Tampered::new(b, change))]
+            [Channel::new(a), Channel::new(Tampered::flip(b, at, flip))]
         };
         let ((a, _), (b, _)) = run(ends);
         all.push((a, b));

@@ -271,45 +271,30 @@ fn the_link_chooses_and_the_report_says_why() {
 
 #[test]
 fn settings_that_differ_end_both_sides_and_are_named() {
-    for (left, right, field) in [
-        (&["--n", "10"][..], &["--n", "20"][..], "n:"),
-        (
-            &["--n", "10", "--security", "semi-honest"],
-            &["--n", "10"],
-            "security:",
-        ),
-        (
-            &["--n", "9000", "--noise", "uniform"],
-            &["--n", "9000"],
-            "noise:",
-        ),
-        (
-            &["--n", "9000", "--set", "r14"],
-            &["--n", "9000", "--set", "r17"],
-            "parameters:",
-        ),
-        (
-            &["--n", "100_000"],
-            &["--n", "100_000", "--link", "1Mbit,100ms"],
-            "parameters:",
-        ),
-        (
-            &["--n", "10", "--protocol", "softspoken4"],
-            &["--n", "10", "--protocol", "softspoken8"],
-            "parameters:",
-        ),
-        (
-            &["--n", "10", "--protocol", "low-communication"],
-            &["--n", "10", "--protocol", "expand-convolute"],
-            "parameters:",
-        ),
-    ] {
-        let place = tempfile::tempdir().unwrap();
-        for side in both(place.path(), &[], left, right) {
-            side.assert_refused(5, &[field]);
-        }
-        assert!(names(place.path()).is_empty());
-    }
+    common::assert_differ(
+        "cot",
+        &[
+            ("--n 10", "--n 20", "n:"),
+            ("--n 10 --security semi-honest", "--n 10", "security:"),
+            ("--n 9000 --noise uniform", "--n 9000", "noise:"),
+            ("--n 9000 --set r14", "--n 9000 --set r17", "parameters:"),
+            (
+                "--n 100_000",
+                "--n 100_000 --link 1Mbit,100ms",
+                "parameters:",
+            ),
+            (
+                "--n 10 --protocol softspoken4",
+                "--n 10 --protocol softspoken8",
+                "parameters:",
+            ),
+            (
+                "--n 10 --protocol low-communication",
+                "--n 10 --protocol expand-convolute",
+                "parameters:",
+            ),
+        ],
+    );
 }
 
 /// A COT and a VOLE do not connect to each other.

@@ -273,38 +273,20 @@ fn folders_of_different_runs_are_told_apart() {
 
 #[test]
 fn settings_that_differ_end_both_sides_and_are_named() {
-    for (left, right, field) in [
-        (&["--n", "10"][..], &["--n", "20"][..], "n:"),
-        (&["--n", "10", "--ring", "z64"], &["--n", "10"], "ring:"),
-        (
-            &["--n", "9000", "--noise", "uniform"],
-            &["--n", "9000"],
-            "noise:",
-        ),
-        (
-            &["--n", "10", "--security", "semi-honest"],
-            &["--n", "10"],
-            "security:",
-        ),
-        (
-            &[
-                "--n",
-                "9000",
-                "--noise",
-                "uniform",
-                "--security",
-                "semi-honest",
-            ],
-            &["--n", "9000", "--parameters", "paper80"],
-            "parameters:",
-        ),
-    ] {
-        let place = tempfile::tempdir().unwrap();
-        for side in both(place.path(), &[], left, right) {
-            side.assert_refused(5, &[field]);
-        }
-        assert!(names(place.path()).is_empty());
-    }
+    common::assert_differ(
+        "vole",
+        &[
+            ("--n 10", "--n 20", "n:"),
+            ("--n 10 --ring z64", "--n 10", "ring:"),
+            ("--n 9000 --noise uniform", "--n 9000", "noise:"),
+            ("--n 10 --security semi-honest", "--n 10", "security:"),
+            (
+                "--n 9000 --noise uniform --security semi-honest",
+                "--n 9000 --parameters paper80",
+                "parameters:",
+            ),
+        ],
+    );
 }
 
 #[test]
