@@ -5,6 +5,7 @@
 
 use volery_channel::SessionId;
 use volery_field::Ring;
+use volery_pcg::ggm;
 use volery_primitives::{
     Block,
     aes::{self, Aes128},
@@ -14,7 +15,6 @@ use volery_primitives::{
 use zeroize::Zeroizing;
 
 use super::Arity;
-use crate::ggm;
 
 /// Parents processed at once: their children stay in the nearest cache until all pairs are in
 /// place.
@@ -65,7 +65,7 @@ impl TreePrgs {
         self.arity
     }
 
-    /// The PRGs for the trees of the batch's OTs ([`crate::all_but_one`]).
+    /// The PRGs for the trees of the batch's OTs ([`super::all_but_one`]).
     #[must_use]
     pub fn pads(&self) -> &ggm::TreePrgs {
         &self.pads

@@ -2,7 +2,7 @@
 //! process.
 //!
 //! ```text
-//! cargo run --release -p volery-ot --example stream -- \
+//! cargo run --release --example stream -- \
 //!     softspoken4 malicious 30000000 [RUNS [MBIT MS]]
 //! ```
 //!

@@ -1,8 +1,18 @@
-//! GGM trees of higher arity: a node has 2, 4, 8 or 16 children.
+//! GGM trees of higher arity, and the protocols on them: a node has 2, 4, 8 or 16 children.
 //!
-//! Protocol 2, step 2, of the 2019 paper, with a PRG of stretch k. A tree of arity `k = 2^c` over
-//! `n` leaves is the binary tree of [`super::Shape`], of depth `h`, with levels left out: it has `L
-//! = ceil(h / c)` levels, each of which takes `c` bits of a leaf's number, except the first, which
+//! The streams of volery have binary trees. The 2019 paper conjectures in its conclusion that a
+//! higher arity gains efficiency: these are Protocols 2 and 3 with any arity, to measure it (the
+//! example `arity`).
+//!
+//! | module | protocol |
+//! |---|---|
+//! | [`all_but_one`] | (k-1)-out-of-k OT |
+//! | [`punctured_ot`] | Protocol 2: (n-1)-out-of-n random OT |
+//! | [`spfss`] | Protocol 3: known-index SPFSS |
+//!
+//! The trees are step 2 of Protocol 2, with a PRG of stretch k. A tree of arity `k = 2^c` over `n`
+//! leaves is the binary tree of [`ggm::Shape`], of depth `h`, with levels left out: it has `L =
+//! ceil(h / c)` levels, each of which takes `c` bits of a leaf's number, except the first, which
 //! takes the remaining bits (there it costs least). So level `l` holds `ceil(n / 2^(c(L-l)))`
 //! nodes: a size that is not a power of `k` only leaves out nodes on the right, and no missing node
 //! is computed, beyond the second of a pair. The children of a node with the seed `s`:
@@ -12,7 +22,7 @@
 //! last level, 64-bit rings                 AES_0(s) + s | .. | AES_(k/2-1)(s) + s, a word a leaf
 //! ```
 //!
-//! The keys are public and differ for every tree of every session, as in [`crate::ggm`].
+//! The keys are public and differ for every tree of every session, as in [`ggm`].
 //!
 //! The *level sums* are, for each level and each digit `j`, the sum of the nodes that are child `j`
 //! of their parent: XOR on the seed levels, addition in the ring on the leaves (as messages of an
@@ -30,7 +40,10 @@
 //! | 16 | 0.57 | 1.07 |
 //! | half-tree, hashed leaves | 1.00 | 1.50 |
 
+pub mod all_but_one;
 mod prg;
+pub mod punctured_ot;
+pub mod spfss;
 
 pub use prg::{TreePrg, TreePrgs};
 
@@ -38,10 +51,9 @@ use std::{fmt, str::FromStr};
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 use volery_field::Ring;
+use volery_pcg::{ParseSettingError, ggm, wire};
 use volery_primitives::{Block, pages::Buffer};
 use zeroize::Zeroizing;
-
-use crate::{lpn::ParseSettingError, wire};
 
 /// The most children that a node has.
 const MAX: usize = 16;
@@ -110,7 +122,7 @@ impl FromStr for Arity {
 /// The shape of one tree: its number of leaves and its arity, and the values that follow from them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    binary: super::Shape,
+    binary: ggm::Shape,
     arity: Arity,
 }
 
@@ -122,7 +134,7 @@ impl Shape {
     #[must_use]
     pub fn new(leaves: usize, arity: Arity) -> Self {
         Self {
-            binary: super::Shape::new(leaves),
+            binary: ggm::Shape::new(leaves),
             arity,
         }
     }
@@ -256,7 +268,7 @@ pub fn expand<R: Ring>(
 /// `ROT.Expand` for P2: every leaf except `alpha`, which is set to zero. `sums` are those of
 /// [`expand`]; the one of alpha's digit on each level is ignored. Returns the sum of the leaves.
 ///
-/// As in [`super::expand_punctured`], the expansion runs over the path's nodes with a zero in their
+/// As in [`ggm::expand_punctured`], the expansion runs over the path's nodes with a zero in their
 /// place, so that its course does not depend on `alpha`, which only indexes the memory of the party
 /// that chose it.
 ///

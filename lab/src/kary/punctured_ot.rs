@@ -15,11 +15,11 @@
 //!
 //! P1 is the OT sender, P2 the OT receiver. Step 4a, 4b together is the paper's (k-1)-out-of-k OT;
 //! as the pads come first, P1 sends the sums of some trees before it expands the next ones, and P2
-//! works on them meanwhile. The trees are those of [`crate::ggm::kary`]: `L = ceil(h / c)` levels
+//! works on them meanwhile. The trees are those of [`super`]: `L = ceil(h / c)` levels
 //! for `k = 2^c` and `h = max(1, ceil(log2 n))`, of which the first has a smaller arity if `c` does
-//! not divide `h`. With arity 2 it is [`crate::punctured_ot`] with other keys.
+//! not divide `h`. With arity 2 it is [`volery_pcg::punctured_ot`] with other keys.
 //!
-//! Security: as [`crate::punctured_ot`]: P1 learns nothing of alpha, P2 nothing of leaf alpha;
+//! Security: as [`volery_pcg::punctured_ot`]: P1 learns nothing of alpha, P2 nothing of leaf alpha;
 //! semi-honest (Theorem A.3), with nothing checked about the sums. A malicious P2 gets at most `k -
 //! 1` sums of a level ([`all_but_one`]); but the place that it leaves out is a leaf for certain
 //! only where `n` is a power of two above 1. The `prgs` of a call are for that call only: those of
@@ -28,7 +28,7 @@
 //! Cost for each tree, in addition to the cost of the source of OTs: `h` OTs, for any arity, with a
 //! bit each from P2. From P1, a level of arity `2^c`: `32c + 16 * 2^c` bytes, but 32 for `c = 1`:
 //! 128, 224, 384 for 4, 8, 16. For `n = 2^12` that is 384, 768, 896, 1152 bytes a tree. 1 message
-//! from P2 for each 2^16 OTs and then 1 from P1. Computation as in [`crate::ggm::kary`], and a
+//! from P2 for each 2^16 OTs and then 1 from P1. Computation as in [`super`], and a
 //! binary tree of `k` leaves a level.
 
 use std::ops::Range;
@@ -37,14 +37,14 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
+use volery_pcg::tree_batch;
 use volery_primitives::{Block, prg::Prg};
 use zeroize::Zeroizing;
 
-use crate::{
-    all_but_one,
-    ggm::kary::{self, Arity, Scratch, Shape, TreePrgs},
-    tree_batch::{self, LEAVES_AT_ONCE},
-};
+use super::{Arity, Scratch, Shape, TreePrgs, all_but_one};
+
+/// Leaves that are expanded at once: the peer works on them meanwhile.
+const LEAVES_AT_ONCE: usize = 1 << 15;
 
 /// The shapes of a batch of trees of one arity with consecutive leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,7 +216,7 @@ fn grow<R: Ring>(
 ) -> R {
     let (prg, shape) = (prgs.tree(part.tree), batch.shape(part.tree));
     let mut sums = Zeroizing::new(vec![Block::ZERO; part.sums.len()]);
-    let total = kary::expand(&prg, shape, root, part.leaves, &mut sums, scratch);
+    let total = super::expand(&prg, shape, root, part.leaves, &mut sums, scratch);
     for (masked, sum) in part.sums.iter_mut().zip(sums.iter()) {
         *masked ^= *sum;
     }
@@ -263,7 +263,7 @@ pub fn receive<R: Ring, C: CotReceiver>(
                 let (prg, shape) = (prgs.tree(part.tree), batch.shape(part.tree));
                 let alpha = alphas[part.tree];
                 *total =
-                    kary::expand_punctured(&prg, shape, alpha, part.sums, part.leaves, scratch);
+                    super::expand_punctured(&prg, shape, alpha, part.sums, part.leaves, scratch);
             });
         run = batch.run_from(run.end);
     }
@@ -286,7 +286,7 @@ fn digits(batch: &TreeBatch, alphas: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::{Error, SessionId, run_two_channels, run_two_parties_with_stats};
+    use volery_channel::{Error, SessionId, run_two_parties_with_stats, run_two_unchecked};
     use volery_field::{Fp61, Gf128, Z64};
     use volery_ot::ideal;
 
@@ -393,10 +393,7 @@ mod tests {
         let batch = TreeBatch::regular(2, 20, Arity::Four);
         let prgs = TreePrgs::new(SESSION, 1, Arity::Four);
         for sent in [0, 5, 300] {
-            let (left, right) = Channel::memory_pair();
-            let (_, (received, _)) = run_two_channels(
-                left,
-                right,
+            let (_, received) = run_two_unchecked(
                 |channel| {
                     channel.recv(&mut [0; 1]).unwrap();
                     channel.send(&vec![1; sent]).unwrap();

@@ -1,9 +1,7 @@
 //! The examples between two processes: each checks its own results, except the regression step,
 //! which is checked here.
 //!
-//! `cargo test` builds the examples; with `--test two_processes` alone they must have been built
-//! before.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+//! `cargo test` builds the examples; with `--test all` alone they must have been built before.
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
@@ -19,7 +17,7 @@ fn example(name: &str) -> PathBuf {
     let path = built.join("examples").join(name);
     assert!(
         path.exists(),
-        "cargo build -p volery-apps --examples makes {}",
+        "cargo build --examples makes {}",
         path.display()
     );
     path
@@ -94,7 +92,7 @@ fn features(row: usize) -> Vec<(usize, f64)> {
 #[test]
 fn a_step_of_logistic_regression() {
     const ROWS: usize = 40;
-    let folder = std::env::temp_dir().join(format!("volery-apps-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("volery-examples-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (data, out) = (path("train.svm"), path("stepped.npy"));

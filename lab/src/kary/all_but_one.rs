@@ -2,7 +2,7 @@
 //! the sender does not learn which.
 //!
 //! The building block of Protocol 2 of the 2019 paper for trees of higher arity
-//! ([`crate::punctured_ot::kary`]), for many instances at once, of any arities. It is Protocol 2
+//! ([`super::punctured_ot`]), for many instances at once, of any arities. It is Protocol 2
 //! itself, with `k = 2` on a tree of `k` leaves: the leaves are one-time pads.
 //!
 //! ```text
@@ -52,13 +52,14 @@ use rayon::prelude::*;
 use volery_channel::{Channel, Result};
 use volery_field::{Gf128, Ring};
 use volery_ot::{CotReceiver, CotSender, convert};
+use volery_pcg::{
+    ggm::{self, Growth, PuncturedSums, Scratch, Shape, TreePrgs},
+    wire,
+};
 use volery_primitives::{Block, bits, prg::Prg};
 use zeroize::Zeroizing;
 
-use crate::{
-    ggm::{self, Growth, PuncturedSums, Scratch, Shape, TreePrgs, kary::Arity},
-    wire,
-};
+use super::Arity;
 
 /// Number of messages of instances of these arities: `k` each, one instance after the other.
 #[must_use]

@@ -1,23 +1,22 @@
 //! Known-index SPFSS with trees of any arity: Protocol 3 of the 2019 paper on
-//! [`crate::punctured_ot::kary`], for many trees at once.
+//! [`super::punctured_ot`], for many trees at once.
 //!
-//! The schedule is that of [`crate::spfss`]: only Protocol 2 depends on the arity.
+//! The schedule is that of [`volery_pcg::spfss`]: only Protocol 2 depends on the arity.
 //!
-//! Security: semi-honest, as in [`crate::spfss`]. The `prgs` of a call are for that call only.
+//! Security: semi-honest, as in [`volery_pcg::spfss`]. The `prgs` of a call are for that call only.
 //!
-//! Cost: that of [`crate::punctured_ot::kary`] and one ring element per tree, P1 to P2, in the same
+//! Cost: that of [`super::punctured_ot`] and one ring element per tree, P1 to P2, in the same
 //! message.
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_ot::{CotReceiver, CotSender, convert};
+use volery_pcg::wire;
 use volery_primitives::prg::Prg;
+use zeroize::Zeroizing;
 
-use super::{receive_values, send_values};
-use crate::{
-    ggm::kary::TreePrgs,
-    punctured_ot::kary::{self, TreeBatch},
-};
+use super::TreePrgs;
+use super::punctured_ot::{self, TreeBatch};
 
 /// P1, all steps: `beta[tree]` is P1's share of the value of each tree; its shares `v1` are the
 /// `leaves`.
@@ -36,8 +35,14 @@ pub fn send<R: Ring, C: CotSender>(
     channel: &mut Channel,
 ) -> Result<()> {
     assert_eq!(beta.len(), batch.trees(), "one share for each tree");
-    let totals = kary::send(batch, prgs, leaves, rng, ot, channel)?; // steps 1, 2
-    send_values(&totals, beta, channel) // step 3
+    let totals = punctured_ot::send(batch, prgs, leaves, rng, ot, channel)?; // steps 1, 2
+    let masked: Vec<_> = totals
+        .iter()
+        .zip(beta)
+        .map(|(total, beta)| *total - *beta)
+        .collect();
+    wire::send(&masked, channel)?; // step 3
+    channel.flush()
 }
 
 /// P2, all steps: `-v2` into `negated`, where `alphas[tree]` and `beta[tree]` belong to each tree.
@@ -58,10 +63,13 @@ pub fn receive<R: Ring, C: CotReceiver>(
     channel: &mut Channel,
 ) -> Result<()> {
     assert_eq!(beta.len(), batch.trees(), "one share for each tree");
-    let totals = kary::receive(batch, prgs, alphas, negated, ot, channel)?; // steps 1, 2
-    let values = receive_values(&totals, beta, channel)?; // steps 3, 4
-    for (tree, value) in values.iter().enumerate() {
-        negated[batch.leaves_of(tree).start + alphas[tree]] = *value;
+    let totals = punctured_ot::receive(batch, prgs, alphas, negated, ot, channel)?; // steps 1, 2
+    let mut masked = Zeroizing::new(vec![R::ZERO; totals.len()]);
+    let what = "the masked sum of a tree is not in canonical form";
+    wire::recv(&mut masked, what, channel)?; // step 3
+    for (tree, masked) in masked.iter().enumerate() {
+        let place = batch.leaves_of(tree).start + alphas[tree];
+        negated[place] = *masked - beta[tree] - totals[tree]; // step 4
     }
     Ok(())
 }
@@ -75,7 +83,7 @@ mod tests {
     use volery_primitives::Block;
 
     use super::*;
-    use crate::ggm::kary::Arity;
+    use crate::kary::Arity;
 
     /// Functionality 8 against a plain table: the shares add up to the point function.
     fn check<R: Ring>(arity: Arity, sizes: &[usize]) {

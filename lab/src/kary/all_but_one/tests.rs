@@ -1,5 +1,5 @@
 use volery_channel::{
-    Error, SessionId, Stats, run_two_channels, run_two_parties, run_two_parties_with_stats,
+    Error, SessionId, Stats, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
 use volery_ot::ideal;
 
@@ -220,10 +220,7 @@ fn a_peer_that_stops_is_an_error() {
     let arities = [Arity::Four, Arity::Sixteen];
     // Of 64 + 128 bytes of sums and 64 + 256 of messages.
     for sent in [0, 1, 63, 64, 191, 192, 511] {
-        let (left, right) = Channel::memory_pair();
-        let (_, (received, _)) = run_two_channels(
-            left,
-            right,
+        let (_, received) = run_two_unchecked(
             |channel| {
                 channel.recv(&mut [0; 1]).unwrap();
                 channel.send(&vec![1; sent]).unwrap();
@@ -236,10 +233,7 @@ fn a_peer_that_stops_is_an_error() {
         );
         assert!(matches!(received, Err(Error::Disconnected)), "{received:?}");
     }
-    let (left, right) = Channel::memory_pair();
-    let ((sent, _), _) = run_two_channels(
-        left,
-        right,
+    let (sent, _) = run_two_unchecked(
         |channel| {
             let (offered, ot) = (random_messages(&arities), &mut ot_sender());
             send(&arities, &offered, &prgs(), &mut rng(), ot, channel)

@@ -1,10 +1,10 @@
 //! One step of gradient descent for logistic regression on sparse data, between two processes.
 //!
 //! ```text
-//! cargo build --release -p volery-apps --example logistic
-//! target/release/examples/logistic holder --listen  127.0.0.1:7000 \
+//! (cd lab && cargo build --release --example logistic)
+//! lab/target/release/examples/logistic holder --listen  127.0.0.1:7000 \
 //!     --shape 20000x10000 --entries 200000 --data train.svm
-//! target/release/examples/logistic helper --connect 127.0.0.1:7000 \
+//! lab/target/release/examples/logistic helper --connect 127.0.0.1:7000 \
 //!     --shape 20000x10000 --entries 200000 [--model theta.npy] [--rate 1.0] --out stepped.npy
 //! ```
 //!

@@ -117,7 +117,7 @@ fn shapes_leave_out_nodes_on_the_right_only() {
         for n in sizes(arity) {
             let shape = Shape::new(n, arity);
             let bits: u32 = (1..=shape.levels()).map(|l| shape.arity(l).bits()).sum();
-            assert_eq!(super::super::Shape::new(n).depth(), bits);
+            assert_eq!(ggm::Shape::new(n).depth(), bits);
             for level in 1..=shape.levels() {
                 // No family is empty and none is too large.
                 let k = shape.arity(level).children();
