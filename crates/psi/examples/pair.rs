@@ -8,6 +8,8 @@
 //! cargo run --release -p volery-psi --example pair -- [LOG_ITEMS] [RUNS] [THREADS] [PROTOCOL]..
 //! ```
 //!
+//! `LOG_ITEMS` is that of both sets, or `SENDER:RECEIVER`, such as `20:14`.
+//!
 //! A protocol is `kkrt`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With several
 //! the runs take turns.
 
@@ -59,15 +61,17 @@ fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let log: u32 = arguments.next().map_or(Ok(20), |log| log.parse())?;
+    let log = arguments.next().unwrap_or_else(|| "20".to_owned());
+    let (sender_log, receiver_log) = log.split_once(':').unwrap_or((&log, &log));
+    let (n, m) = (1_u128 << sender_log.parse::<u32>()?, 1_u128 << receiver_log.parse::<u32>()?);
     let runs: usize = arguments.next().map_or(Ok(5), |runs| runs.parse())?;
     let threads: usize = arguments.next().map_or(Ok(1), |count| count.parse())?;
-    let n = 1_u128 << log;
-    let items = |from: u128| -> Vec<[u8; 16]> {
+    let items = |from: u128, count: u128| -> Vec<[u8; 16]> {
         let spread = |i: u128| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        (from..from + n).map(|i| spread(i).to_le_bytes()).collect()
+        (from..from + count).map(|i| spread(i).to_le_bytes()).collect()
     };
-    let (ours, theirs) = (items(0), items(n / 2));
+    let (ours, theirs) = (items(0, n), items(n / 2, m));
+    let expected = m.min(n - n / 2) as usize;
     let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pools = [pool()?, pool()?];
     let mut protocols: Vec<String> = arguments.collect();
@@ -119,7 +123,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                             .common
                     }
                 };
-                assert!(common.iter().copied().eq(0..n as usize / 2));
+                assert!(common.iter().copied().eq(0..expected));
                 Ok(channel.stats())
             })
         };
@@ -153,9 +157,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             }
         }
         println!(
-            "{protocol}, 2^{log} items a side, {threads} threads a party: {:.2} bytes an item; \
-             the slower party: median {:.1} ms, {:.1} to {:.1}",
-            bytes as f64 / n as f64,
+            "{protocol}, 2^{log} items, {threads} threads a party: {bytes} bytes, {:.2} an item of \
+             the larger set; the slower party: median {:.1} ms, {:.1} to {:.1}",
+            bytes as f64 / n.max(m) as f64,
             milliseconds(times[times.len() / 2]),
             milliseconds(times[0]),
             milliseconds(times[times.len() - 1]),

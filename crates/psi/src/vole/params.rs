@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use volery_channel::Role;
 use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
-use volery_pcg::{Kind, Link, Plan, PlanOptions, Protocol, Security};
+use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
+use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
 
@@ -124,6 +126,8 @@ pub struct Failure {
     pub what: &'static str,
     /// The negative logarithm of its probability in the whole run.
     pub bits: f64,
+    /// Whether a wrong result follows, not an error.
+    pub false_positive: bool,
 }
 
 impl Parameters {
@@ -185,6 +189,11 @@ impl Parameters {
 
     /// The vector OLE whose `u` masks the encodings.
     pub(crate) fn plan(&self) -> Plan {
+        self.candidate().plan
+    }
+
+    /// The vector OLE with its cost by the model.
+    fn candidate(&self) -> Candidate {
         let options = PlanOptions {
             total: Some((self.bins * self.columns) as u64),
             security: self.form.security(),
@@ -196,7 +205,22 @@ impl Parameters {
             value_bits: (self.value_bits < 128).then_some(self.value_bits),
             ..PlanOptions::default()
         };
-        Plan::new(Kind::Vole(Field::Gf128), &options).expect("there are plans for gf128")
+        let plans = Plan::candidates(Kind::Vole(Field::Gf128), &options);
+        let best = plans.expect("there are plans for gf128").into_iter().next();
+        best.expect("`candidates` returns one plan at least")
+    }
+
+    /// The probability, as the negative of its logarithm, that wrong correlations pass the check of
+    /// the vector OLE; `None` without a check.
+    #[must_use]
+    pub fn check_bits(&self) -> Option<u32> {
+        self.plan().statistical_bits()
+    }
+
+    /// The assumptions that the vector OLE rests on, with their level, in one line.
+    #[must_use]
+    pub fn assumption(&self) -> String {
+        self.plan().assumption()
     }
 
     /// The coding of the evaluating party's tags.
@@ -223,6 +247,72 @@ impl Parameters {
         self.tags().bytes()
     }
 
+    /// Bytes of the vector OLE, both ways, by the model of [`Candidate`].
+    #[must_use]
+    pub fn correlation_bytes(&self) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        self.candidate().bytes as u64
+    }
+
+    /// Bytes of the values in a search, from the sender, if the longest has `longest` bytes.
+    #[must_use]
+    pub const fn value_bytes(&self, longest: usize) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        self.sender_items * (LENGTH + longest) as u64
+    }
+
+    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
+    /// one time: its digests, and a batch or the search for tags, whichever is larger. `search`:
+    /// of keyword search; `both`: of a run with [`Settings::both`](super::Settings::both). The
+    /// items themselves and the tables of the vector OLE are not included; the latter do not grow.
+    #[must_use]
+    pub fn memory(&self, role: Role, search: bool, both: bool) -> u64 {
+        /// Of a place: the digest, and the number of the item.
+        const PLACE: u64 = 16 + 4;
+        /// Of a column or a value.
+        const BLOCK: u64 = 16;
+        /// Of a tag beside the place of its item.
+        const PLACED: u64 = 24;
+        /// Of an item in the table of tags: two slots and a filter.
+        const INDEXED: u64 = 9;
+        if self.trivial() {
+            return 0;
+        }
+        let [evaluated, encoded] = self.sides();
+        let encodes = (role == Role::Receiver) != self.exchanged;
+        let own = if encodes { encoded } else { evaluated };
+        let places = self.bins as u64 * self.capacity(own) as u64;
+        let set = places * (PLACE + if search { BLOCK } else { 0 });
+        let batch = self.bins.min(BATCH) as u64;
+        let columns = batch * self.columns as u64;
+        let (rows, tags) = if encodes {
+            let row = match self.form.preset() {
+                Preset::Band10 => 48,
+                Preset::Band5 => 80,
+            };
+            let items = (own * batch).div_ceil(self.bins as u64);
+            // `u`, `v`, and an encoding of each bin at the same time.
+            (3 * BLOCK * columns + (row + BLOCK) * items, INDEXED * own)
+        } else {
+            let placed = if search || both { PLACED } else { 0 };
+            (BLOCK * columns, placed * own)
+        };
+        set + rows.max(tags)
+    }
+
+    /// The binary logarithm of a bound on the probability that the encoding party takes any item
+    /// for common that is not.
+    #[must_use]
+    pub fn false_positive(&self) -> f64 {
+        let causes = self.failures();
+        let wrong = causes.iter().filter(|one| one.false_positive);
+        wrong.map(|one| (-one.bits).exp2()).sum::<f64>().log2()
+    }
+
     /// Whether a set is empty, so that the run ends once both parties know the sizes.
     #[must_use]
     pub const fn trivial(&self) -> bool {
@@ -240,6 +330,7 @@ impl Parameters {
             Failure {
                 what: "two different items have the same digest of 126 bits",
                 bits: 127.0 - 2.0 * (evaluated + encoded).log2(),
+                false_positive: true,
             },
             Failure {
                 what: "a bin overflows",
@@ -249,18 +340,22 @@ impl Parameters {
                 } else {
                     OVERFLOW - 1.0
                 },
+                false_positive: false,
             },
             Failure {
                 what: "a bin cannot be encoded",
                 bits: self.form.preset().failure_bits(capacity) - bins,
+                false_positive: false,
             },
             Failure {
                 what: "two different items have the same hash value",
                 bits: f64::from(self.value_bits) - pairs,
+                false_positive: true,
             },
             Failure {
                 what: "two different items have the same tag",
                 bits: f64::from(self.tag_bits) - pairs,
+                false_positive: true,
             },
         ]
     }
