@@ -70,6 +70,7 @@ mod matching;
 mod oprf;
 mod packed;
 mod params;
+mod sort;
 
 use std::borrow::BorrowMut;
 use std::time::Duration;
@@ -271,13 +272,11 @@ impl Begun {
             let mut evaluator = party.evaluator(&parameters, channel)?;
             watch.begin(Phase::Rows, parameters.sides()[0]);
             for bins in batches(&parameters) {
-                evaluator.batch(&parameters, &agreement, bins, channel, |keys, bin| {
-                    let places = set.places(bin);
-                    done += places.len();
-                    let second = second.then(|| &mut kept[places]);
-                    keys.evaluate(bin, set.bin_mut(bin), second);
-                    watch.done(done as u64);
-                })?;
+                done += bins.clone().map(|bin| set.bin(bin).len()).sum::<usize>();
+                let second = second.then_some(&mut kept[..]);
+                let own = Some((&mut set, second));
+                evaluator.batch(&parameters, &agreement, bins, own, channel)?;
+                watch.done(done as u64);
             }
         } else {
             watch.begin(Phase::Correlate, 0);

@@ -18,13 +18,17 @@ use zeroize::Zeroizing;
 
 use super::bins::Binned;
 use super::packed::{mask, pack, unpack};
-use super::{Form, Parameters};
+use super::{BATCH, Form, Parameters};
 use crate::agree::{Agreement, misbehaved};
 use crate::error::{Error, Result};
 use crate::lookup::split;
 
 /// Items evaluated by one thread at a time.
 const CHUNK: usize = 1 << 16;
+
+/// Chunks of a batch whose rows the evaluator computes before the encoding arrives, at most: twice
+/// as many as a batch of its own set would have if both sets had one size.
+const PREPARED: usize = 2 * BATCH * 12;
 
 /// Columns that are received before they are processed; their bits are whole bytes.
 const PIECE: usize = 1 << 14;
@@ -128,29 +132,58 @@ pub(crate) struct Keys {
     columns: Buffer<Gf128>,
 }
 
+/// The rows of a chunk of items, and `h` of each: all of an evaluation that needs no encoding.
+struct Prepared {
+    rows: Rows,
+    values: Zeroizing<Vec<Block>>,
+}
+
+impl Functions {
+    fn prepare(&self, digests: &[Block]) -> Prepared {
+        Prepared {
+            rows: self.band.rows(digests),
+            values: self.values(digests),
+        }
+    }
+}
+
 impl Keys {
     /// The outputs of the OPRF on items of a bin: each replaces its digest.
     ///
     /// # Panics
     /// If the bin is not in this batch.
     pub(crate) fn evaluate(&self, bin: usize, blocks: &mut [Block], second: Option<&mut [Block]>) {
-        let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
         let second = chunks(second, blocks.len());
         blocks
             .par_chunks_mut(CHUNK)
             .zip(second)
             .for_each(|(digests, second)| {
-                let functions = &self.functions;
-                let rows = functions.band.rows(digests);
-                let mut values = Zeroizing::new(vec![Block::ZERO; digests.len()]);
-                functions
-                    .band
-                    .decode(&rows, bytemuck::cast_slice(columns), &mut values);
-                gf128_axpy(&mut values, self.delta, &functions.values(digests));
-                functions.outputs(&mut values, self.offset, digests, second);
+                let prepared = self.functions.prepare(digests);
+                self.finish(bin, &prepared, digests, second);
             });
     }
+
+    /// [`evaluate`](Self::evaluate) of one chunk.
+    fn finish(
+        &self,
+        bin: usize,
+        prepared: &Prepared,
+        digests: &mut [Block],
+        second: Option<&mut [Block]>,
+    ) {
+        let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
+        let (functions, Prepared { rows, values }) = (&self.functions, prepared);
+        let mut out = Zeroizing::new(vec![Block::ZERO; digests.len()]);
+        functions
+            .band
+            .decode(rows, bytemuck::cast_slice(columns), &mut out);
+        gf128_axpy(&mut out, self.delta, values);
+        functions.outputs(&mut out, self.offset, digests, second);
+    }
 }
+
+/// The set of the evaluator, whose digests are replaced by the outputs, and the second blocks.
+pub(crate) type Evaluated<'a> = (&'a mut Binned, Option<&'a mut [Block]>);
 
 /// The party that has `D` and evaluates the OPRF.
 pub(crate) struct Evaluator {
@@ -182,14 +215,14 @@ impl Evaluator {
         })
     }
 
-    /// Steps 3 to 5 for the next bins. `ready` is called for each once it can be evaluated.
+    /// Steps 3 to 5 for the next bins, on the items of a set if there is one.
     pub(crate) fn batch(
         &mut self,
         parameters: &Parameters,
         agreement: &Agreement,
         bins: Range<usize>,
+        mut set: Option<Evaluated<'_>>,
         channel: &mut Channel,
-        mut ready: impl FnMut(&Keys, usize),
     ) -> Result<Keys> {
         let malicious = parameters.form == Form::Malicious;
         let width = parameters.columns;
@@ -229,6 +262,40 @@ impl Evaluator {
             width,
             columns,
         };
+        // While the encoder encodes.
+        let mut prepared = Vec::new();
+        if let Some((set, _)) = &set {
+            let chunks = bins.clone().map(|bin| set.bin(bin).len().div_ceil(CHUNK));
+            if chunks.sum::<usize>() <= PREPARED {
+                let digests = bins.clone().flat_map(|bin| set.bin(bin).chunks(CHUNK));
+                let digests: Vec<_> = digests.collect();
+                let prepare = |digests: &[Block]| keys.functions.prepare(digests);
+                prepared = digests.into_par_iter().map(prepare).collect();
+            }
+        }
+        let mut prepared = prepared.into_iter();
+        let mut evaluate = |keys: &Keys, bin: usize| {
+            let Some((set, second)) = &mut set else {
+                return;
+            };
+            let places = set.places(bin);
+            let second = second.as_deref_mut().map(|all| &mut all[places]);
+            let digests = set.bin_mut(bin);
+            let here: Vec<_> = prepared
+                .by_ref()
+                .take(digests.len().div_ceil(CHUNK))
+                .collect();
+            if here.is_empty() {
+                keys.evaluate(bin, digests, second);
+                return;
+            }
+            let second = chunks(second, digests.len());
+            let digests = digests.par_chunks_mut(CHUNK);
+            let work = digests.zip(second).zip(here);
+            work.for_each(|((digests, second), prepared)| {
+                keys.finish(bin, &prepared, digests, second);
+            });
+        };
         let mut bytes = Vec::new();
         let mut received = vec![Block::ZERO; PIECE.min(width)];
         for bin in bins.clone() {
@@ -239,14 +306,14 @@ impl Evaluator {
                 gf128_axpy(bytemuck::cast_slice_mut(columns), keys.delta, received); // step 5
             }
             if !malicious {
-                ready(&keys, bin);
+                evaluate(&keys, bin);
             }
         }
         if malicious {
             channel.send(&own)?; // step 5a
             channel.flush()?;
             for bin in bins {
-                ready(&keys, bin);
+                evaluate(&keys, bin);
             }
         }
         self.batch += 1;

@@ -3,13 +3,13 @@
 use std::mem;
 use std::ops::Range;
 
-use rayon::prelude::*;
 use volery_okvs::Bins;
 use volery_primitives::Block;
 use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
 use super::Parameters;
+use super::sort::sort_by_key;
 use crate::duplicates::check_duplicates;
 use crate::error::{Error, Result};
 use crate::items::{self, Items};
@@ -100,8 +100,8 @@ impl Binned {
         (0..self.counts.len()).flat_map(|bin| self.places(bin))
     }
 
-    /// The blocks in ascending order, cut to their highest `bits` bits. The set is empty then.
-    pub(crate) fn take_sorted(&mut self, bits: u32) -> SortedTags {
+    /// The blocks of all items, in ascending order. The set is empty then.
+    pub(crate) fn take_sorted(&mut self) -> Sorted {
         self.numbers = Buffer::zeroed(0);
         let mut blocks = mem::replace(&mut self.blocks, Buffer::zeroed(0));
         let mut length = 0;
@@ -110,29 +110,19 @@ impl Binned {
             blocks.copy_within(first..first + count, length);
             length += count;
         }
-        let tags = &mut blocks[..length];
-        tags.par_iter_mut().for_each(|tag| *tag = cut(*tag, bits));
-        tags.par_sort_unstable_by_key(|tag| u128::from(*tag));
-        SortedTags { blocks, length }
+        sort_by_key(&mut blocks[..length], |block| u128::from(*block));
+        Sorted { blocks, length }
     }
 }
 
-/// Tags in ascending order.
-pub(crate) struct SortedTags {
+/// Blocks in ascending order.
+pub(crate) struct Sorted {
     blocks: Buffer<Block>,
     length: usize,
 }
 
-impl SortedTags {
-    pub(crate) fn tags(&self) -> impl ExactSizeIterator<Item = u128> {
-        self.blocks[..self.length]
-            .iter()
-            .map(|tag| u128::from(*tag))
+impl Sorted {
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks[..self.length]
     }
-}
-
-/// The highest `bits` bits of a block.
-#[inline]
-pub(crate) fn cut(block: Block, bits: u32) -> Block {
-    Block::new(u128::from(block) >> (128 - bits))
 }

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 use volery_channel::Channel;
-use volery_primitives::bits;
+use volery_primitives::{Block, bits};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Done;
-use super::bins::cut;
+use super::sort::sort_by_key;
 use crate::agree::misbehaved;
 use crate::error::Result;
 use crate::index::Index;
@@ -21,7 +21,7 @@ const TASK: usize = 1 << 10;
 /// Tags whose bits are sent at a time in step 9.
 const SHARED: usize = 1 << 20;
 
-/// A tag with the place of its item.
+/// An output of the OPRF, from which the tag is cut, with the place of its item.
 #[derive(Clone, Copy, Default, Zeroize)]
 pub(super) struct Placed {
     high: u64,
@@ -46,8 +46,10 @@ impl Done {
     pub(super) fn send_tags(&mut self, watch: &mut dyn Watch, channel: &mut Channel) -> Result<()> {
         watch.begin(Phase::Match, self.parameters.sides()[0]);
         if !self.parameters.trivial() {
-            let tags = self.set.take_sorted(self.parameters.tag_bits);
-            self.parameters.tags().send(tags.tags(), channel)?;
+            let outputs = self.set.take_sorted();
+            let bits = self.parameters.tag_bits;
+            let tags = outputs.blocks().iter().map(|output| tag(*output, bits));
+            self.parameters.tags().send(tags, channel)?;
         }
         channel.flush()?;
         Ok(())
@@ -66,17 +68,17 @@ impl Done {
         }
         tags.reserve_exact(self.parameters.sides()[0] as usize);
         tags.extend(self.set.all_places().map(|place| {
-            let tag = cut(self.set.blocks[place], self.parameters.tag_bits);
+            let output = self.set.blocks[place];
             Placed {
-                high: tag.high(),
-                low: tag.low(),
+                high: output.high(),
+                low: output.low(),
                 place: place as u32,
             }
         }));
-        tags.par_sort_unstable_by_key(|tag| (tag.high, tag.low));
-        let sorted = tags
-            .iter()
-            .map(|tag| u128::from(tag.high) << 64 | u128::from(tag.low));
+        let output = |placed: &Placed| Block::from_words(placed.low, placed.high);
+        sort_by_key(&mut tags, |placed| u128::from(output(placed)));
+        let bits = self.parameters.tag_bits;
+        let sorted = tags.iter().map(|placed| tag(output(placed), bits));
         self.parameters.tags().send(sorted, channel)?;
         channel.flush()?;
         Ok(tags)
@@ -99,7 +101,7 @@ impl Done {
         self.set
             .blocks
             .par_iter_mut()
-            .for_each(|tag| *tag = cut(*tag, bits));
+            .for_each(|output| *output = Block::new(tag(*output, bits)));
         let tags = &self.set.blocks;
         let mut index = Index::for_items(ours as usize, tags.len());
         let mut some = Zeroizing::new(Vec::with_capacity(PIECE));
@@ -229,4 +231,10 @@ impl Done {
         }
         Ok(())
     }
+}
+
+/// The tag of an output: its highest `bits` bits.
+#[inline]
+fn tag(output: Block, bits: u32) -> u128 {
+    u128::from(output) >> (128 - bits)
 }

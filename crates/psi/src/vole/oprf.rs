@@ -67,7 +67,7 @@ impl Sender {
             watch.begin(Phase::Rows, parameters.receiver_items);
             for bins in batches(parameters) {
                 let agreement = &begun.agreement;
-                let batch = evaluator.batch(parameters, agreement, bins, channel, |_, _| ())?;
+                let batch = evaluator.batch(parameters, agreement, bins, None, channel)?;
                 keys.batches.push(batch);
             }
         }
