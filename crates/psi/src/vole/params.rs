@@ -8,6 +8,7 @@ use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
+use super::batch::{CHUNK, PREPARED};
 use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
@@ -289,19 +290,21 @@ impl Parameters {
         let set = places * (PLACE + if search { BLOCK } else { 0 });
         let batch = self.bins.min(BATCH) as u64;
         let columns = batch * self.columns as u64;
-        let (rows, tags) = if encodes {
-            let row = match self.form.preset() {
-                Preset::Band10 => 48,
-                Preset::Band5 => 80,
-            };
-            let items = (own * batch).div_ceil(self.bins as u64);
-            // `u`, `v`, and an encoding of each bin at the same time.
-            (3 * BLOCK * columns + (row + BLOCK) * items, INDEXED * own)
-        } else {
-            let placed = if search || both { PLACED } else { 0 };
-            (BLOCK * columns, placed * own)
+        let row = match self.form.preset() {
+            Preset::Band10 => 48,
+            Preset::Band5 => 80,
         };
-        set + rows.max(tags)
+        let rows = (row + BLOCK) * (own * batch).div_ceil(self.bins as u64);
+        let (work, tags) = if encodes {
+            // `u`, `v`, and an encoding of each bin at the same time.
+            (3 * BLOCK * columns + rows, INDEXED * own)
+        } else {
+            // The evaluator computes no more rows than these before the encoding arrives.
+            let most = (row + BLOCK) * (PREPARED * CHUNK) as u64;
+            let placed = if search || both { PLACED } else { 0 };
+            (BLOCK * columns + rows.min(most), placed * own)
+        };
+        set + work.max(tags)
     }
 
     /// The binary logarithm of a bound on the probability that the encoding party takes any item
