@@ -27,7 +27,7 @@ use crate::lookup::value_bytes;
 use crate::params::{self, Variant};
 use crate::vole::{self, Form};
 
-/// Bytes of the setup of [`crate::oprf`], both ways.
+/// Bytes of the setup of [`crate::oprf`], the agreement and the ends, both ways.
 const KKRT_SETUP: u64 = 0;
 
 /// A protocol for set intersection and keyword search.
@@ -95,26 +95,20 @@ impl Protocol {
             search,
             ..
         } = *task;
-        // The agreement and the ends.
-        let sizes = 224;
         match self {
             Self::Vole(form) => {
                 let exchanged = both && !search;
                 let parameters =
                     vole::Parameters::new(form, exchanged, sender_items, receiver_items);
                 let [tags, _] = parameters.sides();
-                sizes
-                    + parameters.correlation_bytes()
-                    + parameters.encoding_bytes()
-                    + parameters.tag_bytes()
+                parameters.bytes()
                     + if search { parameters.value_bytes(0) } else { 0 }
                     + if both { tags.div_ceil(8) } else { 0 }
             }
             Self::Kkrt(variant) => {
                 let parameters = params::Parameters::new(variant, sender_items, receiver_items);
                 let values = if search { value_bytes(&parameters, 0) } else { 0 };
-                sizes
-                    + KKRT_SETUP
+                KKRT_SETUP
                     + parameters.row_bytes()
                     + parameters.tag_bytes()
                     + values
