@@ -23,6 +23,7 @@ use std::fmt;
 use volery_channel::Link;
 use volery_pcg::Security;
 
+use crate::dh;
 use crate::lookup::value_bytes;
 use crate::params::{self, Variant};
 use crate::vole::{self, Form};
@@ -37,14 +38,17 @@ pub enum Protocol {
     Vole(Form),
     /// [`crate::intersect`] and [`crate::lookup`].
     Kkrt(Variant),
+    /// [`crate::dh`].
+    Dh,
 }
 
 impl Protocol {
     /// The protocols that [`candidates`] compares.
-    pub const CANDIDATES: [Self; 3] = [
+    pub const CANDIDATES: [Self; 4] = [
         Self::Vole(Form::Malicious),
         Self::Vole(Form::Fast),
         Self::Kkrt(Variant::Kkrt),
+        Self::Dh,
     ];
 
     /// The name on a command line and in reports. Two forms of one protocol that differ in their
@@ -55,6 +59,7 @@ impl Protocol {
             Self::Vole(Form::Malicious | Form::Fast) => "vole",
             Self::Vole(Form::Low) => "vole-low",
             Self::Kkrt(variant) => variant.name(),
+            Self::Dh => "dh",
         }
     }
 
@@ -64,13 +69,23 @@ impl Protocol {
         match self {
             Self::Vole(form) => form.security(),
             Self::Kkrt(_) => Security::SemiHonest,
+            Self::Dh => Security::Malicious,
         }
     }
 
     /// Whether the sender can get the result too.
     #[must_use]
     pub const fn gives_both(self) -> bool {
-        !matches!(self, Self::Vole(Form::Malicious))
+        !matches!(self, Self::Vole(Form::Malicious) | Self::Dh)
+    }
+
+    /// The most items of a set.
+    #[must_use]
+    pub const fn most_items(self) -> u64 {
+        match self {
+            Self::Dh => dh::MAX_ITEMS,
+            Self::Vole(_) | Self::Kkrt(_) => params::MAX_ITEMS,
+        }
     }
 
     /// Whether it fulfils a task.
@@ -81,7 +96,8 @@ impl Protocol {
             (Security::SemiHonest, _) => true,
             (asked, _) => self.security() == asked,
         };
-        secure && (self.gives_both() || !task.both)
+        let items = task.sender_items.max(task.receiver_items);
+        secure && (self.gives_both() || !task.both) && items <= self.most_items()
     }
 
     /// Bytes of a run, both ways, without the handshake; a search as if all
@@ -114,6 +130,11 @@ impl Protocol {
                     + values
                     + if both { sender_items.div_ceil(8) } else { 0 }
             }
+            Self::Dh => {
+                let value = search.then_some(0);
+                let (sent, received) = dh::bytes(sender_items, receiver_items, value);
+                sent + received
+            }
         }
     }
 
@@ -130,7 +151,10 @@ impl Protocol {
         {
             (sender, receiver) = (receiver, sender);
         }
-        let work = cost.sender * sender as f64 + cost.receiver * receiver as f64;
+        let (sender, receiver) = (sender as f64, receiver as f64);
+        let work = cost.sender * sender
+            + cost.receiver * receiver
+            + cost.pair * receiver * (sender + receiver);
         8.0 * self.bytes(task) as f64 / link.bits_per_second
             + cost.trips * link.round_trip
             + cost.fixed * 1e-3
@@ -200,6 +224,8 @@ struct Cost {
     sender: f64,
     /// Nanoseconds for each item of the receiver, or encoder.
     receiver: f64,
+    /// Nanoseconds for each pair of an item of the receiver and one of either set.
+    pair: f64,
 }
 
 impl Cost {
@@ -214,18 +240,20 @@ impl Cost {
     /// done
     /// ```
     fn of(protocol: Protocol) -> Self {
-        let (trips, fixed, sender, receiver) = match protocol {
-            Protocol::Vole(Form::Malicious) => (9.0, 6.0, 120.0, 180.0),
-            Protocol::Vole(Form::Fast) => (6.0, 6.0, 110.0, 170.0),
-            Protocol::Vole(Form::Low) => (6.0, 60.0, 130.0, 450.0),
-            Protocol::Kkrt(Variant::Kkrt) => (5.0, 5.0, 120.0, 150.0),
-            Protocol::Kkrt(_) => (5.0, 5.0, 200.0, 150.0),
+        let (trips, fixed, sender, receiver, pair) = match protocol {
+            Protocol::Vole(Form::Malicious) => (9.0, 6.0, 120.0, 180.0, 0.0),
+            Protocol::Vole(Form::Fast) => (6.0, 6.0, 110.0, 170.0, 0.0),
+            Protocol::Vole(Form::Low) => (6.0, 60.0, 130.0, 450.0, 0.0),
+            Protocol::Kkrt(Variant::Kkrt) => (5.0, 5.0, 120.0, 150.0, 0.0),
+            Protocol::Kkrt(_) => (5.0, 5.0, 200.0, 150.0, 0.0),
+            Protocol::Dh => (2.0, 0.5, 20_000.0, 60_000.0, 10.0),
         };
         Self {
             trips,
             fixed,
             sender,
             receiver,
+            pair,
         }
     }
 }
@@ -310,8 +338,15 @@ mod tests {
                 ..task
             };
             for protocol in Protocol::CANDIDATES {
+                if !protocol.fulfils(&task) {
+                    continue;
+                }
                 let seconds = protocol.seconds(&task, link);
                 assert!(protocol.seconds(&task, faster) < seconds);
+                let items = larger.sender_items.max(larger.receiver_items);
+                if items > protocol.most_items() {
+                    continue;
+                }
                 let more = protocol.seconds(&larger, link);
                 assert!(more > 0.999 * seconds, "{protocol} {task:?} {link:?}");
             }
@@ -323,8 +358,7 @@ mod tests {
         candidates(&task, link(megabits))[0].protocol
     }
 
-    /// On a slow link the bytes decide, and `vole` sends a fifth of those of KKRT for large sets;
-    /// KKRT has the smaller setup.
+    /// On a slow link the bytes decide, and `vole` sends a fifth of those of KKRT for large sets.
     #[test]
     fn bytes_decide_on_a_slow_link() {
         let vole = Protocol::Vole(Form::Fast);
@@ -336,7 +370,31 @@ mod tests {
             assert_eq!(best(n, n / 1000, 10.0), vole, "2^{log}");
             assert_eq!(best(n / 1000, n, 10.0), vole, "2^{log}");
         }
-        assert_eq!(best(1 << 10, 1 << 10, 10.0), Protocol::Kkrt(Variant::Kkrt));
+    }
+
+    /// Small sets are matched by `dh`, which has no setup, with either security; where both get the
+    /// result, by KKRT, which has the smaller setup.
+    #[test]
+    fn small_sets() {
+        for security in [Security::SemiHonest, Security::Malicious] {
+            for megabits in [1e1, 1e2, 1e3, 1e4] {
+                for (sender, receiver) in [(1, 1), (64, 64), (1, 200)] {
+                    let task = task(sender, receiver, security);
+                    let best = candidates(&task, link(megabits))[0];
+                    assert_eq!(best.protocol, Protocol::Dh, "{task:?} {megabits}");
+                    assert_eq!(best.bytes, 240 + 16 * sender + 32 * receiver);
+                }
+                let task = task(1 << 15, 1, security);
+                let names = candidates(&task, link(megabits));
+                assert!(names.iter().all(|one| one.protocol != Protocol::Dh));
+            }
+        }
+        let both = Task {
+            both: true,
+            ..task(64, 64, Security::SemiHonest)
+        };
+        let best = candidates(&both, link(10.0))[0].protocol;
+        assert_eq!(best, Protocol::Kkrt(Variant::Kkrt));
     }
 
     /// Empty sets cost the setup at most.

@@ -29,8 +29,8 @@ const EACH: u64 = 100;
 /// A protocol by its name on the command line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Name {
-    /// The fastest of vole and kkrt that has the --security asked for, by the sizes of both sets
-    /// and the link; the parties measure the link unless --link describes it
+    /// The fastest of vole, dh and kkrt that has the --security asked for, by the sizes of both
+    /// sets and the link; the parties measure the link unless --link describes it
     #[default]
     Auto,
     /// VOLE-PSI
@@ -42,6 +42,8 @@ pub(crate) enum Name {
     Kkrt,
     /// The same with the parameters of its paper, for reproduction
     KkrtPaper,
+    /// Diffie-Hellman, for at most 16384 keys a side: for small sets the fastest; not with --both
+    Dh,
 }
 
 impl Name {
@@ -51,6 +53,7 @@ impl Name {
             (Self::Auto, _) => None,
             (Self::Vole, Security::Malicious) => Some(Protocol::Vole(Form::Malicious)),
             (Self::Vole, _) => Some(Protocol::Vole(Form::Fast)),
+            (Self::Dh, _) => Some(Protocol::Dh),
             (_, Security::Malicious) => None,
             (Self::VoleLow, _) => Some(Protocol::Vole(Form::Low)),
             (Self::Kkrt, _) => Some(Protocol::Kkrt(Variant::Kkrt)),
@@ -90,12 +93,17 @@ impl Settings {
             let what = format_args!("--protocol {name} is the same on every link");
             return Err(Failure::usage("--link", what).hint("only auto chooses by the link"));
         }
-        let malicious = matches!(name, Name::Auto | Name::Vole);
+        if both && name == Name::Dh {
+            let what = "dh gives the result to the receiver only";
+            return Err(Failure::usage("--both", what)
+                .hint("remove --both, or choose --protocol auto, vole, vole-low or kkrt"));
+        }
+        let malicious = matches!(name, Name::Auto | Name::Vole | Name::Dh);
         let security = match security {
             Some(Security::Malicious) if !malicious => {
                 let what = format_args!("{name} is secure against semi-honest peers only");
                 return Err(Failure::usage("--security", what).hint(
-                    "choose --protocol vole or auto for security against malicious peers, or --security semi-honest",
+                    "choose --protocol auto, vole or dh for security against malicious peers, or --security semi-honest",
                 ));
             }
             Some(Security::Malicious) if both => {

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats};
+use volery_primitives::prg::Prg;
 use volery_psi::choice::Protocol;
-use volery_psi::{Error, Phase, Watch, vole};
+use volery_psi::{Error, Phase, Watch, dh, vole};
 use volery_tables::Records;
 
 use super::super::options::Reporter;
@@ -19,6 +20,8 @@ use crate::randomness::fresh_prg;
 pub(crate) enum Parameters {
     Vole(vole::Parameters),
     Kkrt(volery_psi::Parameters),
+    /// The numbers of items of sender and receiver.
+    Dh([u64; 2]),
 }
 
 impl From<vole::Parameters> for Parameters {
@@ -100,7 +103,7 @@ pub(crate) fn run_party(
     let values = records.values().map(Keys);
 
     let (setup, setup_traffic, parameters, matched);
-    // The calls are the same for each protocol: `$start` makes the party from its type.
+    // The calls are the same for both protocols: `$start` makes the party from its type.
     macro_rules! run {
         ($($module:ident)::+, $settings:expr, $start:ident) => {{
             use $($module)::+ as module;
@@ -177,6 +180,11 @@ pub(crate) fn run_party(
             volery_psi::Settings { variant, both },
             set_up
         ),
+        Protocol::Dh => {
+            (setup, setup_traffic) = (start.elapsed(), channel.stats());
+            let party = (session, rng);
+            (parameters, matched) = run_dh(verb, role, party, keys, &values, told, channel)?;
+        }
     }
     told.end();
     if let Some(choice) = &agreed.choice
@@ -195,6 +203,44 @@ pub(crate) fn run_party(
         setup_traffic,
         traffic: channel.stats(),
     })
+}
+
+/// The protocol `dh`, whose results have only what the receiver gets.
+fn run_dh(
+    verb: Verb<'_>,
+    role: Role,
+    (session, rng): (SessionId, Prg),
+    keys: &Keys<'_>,
+    values: &Option<Keys<'_>>,
+    told: &mut PhaseTimer,
+    channel: &mut Channel,
+) -> Result<(Parameters, Matched), Failure> {
+    let mut matched = Matched::default();
+    let sizes = match (role, verb, values) {
+        (Role::Sender, Verb::Lookup { .. }, Some(values)) => {
+            let sender = dh::Sender::new(session, rng);
+            let answered = sender.answer(keys, values, told, channel)?;
+            matched.longest = Some(answered.longest);
+            [answered.sender_items, answered.receiver_items]
+        }
+        (Role::Sender, ..) => {
+            let sent = dh::Sender::new(session, rng).intersect(keys, told, channel)?;
+            [sent.sender_items, sent.receiver_items]
+        }
+        (Role::Receiver, Verb::Psi, _) => {
+            let received = dh::Receiver::new(session, rng).intersect(keys, told, channel)?;
+            matched.common = Some(received.common);
+            [received.sender_items, received.receiver_items]
+        }
+        (Role::Receiver, Verb::Lookup { .. }, _) => {
+            let found = dh::Receiver::new(session, rng).search(keys, told, channel)?;
+            matched.common = Some(found.items);
+            matched.values = found.values;
+            matched.longest = Some(found.longest);
+            [found.sender_items, found.receiver_items]
+        }
+    };
+    Ok((Parameters::Dh(sizes), matched))
 }
 
 /// Shows the current phase and records the duration of each.

@@ -21,6 +21,7 @@ impl Parameters {
         match self {
             Self::Vole(parameters) => [parameters.sender_items, parameters.receiver_items],
             Self::Kkrt(parameters) => [parameters.sender_items, parameters.receiver_items],
+            Self::Dh(sizes) => *sizes,
         }
     }
 
@@ -37,6 +38,9 @@ impl Parameters {
         match self {
             Self::Vole(parameters) => parameters.to_string(),
             Self::Kkrt(parameters) => parameters.to_string(),
+            Self::Dh([_, receiver]) => {
+                format!("Curve25519, polynomial of degree {receiver}, tags of 128 bits")
+            }
         }
     }
 
@@ -45,7 +49,7 @@ impl Parameters {
         match self {
             Self::Vole(parameters) => {
                 let adversary = match parameters.form {
-                    Form::Malicious => "malicious: the peer may do anything",
+                    Form::Malicious => PEER_DEVIATES,
                     Form::Fast | Form::Low => PEER_FOLLOWS,
                 };
                 format!(
@@ -58,6 +62,11 @@ impl Parameters {
             Self::Kkrt(_) => format!(
                 "{PEER_FOLLOWS}; gap Diffie-Hellman in Ristretto255, AES-128 as an ideal cipher, BLAKE3 as a random \
                  oracle, no LPN; 128 bits, 40 statistical"
+            ),
+            Self::Dh(_) => format!(
+                "{PEER_DEVIATES}; gap Diffie-Hellman in Curve25519, BLAKE3 as a random oracle, an eight-round Feistel \
+                 network of it as an ideal permutation, no LPN; 128 bits, {:.0} statistical",
+                self.statistical_bits().floor()
             ),
         }
     }
@@ -74,6 +83,7 @@ impl Parameters {
                 ("the items do not fit into a cuckoo table", 40.0),
                 ("outputs of the code are not pseudorandom", 40.0),
             ],
+            Self::Dh(_) => vec![("two different items have the same tag", -self.false_positive())],
         }
     }
 
@@ -88,6 +98,10 @@ impl Parameters {
         match self {
             Self::Vole(parameters) => parameters.false_positive(),
             Self::Kkrt(parameters) => parameters.false_positive(),
+            Self::Dh(sizes) => {
+                let pairs = sizes.iter().map(|items| (*items).max(1) as f64);
+                pairs.product::<f64>().log2() - 128.0
+            }
         }
     }
 
@@ -95,12 +109,12 @@ impl Parameters {
     fn statistical_bits(&self) -> f64 {
         let checks = match self {
             Self::Vole(parameters) => parameters.check_bits().map_or(f64::INFINITY, f64::from),
-            Self::Kkrt(_) => f64::INFINITY,
+            Self::Kkrt(_) | Self::Dh(_) => f64::INFINITY,
         };
         checks.min(self.failure_bits())
     }
 
-    /// Bytes of the receiver's encoded set (the rows of the OPRF, for KKRT), of the sender's tags,
+    /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh), of the sender's tags,
     /// of the values, and of the vector OLE by its model; the last is exact within some percent.
     fn bytes(&self, longest: Option<usize>) -> [u64; 4] {
         match self {
@@ -116,6 +130,24 @@ impl Parameters {
                 longest.map_or(0, |longest| value_bytes(parameters, longest)),
                 0,
             ],
+            Self::Dh([sender, receiver]) if *sender == 0 || *receiver == 0 => [0; 4],
+            Self::Dh([sender, receiver]) => [
+                32 * receiver,
+                16 * sender,
+                longest.map_or(0, |longest| sender * (longest as u64 + 2)),
+                0,
+            ],
+        }
+    }
+
+    /// The most items that a malicious receiver may have tested with 2^80 and 2^128 evaluations of
+    /// hash functions, as multiples of the number that it states, as far as there are bounds.
+    fn most_items(&self) -> [Option<f64>; 2] {
+        match self {
+            Self::Vole(parameters) => [80.0, 128.0].map(|log| parameters.most_items(log)),
+            // `dh` has this bound, and none for 2^128.
+            Self::Dh([_, receiver]) if *receiver > 0 => [Some(2.8 + 2.0 / *receiver as f64), None],
+            Self::Kkrt(_) | Self::Dh(_) => [None, None],
         }
     }
 
@@ -123,11 +155,12 @@ impl Parameters {
     fn vole(&self) -> Option<&vole::Parameters> {
         match self {
             Self::Vole(parameters) => Some(parameters),
-            Self::Kkrt(_) => None,
+            Self::Kkrt(_) | Self::Dh(_) => None,
         }
     }
 }
 
+const PEER_DEVIATES: &str = "malicious: the peer may do anything";
 const PEER_FOLLOWS: &str = "semi-honest: the peer follows the protocol";
 
 /// The information that each side learns, shown before the run and kept in the report.
@@ -205,10 +238,8 @@ pub(super) fn report(
         // A cause that cannot occur has no logarithm.
         json!({ "what": what, "log2": bits.is_finite().then_some(-bits) })
     });
-    let most_items = parameters.vole().and_then(|parameters| {
-        let most = |log_queries| parameters.most_items(log_queries);
-        Some(json!({ "2^80 hashes": most(80.0)?, "2^128 hashes": most(128.0)? }))
-    });
+    let [in_2_80, in_2_128] = parameters.most_items();
+    let most_items = in_2_80.map(|most| json!({ "2^80 hashes": most, "2^128 hashes": in_2_128 }));
     let memory = parameters.vole().map(|parameters| {
         let search = matches!(verb, Verb::Lookup { .. });
         parameters.memory(arguments.role, search, arguments.both)
