@@ -73,7 +73,7 @@ fn values_from_0_to_1024_bytes() {
     let backwards: Vec<_> = rows.iter().rev().cloned().collect();
     let keys = backwards.iter().map(|(key, _)| format!("{key}\n{key}?\n"));
     let b = folder.write("b.csv", "k\n".to_owned() + &keys.collect::<String>());
-    for protocol in ["vole", "vole-low", "kkrt", "kkrt-paper"] {
+    for protocol in ["vole", "vole-low", "kkrt", "kkrt-paper", "dh"] {
         let (report, more) = (folder.path("report.json"), ["--protocol", protocol]);
         let right = [&more[..], &["--report", &report, "--force"]].concat();
         let ended = lookup(&folder, &a, &b, "out.csv", [&more, &right]);
@@ -91,7 +91,7 @@ fn values_from_0_to_1024_bytes() {
         };
         assert!(assumption.contains(fragment), "{assumption}");
         let security = match protocol {
-            "vole" => "malicious",
+            "vole" | "dh" => "malicious",
             _ => "semi-honest",
         };
         assert_eq!(report["security"], security);

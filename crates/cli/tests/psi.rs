@@ -86,6 +86,8 @@ fn awkward_sizes_by_each_protocol() {
         ("--protocol vole", &SIZES),
         ("--protocol vole --security semi-honest", &SIZES[..4]),
         ("--protocol vole-low", &SIZES[..4]),
+        ("--protocol dh", &SIZES[..2]),
+        ("--protocol dh", &SIZES[4..]),
         ("--protocol auto", &SIZES[..4]),
         ("--security semi-honest --link 100Mbit,20ms", &SIZES[..4]),
     ] {
@@ -471,6 +473,7 @@ fn both_verbs_have_help_that_says_what_security_there_is() {
             "--both",
             "vole-low",
             "kkrt-paper",
+            "dh",
         ] {
             assert!(help.stdout.contains(fragment), "{help:?}");
         }

@@ -394,6 +394,12 @@ fn wrong_calls() {
         ),
         (
             &data,
+            "--key k --out OUT --protocol dh --both",
+            2,
+            "--both: dh gives the result to the receiver only",
+        ),
+        (
+            &data,
             "--key k --out OUT --protocol vole --link 1Gbit,1ms",
             2,
             "--link: --protocol vole is the same on every link",

@@ -174,6 +174,50 @@ fn the_report_of_a_malicious_run() {
     assert_eq!(choices[0], choices[1]);
 }
 
+/// The bytes of each protocol are those of its formula, and each is chosen where it is the fastest.
+#[test]
+fn the_report_of_small_sets_and_of_both() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v\na,1\nb,2\nc,3\n");
+    let b = folder.write("b.csv", "k\nc\nd\n");
+    let (out, report) = (folder.path("out.csv"), folder.path("r.json"));
+    for (verb, protocol, more) in [
+        ("psi", "dh", &["--security", "semi-honest"][..]),
+        ("lookup", "dh", &[]),
+        ("psi", "kkrt", &["--both", "--link", "10Mbit,20ms"]),
+    ] {
+        let both = more.contains(&"--both");
+        let ours = folder.path("ours.csv");
+        let mut left = vec!["--input", &a, "--key", "k", "--force"];
+        if both {
+            left.extend(["--out", &ours]);
+        }
+        if verb == "lookup" {
+            left.extend(["--value", "v"]);
+        }
+        left.extend(more);
+        let right = ["--input", &b, "--key", "k", "--out", &out, "--report", &report];
+        assert_matched(&pair(verb, &left, &[&right, more, &["--force"]].concat()));
+        let report = folder.json("r.json");
+        let security = if more.is_empty() { "malicious" } else { "semi-honest" };
+        assert_eq!(report["security"], security);
+        let result = &report["result"];
+        assert_eq!(result["protocol"], protocol);
+        assert_eq!(result["common"], 1);
+        assert_eq!(result["both"], both);
+        assert!(result["choice"]["predicted"].as_array().unwrap().len() > 1 || verb == "lookup");
+        let number = |name: &str| result[name].as_f64().unwrap();
+        // Besides the formula: the agreement, and the ends.
+        let rest = number("bytes_online") - number("bytes_formula");
+        assert!((208.0..=260.0).contains(&rest), "{protocol} {rest}");
+        if protocol == "dh" {
+            assert_eq!(number("bytes_encoding") + number("bytes_tags"), 2.0 * 32.0 + 3.0 * 16.0);
+            assert_eq!(result["most_items"]["2^80 hashes"], 3.8);
+            assert!(number("failure_log2") < -120.0);
+        }
+    }
+}
+
 /// The user sees what the run would reveal before there is a connection.
 #[test]
 fn what_is_revealed_is_said_before_anything_is() {
