@@ -362,12 +362,7 @@ fn wrong_calls() {
             2,
             "--out: the receiver needs an output file for its matching rows",
         ),
-        (
-            &data,
-            "--key k --out OUT --protocol ecdh",
-            2,
-            "'ecdh'",
-        ),
+        (&data, "--key k --out OUT --protocol ecdh", 2, "'ecdh'"),
         (
             &data,
             "--key k --out OUT --security malicious --protocol kkrt",

@@ -10,8 +10,8 @@
 //!
 //! `LOG_ITEMS` is that of both sets, or `SENDER:RECEIVER`, such as `20:14`.
 //!
-//! A protocol is `kkrt`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With several
-//! the runs take turns.
+//! A protocol is `kkrt`, `dh`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With
+//! several the runs take turns.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
-use volery_psi::{Phase, Receiver, Result, Sender, Settings, Watch, vole};
+use volery_psi::choice::Protocol;
+use volery_psi::{Phase, Receiver, Result, Sender, Settings, Variant, Watch, dh, vole};
 
 /// The time at which each phase began, from the start of the run.
 struct Clock {
@@ -63,12 +64,17 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let log = arguments.next().unwrap_or_else(|| "20".to_owned());
     let (sender_log, receiver_log) = log.split_once(':').unwrap_or((&log, &log));
-    let (n, m) = (1_u128 << sender_log.parse::<u32>()?, 1_u128 << receiver_log.parse::<u32>()?);
+    let (n, m) = (
+        1_u128 << sender_log.parse::<u32>()?,
+        1_u128 << receiver_log.parse::<u32>()?,
+    );
     let runs: usize = arguments.next().map_or(Ok(5), |runs| runs.parse())?;
     let threads: usize = arguments.next().map_or(Ok(1), |count| count.parse())?;
     let items = |from: u128, count: u128| -> Vec<[u8; 16]> {
         let spread = |i: u128| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        (from..from + count).map(|i| spread(i).to_le_bytes()).collect()
+        (from..from + count)
+            .map(|i| spread(i).to_le_bytes())
+            .collect()
     };
     let (ours, theirs) = (items(0, n), items(n / 2, m));
     let expected = m.min(n - n / 2) as usize;
@@ -84,19 +90,24 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut last = vec![None; protocols.len()];
     for run in 0..runs * protocols.len() {
         let number = run % protocols.len();
-        let form: Option<vole::Form> = match &protocols[number][..] {
-            "kkrt" => None,
-            form => Some(form.parse()?),
+        let protocol = match &protocols[number][..] {
+            "kkrt" => Protocol::Kkrt(Variant::Kkrt),
+            "dh" => Protocol::Dh,
+            form => Protocol::Vole(form.parse()?),
         };
         let barrier = Barrier::new(2);
         let send = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                match form {
-                    None => {
+                match protocol {
+                    Protocol::Kkrt(_) => {
                         let sender = Sender::setup(session, rng, channel)?;
                         sender.intersect(&ours[..], Settings::default(), clock, channel)?;
                     }
-                    Some(form) => {
+                    Protocol::Dh => {
+                        let sender = dh::Sender::new(session, rng);
+                        sender.intersect(&ours[..], clock, channel)?;
+                    }
+                    Protocol::Vole(form) => {
                         let settings = vole::Settings { form, both: false };
                         let sender = vole::Sender::new(session, rng);
                         sender.intersect(&ours[..], settings, clock, channel)?;
@@ -107,15 +118,19 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         };
         let receive = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                let common = match form {
-                    None => {
+                let common = match protocol {
+                    Protocol::Dh => {
+                        let receiver = dh::Receiver::new(session, rng);
+                        receiver.intersect(&theirs[..], clock, channel)?.common
+                    }
+                    Protocol::Kkrt(_) => {
                         let receiver = Receiver::setup(session, rng, channel)?;
                         let settings = Settings::default();
                         receiver
                             .intersect(&theirs[..], settings, clock, channel)?
                             .common
                     }
-                    Some(form) => {
+                    Protocol::Vole(form) => {
                         let settings = vole::Settings { form, both: false };
                         let receiver = vole::Receiver::new(session, rng);
                         receiver

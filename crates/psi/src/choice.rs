@@ -123,7 +123,11 @@ impl Protocol {
             }
             Self::Kkrt(variant) => {
                 let parameters = params::Parameters::new(variant, sender_items, receiver_items);
-                let values = if search { value_bytes(&parameters, 0) } else { 0 };
+                let values = if search {
+                    value_bytes(&parameters, 0)
+                } else {
+                    0
+                };
                 KKRT_SETUP
                     + parameters.row_bytes()
                     + parameters.tag_bytes()

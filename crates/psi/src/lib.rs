@@ -2,8 +2,8 @@
 //!
 //! [`vole`] is *VOLE-PSI*, in a malicious, a fast and a short form, and [`dh`] is for small sets,
 //! malicious too; [`choice`] finds the fastest protocol for two sizes and a link. All other modules
-//! are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious PRF
-//! with Applications to Private Set Intersection*, CCS 2016, each built on those above it:
+//! are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious
+//! PRF with Applications to Private Set Intersection*, CCS 2016, each built on those above it:
 //!
 //! * [`code`]: the pseudorandom code of Lemma 1, and how wide it must be;
 //! * [`oprf`]: the batched related-key OPRF of Figure 2, with a separate offline phase;

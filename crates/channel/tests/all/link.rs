@@ -93,7 +93,10 @@ fn a_slow_link_is_measured_after_a_handshake() {
     );
     let (a, b) = (a.unwrap(), b.unwrap());
     assert_eq!(a, b);
-    assert!((0.5..2.0).contains(&(a.bits_per_second / rate as f64)), "{a:?}");
+    assert!(
+        (0.5..2.0).contains(&(a.bits_per_second / rate as f64)),
+        "{a:?}"
+    );
 }
 
 /// Both parties have the same session, and the channel remains usable.

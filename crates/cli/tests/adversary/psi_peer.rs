@@ -21,13 +21,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const KEYS: usize = 3000;
 
 /// The settings of the runs: a protocol whose messages this file knows, in its longest form.
-const KKRT: &[&str] = &[
-    "--protocol",
-    "kkrt",
-    "--security",
-    "semi-honest",
-    "--both",
-];
+const KKRT: &[&str] = &["--protocol", "kkrt", "--security", "semi-honest", "--both"];
 
 /// Two sides, each with its own folder that holds its file.
 struct Sides {
@@ -64,9 +58,7 @@ impl Sides {
             timeout,
         ];
         call.extend(endpoint);
-        call.extend([
-            "--input", &data, "--key", "k", "--report", &report,
-        ]);
+        call.extend(["--input", &data, "--key", "k", "--report", &report]);
         call.extend(self.settings);
         if side == 1 || self.settings.contains(&"--both") {
             call.extend(["--out", &out]);

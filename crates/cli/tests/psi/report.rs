@@ -44,7 +44,11 @@ fn the_report_has_its_documented_fields() {
     let ended = pair(
         "psi",
         &[&["--input", &a, "--key", "k", "--report", s][..], &KKRT].concat(),
-        &[&["--input", &b, "--key", "k", "--report", r, "--out", out][..], &KKRT].concat(),
+        &[
+            &["--input", &b, "--key", "k", "--report", r, "--out", out][..],
+            &KKRT,
+        ]
+        .concat(),
     );
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv").lines().count(), 40_001);
@@ -137,9 +141,15 @@ fn the_report_of_a_malicious_run() {
         let report = folder.json(report);
         assert_eq!(report["security"], "malicious");
         let assumption = report["assumption"].as_str().unwrap();
-        assert!(assumption.starts_with("malicious: the peer may do anything"), "{assumption}");
+        assert!(
+            assumption.starts_with("malicious: the peer may do anything"),
+            "{assumption}"
+        );
         let parameters = report["parameters"].as_str().unwrap();
-        assert!(parameters.contains("tags of 128 bits, vector OLE"), "{parameters}");
+        assert!(
+            parameters.contains("tags of 128 bits, vector OLE"),
+            "{parameters}"
+        );
         let result = &report["result"];
         assert_eq!(result["protocol"], "vole");
         let number = |name: &str| result[name].as_f64().unwrap();
@@ -147,7 +157,10 @@ fn the_report_of_a_malicious_run() {
         assert!((5.0..12.0).contains(&result["most_items"]["2^128 hashes"].as_f64().unwrap()));
         assert_eq!(number("bytes_encoding") % 16.0, 0.0);
         let encoding = number("bytes_encoding") / 16.0 / 20_000.0;
-        assert!((1.1..1.12).contains(&encoding), "{encoding} columns an item");
+        assert!(
+            (1.1..1.12).contains(&encoding),
+            "{encoding} columns an item"
+        );
         let tags = number("bytes_tags") * 8.0 / 20_000.0;
         assert!((114.0..118.0).contains(&tags), "{tags} bits a tag");
         let off = number("bytes_online") / number("bytes_formula") - 1.0;
@@ -164,11 +177,17 @@ fn the_report_of_a_malicious_run() {
         assert!(side.stderr.contains("by vole, malicious"), "{side:?}");
         let choice = &result["choice"];
         let why = choice["why"].as_str().unwrap();
-        assert!(why.starts_with("malicious, 20000 and 20000 keys, fastest at "), "{why}");
+        assert!(
+            why.starts_with("malicious, 20000 and 20000 keys, fastest at "),
+            "{why}"
+        );
         assert!(side.stderr.contains(why), "-v says it: {side:?}");
         assert_eq!(choice["predicted"][0]["protocol"], "vole");
         let bytes = choice["predicted"][0]["bytes"].as_f64().unwrap();
-        assert!((0.95..1.05).contains(&(bytes / number("bytes_formula"))), "{bytes}");
+        assert!(
+            (0.95..1.05).contains(&(bytes / number("bytes_formula"))),
+            "{bytes}"
+        );
     }
     let choices = ["s.json", "r.json"].map(|name| folder.json(name)["result"]["choice"].clone());
     assert_eq!(choices[0], choices[1]);
@@ -196,10 +215,16 @@ fn the_report_of_small_sets_and_of_both() {
             left.extend(["--value", "v"]);
         }
         left.extend(more);
-        let right = ["--input", &b, "--key", "k", "--out", &out, "--report", &report];
+        let right = [
+            "--input", &b, "--key", "k", "--out", &out, "--report", &report,
+        ];
         assert_matched(&pair(verb, &left, &[&right, more, &["--force"]].concat()));
         let report = folder.json("r.json");
-        let security = if more.is_empty() { "malicious" } else { "semi-honest" };
+        let security = if more.is_empty() {
+            "malicious"
+        } else {
+            "semi-honest"
+        };
         assert_eq!(report["security"], security);
         let result = &report["result"];
         assert_eq!(result["protocol"], protocol);
@@ -211,7 +236,10 @@ fn the_report_of_small_sets_and_of_both() {
         let rest = number("bytes_online") - number("bytes_formula");
         assert!((208.0..=260.0).contains(&rest), "{protocol} {rest}");
         if protocol == "dh" {
-            assert_eq!(number("bytes_encoding") + number("bytes_tags"), 2.0 * 32.0 + 3.0 * 16.0);
+            assert_eq!(
+                number("bytes_encoding") + number("bytes_tags"),
+                2.0 * 32.0 + 3.0 * 16.0
+            );
             assert_eq!(result["most_items"]["2^80 hashes"], 3.8);
             assert!(number("failure_log2") < -120.0);
         }

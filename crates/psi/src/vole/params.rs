@@ -390,9 +390,9 @@ impl Parameters {
         -sum.log2()
     }
 
-    /// The most items, as a multiple of its stated number, that a malicious receiver may have tested
-    /// with `2^log_queries` evaluations of the hash function before it sends its encoding; `None` in
-    /// a semi-honest form.
+    /// The most items, as a multiple of its stated number, that a malicious receiver may have
+    /// tested with `2^log_queries` evaluations of the hash function before it sends its encoding;
+    /// `None` in a semi-honest form.
     ///
     /// The stated number of items is enlarged by the columns beyond it, which it may choose freely,
     /// and by overfitting: for `n' = r*m` items in `m` columns of `l` bits a union bound over all

@@ -255,10 +255,7 @@ impl Choice {
             ..
         } = self.task;
         let all = self.candidates.iter();
-        let predicted = why(
-            self.link,
-            all.map(|one| (one.protocol.name(), one.seconds)),
-        );
+        let predicted = why(self.link, all.map(|one| (one.protocol.name(), one.seconds)));
         format!("{security}, {sender_items} and {receiver_items} keys, {predicted}")
     }
 

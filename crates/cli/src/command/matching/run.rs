@@ -175,11 +175,7 @@ pub(crate) fn run_party(
     let both = settings.both;
     match agreed.protocol {
         Protocol::Vole(form) => run!(volery_psi::vole, vole::Settings { form, both }, new),
-        Protocol::Kkrt(variant) => run!(
-            volery_psi,
-            volery_psi::Settings { variant, both },
-            set_up
-        ),
+        Protocol::Kkrt(variant) => run!(volery_psi, volery_psi::Settings { variant, both }, set_up),
         Protocol::Dh => {
             (setup, setup_traffic) = (start.elapsed(), channel.stats());
             let party = (session, rng);

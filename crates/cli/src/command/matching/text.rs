@@ -83,14 +83,20 @@ impl Parameters {
                 ("the items do not fit into a cuckoo table", 40.0),
                 ("outputs of the code are not pseudorandom", 40.0),
             ],
-            Self::Dh(_) => vec![("two different items have the same tag", -self.false_positive())],
+            Self::Dh(_) => vec![(
+                "two different items have the same tag",
+                -self.false_positive(),
+            )],
         }
     }
 
     /// The negative logarithm of the probability that any of them happens.
     fn failure_bits(&self) -> f64 {
         let all = self.failures();
-        -all.iter().map(|(_, bits)| (-bits).exp2()).sum::<f64>().log2()
+        -all.iter()
+            .map(|(_, bits)| (-bits).exp2())
+            .sum::<f64>()
+            .log2()
     }
 
     /// The binary logarithm of a bound on the probability of any false match.
@@ -114,8 +120,9 @@ impl Parameters {
         checks.min(self.failure_bits())
     }
 
-    /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh), of the sender's tags,
-    /// of the values, and of the vector OLE by its model; the last is exact within some percent.
+    /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh),
+    /// of the sender's tags, of the values, and of the vector OLE by its model, which is exact
+    /// within some percent.
     fn bytes(&self, longest: Option<usize>) -> [u64; 4] {
         match self {
             Self::Vole(parameters) => [
