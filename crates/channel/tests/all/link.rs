@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use volery_channel::link::{Link, Side, handshake_and_estimate};
+use volery_channel::link::{Link, Side, estimate, handshake_and_estimate};
 use volery_channel::tcp::Stream;
 use volery_channel::{
     Channel, Error, Hello, Result, SessionId, handshake, run_two_channels, run_two_unchecked,
@@ -58,6 +58,46 @@ fn both_know_the_same() {
             assert_eq!(a.unwrap(), b.unwrap());
         }
     }
+}
+
+/// A measurement after a handshake, as in a run whose work follows from later messages.
+#[test]
+fn both_know_the_same_after_a_handshake() {
+    for work in WORKS {
+        for (left, right) in pairs() {
+            let party = |role, side| {
+                move |channel: &mut Channel| {
+                    handshake(channel, &hello(role), [3; 32])?;
+                    estimate(channel, side, work)
+                }
+            };
+            let ((a, _), (b, _)) = run_two_channels(
+                left,
+                right,
+                party("sender", Side::Measures),
+                party("receiver", Side::IsMeasured),
+            );
+            assert_eq!(a.unwrap(), b.unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_slow_link_is_measured_after_a_handshake() {
+    let (rate, work) = (20_000_000, Duration::from_secs(5));
+    let (left, right) = shaped_pair(rate, Duration::from_millis(4));
+    let ((a, _), (b, _)) = run_two_channels(
+        left,
+        right,
+        |channel| estimate(channel, Side::Measures, work),
+        |channel| estimate(channel, Side::IsMeasured, work),
+    );
+    let (a, b) = (a.unwrap(), b.unwrap());
+    assert_eq!(a, b);
+    assert!(
+        (0.5..2.0).contains(&(a.bits_per_second / rate as f64)),
+        "{a:?}"
+    );
 }
 
 /// Both parties have the same session, and the channel remains usable.

@@ -43,7 +43,10 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
     ),
     (
         "sends measured times, so that transcripts differ; its own tests have the malicious peers",
-        &["channel::link::handshake_and_estimate"],
+        &[
+            "channel::link::handshake_and_estimate",
+            "channel::link::estimate",
+        ],
     ),
     (
         "carries the bytes of other protocols; its own tests have peers that send malformed frames",
