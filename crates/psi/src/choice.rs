@@ -235,8 +235,8 @@ struct Cost {
 impl Cost {
     /// The constants, for one thread a party.
     ///
-    /// First values, of 2026-11-23: the example `pair` beside other load, its processor times scaled
-    /// so that KKRT has the time of docs/performance.md. To measure them again on a machine that
+    /// First values, of 2026-11-23: the example `pair` beside other load, its times scaled so that
+    /// KKRT has that of docs/performance.md. To measure them again on a machine that
     /// does nothing else:
     ///
     /// ```sh
@@ -254,11 +254,11 @@ impl Cost {
     /// trip of one second, until the sender's end.
     fn of(protocol: Protocol) -> Self {
         let (trips, fixed, sender, receiver, pair) = match protocol {
-            Protocol::Vole(Form::Malicious) => (5.0, 11.0, 95.0, 220.0, 0.0),
-            Protocol::Vole(Form::Fast) => (4.0, 10.0, 90.0, 210.0, 0.0),
-            Protocol::Vole(Form::Low) => (6.0, 15.0, 100.0, 330.0, 0.0),
-            Protocol::Kkrt(Variant::Kkrt) => (3.5, 3.5, 80.0, 100.0, 0.0),
-            Protocol::Kkrt(_) => (3.5, 3.5, 150.0, 100.0, 0.0),
+            Protocol::Vole(Form::Malicious) => (5.0, 6.0, 120.0, 220.0, 0.0),
+            Protocol::Vole(Form::Fast) => (4.0, 6.0, 115.0, 212.0, 0.0),
+            Protocol::Vole(Form::Low) => (6.0, 9.0, 130.0, 650.0, 0.0),
+            Protocol::Kkrt(Variant::Kkrt) => (3.5, 2.0, 65.0, 115.0, 0.0),
+            Protocol::Kkrt(_) => (3.5, 2.0, 130.0, 115.0, 0.0),
             Protocol::Dh => (2.0, 0.4, 3_700.0, 10_000.0, 2.0),
         };
         Self {
