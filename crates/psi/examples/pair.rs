@@ -8,8 +8,8 @@
 //! cargo run --release -p volery-psi --example pair -- [LOG_ITEMS] [RUNS] [THREADS] [PROTOCOL]..
 //! ```
 //!
-//! A protocol is `kkrt`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With several
-//! the runs take turns.
+//! A protocol is `kkrt`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With
+//! several the runs take turns.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
 

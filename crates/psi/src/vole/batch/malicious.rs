@@ -95,10 +95,9 @@ fn flip(message: Message, bit: usize) -> impl FnMut(Message, &mut [u8]) + Send {
 }
 
 fn encode(functions: Shaped<'_>, digests: &[Block], columns: &mut [Block]) {
-    let functions = functions(match columns.len() - M {
-        256 => shape(Form::Malicious),
-        _ => shape(Form::Low),
-    });
+    let shapes = Form::ALL.map(shape);
+    let shape = shapes.iter().find(|shape| shape.columns == columns.len());
+    let functions = functions(*shape.unwrap());
     try_encode(&functions, digests, columns).unwrap();
 }
 
@@ -435,7 +434,7 @@ fn an_encoding_other_than_the_fixed_one() {
     for (message, bit) in [
         (Message::Hash, 0),
         (Message::Encoding, 0),
-        (Message::Encoding, 8 * 16 * (M + 256) - 1),
+        (Message::Encoding, 128 * shape(Form::Malicious).columns - 1),
     ] {
         let (sent, common) = sender_against(MALICIOUS, |channel| {
             let terms = (INTERSECTION, MALICIOUS);
