@@ -149,6 +149,7 @@ const fn key(phase: Phase) -> &'static str {
         Phase::Hash => "hash",
         Phase::Place => "place",
         Phase::Encode => "encode",
+        Phase::Correlate => "correlate",
         Phase::Rows => "rows",
         Phase::Match => "match",
         Phase::Share => "share",
