@@ -5,7 +5,7 @@
     python examples/check_with_numpy.py target/release/volery
 
 Fails at the first result that differs. The step of logistic regression has a script of its own,
-`crates/apps/examples/logistic_check.py`.
+`lab/examples/logistic_check.py`.
 """
 
 import json

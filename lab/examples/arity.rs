@@ -3,7 +3,7 @@
 //!
 //! The 2019 paper implements binary trees, and conjectures in its conclusion that (k-1)-out-of-k OT
 //! for larger k gains efficiency. This measures Protocol 3 on trees of all arities
-//! ([`volery_pcg::spfss::kary`]) beside the half-trees that the streams of this project use
+//! ([`volery_bench::kary`]) beside the half-trees that the streams of this project use
 //! ([`volery_pcg::spcot`]).
 //!
 //! ```text
@@ -26,6 +26,7 @@ use std::net::Ipv4Addr;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use volery_bench::kary::{self, Arity};
 use volery_channel::tcp::{Listener, Stream};
 use volery_channel::{Channel, SessionId, run_two_channels, shaped};
 use volery_field::{Fp61, Gf128, Ring, Z64};
@@ -35,11 +36,8 @@ use volery_ot::{
 };
 use volery_pcg::{
     Error, Result,
-    ggm::{
-        Growth, Scratch, Shape, TreePrgs, expand,
-        kary::{self, Arity},
-    },
-    punctured_ot, spcot, spfss,
+    ggm::{Growth, Scratch, Shape, TreePrgs, expand},
+    spcot,
     tree_batch::TreeBatch,
     wire,
 };
@@ -153,9 +151,9 @@ impl Sender {
                 spcot::send(trees, points, &beta, leaves, rng, ot, channel)?;
             }
             Method::Kary(arity) => {
-                let batch = punctured_ot::kary::TreeBatch::regular(trees, size, arity);
+                let batch = kary::punctured_ot::TreeBatch::regular(trees, size, arity);
                 let prgs = kary::TreePrgs::new(SESSION, number, arity);
-                spfss::kary::send((&batch, &prgs), &beta, leaves, rng, ot, channel)?;
+                kary::spfss::send((&batch, &prgs), &beta, leaves, rng, ot, channel)?;
             }
         }
         let end = Instant::now();
@@ -207,10 +205,10 @@ impl Receiver {
                 spcot::receive(trees, points, &beta, leaves, ot, channel)?;
             }
             Method::Kary(arity) => {
-                let batch = punctured_ot::kary::TreeBatch::regular(trees, size, arity);
+                let batch = kary::punctured_ot::TreeBatch::regular(trees, size, arity);
                 let prgs = kary::TreePrgs::new(SESSION, number, arity);
                 let public = (&batch, &prgs);
-                spfss::kary::receive(public, &alphas, &beta, leaves, ot, channel)?;
+                kary::spfss::receive(public, &alphas, &beta, leaves, ot, channel)?;
             }
         }
         let end = Instant::now();

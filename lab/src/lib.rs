@@ -17,9 +17,9 @@
 //! | [`page`] | tables and plots as data, and as text for the terminal |
 //!
 //! The experiments ([`experiment`]) are the tables and figures of the papers ([`dvole`],
-//! [`ferret`], [`kkrt`]) and the baselines they compare with ([`baselines`]). The folder
-//! `published` holds the published figures, one file for each table or figure, with its source, the
-//! machine of the paper, and every difference.
+//! [`ferret`], [`kkrt`]) and the baselines they compare with ([`baselines`]); [`kary`] has trees of
+//! higher arity. The folder `published` holds the published figures, one file for each table or
+//! figure, with its source, the machine of the paper, and every difference.
 
 #![forbid(unsafe_code)]
 
@@ -30,6 +30,7 @@ pub mod dvole;
 mod error;
 pub mod experiment;
 pub mod ferret;
+pub mod kary;
 pub mod kkrt;
 pub mod link;
 pub mod machine;

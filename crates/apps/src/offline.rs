@@ -331,10 +331,7 @@ mod tests {
     fn another_security_fails() {
         use volery_primitives::Block;
         let session = SessionId::from_bytes([1; 32]);
-        let (left, right) = Channel::memory_pair();
-        let ((a, _), (b, _)) = volery_channel::run_two_channels(
-            left,
-            right,
+        let (a, b) = volery_channel::run_two_unchecked(
             |channel| {
                 let rng = Prg::new(Block::from(1));
                 Sender::setup(Security::Malicious, session, rng, channel)

@@ -216,17 +216,16 @@ impl<'a, R: Ring, C: CotReceiver> Receiver<'a, R, C> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
-    use volery_channel::{SessionId, run_two_channels, run_two_parties};
+    use volery_channel::run_two_unchecked;
     use volery_field::{F2, Fp61, Gf128, Z64};
-    use volery_ot::ideal;
     use volery_primitives::prg::Prg;
 
     use super::*;
+    use crate::testing::{ots, over_ots};
 
     /// Checks a chain of products, in which each value is the previous product plus one: P1's
     /// shares feed its values.
     fn chain<R: Ring>(count: usize) {
-        let session = SessionId::from_bytes([1; 32]);
         let mut rng = Prg::new(Block::from(count as u128));
         let mut bits = vec![0; bits::bytes_for(count)];
         rng.fill_bytes(&mut bits);
@@ -234,11 +233,9 @@ mod tests {
         fresh
             .iter_mut()
             .for_each(|fresh| R::random_slice(&mut rng, fresh));
-        let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-        let (left, right) = run_two_parties(
-            |channel| {
-                let mut ot = convert::Sender::new(ot_sender, session);
-                let mut products = Sender::new(count, &mut ot, channel);
+        let (left, right, _) = over_ots(
+            |ot, channel| {
+                let mut products = Sender::new(count, ot, channel);
                 let mut last = R::ZERO;
                 let shares = fresh[0].iter().map(|fresh| {
                     last = products.multiply(last + *fresh).unwrap();
@@ -248,9 +245,8 @@ mod tests {
                 products.finish().unwrap();
                 shares
             },
-            |channel| {
-                let mut ot = convert::Receiver::new(ot_receiver, session);
-                let mut products = Receiver::new(&bits, count, &mut ot, channel);
+            |ot, channel| {
+                let mut products = Receiver::new(&bits, count, ot, channel);
                 let mut last = R::ZERO;
                 let shares = fresh[1].iter().map(|fresh| {
                     last = products.multiply(last + *fresh).unwrap();
@@ -281,14 +277,9 @@ mod tests {
     /// A P2 whose message is refused gets nothing, even if P1 requests more products.
     #[test]
     fn nothing_is_sent_after_a_refused_difference() {
-        let session = SessionId::from_bytes([1; 32]);
-        let (cot, _) = ideal::pair(Block::from(5), Block::from(6));
-        let (left, right) = Channel::memory_pair();
-        let ((_, sent), _) = run_two_channels(
-            left,
-            right,
+        let (mut ot, _) = ots();
+        run_two_unchecked(
             |channel| {
-                let mut ot = convert::Sender::new(cot, session);
                 let mut products = Sender::<Z64, _>::new(3, &mut ot, channel);
                 let first = products.multiply(Z64::ONE);
                 assert!(matches!(first, Err(Error::PeerMisbehaved(_))));
@@ -297,6 +288,7 @@ mod tests {
                     assert!(matches!(next, Err(Error::Broken)));
                 }
                 assert!(matches!(products.finish(), Err(Error::Broken)));
+                assert_eq!(channel.stats().bytes_sent, 0);
             },
             |channel| {
                 // One bit for each product, and one more that belongs to no product.
@@ -305,24 +297,18 @@ mod tests {
                 assert!(channel.recv(&mut [0; 1]).is_err());
             },
         );
-        assert_eq!(sent.bytes_sent, 0);
     }
 
     #[test]
     fn nothing_is_handed_out_after_a_refused_correction() {
-        let session = SessionId::from_bytes([1; 32]);
-        let (_, cot) = ideal::pair(Block::from(5), Block::from(6));
-        let (left, right) = Channel::memory_pair();
-        run_two_channels(
-            left,
-            right,
+        let (_, mut ot) = ots();
+        run_two_unchecked(
             |channel| {
                 channel.recv(&mut [0; 1]).unwrap();
                 channel.send(&[0xff; 16]).unwrap();
                 channel.flush().unwrap();
             },
             |channel| {
-                let mut ot = convert::Receiver::new(cot, session);
                 let mut products = Receiver::<Fp61, _>::new(&[3], 2, &mut ot, channel);
                 let first = products.multiply(Fp61::ONE);
                 assert!(matches!(first, Err(Error::PeerMisbehaved(_))));
@@ -338,8 +324,7 @@ mod tests {
     #[should_panic(expected = "fewer products requested than announced")]
     fn a_missing_product_is_a_mistake() {
         let (mut channel, _peer) = Channel::memory_pair();
-        let (cot, _) = ideal::pair(Block::from(5), Block::from(6));
-        let mut ot = convert::Sender::new(cot, SessionId::from_bytes([1; 32]));
+        let (mut ot, _) = ots();
         let _ = Sender::<Z64, _>::new(1, &mut ot, &mut channel).finish();
     }
 }

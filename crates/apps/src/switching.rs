@@ -223,12 +223,11 @@ fn route(source: &[u32], memory: &mut [u32], settings: &mut [u8], first: usize) 
 #[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use proptest::prelude::*;
-    use volery_channel::{SessionId, run_two_parties};
     use volery_field::{Fp61, Gf128, Z64};
-    use volery_ot::ideal;
     use volery_primitives::{Block, prg::Prg};
 
     use super::*;
+    use crate::testing::over_ots;
 
     /// A permutation derived from the seed.
     fn shuffled(n: usize, seed: u128) -> Vec<usize> {
@@ -305,25 +304,16 @@ mod tests {
     }
 
     fn between_parties<R: Ring>(n: usize) {
-        let session = SessionId::from_bytes([1; 32]);
         let source = shuffled(n, n as u128);
         let mut rng = Prg::new(Block::from(9));
         let mut shares = [vec![R::ZERO; n], vec![R::ZERO; n]];
         shares
             .iter_mut()
             .for_each(|shares| R::random_slice(&mut rng, shares));
-        let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
         let (mut left, mut right) = (shares[0].clone(), shares[1].clone());
-        let ((), received) = run_two_parties(
-            |channel| {
-                let mut ot = convert::Sender::new(ot_sender, session);
-                send(&mut left, &mut ot, channel).unwrap();
-            },
-            |channel| {
-                let mut ot = convert::Receiver::new(ot_receiver, session);
-                receive(&source, &mut right, &mut ot, channel).unwrap();
-                channel.stats()
-            },
+        let (_, _, received) = over_ots(
+            |ot, channel| send(&mut left, ot, channel).unwrap(),
+            |ot, channel| receive(&source, &mut right, ot, channel).unwrap(),
         );
         for (j, &i) in source.iter().enumerate() {
             assert!(

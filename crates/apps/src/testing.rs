@@ -1,12 +1,14 @@
-//! Two parties with their offline phases set up, for the tests of this crate.
+//! Two parties with their offline phases set up, or with a dealer's OTs, for the tests of this
+//! crate.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::time::Duration;
 
 use volery_channel::{
-    Channel, Error as ChannelError, SessionId, memory, run_two_channels, run_two_parties,
+    Channel, Error as ChannelError, SessionId, Stats, memory, run_two_channels, run_two_parties,
     tamper::Tampered,
 };
+use volery_ot::{convert, ideal};
 use volery_pcg::Security;
 use volery_primitives::{Block, prg::Prg};
 
@@ -14,6 +16,36 @@ use crate::{
     error::{Error, Result},
     offline::{Receiver, Sender},
 };
+
+type OtSender = convert::Sender<ideal::Sender>;
+type OtReceiver = convert::Receiver<ideal::Receiver>;
+
+/// The dealer's OTs.
+pub(crate) fn ots() -> (OtSender, OtReceiver) {
+    let session = SessionId::from_bytes([1; 32]);
+    let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
+    (
+        convert::Sender::new(sender, session),
+        convert::Receiver::new(receiver, session),
+    )
+}
+
+/// Runs both parties over the dealer's OTs: returns their results and the traffic of the right
+/// party's channel.
+pub(crate) fn over_ots<A: Send, B: Send>(
+    left: impl FnOnce(&mut OtSender, &mut Channel) -> A + Send,
+    right: impl FnOnce(&mut OtReceiver, &mut Channel) -> B + Send,
+) -> (A, B, Stats) {
+    let (mut sender, mut receiver) = ots();
+    let (left, (right, stats)) = run_two_parties(
+        |channel| left(&mut sender, channel),
+        |channel| {
+            let result = right(&mut receiver, channel);
+            (result, channel.stats())
+        },
+    );
+    (left, right, stats)
+}
 
 /// Runs the two parties over memory.
 pub(crate) fn sources<A: Send, B: Send>(
@@ -84,17 +116,11 @@ pub(crate) fn with_flips<A: Send, B: Send>(
             length - 1 - random.below(length.min(500))
         };
         let flip = 1 << random.below(8);
-        let change = move |offset: u64, bytes: &mut [u8]| {
-            let place = at.checked_sub(offset).map(|place| place as usize);
-            if let Some(byte) = place.and_then(|place| bytes.get_mut(place)) {
-                *byte ^= flip;
-            }
-        };
         let (a, b) = memory::pair();
         let ends = if from_left {
-            [Channel::new(Tampered::new(a, change)), Channel::new(b)]
+            [Channel::new(Tampered::flip(a, at, flip)), Channel::new(b)]
         } else {
-            [Channel::new(a), Channel::new(Tampered::new(b, change))]
+            [Channel::new(a), Channel::new(Tampered::flip(b, at, flip))]
         };
         let ((a, _), (b, _)) = run(ends);
         all.push((a, b));

@@ -80,6 +80,7 @@ pub use link::Link;
 pub use mux::Substream;
 pub use parties::{
     run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
+    run_two_unchecked,
 };
 pub use pipe::QUEUE_BOUND;
 pub use queued::{Queued, queued};

@@ -146,59 +146,107 @@ pub fn handshake_and_estimate(
     side: Side,
     work: Duration,
 ) -> Result<(SessionId, Link)> {
-    let deadline = deadline_after(channel.timeout());
-    let known = channel.round_trip().map_or(u32::MAX, micros);
-    let probe = probe_for(work);
     let mut hello = hello.clone();
     hello.fields.push(("pace", work.as_micros().to_string()));
+    let measurement = Measurement::new(side, work, channel);
     channel.watch();
-    let session = handshake_then(channel, &hello, nonce, |channel| {
-        channel.send(&known.to_le_bytes())?;
-        channel.flush()?;
-        send_in_pieces(probe, probe / PIECES, channel)
-    })?;
-    let mut theirs = [0; 4];
-    channel.recv_until(&mut theirs, deadline)?;
-    channel.recv_until(&mut vec![0; probe], deadline)?;
-    let arrivals = channel.watched();
-    let known = [known, u32::from_le_bytes(theirs)];
-    let round_trip = known.into_iter().filter(|&known| known != u32::MAX).max();
-    let round_trip = Duration::from_micros(round_trip.unwrap_or_default().into());
-    if round_trip > LONGEST {
-        return Err(channel.fail(OUT_OF_BOUNDS));
+    let session = handshake_then(channel, &hello, nonce, |channel| measurement.begin(channel))?;
+    Ok((session, measurement.finish(channel)?))
+}
+
+/// Estimates the link as [`handshake_and_estimate`] does, after a handshake: where the amount of
+/// work follows from messages after it. Both parties must have the same `work`.
+///
+/// # Errors
+/// As [`handshake_and_estimate`].
+pub fn estimate(channel: &mut Channel, side: Side, work: Duration) -> Result<Link> {
+    let measurement = Measurement::new(side, work, channel);
+    channel.watch();
+    measurement.begin(channel)?;
+    measurement.finish(channel)
+}
+
+/// A measurement from its first byte to the estimate.
+struct Measurement {
+    side: Side,
+    work: Duration,
+    deadline: Option<Instant>,
+    /// Microseconds of a round trip, as far as this party knows.
+    known: u32,
+    /// Bytes of the probe.
+    probe: usize,
+}
+
+impl Measurement {
+    fn new(side: Side, work: Duration, channel: &Channel) -> Self {
+        Self {
+            side,
+            work,
+            deadline: deadline_after(channel.timeout()),
+            known: channel.round_trip().map_or(u32::MAX, micros),
+            probe: probe_for(work),
+        }
     }
-    let is_far = round_trip >= FAR;
-    let probed = of_probe(arrivals, is_far);
-    // The train is awaited for half a round trip.
-    let train = work >= Duration::from_millis(2) && round_trip <= work / 4;
-    let estimate = match side {
-        Side::Measures => {
-            let told = if train {
-                recv_train(probed, channel, deadline)?
-            } else {
-                probed
-            };
-            let assumed = if is_far { ASSUMED_FAR } else { ASSUMED };
-            let estimate = Estimate {
-                bits_per_second: told.unwrap_or(assumed),
-                round_trip,
-            };
-            channel.send(&estimate.to_bytes())?;
-            channel.flush()?;
-            estimate
+
+    /// Sends the own round trip and the probe.
+    fn begin(&self, channel: &mut Channel) -> Result<()> {
+        channel.send(&self.known.to_le_bytes())?;
+        channel.flush()?;
+        send_in_pieces(self.probe, self.probe / PIECES, channel)
+    }
+
+    /// All that follows on [`begin`](Self::begin).
+    fn finish(self, channel: &mut Channel) -> Result<Link> {
+        let Self {
+            side,
+            work,
+            deadline,
+            known,
+            probe,
+        } = self;
+        let mut theirs = [0; 4];
+        channel.recv_until(&mut theirs, deadline)?;
+        channel.recv_until(&mut vec![0; probe], deadline)?;
+        let arrivals = channel.watched();
+        let known = [known, u32::from_le_bytes(theirs)];
+        let round_trip = known.into_iter().filter(|&known| known != u32::MAX).max();
+        let round_trip = Duration::from_micros(round_trip.unwrap_or_default().into());
+        if round_trip > LONGEST {
+            return Err(channel.fail(OUT_OF_BOUNDS));
         }
-        Side::IsMeasured => {
-            if train {
-                send_train(probed, work, channel)?;
+        let is_far = round_trip >= FAR;
+        let probed = of_probe(arrivals, is_far);
+        // The train is awaited for half a round trip.
+        let train = work >= Duration::from_millis(2) && round_trip <= work / 4;
+        let estimate = match side {
+            Side::Measures => {
+                let told = if train {
+                    recv_train(probed, channel, deadline)?
+                } else {
+                    probed
+                };
+                let assumed = if is_far { ASSUMED_FAR } else { ASSUMED };
+                let estimate = Estimate {
+                    bits_per_second: told.unwrap_or(assumed),
+                    round_trip,
+                };
+                channel.send(&estimate.to_bytes())?;
+                channel.flush()?;
+                estimate
             }
-            let mut bytes = [0; 12];
-            channel.recv_until(&mut bytes, deadline)?;
-            Estimate::from_bytes(bytes)
-                .filter(|estimate| estimate.round_trip == round_trip)
-                .ok_or_else(|| channel.fail(OUT_OF_BOUNDS))?
-        }
-    };
-    Ok((session, estimate.into()))
+            Side::IsMeasured => {
+                if train {
+                    send_train(probed, work, channel)?;
+                }
+                let mut bytes = [0; 12];
+                channel.recv_until(&mut bytes, deadline)?;
+                Estimate::from_bytes(bytes)
+                    .filter(|estimate| estimate.round_trip == round_trip)
+                    .ok_or_else(|| channel.fail(OUT_OF_BOUNDS))?
+            }
+        };
+        Ok(estimate.into())
+    }
 }
 
 const OUT_OF_BOUNDS: Error =

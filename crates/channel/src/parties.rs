@@ -32,12 +32,22 @@ pub fn run_two_parties_with_stats<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
 ) -> ((A, Stats), (B, Stats)) {
-    let (mut left_channel, mut right_channel) = Channel::memory_pair();
-    left_channel.set_timeout(Some(TIMEOUT));
-    right_channel.set_timeout(Some(TIMEOUT));
-    let (a, b) = run(left_channel, right_channel, left, right);
+    let (a, b) = run_over_memory(left, right);
     check_leftovers(&a, &b);
     ((a.value, a.stats), (b.value, b.stats))
+}
+
+/// As [`run_two_parties`], without checking for leftover bytes: for tests where a party is expected
+/// to fail.
+///
+/// # Panics
+/// If a party panics, as in [`run_two_parties`].
+pub fn run_two_unchecked<A: Send, B: Send>(
+    left: impl FnOnce(&mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Channel) -> B + Send,
+) -> (A, B) {
+    let (a, b) = run_over_memory(left, right);
+    (a.value, b.value)
 }
 
 /// As [`run_two_parties`], over TCP on the loopback interface.
@@ -59,7 +69,7 @@ pub fn run_two_parties_tcp<A: Send, B: Send>(
 /// Runs two parties on the given channels, which should be connected to each other, without
 /// checking for leftover bytes.
 ///
-/// For custom transports, and for tests where a party is expected to fail.
+/// For custom transports.
 ///
 /// # Panics
 /// If a party panics, as in [`run_two_parties`].
@@ -78,6 +88,16 @@ struct Outcome<T> {
     value: T,
     stats: Stats,
     unflushed: usize,
+}
+
+fn run_over_memory<A: Send, B: Send>(
+    left: impl FnOnce(&mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Channel) -> B + Send,
+) -> (Outcome<A>, Outcome<B>) {
+    let (mut left_channel, mut right_channel) = Channel::memory_pair();
+    left_channel.set_timeout(Some(TIMEOUT));
+    right_channel.set_timeout(Some(TIMEOUT));
+    run(left_channel, right_channel, left, right)
 }
 
 fn run<A: Send, B: Send>(

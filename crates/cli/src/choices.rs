@@ -261,6 +261,8 @@ pub fn security_words(plan: &Plan) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
     use crate::exit::Status;
 
@@ -272,6 +274,17 @@ mod tests {
         bits_per_second: 1e3,
         round_trip: 1.0,
     };
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        choices: Choices,
+    }
+
+    /// The options as on a command line.
+    fn choices(line: &str) -> Choices {
+        Line::parse_from(["volery"].into_iter().chain(line.split(' '))).choices
+    }
 
     fn plan(kind: Kind, choices: &Choices) -> Result<Plan, Failure> {
         choices.plan(kind, 10_000_000, Link::default())
@@ -295,10 +308,7 @@ mod tests {
     #[test]
     fn a_named_set_brings_its_noise() {
         for (name, noise) in [("b11", Noise::Regular), ("u21", Noise::Uniform)] {
-            let choices = Choices {
-                set: Some(name.to_owned()),
-                ..Choices::default()
-            };
+            let choices = choices(&format!("--set {name}"));
             for kind in [Kind::Cot, FP61, Z64] {
                 let plan = plan(kind, &choices).unwrap();
                 assert_eq!(plan.noise(), noise);
@@ -309,16 +319,12 @@ mod tests {
 
     #[test]
     fn dual_lpn_by_name() {
-        let named = |protocol| Choices {
-            protocol,
-            ..Choices::default()
-        };
         for kind in [Kind::Cot, FP61, Z64, Kind::Vole(Field::Gf128)] {
             for (protocol, code) in [
-                (Protocol::LowCommunication, "+dual1"),
-                (Protocol::ExpandConvolute, "+dual-ec1"),
+                ("--protocol low-communication", "+dual1"),
+                ("--protocol expand-convolute", "+dual-ec1"),
             ] {
-                let plan = plan(kind, &named(protocol)).unwrap();
+                let plan = plan(kind, &choices(protocol)).unwrap();
                 assert!(plan.describe().contains(code), "{}", plan.describe());
             }
             let auto = Choices::default().plan(kind, 10_000_000, SLOW).unwrap();
@@ -340,93 +346,32 @@ mod tests {
 
     #[test]
     fn refusals_name_the_option_and_the_reason() {
-        let choices = |security, noise, set: &str, parameters| Choices {
-            security,
-            noise,
-            set: Some(set.to_owned()).filter(|set| !set.is_empty()),
-            parameters,
-            protocol: Protocol::Auto,
-        };
-        let low = |choices| Choices {
-            protocol: Protocol::LowCommunication,
-            ..choices
-        };
-        let (default, paper80, ferret) =
-            (Parameters::Default, Parameters::Paper80, Parameters::Ferret);
-        let (malicious, uniform) = (Some(Security::Malicious), Some(Noise::Uniform));
-        for (kind, choices, fragments) in [
-            (
-                Z64,
-                choices(malicious, None, "", default),
-                ["--security", "needs a field"],
-            ),
-            (
-                Z64,
-                choices(malicious, None, "", paper80),
-                ["--security", "2019"],
-            ),
-            (
-                FP61,
-                choices(None, None, "b13", default),
-                ["--set", "made for f2, not for fp61"],
-            ),
-            (
-                FP61,
-                choices(None, None, "b10", paper80),
-                ["--set", "own sets"],
-            ),
-            (
-                FP61,
-                choices(None, None, "", ferret),
-                ["--parameters", "'volery cot'"],
-            ),
-            (
-                Kind::Cot,
-                choices(None, None, "", paper80),
-                ["--parameters", "'volery vole'"],
-            ),
-            (
-                Kind::Cot,
-                choices(None, None, "b13", ferret),
-                ["--set", "own sets"],
-            ),
-            (
-                Kind::Cot,
-                choices(None, None, "b99", default),
-                ["--set", "b10, b11, b12, b13"],
-            ),
-            (
-                Kind::Cot,
-                choices(None, uniform, "b10", default),
-                ["--set", "regular noise, not for uniform"],
-            ),
-            (
-                Kind::Cot,
-                low(choices(None, None, "b10", default)),
-                ["--set", "its own parameters"],
-            ),
-            (
-                FP61,
-                low(choices(None, None, "", paper80)),
-                ["--parameters", "its own parameters"],
-            ),
-            (
-                FP61,
-                low(choices(None, uniform, "", default)),
-                ["--noise", "half-trees"],
-            ),
-            (
-                Z64,
-                low(choices(malicious, None, "", default)),
-                ["--security", "needs a field"],
-            ),
-            (
-                Kind::Cot,
-                choices(None, None, "ferret-reg-setup", default),
-                ["--set", "122 bits"],
-            ),
-        ] {
-            let refused = plan(kind, &choices).unwrap_err();
+        for row in "\
+            z64 | --security malicious | --security | needs a field
+            z64 | --security malicious --parameters paper80 | --security | 2019
+            z64 | --security malicious --protocol low-communication | --security | needs a field
+            fp61 | --set b13 | --set | made for f2, not for fp61
+            fp61 | --set b10 --parameters paper80 | --set | own sets
+            fp61 | --parameters ferret | --parameters | 'volery cot'
+            fp61 | --parameters paper80 --protocol low-communication | --parameters | its own parameters
+            fp61 | --noise uniform --protocol low-communication | --noise | half-trees
+            f2 | --parameters paper80 | --parameters | 'volery vole'
+            f2 | --set b13 --parameters ferret | --set | own sets
+            f2 | --set b99 | --set | b10, b11, b12, b13
+            f2 | --set b10 --noise uniform | --set | regular noise, not for uniform
+            f2 | --set b10 --protocol low-communication | --set | its own parameters
+            f2 | --set ferret-reg-setup | --set | 122 bits"
+            .lines()
+        {
+            let [ring, line, fragments @ ..] = &row.split(" | ").collect::<Vec<_>>()[..] else {
+                panic!("{row}");
+            };
+            let kind = match ring.trim() {
+                "z64" => Z64,
+                "fp61" => FP61,
+                _ => Kind::Cot,
+            };
+            let refused = plan(kind, &choices(line)).unwrap_err();
             assert_eq!(refused.status(), Status::Usage);
             for fragment in fragments {
                 assert!(

@@ -146,23 +146,8 @@ impl Request {
 impl Choice {
     /// One line: the link, the predicted time, and the runner-up.
     pub fn why(&self) -> String {
-        let Link {
-            bits_per_second,
-            round_trip,
-        } = self.link;
-        let predicted = |one: &Candidate| format!("{} {:.3} s", one.plan.name(), one.seconds);
-        let mut all = self.candidates.iter().map(predicted);
-        let first = all.next().unwrap_or_default();
-        let next: Vec<_> = all.take(2).collect();
-        let next = match next[..] {
-            [] => String::new(),
-            _ => format!(", before {}", next.join(", ")),
-        };
-        format!(
-            "fastest at {:.1} Mbit/s and {:.2} ms: {first}{next} (predicted)",
-            bits_per_second / 1e6,
-            round_trip * 1e3
-        )
+        let all = self.candidates.iter();
+        why(self.link, all.map(|one| (one.plan.name(), one.seconds)))
     }
 
     /// For a report.
@@ -185,4 +170,27 @@ impl Choice {
             "predicted": candidates,
         })
     }
+}
+
+/// One line: the link, the fastest of the candidates with its predicted seconds, and the next ones.
+pub(crate) fn why<N: std::fmt::Display>(
+    link: Link,
+    candidates: impl Iterator<Item = (N, f64)>,
+) -> String {
+    let Link {
+        bits_per_second,
+        round_trip,
+    } = link;
+    let mut all = candidates.map(|(name, seconds)| format!("{name} {seconds:.3} s"));
+    let first = all.next().unwrap_or_default();
+    let next: Vec<_> = all.take(2).collect();
+    let next = match next[..] {
+        [] => String::new(),
+        _ => format!(", before {}", next.join(", ")),
+    };
+    format!(
+        "fastest at {:.1} Mbit/s and {:.2} ms: {first}{next} (predicted)",
+        bits_per_second / 1e6,
+        round_trip * 1e3
+    )
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{names, run, text};
+use common::{names, run, text, words};
 
 #[test]
 fn wrong_calls_are_refused_by_name() {
@@ -16,181 +16,78 @@ fn wrong_calls_are_refused_by_name() {
     let (out, full, file) = (text(&out), text(&full), text(&file));
     let before = names(place.path());
 
-    // `OUT` stands for a folder that could be created, `GOOD` for the rest of a valid call.
-    let table: &[(&str, i32, &str)] = &[
-        ("", 2, "USAGE"),
-        ("nonsense", 2, "nonsense"),
-        ("vole", 2, "--role"),
-        (
-            "vole --role sender --n 5 --out OUT",
-            2,
-            "--listen, --connect: one of them is required",
-        ),
-        (
-            "vole --role sender --n 5 --out OUT --listen 127.0.0.1:0 --connect 127.0.0.1:1",
-            2,
-            "only one of them",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --out OUT",
-            2,
-            "--n",
-        ),
-        ("vole --role sender --listen 127.0.0.1:0 --n 5", 2, "--out"),
-        (
-            "vole --role both --n 5 --out OUT --listen 127.0.0.1:0",
-            2,
-            "--role",
-        ),
-        ("vole GOOD --ring fp62", 2, "--ring"),
-        ("vole GOOD --ring FP61", 2, "--ring"),
-        ("vole GOOD --noise gaussian", 2, "--noise"),
-        ("vole GOOD --security none", 2, "--security"),
-        (
-            "vole GOOD --ring z64 --security malicious",
-            2,
-            "--security: vector OLE over z64",
-        ),
-        ("vole GOOD --parameters tiny", 2, "--parameters"),
-        (
-            "vole GOOD --parameters paper80 --noise regular",
-            2,
-            "--noise",
-        ),
-        (
-            "vole GOOD --parameters paper80 --security malicious",
-            2,
-            "--security",
-        ),
-        ("vole GOOD --parameters ferret", 2, "--parameters"),
-        ("vole GOOD --set b13", 2, "--set: b13 is made for f2"),
-        ("vole GOOD --delta FILE", 2, "--delta"),
-        ("cot --role sender", 2, "--n"),
-        ("cot GOOD --ring fp61", 2, "--ring"),
-        ("cot GOOD --set b99", 2, "--set: unknown LPN set 'b99'"),
-        ("cot GOOD --set b12 --noise uniform", 2, "--set: b12"),
-        ("cot GOOD --set u21 --noise regular", 2, "--set: u21"),
-        ("cot GOOD --set ferret-reg-setup", 2, "--set"),
-        ("cot GOOD --parameters paper80", 2, "--parameters"),
-        ("cot GOOD --parameters ferret --set b10", 2, "--set"),
-        ("cot GOOD --parameters ferret --link 1Gbit,1ms", 2, "--link"),
-        ("cot GOOD --link fast", 2, "--link"),
-        ("cot GOOD --delta FILE", 1, "not an .npy file"),
-        ("cot GOOD --delta OUT", 1, "No such file"),
-        (
-            "cot --role receiver --n 5 --listen 127.0.0.1:0 --out OUT --delta FILE",
-            2,
-            "--delta: only the sender",
-        ),
-        (
-            "cot --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776",
-            2,
-            "--n: the output needs",
-        ),
-        (
-            "cot --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force",
-            2,
-            "did not write",
-        ),
-        ("vole GOOD --timeout 0", 2, "--timeout"),
-        ("vole GOOD --threads 0", 2, "--threads"),
-        ("vole GOOD -q -v", 2, "--quiet"),
-        ("vole GOOD --n 6", 2, "--n"),
-        ("vole GOOD --report /proc/volery-report", 2, "--report"),
-        ("vole GOOD --identity x", 2, "--identity"),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --out OUT --n -1",
-            2,
-            "--n",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1e6",
-            2,
-            "--n",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 18446744073709551616",
-            2,
-            "--n",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627777",
-            2,
-            "--n",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776",
-            2,
-            "--n: the output needs",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 16777217 --parameters paper80 --out OUT",
-            2,
-            "--n",
-        ),
-        (
-            "vole --role sender --listen 0.0.0.0:0 --n 5 --out OUT",
-            2,
-            "--listen: 0.0.0.0 is not on the loopback",
-        ),
-        (
-            "vole --role sender --listen [::]:7000 --n 5 --out OUT",
-            2,
-            "--listen: :: is not on the loopback",
-        ),
-        (
-            "vole --role sender --connect 192.0.2.1:7000 --n 5 --out OUT",
-            2,
-            "--connect: 192.0.2.1 is not",
-        ),
-        (
-            "vole --role sender --connect 127.0.0.1 --n 5 --out OUT",
-            2,
-            "--connect: '127.0.0.1' is not HOST:PORT",
-        ),
-        (
-            "vole --role sender --connect 127.0.0.1:http --n 5 --out OUT",
-            2,
-            "--connect",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FULL",
-            2,
-            "--out",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force",
-            2,
-            "did not write",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FILE",
-            2,
-            "--out",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 5 --out FILE/out",
-            2,
-            "--out",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 5 --out OUT/deeper",
-            2,
-            "--out",
-        ),
-        (
-            "vole --role sender --listen 127.0.0.1:0 --n 5 --out /proc/volery-out",
-            2,
-            "--out",
-        ),
-        ("demo --n 67108865", 2, "--n"),
-        ("demo --n many", 2, "--n"),
-        ("verify", 2, "SENDER"),
-        ("verify OUT OUT", 1, "u.npy"),
-        ("verify FULL FULL", 1, "u.npy"),
-        ("params", 2, "USAGE"),
-    ];
-    for &(call, status, fragment) in table {
+    // The status, the call, and a part of the message. `OUT` stands for a folder that could be
+    // created, `GOOD` for the rest of a valid call.
+    let table = "\
+2 |  | USAGE
+2 | nonsense | nonsense
+2 | vole | --role
+2 | vole --role sender --n 5 --out OUT | --listen, --connect: one of them is required
+2 | vole --role sender --n 5 --out OUT --listen 127.0.0.1:0 --connect 127.0.0.1:1 | only one of them
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT | --n
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 | --out
+2 | vole --role both --n 5 --out OUT --listen 127.0.0.1:0 | --role
+2 | vole GOOD --ring fp62 | --ring
+2 | vole GOOD --ring FP61 | --ring
+2 | vole GOOD --noise gaussian | --noise
+2 | vole GOOD --security none | --security
+2 | vole GOOD --ring z64 --security malicious | --security: vector OLE over z64
+2 | vole GOOD --parameters tiny | --parameters
+2 | vole GOOD --parameters paper80 --noise regular | --noise
+2 | vole GOOD --parameters paper80 --security malicious | --security
+2 | vole GOOD --parameters ferret | --parameters
+2 | vole GOOD --set b13 | --set: b13 is made for f2
+2 | vole GOOD --delta FILE | --delta
+2 | cot --role sender | --n
+2 | cot GOOD --ring fp61 | --ring
+2 | cot GOOD --set b99 | --set: unknown LPN set 'b99'
+2 | cot GOOD --set b12 --noise uniform | --set: b12
+2 | cot GOOD --set u21 --noise regular | --set: u21
+2 | cot GOOD --set ferret-reg-setup | --set
+2 | cot GOOD --parameters paper80 | --parameters
+2 | cot GOOD --parameters ferret --set b10 | --set
+2 | cot GOOD --parameters ferret --link 1Gbit,1ms | --link
+2 | cot GOOD --link fast | --link
+1 | cot GOOD --delta FILE | not an .npy file
+1 | cot GOOD --delta OUT | No such file
+2 | cot --role receiver --n 5 --listen 127.0.0.1:0 --out OUT --delta FILE | --delta: only the sender
+2 | cot --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776 | --n: the output needs
+2 | cot --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force | did not write
+2 | vole GOOD --timeout 0 | --timeout
+2 | vole GOOD --threads 0 | --threads
+2 | vole GOOD -q -v | --quiet
+2 | vole GOOD --n 6 | --n
+2 | vole GOOD --report /proc/volery-report | --report
+2 | vole GOOD --identity x | --identity
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n -1 | --n
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1e6 | --n
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 18446744073709551616 | --n
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627777 | --n
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776 | --n: the output needs
+2 | vole --role sender --listen 127.0.0.1:0 --n 16777217 --parameters paper80 --out OUT | --n
+2 | vole --role sender --listen 0.0.0.0:0 --n 5 --out OUT | --listen: 0.0.0.0 is not on the loopback
+2 | vole --role sender --listen [::]:7000 --n 5 --out OUT | --listen: :: is not on the loopback
+2 | vole --role sender --connect 192.0.2.1:7000 --n 5 --out OUT | --connect: 192.0.2.1 is not
+2 | vole --role sender --connect 127.0.0.1 --n 5 --out OUT | --connect: '127.0.0.1' is not HOST:PORT
+2 | vole --role sender --connect 127.0.0.1:http --n 5 --out OUT | --connect
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 --out FULL | --out
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 --out FULL --force | did not write
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 --out FILE | --out
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 --out FILE/out | --out
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 --out OUT/deeper | --out
+2 | vole --role sender --listen 127.0.0.1:0 --n 5 --out /proc/volery-out | --out
+2 | demo --n 67108865 | --n
+2 | demo --n many | --n
+2 | verify | SENDER
+1 | verify OUT OUT | u.npy
+1 | verify FULL FULL | u.npy
+2 | params | USAGE
+";
+    for row in table.lines() {
+        let [status, call, fragment] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let status = status.parse().unwrap();
         let arguments: Vec<_> = call
             .split_whitespace()
             .flat_map(|word| match word {
@@ -241,17 +138,10 @@ fn an_address_in_use_is_said_to_be() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let out = place.path().join("out");
-    run(&[
-        "vole",
-        "--role",
-        "sender",
-        "--n",
-        "5",
-        "--listen",
-        &address,
-        "--out",
-        text(&out),
-    ])
+    run(&words(&format!(
+        "vole --role sender --n 5 --listen {address} --out {}",
+        text(&out)
+    )))
     .assert_refused(1, &["--listen", &address, "in use"]);
     assert!(names(place.path()).is_empty());
 }

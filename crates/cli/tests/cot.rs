@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{Finished, assert_done, names, read_npy, run, text};
+use common::{Finished, assert_done, names, read_npy, run, text, words};
 
 /// Runs both sides of `cot`.
 fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
@@ -169,19 +169,11 @@ fn a_given_delta_is_used_and_a_bad_one_refused() {
     let (header, value) = good.split_at(good.len() - 16);
     let out = place.path().join("out");
     let refused = || {
-        run(&[
-            "cot",
-            "--role",
-            "sender",
-            "--listen",
-            "127.0.0.1:0",
-            "--n",
-            "5",
-            "--out",
+        run(&words(&format!(
+            "cot --role sender --listen 127.0.0.1:0 --n 5 --out {} --delta {}",
             text(&out),
-            "--delta",
-            text(&bad),
-        ])
+            text(&bad)
+        )))
     };
     std::fs::write(&bad, [header, &[0; 16]].concat()).unwrap();
     refused().assert_refused(1, &["bad.npy", "delta is zero"]);
@@ -279,45 +271,30 @@ fn the_link_chooses_and_the_report_says_why() {
 
 #[test]
 fn settings_that_differ_end_both_sides_and_are_named() {
-    for (left, right, field) in [
-        (&["--n", "10"][..], &["--n", "20"][..], "n:"),
-        (
-            &["--n", "10", "--security", "semi-honest"],
-            &["--n", "10"],
-            "security:",
-        ),
-        (
-            &["--n", "9000", "--noise", "uniform"],
-            &["--n", "9000"],
-            "noise:",
-        ),
-        (
-            &["--n", "9000", "--set", "r14"],
-            &["--n", "9000", "--set", "r17"],
-            "parameters:",
-        ),
-        (
-            &["--n", "100_000"],
-            &["--n", "100_000", "--link", "1Mbit,100ms"],
-            "parameters:",
-        ),
-        (
-            &["--n", "10", "--protocol", "softspoken4"],
-            &["--n", "10", "--protocol", "softspoken8"],
-            "parameters:",
-        ),
-        (
-            &["--n", "10", "--protocol", "low-communication"],
-            &["--n", "10", "--protocol", "expand-convolute"],
-            "parameters:",
-        ),
-    ] {
-        let place = tempfile::tempdir().unwrap();
-        for side in both(place.path(), &[], left, right) {
-            side.assert_refused(5, &[field]);
-        }
-        assert!(names(place.path()).is_empty());
-    }
+    common::assert_differ(
+        "cot",
+        &[
+            ("--n 10", "--n 20", "n:"),
+            ("--n 10 --security semi-honest", "--n 10", "security:"),
+            ("--n 9000 --noise uniform", "--n 9000", "noise:"),
+            ("--n 9000 --set r14", "--n 9000 --set r17", "parameters:"),
+            (
+                "--n 100_000",
+                "--n 100_000 --link 1Mbit,100ms",
+                "parameters:",
+            ),
+            (
+                "--n 10 --protocol softspoken4",
+                "--n 10 --protocol softspoken8",
+                "parameters:",
+            ),
+            (
+                "--n 10 --protocol low-communication",
+                "--n 10 --protocol expand-convolute",
+                "parameters:",
+            ),
+        ],
+    );
 }
 
 /// A COT and a VOLE do not connect to each other.
@@ -326,9 +303,9 @@ fn another_verb_is_another_protocol() {
     let place = tempfile::tempdir().unwrap();
     let (a, b) = (place.path().join("a"), place.path().join("b"));
     let start = |verb, role, endpoint, address: &str, out| {
-        common::Running::start(&[
-            verb, "--role", role, "--n", "10", endpoint, address, "--out", out,
-        ])
+        common::Running::start(&words(&format!(
+            "{verb} --role {role} --n 10 {endpoint} {address} --out {out}"
+        )))
     };
     let cot = start("cot", "sender", "--listen", "127.0.0.1:0", text(&a));
     let address = format!("127.0.0.1:{}", cot.port());

@@ -53,7 +53,7 @@ fn the_receivers_rows_get_the_senders_values() {
     );
 }
 
-/// Values of every length at which the encoding changes, with both protocols.
+/// Values of every length at which the encoding changes, with each protocol.
 #[test]
 fn values_from_0_to_1024_bytes() {
     let folder = Folder::new();
@@ -73,7 +73,7 @@ fn values_from_0_to_1024_bytes() {
     let backwards: Vec<_> = rows.iter().rev().cloned().collect();
     let keys = backwards.iter().map(|(key, _)| format!("{key}\n{key}?\n"));
     let b = folder.write("b.csv", "k\n".to_owned() + &keys.collect::<String>());
-    for protocol in ["kkrt", "kkrt-paper"] {
+    for protocol in ["vole", "vole-low", "kkrt", "kkrt-paper", "dh"] {
         let (report, more) = (folder.path("report.json"), ["--protocol", protocol]);
         let right = [&more[..], &["--report", &report, "--force"]].concat();
         let ended = lookup(&folder, &a, &b, "out.csv", [&more, &right]);
@@ -85,7 +85,16 @@ fn values_from_0_to_1024_bytes() {
         let report = folder.json("report.json");
         assert_eq!(report["protocol"], "lookup");
         let assumption = report["assumption"].as_str().unwrap();
-        assert!(assumption.contains("no LPN; 128 bits"), "{assumption}");
+        let fragment = match protocol {
+            "vole-low" => "dual LPN",
+            _ => "no LPN; 128 bits",
+        };
+        assert!(assumption.contains(fragment), "{assumption}");
+        let security = match protocol {
+            "vole" | "dh" => "malicious",
+            _ => "semi-honest",
+        };
+        assert_eq!(report["security"], security);
         let result = &report["result"];
         assert_eq!(result["protocol"], protocol);
         assert_eq!(result["longest_value_bytes"], 1024);

@@ -102,16 +102,8 @@ fn polynomials_and_points_that_are_none() {
     let folder = Folder::new();
     let sender = |file: &str, text: &str| {
         let path = folder.write(file, text);
-        let call = [
-            "ope",
-            "--role",
-            "sender",
-            "--listen",
-            "127.0.0.1:0",
-            "--input",
-            &path,
-        ];
-        common::run(&call)
+        let call = format!("ope --role sender --listen 127.0.0.1:0 --input {path}");
+        common::run(&common::words(&call))
     };
     sender("a.csv", "coefficient\n").assert_refused(1, &["a.csv", "no coefficients"]);
     sender("b.csv", "value\n1\n").assert_refused(1, &["no column 'coefficient'"]);
@@ -169,16 +161,8 @@ fn a_matrix_in_place_of_the_vector_is_refused() {
 
     let folder = Folder::new();
     let matrix = folder.write("matrix.npy", array("<u8", &[2, 2], &[1, 2, 3, 4]));
-    let call = [
-        "matvec",
-        "--role",
-        "sender",
-        "--listen",
-        "127.0.0.1:0",
-        "--input",
-        &matrix,
-    ];
-    let sender = common::Running::start(&call);
+    let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {matrix}");
+    let sender = common::Running::start(&common::words(&call));
     let patience = std::time::Duration::from_secs(60);
     let mut channel = tcp::connect(("127.0.0.1", sender.port()), patience).unwrap();
     let field = |name: &'static str, value: &str| (name, value.to_owned());
@@ -311,16 +295,8 @@ fn matrices_and_vectors_that_do_not_go() {
     let two = multiplied(&folder, &["--max-rows", "3"], [None, Some("y.npy")]);
     two[1].assert_refused(5, &["4 rows", "--max-rows"]);
     let sender = |input: &str, more: &[&str]| {
-        let call = [
-            "matvec",
-            "--role",
-            "sender",
-            "--listen",
-            "127.0.0.1:0",
-            "--input",
-            input,
-        ];
-        common::run(&[&call[..], more].concat())
+        let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {input}");
+        common::run(&[&common::words(&call), more].concat())
     };
     let file = |bytes: Vec<u8>| folder.write("other.npy", bytes);
     sender(&file(array("<u8", &[3], &[1; 3])), &[]).assert_refused(1, &["(n, m)"]);

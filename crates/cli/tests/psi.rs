@@ -64,21 +64,34 @@ fn words(left: &str, right: &str, more: &[&str]) -> String {
     folder.read("out.csv")
 }
 
+/// Sizes of the two files, and the first key of the sender's in the order of the receiver's.
+const SIZES: [(usize, usize, usize); 10] = [
+    (0, 5, 0),
+    (257, 255, 300),
+    (6789, 7890, 1234),
+    (3, 4099, 4096),
+    (0, 0, 0),
+    (5, 0, 0),
+    (1, 1, 0),
+    (1, 1, 1),
+    (2, 1, 1),
+    (127, 129, 64),
+];
+
 #[test]
-fn awkward_sizes_by_both_protocols() {
-    for protocol in ["kkrt", "kkrt-paper"] {
-        for (a, b, shift) in [
-            (0, 0, 0),
-            (0, 5, 0),
-            (5, 0, 0),
-            (1, 1, 0),
-            (1, 1, 1),
-            (2, 1, 1),
-            (127, 129, 64),
-            (257, 255, 300),
-            (6789, 7890, 1234),
-            (3, 4099, 4096),
-        ] {
+fn awkward_sizes_by_each_protocol() {
+    for (call, sizes) in [
+        ("--protocol kkrt", &SIZES[..]),
+        ("--protocol kkrt-paper", &SIZES),
+        ("--protocol vole", &SIZES),
+        ("--protocol vole --security semi-honest", &SIZES[..4]),
+        ("--protocol vole-low", &SIZES[..4]),
+        ("--protocol dh", &SIZES[..2]),
+        ("--protocol dh", &SIZES[4..]),
+        ("--protocol auto", &SIZES[..4]),
+        ("--security semi-honest --link 100Mbit,20ms", &SIZES[..4]),
+    ] {
+        for &(a, b, shift) in sizes {
             let list = |from: usize, n: usize| -> String {
                 let lines = (from..from + n).map(|i| format!("k{i}\n"));
                 "k\n".to_owned() + &lines.collect::<String>()
@@ -87,8 +100,39 @@ fn awkward_sizes_by_both_protocols() {
             let left_set: HashSet<&str> = left.lines().collect();
             let common = right.lines().filter(|line| left_set.contains(line));
             let expected: String = common.map(|line| format!("{line}\n")).collect();
-            let found = words(&left, &right, &["--key", "k", "--protocol", protocol]);
-            assert!(found == expected, "{protocol} {a} {b} {shift}");
+            let more: Vec<_> = ["--key", "k"].into_iter().chain(call.split(' ')).collect();
+            let found = words(&left, &right, &more);
+            assert!(found == expected, "{call} {a} {b} {shift}");
+        }
+    }
+}
+
+/// Both sides get their rows, by each protocol that can do that.
+#[test]
+fn both_sides_get_their_rows_by_each_protocol() {
+    let folder = Folder::new();
+    let list = |from: usize, n: usize| -> String {
+        let lines = (from..from + n).map(|i| format!("k{i}\n"));
+        "k\n".to_owned() + &lines.collect::<String>()
+    };
+    let files = [("a.csv", list(0, 300)), ("b.csv", list(200, 2000))];
+    let [a, b] = files.map(|(name, rows)| folder.write(name, rows));
+    let [left_out, right_out] = ["left.csv", "right.csv"].map(|name| folder.path(name));
+    for protocol in ["auto", "vole", "vole-low", "kkrt"] {
+        // The roles in turn: either set may be the smaller one.
+        for [left, right] in [[&a, &b], [&b, &a]] {
+            let more = ["--key", "k", "--both", "--protocol", protocol, "--force"];
+            let ended = pair(
+                "psi",
+                &[&["--input", left, "--out", &left_out][..], &more].concat(),
+                &[&["--input", right, "--out", &right_out][..], &more].concat(),
+            );
+            assert_matched(&ended);
+            for (side, name) in ended.iter().zip(["left.csv", "right.csv"]) {
+                assert!(folder.read(name) == list(200, 100), "{protocol} {name}");
+                let said = "security is semi-honest, as always with --both";
+                assert!(side.stderr.contains(said), "{side:?}");
+            }
         }
     }
 }
@@ -268,7 +312,19 @@ fn settings_that_differ_end_both_sides_and_are_named() {
         (
             &["--key", "k", "--protocol", "kkrt-paper"],
             &["--key", "k"],
-            "--protocol: kkrt-paper here, kkrt at",
+            "--protocol: kkrt-paper here, auto at",
+            "same",
+        ),
+        (
+            &["--key", "k", "--security", "semi-honest"],
+            &["--key", "k"],
+            "security: semi-honest here, malicious at",
+            "same",
+        ),
+        (
+            &["--key", "k", "--link", "1Gbit,1ms"],
+            &["--key", "k"],
+            "--link: 1000000000 bit/s, 0.001 s here, measured at",
             "same",
         ),
         (
@@ -405,16 +461,19 @@ fn many_key_columns() {
 }
 
 #[test]
-fn both_verbs_have_help_that_says_semi_honest() {
+fn both_verbs_have_help_that_says_what_security_there_is() {
     for verb in ["psi", "lookup"] {
         let help = run(&[verb, "--help"]);
         assert_eq!(help.status, Some(0));
         for fragment in [
             "semi-honest",
+            "malicious",
             "--key",
             "--duplicates",
             "--both",
+            "vole-low",
             "kkrt-paper",
+            "dh",
         ] {
             assert!(help.stdout.contains(fragment), "{help:?}");
         }

@@ -56,148 +56,43 @@ fn assert_bad_file(folder: &Folder, input: &str, more: &[&str], fragment: &str, 
 
 #[test]
 fn text_files() {
-    let p = PLANTED;
-    for (content, more, fragment, hint) in [
-        (
-            format!("k,v\n{p},1\n"),
-            "--key email",
-            "there is no column \"email\"; the columns are \"k\", \"v\"",
-            "",
-        ),
-        (
-            format!("Key ,v\n{p},1\n"),
-            "--key key",
-            "there is no column \"key\"",
-            "did you mean \"Key \"?",
-        ),
-        (
-            format!("k;v\n{p};1\n"),
-            "--key k",
-            "there is no column \"k\"",
-            "name it with --delimiter",
-        ),
-        (
-            format!("k,v\n{p},1\n"),
-            "--key k:number",
-            "there is no column \"k:number\"",
-            "text, binary, integer",
-        ),
-        (
-            format!("k,v\n{p},1\n"),
-            "--key k,k",
-            "column \"k\" is named twice in the key",
-            "once",
-        ),
-        (
-            format!("k,v,k\n{p},1,2\n"),
-            "--key v",
-            "columns 1 and 3 have the same name, \"k\"",
-            "rename",
-        ),
-        (
-            format!("k,v\na,1\n{p}\n"),
-            "--key k",
-            "row 2 has 1 field, the header has 2",
-            "--delimiter",
-        ),
-        (
-            format!("k,v\n{p},1,\n"),
-            "--key k",
-            "row 1 has 3 fields, the header has 2",
-            "quote fields",
-        ),
-        (
-            format!("k,v\na,1\n\n\"{p},1\nb,2\n"),
-            "--key k",
-            "row 2, on line 4, never closes",
-            "written twice",
-        ),
-        (
-            format!("k,v\n\"{p}\"s,1\n"),
-            "--key k",
-            "after a closing quote in row 1, on line 2",
-            "quoted as a whole",
-        ),
-        (
-            String::new(),
-            "--key k",
-            "is empty: there is no header",
-            "first line",
-        ),
-        (
-            "\u{feff}".to_owned(),
-            "--key k",
-            "is empty: there is no header",
-            "first line",
-        ),
-        (
-            format!("k,v\na,1\n,{p}\n"),
-            "--key k",
-            "row 2 has no key: column \"k\" is empty",
-            "--empty-keys skip",
-        ),
-        (
-            format!("k,v\n{p},1\n{p},\n"),
-            "--key v,k",
-            "row 2 has no key: column \"v\" is empty",
-            "--empty-keys",
-        ),
-        (
-            format!("k,v\na,1\n{p},2\n{p},3\nb,4\n"),
-            "--key k",
-            "rows 2 and 3 have the same key",
-            "--duplicates dedup",
-        ),
-        (
-            format!("k,v\n{p},1\n{p},2\nb,2\n{p},2\n"),
-            "--key k,v",
-            "rows 2 and 4 have the same key",
-            "--duplicates dedup",
-        ),
-        // Blank lines are not rows; one rule does not excuse a violation of another.
-        (
-            format!("k,v\n\n{p},\n\n{p},\n"),
-            "--key k --empty-keys skip",
-            "rows 1 and 2 have the same key",
-            "",
-        ),
-        (
-            format!("k,v\n{p},1\n,2\n"),
-            "--key k --duplicates dedup",
-            "row 2 has no key",
-            "",
-        ),
-        (
-            format!("k\n1\n{p}\n"),
-            "--key k:integer",
-            "column \"k\" of row 2 is not an integer",
-            "decimal digits",
-        ),
-        (
-            format!("k\n{p}\n"),
-            "--key k:date",
-            "column \"k\" of row 1 is not a date",
-            "YYYY-MM-DD",
-        ),
-        (
-            format!("k\n2023-02-29\n{p}\n"),
-            "--key k:date",
-            "column \"k\" of row 1 is not a date",
-            "YYYY-MM-DD",
-        ),
-        (
-            format!("k\ntrue\n{p}\n"),
-            "--key k:boolean",
-            "column \"k\" of row 2 is not",
-            "true or false",
-        ),
-        (
-            format!("k\n{p}\n"),
-            "--key k --delimiter \"",
-            "byte 34 cannot be a delimiter",
-            "one ASCII",
-        ),
-    ] {
+    // The content with `\n` for the end of a line, the options, and parts of the message and of its
+    // hint, or `-`. Blank lines are not rows; one rule does not excuse a violation of another.
+    let table = r#"
+k,v\n{p},1\n | --key email | there is no column "email"; the columns are "k", "v" | -
+Key ,v\n{p},1\n | --key key | there is no column "key" | did you mean "Key "?
+k;v\n{p};1\n | --key k | there is no column "k" | name it with --delimiter
+k,v\n{p},1\n | --key k:number | there is no column "k:number" | text, binary, integer
+k,v\n{p},1\n | --key k,k | column "k" is named twice in the key | once
+k,v,k\n{p},1,2\n | --key v | columns 1 and 3 have the same name, "k" | rename
+k,v\na,1\n{p}\n | --key k | row 2 has 1 field, the header has 2 | --delimiter
+k,v\n{p},1,\n | --key k | row 1 has 3 fields, the header has 2 | quote fields
+k,v\na,1\n\n"{p},1\nb,2\n | --key k | row 2, on line 4, never closes | written twice
+k,v\n"{p}"s,1\n | --key k | after a closing quote in row 1, on line 2 | quoted as a whole
+EMPTY | --key k | is empty: there is no header | first line
+BOM | --key k | is empty: there is no header | first line
+k,v\na,1\n,{p}\n | --key k | row 2 has no key: column "k" is empty | --empty-keys skip
+k,v\n{p},1\n{p},\n | --key v,k | row 2 has no key: column "v" is empty | --empty-keys
+k,v\na,1\n{p},2\n{p},3\nb,4\n | --key k | rows 2 and 3 have the same key | --duplicates dedup
+k,v\n{p},1\n{p},2\nb,2\n{p},2\n | --key k,v | rows 2 and 4 have the same key | --duplicates dedup
+k,v\n\n{p},\n\n{p},\n | --key k --empty-keys skip | rows 1 and 2 have the same key | -
+k,v\n{p},1\n,2\n | --key k --duplicates dedup | row 2 has no key | -
+k\n1\n{p}\n | --key k:integer | column "k" of row 2 is not an integer | decimal digits
+k\n{p}\n | --key k:date | column "k" of row 1 is not a date | YYYY-MM-DD
+k\n2023-02-29\n{p}\n | --key k:date | column "k" of row 1 is not a date | YYYY-MM-DD
+k\ntrue\n{p}\n | --key k:boolean | column "k" of row 2 is not | true or false
+k\n{p}\n | --key k --delimiter " | byte 34 cannot be a delimiter | one ASCII
+"#;
+    for row in table.trim().lines() {
+        let [content, more, fragment, hint] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let content = match content {
+            "EMPTY" => String::new(),
+            "BOM" => "\u{feff}".to_owned(),
+            content => content.replace("\\n", "\n").replace("{p}", PLANTED),
+        };
+        let hint = if hint == "-" { "" } else { hint };
         let folder = Folder::new();
         let input = folder.write("data.csv", content);
         let more: Vec<&str> = more.split(' ').collect();
@@ -275,48 +170,21 @@ fn parquet_files() {
         "in clear"
     );
 
-    for (more, fragment, hint) in [
-        (
-            "--key x",
-            "there is no column \"x\"; the columns are \"k\", \"n\", \"f\"",
-            "",
-        ),
-        (
-            "--key f",
-            "column \"f\" is of type double, which cannot be a key",
-            "text, binary",
-        ),
-        (
-            "--key k",
-            "row 3 has no key: column \"k\" is empty",
-            "--empty-keys skip",
-        ),
-        (
-            "--key k --empty-keys skip",
-            "rows 2 and 4 have the same key",
-            "--duplicates dedup",
-        ),
-        (
-            "--key n:date",
-            "column \"n\" is integer and cannot be read as date",
-            "n:text",
-        ),
-        (
-            "--key k:integer",
-            "column \"k\" of row 1 is not an integer",
-            "decimal",
-        ),
-        (
-            "--key n --delimiter ;",
-            "a Parquet file has no delimiter",
-            "--delimiter",
-        ),
-        (
-            "--key n --encoding utf-8",
-            "a Parquet file has no encoding",
-            "--encoding",
-        ),
-    ] {
+    let table = r#"
+--key x | there is no column "x"; the columns are "k", "n", "f" | -
+--key f | column "f" is of type double, which cannot be a key | text, binary
+--key k | row 3 has no key: column "k" is empty | --empty-keys skip
+--key k --empty-keys skip | rows 2 and 4 have the same key | --duplicates dedup
+--key n:date | column "n" is integer and cannot be read as date | n:text
+--key k:integer | column "k" of row 1 is not an integer | decimal
+--key n --delimiter ; | a Parquet file has no delimiter | --delimiter
+--key n --encoding utf-8 | a Parquet file has no encoding | --encoding
+"#;
+    for row in table.trim().lines() {
+        let [more, fragment, hint] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}");
+        };
+        let hint = if hint == "-" { "" } else { hint };
         let more: Vec<&str> = more.split(' ').collect();
         assert_bad_file(&folder, &good, &more, fragment, hint);
     }
@@ -362,18 +230,44 @@ fn wrong_calls() {
             2,
             "--out: the receiver needs an output file for its matching rows",
         ),
+        (&data, "--key k --out OUT --protocol ecdh", 2, "'ecdh'"),
         (
             &data,
-            "--key k --out OUT --protocol ecdh",
+            "--key k --out OUT --security malicious --protocol kkrt",
             2,
-            "the protocols are kkrt, kkrt-paper",
+            "--security: kkrt is secure against semi-honest peers only",
         ),
         (
             &data,
-            "--key k --out OUT --security malicious",
+            "--key k --out OUT --security malicious --protocol vole-low",
             2,
-            "no protocol here is secure against a malicious peer yet",
+            "--security: vole-low is secure against semi-honest peers only",
         ),
+        (
+            &data,
+            "--key k --out OUT --security malicious --both",
+            2,
+            "the sender would have to trust the receiver's report",
+        ),
+        (
+            &data,
+            "--key k --out OUT --protocol vole --security malicious --both",
+            2,
+            "not available with --both",
+        ),
+        (
+            &data,
+            "--key k --out OUT --protocol dh --both",
+            2,
+            "--both: dh gives the result to the receiver only",
+        ),
+        (
+            &data,
+            "--key k --out OUT --protocol vole --link 1Gbit,1ms",
+            2,
+            "--link: --protocol vole is the same on every link",
+        ),
+        (&data, "--key k --out OUT --link fast", 2, "--link"),
         (&data, "--key k --out OUT --security none", 2, "--security"),
         (
             &data,

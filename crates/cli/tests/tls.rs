@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use common::{Finished, Running, names, text};
+use common::{Finished, Running, names, text, words};
 use volery_channel::tls::Identity;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -198,19 +198,8 @@ fn keygen_makes_a_folder_for_its_owner_only() {
     let out = place.text("alice");
     let again = Running::start(&["keygen", "--out", &out]).finish();
     assert_eq!(again.status, Some(2), "{again:?}");
-    let cot = [
-        "cot",
-        "--role",
-        "sender",
-        "--listen",
-        "127.0.0.1:0",
-        "--n",
-        "10",
-        "--out",
-        &out,
-        "--force",
-    ];
-    assert_eq!(Running::start(&cot).finish().status, Some(2));
+    let cot = format!("cot --role sender --listen 127.0.0.1:0 --n 10 --out {out} --force");
+    assert_eq!(Running::start(&words(&cot)).finish().status, Some(2));
     assert_eq!(fs::read(place.path("alice/identity.pem")).unwrap(), before);
 
     for (option, value) in [("--name", ""), ("--days", "0"), ("--days", "99999")] {

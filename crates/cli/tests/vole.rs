@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{Finished, Running, assert_done, names, read_npy, run, text};
+use common::{Finished, Running, assert_done, names, read_npy, run, text, words};
 
 /// Runs both sides of `vole`.
 fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
@@ -215,31 +215,16 @@ fn assert_rests_on_sets(report: &serde_json::Value) {
 #[test]
 fn files_are_for_the_owner_only_and_quiet_is_quiet() {
     let place = tempfile::tempdir().unwrap();
-    let sender = Running::start(&[
-        "vole",
-        "--role",
-        "sender",
-        "--listen",
-        "127.0.0.1:0",
-        "--n",
-        "3",
-        "--out",
-        text(&place.path().join("s")),
-    ]);
+    let sender = Running::start(&words(&format!(
+        "vole --role sender --listen 127.0.0.1:0 --n 3 --out {}",
+        text(&place.path().join("s"))
+    )));
     let address = format!("127.0.0.1:{}", sender.port());
     let out = place.path().join("r");
-    let receiver = run(&[
-        "vole",
-        "-q",
-        "--role",
-        "receiver",
-        "--connect",
-        &address,
-        "--n",
-        "3",
-        "--out",
-        text(&out),
-    ]);
+    let receiver = run(&words(&format!(
+        "vole -q --role receiver --connect {address} --n 3 --out {}",
+        text(&out)
+    )));
     assert_done(&[sender.finish()], "malicious");
     assert_eq!(receiver.status, Some(0), "{receiver:?}");
     assert_eq!(
@@ -258,17 +243,10 @@ fn a_second_run_replaces_the_first_only_by_force() {
     let place = tempfile::tempdir().unwrap();
     assert_done(&both(place.path(), &["--n", "10"], &[], &[]), "malicious");
     let before = read_npy(&place.path().join("s/u.npy"));
-    let refused = run(&[
-        "vole",
-        "--role",
-        "sender",
-        "--listen",
-        "127.0.0.1:0",
-        "--n",
-        "10",
-        "--out",
-        text(&place.path().join("s")),
-    ]);
+    let refused = run(&words(&format!(
+        "vole --role sender --listen 127.0.0.1:0 --n 10 --out {}",
+        text(&place.path().join("s"))
+    )));
     refused.assert_refused(2, &["--out", "not empty"]);
     assert_eq!(read_npy(&place.path().join("s/u.npy")), before);
 
@@ -295,38 +273,20 @@ fn folders_of_different_runs_are_told_apart() {
 
 #[test]
 fn settings_that_differ_end_both_sides_and_are_named() {
-    for (left, right, field) in [
-        (&["--n", "10"][..], &["--n", "20"][..], "n:"),
-        (&["--n", "10", "--ring", "z64"], &["--n", "10"], "ring:"),
-        (
-            &["--n", "9000", "--noise", "uniform"],
-            &["--n", "9000"],
-            "noise:",
-        ),
-        (
-            &["--n", "10", "--security", "semi-honest"],
-            &["--n", "10"],
-            "security:",
-        ),
-        (
-            &[
-                "--n",
-                "9000",
-                "--noise",
-                "uniform",
-                "--security",
-                "semi-honest",
-            ],
-            &["--n", "9000", "--parameters", "paper80"],
-            "parameters:",
-        ),
-    ] {
-        let place = tempfile::tempdir().unwrap();
-        for side in both(place.path(), &[], left, right) {
-            side.assert_refused(5, &[field]);
-        }
-        assert!(names(place.path()).is_empty());
-    }
+    common::assert_differ(
+        "vole",
+        &[
+            ("--n 10", "--n 20", "n:"),
+            ("--n 10 --ring z64", "--n 10", "ring:"),
+            ("--n 9000 --noise uniform", "--n 9000", "noise:"),
+            ("--n 10 --security semi-honest", "--n 10", "security:"),
+            (
+                "--n 9000 --noise uniform --security semi-honest",
+                "--n 9000 --parameters paper80",
+                "parameters:",
+            ),
+        ],
+    );
 }
 
 #[test]

@@ -14,6 +14,7 @@ use volery_primitives::aes::Aes128;
 use volery_primitives::band;
 use volery_primitives::cpu::Cpu;
 use volery_primitives::pages::Buffer;
+use volery_primitives::prefetch::prefetch;
 use volery_primitives::prg::Prg;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -162,7 +163,10 @@ impl Band {
             patterns: Buffer::zeroed(words * keys.len()),
         };
         let patterns = rows.patterns.chunks_mut(words * CHUNK);
-        for (pairs, patterns) in rows.pairs.chunks(CHUNK).zip(patterns) {
+        for (chunk, (pairs, patterns)) in rows.pairs.chunks(CHUNK).zip(patterns).enumerate() {
+            for &pair in rows.pairs.iter().skip((chunk + 1) * CHUNK).take(CHUNK) {
+                prefetch(keys, number(pair));
+            }
             let (chosen, blocks) = (&mut chosen[..pairs.len()], &mut blocks[..pairs.len()]);
             for (chosen, pair) in chosen.iter_mut().zip(pairs) {
                 *chosen = keys[number(*pair)];

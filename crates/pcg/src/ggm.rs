@@ -41,8 +41,6 @@
 //! | PseudoCorrelated | 1 | 1.5 |
 
 mod deep;
-#[cfg(feature = "reproduction")]
-pub mod kary;
 mod prg;
 
 pub use prg::{Growth, TreePrg, TreePrgs};

@@ -378,10 +378,7 @@ mod tests {
     #[test]
     fn no_challenge_before_the_corrections() {
         let bits = Fp61::BITS as usize;
-        let (left, right) = Channel::memory_pair();
-        volery_channel::run_two_channels(
-            left,
-            right,
+        volery_channel::run_two_unchecked(
             |channel| {
                 channel.set_timeout(Some(std::time::Duration::from_millis(200)));
                 let mut sender = Sender::from_ots(&vec![[Block::ZERO; 2]; bits]);

@@ -20,7 +20,6 @@
 //! | `spcot` | Ferret Figure 6 (SPCOT), its vector-OLE form (spVOLE), half-trees (ePrint 2022/1431) | yes |
 //! | `spfss` | Protocol 3: known-index SPFSS | yes |
 //! | `punctured_ot` | Protocol 2: (n-1)-out-of-n random OT | yes |
-//! | `all_but_one` | the OT of trees of higher arity | yes |
 //! | `pprf` | a puncturable PRF from a GGM tree | only for its keys by OT |
 //! | `ggm`, `tree_batch` | GGM trees and half-trees, many at once | no |
 //! | `correlation` | the kinds of correlation and their parameters | no |
@@ -61,8 +60,6 @@ pub mod tree_batch;
 #[doc(hidden)]
 pub mod wire;
 
-#[cfg(feature = "reproduction")]
-pub mod all_but_one;
 #[cfg(feature = "reproduction")]
 pub mod check;
 #[cfg(feature = "reproduction")]

@@ -53,9 +53,6 @@
 //! # Ok::<_, volery_pcg::Error>(())
 //! ```
 //!
-//! An example with two parties that compare their values: `cargo run --release -p volery-pcg
-//! --example puncture`.
-//!
 //! Security: to the holder of `K_2` the value at `alpha` is pseudorandom, if `G` is (Theorem A.2).
 //! In the protocol P1 learns nothing of `alpha`, and P2 nothing of `F(alpha)` nor of the seeds on
 //! its path (Theorem A.3, semi-honest). The messages of P1 are not checked: a malicious P1 can give

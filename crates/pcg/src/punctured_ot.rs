@@ -24,11 +24,6 @@
 //! Cost: one chosen OT of 16-byte messages a level, `h = max(1, ceil(log2 n))` levels a tree: 32
 //! bytes from P1 and 1 bit from P2 each, in addition to the cost of the source of OTs. 2 messages
 //! for each 2^16 levels. Computation as in [`crate::ggm`].
-//!
-//! Trees of higher arity are in `kary`, with the feature `reproduction`.
-
-#[cfg(feature = "reproduction")]
-pub mod kary;
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Result};

@@ -17,11 +17,6 @@
 //!
 //! Security: semi-honest (Theorem A.6): `R_beta` is masked by the leaf that P2 does not know.
 //! Cost: that of Protocol 2 and one ring element per tree, P1 to P2, in the same message.
-//!
-//! Trees of higher arity are in `kary`, with the feature `reproduction`.
-
-#[cfg(feature = "reproduction")]
-pub mod kary;
 
 use volery_channel::{Channel, Result};
 use volery_field::Ring;

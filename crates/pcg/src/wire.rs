@@ -37,7 +37,8 @@ pub fn recv<R: Ring>(elements: &mut [R], what: &'static str, channel: &mut Chann
 }
 
 /// An element as the message of an OT: its canonical bytes, then zeros.
-pub(crate) fn pack<R: Ring>(element: R) -> Block {
+#[must_use]
+pub fn pack<R: Ring>(element: R) -> Block {
     let mut bytes = Zeroizing::new(Vec::with_capacity(16));
     R::write(&[element], &mut bytes);
     bytes.resize(16, 0);
@@ -48,7 +49,8 @@ pub(crate) fn pack<R: Ring>(element: R) -> Block {
 
 /// The element in the message of an OT: that of [`pack`], and an arbitrary element for any other
 /// message.
-pub(crate) fn unpack<R: Ring>(message: Block) -> R {
+#[must_use]
+pub fn unpack<R: Ring>(message: Block) -> R {
     R::from_block(message)
 }
 

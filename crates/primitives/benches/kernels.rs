@@ -9,9 +9,7 @@ use volery_primitives::aes::{
     Aes128, double, hash_pairs, hash_words, leaf_pairs, rekeyed_on, split,
 };
 use volery_primitives::bits::lowest_bits_on;
-use volery_primitives::clmul::{
-    gf128_axpy_on, gf128_combine_on, gf128_inner_product_on, gf128_mul_slice_on,
-};
+use volery_primitives::clmul::{gf128_axpy_on, gf128_combine_on, gf128_inner_product_on};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::cuckoo::{Hasher, Table, bins_for};
 use volery_primitives::prg::Prg;
@@ -85,9 +83,6 @@ fn kernels(criterion: &mut Criterion) {
         });
         group.bench_function(format!("transpose/{cpu}"), |b| {
             b.iter(|| transpose_128_on(cpu, black_box(&x), black_box(&mut out)));
-        });
-        group.bench_function(format!("gf128_mul_slice/{cpu}"), |b| {
-            b.iter(|| gf128_mul_slice_on(cpu, black_box(&mut out), s));
         });
         group.bench_function(format!("gf128_axpy/{cpu}"), |b| {
             b.iter(|| gf128_axpy_on(cpu, black_box(&mut out), s, black_box(&x)));

@@ -1,7 +1,8 @@
 //! The kernels: one folder per instruction set, the same file names and signatures in each.
 //!
-//! `portable` has every kernel but two, whose portable forms call other functions and stand in the
-//! modules that offer them, [`fold`](crate::fold) and [`ristretto`](crate::ristretto). A kernel
+//! `portable` has every kernel but those whose portable forms call other functions and stand in the
+//! modules that offer them: [`fold`](crate::fold), [`ristretto`](crate::ristretto) and
+//! [`curve25519`](crate::curve25519). A kernel
 //! missing for an instruction set falls back to `portable`; on aarch64 that is every kernel, and
 //! the `aes` crate detects ARM's AES instructions itself.
 

@@ -28,11 +28,6 @@ pub fn gf128_mul(a: Block, b: Block) -> Block {
     Block::new(dispatch!(Cpu::detect(), mul(a.into(), b.into())))
 }
 
-/// `x[i] *= s` for every `i`.
-pub fn gf128_mul_slice(x: &mut [Block], s: Block) {
-    gf128_mul_slice_on(Cpu::detect(), x, s);
-}
-
 /// `acc[i] += s * x[i]` for every `i`.
 ///
 /// # Panics
@@ -84,16 +79,6 @@ pub fn gf128_add_products<const N: usize>(a: [&[Block]; N], b: [&[Block]; N], ou
 pub fn gf128_mul_on(cpu: Cpu, a: Block, b: Block) -> Block {
     cpu.assert_available();
     Block::new(dispatch!(cpu, mul(a.into(), b.into())))
-}
-
-/// [`gf128_mul_slice`] with the kernels of one level.
-///
-/// # Panics
-///
-/// If the processor cannot run them.
-pub fn gf128_mul_slice_on(cpu: Cpu, x: &mut [Block], s: Block) {
-    cpu.assert_available();
-    dispatch!(cpu, mul_slice(bytemuck::cast_slice_mut(x), s.into()));
 }
 
 /// [`gf128_axpy`] with the kernels of one level.

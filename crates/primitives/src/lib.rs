@@ -32,6 +32,7 @@ pub mod bits;
 pub mod clmul;
 pub mod cpu;
 pub mod cuckoo;
+pub mod curve25519;
 pub mod fold;
 pub mod gather;
 pub mod hash;

@@ -8,7 +8,9 @@
 //! cargo run --release -p volery-psi --example pair -- [LOG_ITEMS] [RUNS] [THREADS] [PROTOCOL]..
 //! ```
 //!
-//! A protocol is `kkrt`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With
+//! `LOG_ITEMS` is that of both sets, or `SENDER:RECEIVER`, such as `20:14`.
+//!
+//! A protocol is `kkrt`, `dh`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With
 //! several the runs take turns.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
@@ -18,7 +20,8 @@ use std::time::{Duration, Instant};
 
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
-use volery_psi::{Phase, Receiver, Result, Sender, Settings, Watch, vole};
+use volery_psi::choice::Protocol;
+use volery_psi::{Phase, Receiver, Result, Sender, Settings, Variant, Watch, dh, vole};
 
 /// The time at which each phase began, from the start of the run.
 struct Clock {
@@ -59,15 +62,22 @@ fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let log: u32 = arguments.next().map_or(Ok(20), |log| log.parse())?;
+    let log = arguments.next().unwrap_or_else(|| "20".to_owned());
+    let (sender_log, receiver_log) = log.split_once(':').unwrap_or((&log, &log));
+    let (n, m) = (
+        1_u128 << sender_log.parse::<u32>()?,
+        1_u128 << receiver_log.parse::<u32>()?,
+    );
     let runs: usize = arguments.next().map_or(Ok(5), |runs| runs.parse())?;
     let threads: usize = arguments.next().map_or(Ok(1), |count| count.parse())?;
-    let n = 1_u128 << log;
-    let items = |from: u128| -> Vec<[u8; 16]> {
+    let items = |from: u128, count: u128| -> Vec<[u8; 16]> {
         let spread = |i: u128| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-        (from..from + n).map(|i| spread(i).to_le_bytes()).collect()
+        (from..from + count)
+            .map(|i| spread(i).to_le_bytes())
+            .collect()
     };
-    let (ours, theirs) = (items(0), items(n / 2));
+    let (ours, theirs) = (items(0, n), items(n / 2, m));
+    let expected = m.min(n - n / 2) as usize;
     let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pools = [pool()?, pool()?];
     let mut protocols: Vec<String> = arguments.collect();
@@ -80,19 +90,24 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut last = vec![None; protocols.len()];
     for run in 0..runs * protocols.len() {
         let number = run % protocols.len();
-        let form: Option<vole::Form> = match &protocols[number][..] {
-            "kkrt" => None,
-            form => Some(form.parse()?),
+        let protocol = match &protocols[number][..] {
+            "kkrt" => Protocol::Kkrt(Variant::Kkrt),
+            "dh" => Protocol::Dh,
+            form => Protocol::Vole(form.parse()?),
         };
         let barrier = Barrier::new(2);
         let send = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                match form {
-                    None => {
+                match protocol {
+                    Protocol::Kkrt(_) => {
                         let sender = Sender::setup(session, rng, channel)?;
                         sender.intersect(&ours[..], Settings::default(), clock, channel)?;
                     }
-                    Some(form) => {
+                    Protocol::Dh => {
+                        let sender = dh::Sender::new(session, rng);
+                        sender.intersect(&ours[..], clock, channel)?;
+                    }
+                    Protocol::Vole(form) => {
                         let settings = vole::Settings { form, both: false };
                         let sender = vole::Sender::new(session, rng);
                         sender.intersect(&ours[..], settings, clock, channel)?;
@@ -103,15 +118,19 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         };
         let receive = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
-                let common = match form {
-                    None => {
+                let common = match protocol {
+                    Protocol::Dh => {
+                        let receiver = dh::Receiver::new(session, rng);
+                        receiver.intersect(&theirs[..], clock, channel)?.common
+                    }
+                    Protocol::Kkrt(_) => {
                         let receiver = Receiver::setup(session, rng, channel)?;
                         let settings = Settings::default();
                         receiver
                             .intersect(&theirs[..], settings, clock, channel)?
                             .common
                     }
-                    Some(form) => {
+                    Protocol::Vole(form) => {
                         let settings = vole::Settings { form, both: false };
                         let receiver = vole::Receiver::new(session, rng);
                         receiver
@@ -119,7 +138,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                             .common
                     }
                 };
-                assert!(common.iter().copied().eq(0..n as usize / 2));
+                assert!(common.iter().copied().eq(0..expected));
                 Ok(channel.stats())
             })
         };
@@ -153,9 +172,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             }
         }
         println!(
-            "{protocol}, 2^{log} items a side, {threads} threads a party: {:.2} bytes an item; \
-             the slower party: median {:.1} ms, {:.1} to {:.1}",
-            bytes as f64 / n as f64,
+            "{protocol}, 2^{log} items, {threads} threads a party: {bytes} bytes, {:.2} an item of \
+             the larger set; the slower party: median {:.1} ms, {:.1} to {:.1}",
+            bytes as f64 / n.max(m) as f64,
             milliseconds(times[times.len() / 2]),
             milliseconds(times[0]),
             milliseconds(times[times.len() - 1]),

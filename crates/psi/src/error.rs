@@ -23,7 +23,8 @@ pub enum Error {
         second: usize,
     },
 
-    /// A set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS).
+    /// A set is larger than [`MAX_ITEMS`](crate::params::MAX_ITEMS), or than
+    /// [`dh::MAX_ITEMS`](crate::dh::MAX_ITEMS) in the protocols of that module.
     #[error(
         "the set has {items} items, more than the {most} that this version supports: use a smaller set"
     )]

@@ -1,19 +1,21 @@
-//! Batched oblivious PRF, private set intersection and keyword search, after Kolesnikov, Kumaresan,
-//! Rosulek, Trieu, *Efficient Batched Oblivious PRF with Applications to Private Set Intersection*,
-//! CCS 2016.
+//! Private set intersection and keyword search, each by several protocols.
 //!
-//! Modules, each built on those above it:
+//! [`vole`] is *VOLE-PSI*, in a malicious, a fast and a short form, and [`dh`] is for small sets,
+//! malicious too; [`choice`] finds the fastest protocol for two sizes and a link. All other modules
+//! are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious
+//! PRF with Applications to Private Set Intersection*, CCS 2016, each built on those above it:
 //!
 //! * [`code`]: the pseudorandom code of Lemma 1, and how wide it must be;
 //! * [`oprf`]: the batched related-key OPRF of Figure 2, with a separate offline phase;
 //! * [`params`]: bins, stash and widths from the sizes of two sets;
 //! * [`intersect`]: private set intersection, Figure 3;
-//! * [`lookup`]: keyword search, also called string-select OT.
+//! * [`lookup`]: keyword search, also called string-select OT;
+//! * [`dh`]: both of these for small sets from Diffie-Hellman key agreement, on its own.
 //!
 //! Roles: the *sender* (Alice in the paper) has a set and learns nothing, the *receiver* (Bob)
-//! learns which of its items are in it. All protocols here are **semi-honest**: they protect
+//! learns which of its items are in it. The protocols of CCS 2016 are **semi-honest**: they protect
 //! against a peer that follows the protocol and inspects everything it receives. The documentation
-//! of each module states what either side learns.
+//! of each module states its security, and what either side learns.
 //!
 //! Items are byte strings of any length, distinct on each side, and fixed when a call begins: both
 //! parties draw the keys of all hash functions after that. Computation runs in the current pool of
@@ -49,7 +51,9 @@
 #![forbid(unsafe_code)]
 
 mod agree;
+pub mod choice;
 pub mod code;
+pub mod dh;
 mod duplicates;
 mod error;
 mod index;

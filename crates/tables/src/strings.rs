@@ -44,11 +44,6 @@ impl ByteStrings {
         (0..self.len()).map(|i| self.get(i))
     }
 
-    /// The bytes of all strings together.
-    pub fn total_bytes(&self) -> u64 {
-        self.committed() as u64
-    }
-
     /// Appends a string.
     pub fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
@@ -119,7 +114,7 @@ mod tests {
             list.iter().collect::<Vec<_>>(),
             [&b"a"[..], b"", b"bc", b"d"]
         );
-        assert_eq!((list.len(), list.total_bytes()), (4, 4));
+        assert_eq!((list.len(), list.committed()), (4, 4));
         assert!(!list.is_empty() && ByteStrings::default().is_empty());
     }
 }

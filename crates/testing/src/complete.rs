@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Protocol;
 
-/// Names, each with functions by their paths.
+/// Names, each with functions by their paths. A list in braces stands for a path with each of its
+/// words, as in `use`.
 pub type Rows<'a> = &'a [(&'a str, &'a [&'a str])];
 
 /// The tables about the functions that take a channel.
@@ -55,10 +56,10 @@ impl Coverage<'_> {
                 names.contains(name),
                 "the registry has no protocol {name:?}"
             );
-            listed.extend(functions.iter().map(|function| (*function).to_owned()));
+            listed.extend(paths(functions));
         }
         for (_, functions) in self.no_protocol {
-            listed.extend(functions.iter().map(|function| (*function).to_owned()));
+            listed.extend(paths(functions));
         }
         let missing: Vec<_> = found.difference(&listed).collect();
         assert!(
@@ -83,25 +84,25 @@ impl Coverage<'_> {
     /// If a function is not called, or needs no row in `within`.
     pub fn assert_called(&self) {
         let texts: Vec<_> = self.registry.iter().flat_map(|path| texts(path)).collect();
-        let mut inner: BTreeSet<&str> = BTreeSet::new();
+        let mut inner = BTreeSet::new();
         for (file, functions) in self.within {
             let (name, rest) = file.split_once('/').unwrap();
             let (_, folder) = self.crates.iter().find(|(of, _)| of == name).unwrap();
             let text = fs::read_to_string(folder.join(rest)).unwrap();
-            for function in *functions {
+            for function in paths(functions) {
                 let name = function.rsplit("::").next().unwrap();
                 assert!(calls(&text, name), "{file} does not call {function}");
                 inner.insert(function);
             }
         }
         let mut uncalled = Vec::new();
-        for function in self.run.iter().flat_map(|(_, functions)| *functions) {
+        for function in self.run.iter().flat_map(|(_, functions)| paths(functions)) {
             let mut path = function.rsplit("::");
             let (name, owner) = (path.next().unwrap(), path.next().unwrap());
             let direct = texts
                 .iter()
                 .any(|text| calls(text, name) && words(text).any(|word| word == owner));
-            if !direct && !inner.remove(function) {
+            if !direct && !inner.remove(&function) {
                 uncalled.push(function);
             }
         }
@@ -114,6 +115,20 @@ impl Coverage<'_> {
             "these need no row in `within`: {inner:#?}"
         );
     }
+}
+
+/// The paths that a row of a table names.
+fn paths(row: &[&str]) -> Vec<String> {
+    row.iter().flat_map(|path| expand(path)).collect()
+}
+
+fn expand(path: &str) -> Vec<String> {
+    let Some((before, rest)) = path.split_once('{') else {
+        return vec![path.to_owned()];
+    };
+    let (list, after) = rest.split_once('}').unwrap();
+    let one = |word: &str| expand(&format!("{before}{word}{after}"));
+    list.split(", ").flat_map(one).collect()
 }
 
 /// The text of a file, or of the files below a folder.

@@ -1,6 +1,8 @@
-//! The baselines are not offered to users, but read messages of a peer like every protocol: these
-//! are their registry entries, and the tests of `volery-testing` run on them.
+//! The baselines and the trees of higher arity are not offered to users, but read messages of a
+//! peer like every protocol: these are their registry entries, and the tests of `volery-testing`
+//! run on them.
 
+mod kary;
 mod vectors;
 
 use std::path::Path;
@@ -9,21 +11,15 @@ use peak_alloc::PeakAlloc;
 use volery_bench::baselines::hybrid::{self, Choice, Cost};
 use volery_bench::baselines::pssz::{self, HashIndex};
 use volery_bench::baselines::{Sizes, kk13, naive};
-use volery_channel::{Channel, Error, Result, SessionId};
+use volery_channel::{Channel, Error, Result};
 use volery_primitives::Block;
-use volery_primitives::prg::Prg;
 use volery_psi::Variant;
 use volery_testing::complete::Coverage;
+use volery_testing::fixtures::{SEEDS, SESSION, random_bits, rng};
 use volery_testing::{Model, Protocol, attacks, honest, transcript};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
-
-/// The session of all protocols.
-const SESSION: SessionId = SessionId::from_bytes([0x68; 32]);
-
-/// The seed of the left party, and of the right one.
-const SEEDS: [u128; 2] = [1, 2];
 
 /// OTs of the 1-out-of-256 OT.
 const OTS: usize = 130;
@@ -45,82 +41,71 @@ fn all() -> Vec<Protocol> {
         hybrid(Choice::Bark),
     ];
     all.extend(vectors::all());
+    all.extend(kary::all());
     all
 }
 
-/// The functions of `src/baselines` that take a channel, and the protocol above that runs each.
+/// The functions of `src/baselines` and `src/kary` that take a channel, and the protocol that runs
+/// each.
 const RUN: &[(&str, &[&str])] = &[
-    (
-        "naive hashing",
-        &["baselines::naive::send", "baselines::naive::receive"],
-    ),
+    ("naive hashing", &["baselines::naive::{send, receive}"]),
     (
         "1-out-of-256 OT",
-        &[
-            "baselines::kk13::Sender::setup",
-            "baselines::kk13::Sender::extend",
-            "baselines::kk13::Receiver::setup",
-            "baselines::kk13::Receiver::extend",
-        ],
+        &["baselines::kk13::{Sender, Receiver}::{setup, extend}"],
     ),
     (
         "pssz",
-        &[
-            "baselines::pssz::Sender::setup",
-            "baselines::pssz::Sender::run",
-            "baselines::pssz::Receiver::setup",
-            "baselines::pssz::Receiver::run",
-        ],
+        &["baselines::pssz::{Sender, Receiver}::{setup, run}"],
     ),
     (
         "hybrid, by the oprf",
-        &[
-            "baselines::hybrid::Sender::setup",
-            "baselines::hybrid::Sender::run",
-            "baselines::hybrid::Receiver::setup",
-            "baselines::hybrid::Receiver::run",
-        ],
+        &["baselines::hybrid::{Sender, Receiver}::{setup, run}"],
     ),
     (
         "distributed point functions",
-        &["baselines::dpf::first", "baselines::dpf::second"],
+        &["baselines::dpf::{first, second}"],
     ),
     (
         "point functions in buckets",
-        &[
-            "baselines::floram::key_holder",
-            "baselines::floram::value_holder",
-        ],
+        &["baselines::floram::{key_holder, value_holder}"],
     ),
     (
         "points by whole trees",
-        &[
-            "baselines::whole_domain::key_holder",
-            "baselines::whole_domain::value_holder",
-        ],
+        &["baselines::whole_domain::{key_holder, value_holder}"],
     ),
     (
         "gilboa, z64",
         &[
-            "baselines::gilboa::send",
-            "baselines::gilboa::receive",
-            "baselines::gilboa::Z64::multiply_receiver",
-            "baselines::gilboa::Z64::multiply_sender",
-            "baselines::gilboa::Z64::setup_receiver",
-            "baselines::gilboa::Z64::setup_sender",
+            "baselines::gilboa::{send, receive}",
+            "baselines::gilboa::Z64::{multiply_receiver, multiply_sender}",
+            "baselines::gilboa::Z64::{setup_receiver, setup_sender}",
         ],
     ),
     (
         "vector-OLE by point functions",
-        &["baselines::dvole::send", "baselines::dvole::receive"],
+        &["baselines::dvole::{send, receive}"],
+    ),
+    ("OT of all but one", &["kary::all_but_one::{send, receive}"]),
+    (
+        "random OT of all but one",
+        &["kary::all_but_one::{send_random, receive_random}"],
+    ),
+    (
+        "random OT of n - 1, arity 4",
+        &["kary::punctured_ot::{send, receive}"],
+    ),
+    (
+        "point functions, arity 4",
+        &["kary::spfss::{send, receive}"],
     ),
 ];
 
 #[test]
-fn every_baseline_that_talks_is_in_the_registry() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/baselines");
+fn every_protocol_of_the_lab_is_in_the_registry() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let folder = |name: &str| (name.to_owned(), source.join(name));
     let coverage = Coverage {
-        crates: &[("baselines".to_owned(), folder)],
+        crates: &["baselines", "kary"].map(folder),
         run: RUN,
         no_protocol: &[],
         within: &[],
@@ -135,7 +120,7 @@ fn honest_parties_agree_and_repeat_themselves() {
 }
 
 #[test]
-fn baselines_send_what_they_sent() {
+fn they_send_what_they_sent() {
     let rows = all().into_iter().map(|protocol| {
         let hashes = transcript::of(&protocol);
         (protocol.name, hashes)
@@ -147,18 +132,6 @@ fn baselines_send_what_they_sent() {
 fn nobody_gains_by_a_tampered_message() {
     let summary = attacks::withstand(all(), &HEAP);
     assert!(summary.changed["refused"] > 20, "{summary:?}");
-}
-
-fn rng(seed: u128) -> Prg {
-    Prg::new(Block::new(seed))
-}
-
-/// `n` packed bits, low bit first, the unused ones zero.
-fn random_bits(n: usize, seed: u128) -> Vec<u8> {
-    let mut bits = vec![0; n.div_ceil(8)];
-    rng(seed).fill_bytes(&mut bits);
-    volery_primitives::bits::clear_from(&mut bits, n);
-    bits
 }
 
 fn of_channel(error: volery_psi::Error) -> Error {

@@ -11,9 +11,8 @@ use volery_pcg::tree_batch::TreeBatch;
 use volery_primitives::Block;
 use volery_primitives::pages::Buffer;
 
+use volery_testing::fixtures::{SEEDS, SESSION, dealt_receiver, dealt_sender, rng};
 use volery_testing::{Model, Protocol};
-
-use super::{SEEDS, SESSION, rng};
 
 pub(super) fn all() -> Vec<Protocol> {
     vec![
@@ -40,22 +39,7 @@ fn ots(first: bool) -> Ots<ideal::Sender, ideal::Receiver> {
     }
 }
 
-/// The dealer's difference.
-const DELTA: Block = Block::new(0x1234_5678_9abc_def1_0fed_cba9_8765_4321);
-
-/// The dealer's OTs in one direction: both ends.
-fn dealt() -> (
-    convert::Sender<ideal::Sender>,
-    convert::Receiver<ideal::Receiver>,
-) {
-    let (sender, receiver) = ideal::pair(DELTA, Block::new(6));
-    (
-        convert::Sender::new(sender, SESSION),
-        convert::Receiver::new(receiver, SESSION),
-    )
-}
-
-fn random(n: usize, seed: u128) -> Vec<Fp61> {
+pub(super) fn random(n: usize, seed: u128) -> Vec<Fp61> {
     let mut out = vec![Fp61::ZERO; n];
     Fp61::random_slice(&mut rng(seed), &mut out);
     out
@@ -164,13 +148,13 @@ fn whole_domain() -> Protocol {
         Model::SemiHonest,
         move |channel| {
             let mut sums = vec![Fp61::ZERO; DOMAIN];
-            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt().0);
+            let (rng, ot) = (&mut rng(SEEDS[0]), &mut dealt_sender());
             whole_domain::key_holder(&betas()[0], SESSION, &mut sums, rng, ot, channel)?;
             Ok(sums)
         },
         move |channel| {
             let mut sums = vec![Fp61::ZERO; DOMAIN];
-            let (betas, ot) = (&betas()[1], &mut dealt().1);
+            let (betas, ot) = (&betas()[1], &mut dealt_receiver());
             whole_domain::value_holder(&POINTS, betas, SESSION, &mut sums, ot, channel)?;
             Ok(sums)
         },

@@ -1,4 +1,4 @@
-//! The program from outside, and the baselines against adversaries.
+//! The program and the examples from outside.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
@@ -7,3 +7,4 @@ mod memory;
 mod paper;
 mod reproduction;
 mod run;
+mod two_processes;

@@ -38,7 +38,7 @@
 //! of the stash depends on the leaves and on P2's indices. An array of no more than 140 entries has
 //! a slot for each, and never overflows.
 //!
-//! The example `array` runs further experiments: `array stash N ACCESSES`.
+//! The example `array` of `lab` runs further experiments: `array stash N ACCESSES`.
 
 use volery_primitives::prg::Prg;
 

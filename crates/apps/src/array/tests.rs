@@ -9,27 +9,15 @@ mod vectors;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use volery_channel::{SessionId, run_two_channels, run_two_parties};
+use volery_channel::{SessionId, run_two_parties, run_two_unchecked};
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_ot::ideal;
 use volery_primitives::Block;
 
 use super::*;
+use crate::testing::ots;
 
 const SESSION: SessionId = SessionId::from_bytes([3; 32]);
-
-type Ideal = (
-    convert::Sender<ideal::Sender>,
-    convert::Receiver<ideal::Receiver>,
-);
-
-fn ots() -> Ideal {
-    let (sender, receiver) = ideal::pair(Block::from(5), Block::from(6));
-    (
-        convert::Sender::new(sender, SESSION),
-        convert::Receiver::new(receiver, SESSION),
-    )
-}
 
 fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
@@ -272,11 +260,8 @@ fn a_refused_index_leaves_the_array_usable() {
 
 #[test]
 fn a_wrong_leaf_is_refused_and_ends_the_array() {
-    let (left, right) = Channel::memory_pair();
     let (mut ot, _) = ots();
-    run_two_channels(
-        left,
-        right,
+    run_two_unchecked(
         |channel| {
             let mut array = Partner::<Z64>::new(1000);
             let failed = array.read(&mut ot, channel).unwrap_err();
@@ -295,11 +280,8 @@ fn a_wrong_leaf_is_refused_and_ends_the_array() {
 
 #[test]
 fn a_full_stash_ends_the_array_before_anything_is_sent() {
-    let (left, right) = Channel::memory_pair();
     let (mut ot, mut receiver_ot) = ots();
-    run_two_channels(
-        left,
-        right,
+    run_two_unchecked(
         |channel| {
             let mut array = Partner::<Z64>::new(1000);
             while array.read(&mut ot, channel).is_ok() {}
@@ -328,11 +310,8 @@ fn a_full_stash_ends_the_array_before_anything_is_sent() {
 fn wrong_elements_are_refused_and_end_the_array() {
     let switches = switching::switches(Shape::new(9).wires());
     for honest in [0, switches] {
-        let (left, right) = Channel::memory_pair();
         let (_, mut ot) = ots();
-        run_two_channels(
-            left,
-            right,
+        run_two_unchecked(
             |channel| {
                 let mut message = step_0::<Fp61>(9);
                 message.resize(32 + 8 * honest, 0);

@@ -3,15 +3,11 @@
 use proptest::prelude::*;
 use volery_channel::{Stats, run_two_parties};
 use volery_field::{F2, Fp61, Gf128, Z64};
-use volery_ot::ideal;
 
 use super::*;
+use crate::testing::{ots, over_ots};
 
 type Shares<R> = Result<Vec<R>, Failure>;
-
-fn session() -> SessionId {
-    SessionId::from_bytes([3; 32])
-}
 
 /// Runs both parties with bins for `capacity` points; returns their results and the traffic of P2's
 /// channel.
@@ -21,21 +17,16 @@ fn run<R: Ring>(
     points: &[Option<usize>],
     beta: &[Vec<R>; 2],
 ) -> (Shares<R>, Shares<R>, Stats) {
-    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-    let (left, (right, stats)) = run_two_parties(
-        |channel| {
-            let mut ot = convert::Sender::new(ot_sender, session());
+    over_ots(
+        |ot, channel| {
             let rng = &mut Prg::new(Block::from(7));
-            send_within(capacity, public, &beta[0], rng, &mut ot, channel)
+            send_within(capacity, public, &beta[0], rng, ot, channel)
         },
-        |channel| {
-            let mut ot = convert::Receiver::new(ot_receiver, session());
+        |ot, channel| {
             let rng = &mut Prg::new(Block::from(8));
-            let shares = receive_within(capacity, public, points, &beta[1], rng, &mut ot, channel);
-            (shares, channel.stats())
+            receive_within(capacity, public, points, &beta[1], rng, ot, channel)
         },
-    );
-    (left, right, stats)
+    )
 }
 
 fn random<R: Ring>(t: usize) -> [Vec<R>; 2] {
@@ -173,10 +164,9 @@ fn a_verdict_is_yes_or_no() {
         t: 2,
         overflow: Overflow::Abort,
     };
-    let (cot, _) = ideal::pair(Block::from(5), Block::from(6));
+    let (mut ot, _) = ots();
     let (failure, ()) = run_two_parties(
         |channel| {
-            let mut ot = convert::Sender::new(cot, session());
             let rng = &mut Prg::new(Block::from(7));
             send(public, &[Z64::ONE; 2], rng, &mut ot, channel).unwrap_err()
         },
@@ -239,8 +229,7 @@ fn refused(points: &[Option<usize>]) {
         t: points.len(),
         overflow: Overflow::Drop,
     };
-    let (_, cot) = ideal::pair(Block::from(5), Block::from(6));
-    let mut ot = convert::Receiver::new(cot, session());
+    let (_, mut ot) = ots();
     let (mut channel, _peer) = Channel::memory_pair();
     let beta = vec![Z64::ONE; points.len()];
     let rng = &mut Prg::new(Block::from(8));
@@ -284,14 +273,10 @@ fn hash_functions_are_drawn_anew() {
         overflow: Overflow::Drop,
     };
     let key = |seed: u128| {
-        let (_, cot) = ideal::pair(Block::from(5), Block::from(6));
-        let (left, right) = Channel::memory_pair();
-        let ((key, _), _) = volery_channel::run_two_channels(
-            left,
-            right,
+        let (_, mut ot) = ots();
+        let (key, _) = volery_channel::run_two_unchecked(
             |channel| channel.recv_block().unwrap(),
             |channel| {
-                let mut ot = convert::Receiver::new(cot, session());
                 let rng = &mut Prg::new(Block::from(seed));
                 receive(public, &[None; 2], &[Z64::ONE; 2], rng, &mut ot, channel).map(|_| ())
             },

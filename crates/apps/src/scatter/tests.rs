@@ -1,36 +1,16 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use volery_channel::{SessionId, Stats, run_two_channels, run_two_parties};
+use volery_channel::{Stats, run_two_unchecked};
 use volery_field::{F2, Fp61, Gf128, Z64};
-use volery_ot::ideal;
 use volery_primitives::Block;
 
 use super::*;
-use crate::testing::difference;
+use crate::testing::{difference, ots, over_ots as run};
 
 mod gathering;
 
 type Shares<R> = Result<Zeroizing<Vec<R>>>;
-
-/// Runs both parties over the dealer's OTs: returns their results and the traffic of the holder's
-/// channel.
-fn run<A: Send, B: Send>(
-    helper: impl FnOnce(&mut convert::Sender<ideal::Sender>, &mut Channel) -> A + Send,
-    holder: impl FnOnce(&mut convert::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
-) -> (A, B, Stats) {
-    let session = SessionId::from_bytes([1; 32]);
-    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-    let (left, (right, stats)) = run_two_parties(
-        |channel| helper(&mut convert::Sender::new(ot_sender, session), channel),
-        |channel| {
-            let mut ot = convert::Receiver::new(ot_receiver, session);
-            let result = holder(&mut ot, channel);
-            (result, channel.stats())
-        },
-    );
-    (left, right, stats)
-}
 
 fn scatter<R: Ring>(
     way: Way,
@@ -223,21 +203,14 @@ fn the_cost_is_the_documented_one() {
 
 /// The errors of the holder and of the helper, when only the public numbers were exchanged.
 fn refused(public: Public, indices: &[usize]) -> (Error, Error) {
-    let session = SessionId::from_bytes([1; 32]);
-    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-    let (left, right) = Channel::memory_pair();
+    let (mut ot_sender, mut ot_receiver) = ots();
     let values = vec![Z64::ONE; public.count];
     let rng = || Prg::new(Block::from(2));
-    let ((left, _), (right, _)) = run_two_channels(
-        left,
-        right,
+    let (left, right) = run_two_unchecked(
+        |channel| send(public, &values, &mut rng(), &mut ot_sender, channel).unwrap_err(),
         |channel| {
-            let mut ot = convert::Sender::new(ot_sender, session);
-            send(public, &values, &mut rng(), &mut ot, channel).unwrap_err()
-        },
-        |channel| {
-            let mut ot = convert::Receiver::new(ot_receiver, session);
-            receive(public, indices, &values, &mut rng(), &mut ot, channel).unwrap_err()
+            let ot = &mut ot_receiver;
+            receive(public, indices, &values, &mut rng(), ot, channel).unwrap_err()
         },
     );
     (left, right)
@@ -387,11 +360,8 @@ fn a_helper_that_sends_garbage() {
             overflow: Overflow::Drop,
         };
         for step in 0..3 {
-            let (_, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-            let (left, right) = Channel::memory_pair();
-            let (_, (error, _)) = run_two_channels(
-                left,
-                right,
+            let (_, mut ot) = ots();
+            let (_, error) = run_two_unchecked(
                 |channel| {
                     // Zeros up to the step, then bytes that are not an element, without waiting for
                     // the holder's bits.
@@ -403,8 +373,6 @@ fn a_helper_that_sends_garbage() {
                     while channel.recv(&mut [0]).is_ok() {}
                 },
                 |channel| {
-                    let session = SessionId::from_bytes([1; 32]);
-                    let mut ot = convert::Receiver::new(ot_receiver, session);
                     let indices: Vec<_> = (0..20).collect();
                     let zeros = [Fp61::ZERO; 20];
                     let rng = &mut Prg::new(Block::from(2));

@@ -1,37 +1,17 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use proptest::prelude::*;
-use volery_channel::{SessionId, Stats, run_two_parties};
+use volery_channel::Stats;
 use volery_field::{Fp61, Gf128, Z64};
-use volery_ot::ideal;
 use volery_primitives::Block;
 
 use super::*;
-use crate::testing::difference;
+use crate::testing::{difference, over_ots as run};
 
 type Entries<R> = Vec<(usize, usize, R)>;
 
 fn rng(seed: u128) -> Prg {
     Prg::new(Block::from(seed))
-}
-
-/// Runs both parties over the dealer's OTs: returns their results and the traffic of the holder's
-/// channel.
-fn run<A: Send, B: Send>(
-    helper: impl FnOnce(&mut convert::Sender<ideal::Sender>, &mut Channel) -> A + Send,
-    holder: impl FnOnce(&mut convert::Receiver<ideal::Receiver>, &mut Channel) -> B + Send,
-) -> (A, B, Stats) {
-    let session = SessionId::from_bytes([1; 32]);
-    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-    let (left, (right, stats)) = run_two_parties(
-        |channel| helper(&mut convert::Sender::new(ot_sender, session), channel),
-        |channel| {
-            let mut ot = convert::Receiver::new(ot_receiver, session);
-            let result = holder(&mut ot, channel);
-            (result, channel.stats())
-        },
-    );
-    (left, right, stats)
 }
 
 /// Entries with values of `bits` bits and a sign, or any values; positions may repeat.

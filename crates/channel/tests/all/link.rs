@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use volery_channel::link::{Link, Side, handshake_and_estimate};
+use volery_channel::link::{Link, Side, estimate, handshake_and_estimate};
 use volery_channel::tcp::Stream;
 use volery_channel::{
-    Channel, Error, Hello, Result, SessionId, handshake, run_two_channels, shaped,
+    Channel, Error, Hello, Result, SessionId, handshake, run_two_channels, run_two_unchecked,
+    shaped,
 };
 
 use crate::{LONG, pairs};
@@ -57,6 +58,46 @@ fn both_know_the_same() {
             assert_eq!(a.unwrap(), b.unwrap());
         }
     }
+}
+
+/// A measurement after a handshake, as in a run whose work follows from later messages.
+#[test]
+fn both_know_the_same_after_a_handshake() {
+    for work in WORKS {
+        for (left, right) in pairs() {
+            let party = |role, side| {
+                move |channel: &mut Channel| {
+                    handshake(channel, &hello(role), [3; 32])?;
+                    estimate(channel, side, work)
+                }
+            };
+            let ((a, _), (b, _)) = run_two_channels(
+                left,
+                right,
+                party("sender", Side::Measures),
+                party("receiver", Side::IsMeasured),
+            );
+            assert_eq!(a.unwrap(), b.unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_slow_link_is_measured_after_a_handshake() {
+    let (rate, work) = (20_000_000, Duration::from_secs(5));
+    let (left, right) = shaped_pair(rate, Duration::from_millis(4));
+    let ((a, _), (b, _)) = run_two_channels(
+        left,
+        right,
+        |channel| estimate(channel, Side::Measures, work),
+        |channel| estimate(channel, Side::IsMeasured, work),
+    );
+    let (a, b) = (a.unwrap(), b.unwrap());
+    assert_eq!(a, b);
+    assert!(
+        (0.5..2.0).contains(&(a.bits_per_second / rate as f64)),
+        "{a:?}"
+    );
 }
 
 /// Both parties have the same session, and the channel remains usable.
@@ -118,15 +159,12 @@ fn slow_links_are_told_from_fast_ones() {
 /// A party with another value of `work` would read past the probe.
 #[test]
 fn the_work_is_a_setting() {
-    let (left, right) = Channel::memory_pair();
     let party = |role, side, work| {
         move |channel: &mut Channel| {
             handshake_and_estimate(channel, &hello(role), [1; 32], side, work)
         }
     };
-    let ((a, _), (b, _)) = run_two_channels(
-        left,
-        right,
+    let (a, b) = run_two_unchecked(
         party("sender", Side::Measures, WORKS[1]),
         party("receiver", Side::IsMeasured, WORKS[2]),
     );
@@ -162,15 +200,12 @@ fn a_difference_is_found_after_the_peer_has_gone() {
 
 #[test]
 fn different_settings_are_found_first() {
-    let (left, right) = Channel::memory_pair();
     let other = Hello {
         protocol: "psi",
         ..hello("receiver")
     };
     let work = WORKS[1];
-    let ((a, _), (b, _)) = run_two_channels(
-        left,
-        right,
+    let (a, b) = run_two_unchecked(
         |channel| handshake_and_estimate(channel, &hello("sender"), [1; 32], Side::Measures, work),
         |channel| handshake_and_estimate(channel, &other, [2; 32], Side::IsMeasured, work),
     );
@@ -181,10 +216,7 @@ fn different_settings_are_found_first() {
 
 /// The error of an honest side after an honest hello and then the bytes `said`.
 fn error_after(side: Side, work: Duration, said: &'static [u8]) -> Error {
-    let (left, right) = Channel::memory_pair();
-    let ((result, _), _) = run_two_channels(
-        left,
-        right,
+    let (result, _) = run_two_unchecked(
         move |channel| {
             let result = handshake_and_estimate(channel, &hello("sender"), [1; 32], side, work);
             assert!(matches!(channel.send(&[0]), Err(Error::Broken)));

@@ -287,7 +287,10 @@ mod tests {
             ] {
                 assert_eq!(psi[field], value, "{field}");
             }
-            assert_eq!(psi["security"], "semi-honest");
+            assert_eq!(
+                (&psi["security"], &psi["variant"]),
+                (&"malicious".into(), &"vole".into())
+            );
         }
     }
 

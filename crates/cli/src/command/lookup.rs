@@ -10,8 +10,9 @@ use crate::exit::Failure;
 ///
 /// The sender names a column of values, at most 1024 bytes each. The peer learns how many keys this
 /// side has; the receiver learns which of its keys the sender has, their values, and the length of
-/// the longest value of all. A peer that follows the protocol learns nothing else (semi-honest
-/// security). With --both on both sides, the sender gets its own matching rows.
+/// the longest value of all, and nobody anything else. Security is malicious, except that a sender
+/// may give any values. With --both on both sides, the sender gets its own matching rows too, and
+/// security is semi-honest.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Sender: column of the values

@@ -2,26 +2,27 @@
 
 mod input;
 mod output;
+mod protocol;
 mod run;
 mod text;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use volery_channel::Role;
-use volery_psi::{Settings, Variant};
+use volery_channel::{Link, Role};
+use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Records};
 
 use super::endpoint::EndpointArguments;
-use super::options::{Common, role};
+use super::options::{Common, parse_link, role};
 use super::paths;
 use crate::exit::Failure;
 use crate::report::peak_memory;
 use output::OutputFile;
 use text::{Revealed, report, summary};
 
+pub(crate) use protocol::{Name, Settings};
 pub(crate) use run::{Outcome, PhaseTimer, run_party};
-pub(crate) use text::ASSUMPTION;
 
 /// The result for the matching keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,16 +79,23 @@ pub(crate) struct MatchingArguments {
     #[arg(long)]
     force: bool,
 
-    /// Matching protocol: kkrt, or kkrt-paper with the parameters of the paper
+    /// Matching protocol; both sides name the same
     #[arg(long, value_name = "NAME", default_value_t)]
-    protocol: Variant,
+    protocol: Name,
 
-    /// Adversary that the run is secure against. Only semi-honest exists: a peer that follows the
-    /// protocol and inspects what it receives
-    #[arg(long, value_name = "SECURITY", default_value = "semi-honest", value_parser = semi_honest)]
-    security: SemiHonest,
+    /// Adversary that the run is secure against: malicious, a peer that may do anything; or
+    /// semi-honest, a peer that follows the protocol and inspects what it receives [default:
+    /// malicious; semi-honest with --both, vole-low, kkrt and kkrt-paper, which have no malicious
+    /// form]
+    #[arg(long)]
+    security: Option<Security>,
 
-    /// Give the result to the sender too; both sides must set this
+    /// Link that --protocol auto chooses for: RATE,RTT such as 100Mbit,20ms [default: the link that
+    /// the parties measure]
+    #[arg(long, value_name = "RATE,RTT", value_parser = parse_link)]
+    link: Option<Link>,
+
+    /// Give the result to the sender too, with semi-honest security; both sides must set this
     #[arg(long)]
     both: bool,
 
@@ -114,11 +122,8 @@ pub(crate) struct MatchingArguments {
 }
 
 impl MatchingArguments {
-    fn settings(&self) -> Settings {
-        Settings {
-            variant: self.protocol,
-            both: self.both,
-        }
+    fn settings(&self) -> Result<Settings, Failure> {
+        Settings::new(self.protocol, self.security, self.both, self.link)
     }
 
     /// Whether this side gets rows.
@@ -129,21 +134,6 @@ impl MatchingArguments {
 
 /// The most key columns: the handshake compares their types, and its messages are short.
 const MAX_KEY_COLUMNS: usize = 256;
-
-/// The only security level available.
-#[derive(Clone, Copy, Debug)]
-struct SemiHonest;
-
-fn semi_honest(name: &str) -> Result<SemiHonest, String> {
-    match name {
-        "semi-honest" => Ok(SemiHonest),
-        "malicious" => Err(
-            "no protocol here is secure against a malicious peer yet; semi-honest assumes that the peer follows the protocol"
-                .to_owned(),
-        ),
-        _ => Err("the only choice is semi-honest".to_owned()),
-    }
-}
 
 fn duplicates(name: &str) -> Result<Duplicates, String> {
     match name {
@@ -177,6 +167,7 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     let common = &arguments.common;
     let reporter = common.reporter();
     let endpoint = arguments.endpoint.endpoint()?;
+    let settings = arguments.settings()?;
     let columns = arguments.key.len();
     if columns > MAX_KEY_COLUMNS {
         return Err(Failure::usage(
@@ -196,7 +187,7 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     let reading = Instant::now();
     let records = input::read(arguments, verb, place.as_ref())?;
     let read = reading.elapsed();
-    let revealed = Revealed::of(verb, arguments.role, arguments.both);
+    let revealed = Revealed::of(verb, arguments.role, &settings);
     for line in revealed.lines(&records) {
         reporter.say(line);
     }
@@ -204,12 +195,11 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     let mut channel = endpoint.open(common.timeout(), reporter)?;
     let start = Instant::now();
     let mut told = PhaseTimer::new(reporter);
-    let settings = arguments.settings();
     let outcome = pool.install(|| {
         run_party(
             verb,
             arguments.role,
-            settings,
+            &settings,
             &records,
             &mut told,
             &mut channel,
@@ -220,11 +210,11 @@ pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), F
     drop(channel);
 
     let writing = Instant::now();
-    let rows = match (place, &outcome.common) {
+    let rows = match (place, &outcome.matched.common) {
         (Some(place), Some(common)) => Some(place.write(&records, common, &outcome, verb)?),
         _ => None,
     };
-    let mut report = report(verb, arguments, &records, &outcome, &revealed);
+    let mut report = report(verb, arguments, &settings, &records, &outcome, &revealed);
     report.result.insert("connection".to_owned(), connection);
     text::add_seconds(&mut report, read, &told, rows.map(|_| writing.elapsed()));
     report.seconds.total = Some(start.elapsed().as_secs_f64());

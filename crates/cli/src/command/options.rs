@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use volery_channel::Role;
+use volery_channel::link::ParseLinkError;
+use volery_channel::{Link, Role};
 
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
@@ -221,6 +222,14 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     match digits.parse() {
         Ok(count) if count <= MAX_COUNT => Ok(count),
         _ => Err(format!("more than {MAX_COUNT} (2^40), the most in one run")),
+    }
+}
+
+/// Parses a link: rate and round-trip time, or the loopback interface with or without TLS.
+pub(crate) fn parse_link(text: &str) -> Result<Link, ParseLinkError> {
+    match text {
+        "loopback" | "tls" => Ok(Link::LOOPBACK),
+        _ => text.parse(),
     }
 }
 

@@ -8,8 +8,8 @@ use crate::exit::Failure;
 ///
 /// Each side names its file and key columns; both give the same number of key columns, of the same
 /// types. The peer learns how many keys this side has; the receiver learns which of its own keys
-/// the sender has. A peer that follows the protocol learns nothing else (semi-honest security).
-/// With --both on both sides, the sender gets its own matching rows too.
+/// the sender has, and nobody anything else. Security is malicious. With --both on both sides, the
+/// sender gets its own matching rows too, and security is semi-honest.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use indicatif::ProgressBar;
-use volery_channel::link::ParseLinkError;
 use volery_channel::{Channel, Link, Role};
 use volery_field::Ring;
 use volery_pcg::Plan;
 
 use super::endpoint::EndpointArguments;
 use super::files::{Array, Columns, file_name, write_beside};
-use super::options::{Common, Reporter, parse_count, role};
+use super::options::{Common, Reporter, parse_count, parse_link, role};
 use crate::choices::{Choices, Parameters, security_words};
 use crate::driver::{self, Outcome};
 use crate::exit::Failure;
@@ -71,14 +70,6 @@ impl StreamArguments {
             ));
         }
         Request::new(&self.choices, K::KIND, self.n, self.link)
-    }
-}
-
-/// Parses a link: rate and round-trip time, or the loopback interface with or without TLS.
-fn parse_link(text: &str) -> Result<Link, ParseLinkError> {
-    match text {
-        "loopback" | "tls" => Ok(Link::LOOPBACK),
-        _ => text.parse(),
     }
 }
 

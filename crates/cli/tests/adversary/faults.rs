@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Finished, Running, names, text};
+use crate::common::{Finished, Running, names, text, words};
 
 /// The timeout given to the parties; a party that sees the other disconnect need not wait for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -261,17 +261,9 @@ fn a_silent_connection_ends_both_at_the_timeout() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("out");
     let mut party = Command::new(env!("CARGO_BIN_EXE_volery"))
-        .args([
-            "cot",
-            "--role",
-            "sender",
-            "--listen",
-            "127.0.0.1:0",
-            "--n",
-            "1000",
-            "--timeout",
-            "2",
-        ])
+        .args(words(
+            "cot --role sender --listen 127.0.0.1:0 --n 1000 --timeout 2",
+        ))
         .args(["--out", text(&out)])
         .stderr(Stdio::piped())
         .spawn()

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Finished, Running, names, text};
+use crate::common::{Finished, Running, names, text, words};
 use volery_channel::{Channel, Hello, handshake, tcp};
 
 /// The longest that our side may take beyond its own timeout of two seconds, on a busy machine.
@@ -20,19 +20,10 @@ fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<Finished> {
         for listening in [true, false] {
             let place = tempfile::tempdir().unwrap();
             let out = place.path().join("out");
-            let common = [
-                "vole",
-                "--role",
-                role,
-                "--n",
-                "1000",
-                "--timeout",
-                "2",
-                "--out",
-                text(&out),
-            ];
+            let out = text(&out);
+            let common = format!("vole --role {role} --n 1000 --timeout 2 --out {out}");
             let finished = if listening {
-                let us = Running::start(&[&common[..], &["--listen", "127.0.0.1:0"]].concat());
+                let us = Running::start(&words(&format!("{common} --listen 127.0.0.1:0")));
                 let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, us.port())).unwrap();
                 thread::scope(|scope| {
                     scope.spawn(|| peer(stream));
@@ -41,7 +32,7 @@ fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<Finished> {
             } else {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
                 let address = listener.local_addr().unwrap().to_string();
-                let us = Running::start(&[&common[..], &["--connect", &address]].concat());
+                let us = Running::start(&words(&format!("{common} --connect {address}")));
                 let (stream, _) = listener.accept().unwrap();
                 thread::scope(|scope| {
                     scope.spawn(|| peer(stream));
@@ -181,21 +172,11 @@ fn after_the_handshake(peer: impl Fn(Channel)) -> Vec<Finished> {
     let run = |(verb, protocol): ([&'static str; 3], &str), (ours, theirs)| {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("out");
-        let us = Running::start(&[
+        let us = Running::start(&words(&format!(
+            "{} --role {ours} --n 1000 --protocol {protocol} --timeout 2 --out {} --listen 127.0.0.1:0",
             verb[0],
-            "--role",
-            ours,
-            "--n",
-            "1000",
-            "--protocol",
-            protocol,
-            "--timeout",
-            "2",
-            "--out",
-            text(&out),
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+            text(&out)
+        )));
         peer(well_begun(&us, verb, theirs));
         let finished = us.finish_within(LIMIT);
         assert!(names(place.path()).is_empty(), "{finished:?}");
@@ -237,19 +218,10 @@ fn nobody_comes() {
         .unwrap()
         .port();
     let address = format!("127.0.0.1:{port}");
-    for endpoint in [["--listen", "127.0.0.1:0"], ["--connect", &address]] {
-        let arguments = [
-            "vole",
-            "--role",
-            "sender",
-            "--n",
-            "5",
-            "--timeout",
-            "1",
-            "--out",
-            text(&out),
-        ];
-        Running::start(&[&arguments[..], &endpoint].concat())
+    for endpoint in ["--listen 127.0.0.1:0", &format!("--connect {address}")] {
+        let out = text(&out);
+        let call = format!("vole --role sender --n 5 --timeout 1 --out {out} {endpoint}");
+        Running::start(&words(&call))
             .finish_within(LIMIT)
             .assert_refused(4, &["timed out"]);
         assert!(names(place.path()).is_empty());
@@ -261,19 +233,11 @@ fn a_signal_leaves_nothing() {
     for signal in ["INT", "TERM", "HUP"] {
         let place = tempfile::tempdir().unwrap();
         let (out, report) = (place.path().join("out"), place.path().join("report.json"));
-        let us = Running::start(&[
-            "vole",
-            "--role",
-            "sender",
-            "--n",
-            "5",
-            "--listen",
-            "127.0.0.1:0",
-            "--out",
+        let us = Running::start(&words(&format!(
+            "vole --role sender --n 5 --listen 127.0.0.1:0 --out {} --report {}",
             text(&out),
-            "--report",
-            text(&report),
-        ]);
+            text(&report)
+        )));
         us.port(); // it waits for the peer now
         assert_eq!(
             names(place.path()).len(),

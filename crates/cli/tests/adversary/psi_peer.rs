@@ -9,9 +9,10 @@ use std::time::Duration;
 use crate::common::pair::{Folder, PLANTED, assert_matched};
 use crate::common::proxy::{Act, Tampering, wire};
 use crate::common::{Finished, Running};
-use volery_channel::{Channel, Hello, handshake, tcp};
+use volery_channel::{Channel, Hello, SessionId, handshake, tcp};
+use volery_primitives::{Block, prg::Prg};
 use volery_psi::lookup::value_bytes;
-use volery_psi::{Parameters, Variant};
+use volery_psi::{Parameters, Variant, vole};
 
 /// The longest that our side may take beyond its own timeout, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -19,9 +20,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Keys of each side; half of them are common.
 const KEYS: usize = 3000;
 
+/// The settings of the runs: a protocol whose messages this file knows, in its longest form.
+const KKRT: &[&str] = &["--protocol", "kkrt", "--security", "semi-honest", "--both"];
+
 /// Two sides, each with its own folder that holds its file.
 struct Sides {
     verb: &'static str,
+    settings: &'static [&'static str],
     folders: [Folder; 2],
 }
 
@@ -33,7 +38,11 @@ impl Sides {
             folder.write("data.csv", "k,v\n".to_owned() + &rows.collect::<String>());
             folder
         });
-        Self { verb, folders }
+        Self {
+            verb,
+            settings: KKRT,
+            folders,
+        }
     }
 
     /// Starts one side, which requests its rows.
@@ -49,9 +58,11 @@ impl Sides {
             timeout,
         ];
         call.extend(endpoint);
-        call.extend([
-            "--input", &data, "--key", "k", "--out", &out, "--report", &report, "--both",
-        ]);
+        call.extend(["--input", &data, "--key", "k", "--report", &report]);
+        call.extend(self.settings);
+        if side == 1 || self.settings.contains(&"--both") {
+            call.extend(["--out", &out]);
+        }
         if self.verb == "lookup" && side == 0 {
             call.extend(["--value", "v"]);
         }
@@ -287,22 +298,70 @@ fn a_side_that_is_killed() {
 
 /// A peer that follows the protocol through the handshake; returns its channel.
 fn well_begun(us: &Running, verb: &'static str, role: &'static str) -> Channel {
-    let address = (Ipv4Addr::LOCALHOST, us.port());
-    let mut channel = tcp::connect(address, Duration::from_secs(10)).unwrap();
     let fields = [
         ("--protocol", "kkrt"),
-        ("security", "semi-honest"),
         ("--both", "yes"),
+        ("security", "semi-honest"),
         ("the types of the key columns", "text"),
     ];
-    let fields = fields.map(|(name, value)| (name, value.to_owned()));
+    begun_with(us, verb, role, &fields).0
+}
+
+/// A peer that says the fields in the handshake.
+fn begun_with(
+    us: &Running,
+    verb: &'static str,
+    role: &'static str,
+    fields: &[(&'static str, &str)],
+) -> (Channel, SessionId) {
+    let address = (Ipv4Addr::LOCALHOST, us.port());
+    let mut channel = tcp::connect(address, Duration::from_secs(10)).unwrap();
+    let fields = fields.iter().map(|&(name, value)| (name, value.to_owned()));
     let hello = Hello {
         protocol: verb,
         role,
-        fields: fields.to_vec(),
+        fields: fields.collect(),
     };
-    handshake(&mut channel, &hello, [9; 32]).unwrap();
-    channel
+    let session = handshake(&mut channel, &hello, [9; 32]).unwrap();
+    (channel, session)
+}
+
+/// A peer of a choice of the protocol that tells one number of keys, and then runs the chosen
+/// protocol with another, or not at all.
+#[test]
+fn sizes_that_are_not_those_of_the_sets() {
+    for (told, keys, fragment) in [
+        (1_u64 << 40, 0, "announced a set larger than the maximum"),
+        (50_000, 0, "closed the connection"),
+        (50_000, 7, "another size than it announced"),
+    ] {
+        let mut sides = Sides::new("psi");
+        sides.settings = &["--link", "100Mbit,20ms"];
+        let us = sides.start(0, ["--listen", "127.0.0.1:0"], "20");
+        let fields = [
+            ("--protocol", "auto"),
+            ("--both", "no"),
+            ("security", "malicious"),
+            ("--link", "100000000 bit/s, 0.02 s"),
+            ("the types of the key columns", "text"),
+        ];
+        let (mut channel, session) = begun_with(&us, "psi", "receiver", &fields);
+        channel.send(&told.to_le_bytes()).unwrap();
+        channel.flush().unwrap();
+        channel.recv(&mut [0; 8]).unwrap();
+        if keys > 0 {
+            let items: Vec<_> = (0..keys).map(|i| format!("key {i}")).collect();
+            let receiver = vole::Receiver::new(session, Prg::new(Block::new(5)));
+            let settings = vole::Settings::default();
+            let received = receiver.intersect(&items, settings, &mut (), &mut channel);
+            assert_eq!(received.unwrap().parameters.sender_items, KEYS as u64);
+        }
+        drop(channel);
+        let ended = us.finish_within(LIMIT);
+        let status = if fragment.starts_with("closed") { 4 } else { 3 };
+        sides.assert_failed(0, &ended, &[status], fragment);
+        assert!(ended.stderr.contains(fragment), "{ended:?}");
+    }
 }
 
 /// Runs our side of a subcommand in one role against a peer that is honest until after the

@@ -179,7 +179,7 @@ fn assert_rows_stay(verb: &str, left: &[&str], right: &[&str]) {
     let right = [&right_start[..], &ends, right].concat();
     let place = PathBuf::from(folder.path("."));
     let both = run(&place, &left, &right);
-    assert_done(&both, "semi-honest");
+    assert_done(&both, "malicious");
     assert_eq!(
         folder.read("out.csv").lines().count(),
         31,

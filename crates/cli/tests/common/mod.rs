@@ -189,6 +189,18 @@ pub(crate) fn both(
     [sender.finish(), receiver.finish()]
 }
 
+/// Fails unless both sides of a subcommand, with the options of each row, name the field in which
+/// they differ.
+pub(crate) fn assert_differ(verb: &str, table: &[(&str, &str, &str)]) {
+    for (left, right, field) in table {
+        let place = tempfile::tempdir().unwrap();
+        for side in both(verb, place.path(), &[], &words(left), &words(right)) {
+            side.assert_refused(5, &[field]);
+        }
+        assert!(names(place.path()).is_empty());
+    }
+}
+
 /// Fails unless all succeeded and each reported its security model.
 pub(crate) fn assert_done(all: &[Finished], security: &str) {
     for finished in all {
@@ -196,6 +208,11 @@ pub(crate) fn assert_done(all: &[Finished], security: &str) {
         assert!(finished.stdout.is_empty(), "{finished:?}");
         assert!(finished.stderr.contains(security), "{finished:?}");
     }
+}
+
+/// The words of a command line, in which no path has a space.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
 }
 
 /// The text of a path.

@@ -61,9 +61,9 @@ pub(crate) fn pair_of(verbs: [&str; 2], left: &[&str], right: &[&str]) -> [Finis
     [sender.finish(), receiver.finish()]
 }
 
-/// Fails unless both succeeded and reported the semi-honest model.
+/// Fails unless both succeeded and reported their security model.
 pub(crate) fn assert_matched(both: &[Finished; 2]) {
-    super::assert_done(both, "semi-honest");
+    super::assert_done(both, "volery: security is ");
 }
 
 /// A row of text in canonical form: fields are quoted only where necessary.

@@ -26,6 +26,8 @@ fn schema(value: &serde_json::Value) -> String {
     fields.join(", ")
 }
 
+const KKRT: [&str; 2] = ["--protocol", "kkrt"];
+
 #[test]
 fn the_report_has_its_documented_fields() {
     let folder = Folder::new();
@@ -41,19 +43,25 @@ fn the_report_has_its_documented_fields() {
     let [s, r, out] = &paths;
     let ended = pair(
         "psi",
-        &["--input", &a, "--key", "k", "--report", s],
-        &["--input", &b, "--key", "k", "--report", r, "--out", out],
+        &[&["--input", &a, "--key", "k", "--report", s][..], &KKRT].concat(),
+        &[
+            &["--input", &b, "--key", "k", "--report", r, "--out", out][..],
+            &KKRT,
+        ]
+        .concat(),
     );
     assert_matched(&ended);
     assert_eq!(folder.read("out.csv").lines().count(), 40_001);
     let (sent, received) = (folder.json("s.json"), folder.json("r.json"));
     let start = "assumption text, bytes_received int, bytes_sent int, messages int, n int, noise ?, parameters text, \
                  peak_rss_bytes int, protocol text, result {";
-    let result = "both bool, bytes_formula int, bytes_online int, bytes_setup int, common COMMON, \
-                  connection {peer ?, protection text}, \
-                  false_positive_log2 float, items int, key_types text, longest_value_bytes ?, peer_items int, \
+    let result = "both bool, bytes_correlations int, bytes_encoding int, bytes_formula int, bytes_online int, \
+                  bytes_setup int, bytes_tags int, bytes_values int, choice ?, common COMMON, \
+                  connection {peer ?, protection text}, failure_log2 float, failures [3], \
+                  false_positive_log2 float, items int, key_types text, longest_value_bytes ?, memory_bytes ?, \
+                  most_items ?, peer_items int, \
                   protocol text, reveals [4], rows int, rows_left_out {duplicate_key int, empty_key int}, seconds {";
-    let end = "}, session text}, ring ?, role text, seconds {extend ?, online float, setup float, total float}, \
+    let end = "}, session text, statistical_bits float}, ring ?, role text, seconds {extend ?, online float, setup float, total float}, \
                security text, version text";
     let expected = |common: &str, seconds: &str| {
         [start, &result.replace("COMMON", common), seconds, end].concat()
@@ -107,6 +115,135 @@ fn the_report_has_its_documented_fields() {
         sent["result"]["bytes_formula"],
         received["result"]["bytes_formula"]
     );
+}
+
+/// The report of the malicious protocol, and of a choice.
+#[test]
+fn the_report_of_a_malicious_run() {
+    let folder = Folder::new();
+    let rows = |from: u32| -> String {
+        let lines = (from..from + 20_000).map(|i| format!("{i:08}\n"));
+        "k\n".to_owned() + &lines.collect::<String>()
+    };
+    let (a, b) = (
+        folder.write("a.csv", rows(0)),
+        folder.write("b.csv", rows(15_000)),
+    );
+    let paths = ["s.json", "r.json", "out.csv"].map(|name| folder.path(name));
+    let [s, r, out] = &paths;
+    let ended = pair(
+        "psi",
+        &["--input", &a, "--key", "k", "--report", s],
+        &["--input", &b, "--key", "k", "--report", r, "--out", out],
+    );
+    assert_matched(&ended);
+    for (report, side) in [("s.json", &ended[0]), ("r.json", &ended[1])] {
+        let report = folder.json(report);
+        assert_eq!(report["security"], "malicious");
+        let assumption = report["assumption"].as_str().unwrap();
+        assert!(
+            assumption.starts_with("malicious: the peer may do anything"),
+            "{assumption}"
+        );
+        let parameters = report["parameters"].as_str().unwrap();
+        assert!(
+            parameters.contains("tags of 128 bits, vector OLE"),
+            "{parameters}"
+        );
+        let result = &report["result"];
+        assert_eq!(result["protocol"], "vole");
+        let number = |name: &str| result[name].as_f64().unwrap();
+        assert!((1.5..3.0).contains(&result["most_items"]["2^80 hashes"].as_f64().unwrap()));
+        assert!((5.0..12.0).contains(&result["most_items"]["2^128 hashes"].as_f64().unwrap()));
+        assert_eq!(number("bytes_encoding") % 16.0, 0.0);
+        let encoding = number("bytes_encoding") / 16.0 / 20_000.0;
+        assert!(
+            (1.1..1.12).contains(&encoding),
+            "{encoding} columns an item"
+        );
+        let tags = number("bytes_tags") * 8.0 / 20_000.0;
+        assert!((114.0..118.0).contains(&tags), "{tags} bits a tag");
+        let off = number("bytes_online") / number("bytes_formula") - 1.0;
+        assert!((-0.1..0.1).contains(&off), "{off}");
+        assert!((400_000.0..10_000_000.0).contains(&number("memory_bytes")));
+        assert!(number("failure_log2") <= -40.0 && number("statistical_bits") >= 40.0);
+        let failures = result["failures"].as_array().unwrap();
+        assert_eq!(failures.len(), 5);
+        for failure in failures {
+            assert!(failure["log2"].is_null() || failure["log2"].as_f64().unwrap() < -40.0);
+        }
+        let said = "volery: security is malicious: a peer that does not follow";
+        assert!(side.stderr.contains(said), "{side:?}");
+        assert!(side.stderr.contains("by vole, malicious"), "{side:?}");
+        let choice = &result["choice"];
+        let why = choice["why"].as_str().unwrap();
+        assert!(
+            why.starts_with("malicious, 20000 and 20000 keys, fastest at "),
+            "{why}"
+        );
+        assert!(side.stderr.contains(why), "-v says it: {side:?}");
+        assert_eq!(choice["predicted"][0]["protocol"], "vole");
+        let bytes = choice["predicted"][0]["bytes"].as_f64().unwrap();
+        assert!(
+            (0.95..1.05).contains(&(bytes / number("bytes_formula"))),
+            "{bytes}"
+        );
+    }
+    let choices = ["s.json", "r.json"].map(|name| folder.json(name)["result"]["choice"].clone());
+    assert_eq!(choices[0], choices[1]);
+}
+
+/// The bytes of each protocol are those of its formula, and each is chosen where it is the fastest.
+#[test]
+fn the_report_of_small_sets_and_of_both() {
+    let folder = Folder::new();
+    let a = folder.write("a.csv", "k,v\na,1\nb,2\nc,3\n");
+    let b = folder.write("b.csv", "k\nc\nd\n");
+    let (out, report) = (folder.path("out.csv"), folder.path("r.json"));
+    for (verb, protocol, more) in [
+        ("psi", "dh", &["--security", "semi-honest"][..]),
+        ("lookup", "dh", &[]),
+        ("psi", "kkrt", &["--both", "--link", "10Mbit,20ms"]),
+    ] {
+        let both = more.contains(&"--both");
+        let ours = folder.path("ours.csv");
+        let mut left = vec!["--input", &a, "--key", "k", "--force"];
+        if both {
+            left.extend(["--out", &ours]);
+        }
+        if verb == "lookup" {
+            left.extend(["--value", "v"]);
+        }
+        left.extend(more);
+        let right = [
+            "--input", &b, "--key", "k", "--out", &out, "--report", &report,
+        ];
+        assert_matched(&pair(verb, &left, &[&right, more, &["--force"]].concat()));
+        let report = folder.json("r.json");
+        let security = if more.is_empty() {
+            "malicious"
+        } else {
+            "semi-honest"
+        };
+        assert_eq!(report["security"], security);
+        let result = &report["result"];
+        assert_eq!(result["protocol"], protocol);
+        assert_eq!(result["common"], 1);
+        assert_eq!(result["both"], both);
+        assert!(result["choice"]["predicted"].as_array().unwrap().len() > 1 || verb == "lookup");
+        let number = |name: &str| result[name].as_f64().unwrap();
+        // Besides the formula: the agreement, and the ends.
+        let rest = number("bytes_online") - number("bytes_formula");
+        assert!((208.0..=260.0).contains(&rest), "{protocol} {rest}");
+        if protocol == "dh" {
+            assert_eq!(
+                number("bytes_encoding") + number("bytes_tags"),
+                2.0 * 32.0 + 3.0 * 16.0
+            );
+            assert_eq!(result["most_items"]["2^80 hashes"], 3.8);
+            assert!(number("failure_log2") < -120.0);
+        }
+    }
 }
 
 /// The user sees what the run would reveal before there is a connection.
@@ -170,7 +307,11 @@ fn what_is_revealed_is_said_before_anything_is() {
         let always = [
             "volery: this side has 1 different keys\n",
             "volery: each side learns how many different keys the other has, and the number and types of its key columns\n",
-            "volery: security is semi-honest",
+            if both {
+                "volery: security is semi-honest, as always with --both"
+            } else {
+                "volery: security is malicious"
+            },
         ];
         for said in said.iter().chain(&always) {
             assert!(before.contains(said), "{said:?}: {ended:?}");

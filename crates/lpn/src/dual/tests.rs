@@ -12,13 +12,13 @@ fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
     out
 }
 
-fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
+pub(super) fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
     let mut out = vec![R::ZERO; n];
     R::random_slice(&mut Prg::new(Block::from(seed)), &mut out);
     out
 }
 
-fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
+pub(super) fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.expect("threads").install(f)
 }

@@ -134,7 +134,7 @@ impl State {
 mod tests {
     use std::collections::HashSet;
 
-    use volery_channel::{run_two_channels, run_two_parties};
+    use volery_channel::{run_two_parties, run_two_unchecked};
     use volery_primitives::prg::Prg;
 
     use super::super::{SmallField, tests::all_settings};
@@ -273,10 +273,7 @@ mod tests {
     /// A receiver caught in one fork has ended them all.
     #[test]
     fn a_failed_fork_ends_the_family() {
-        let (left, right) = Channel::memory_pair();
-        run_two_channels(
-            left,
-            right,
+        run_two_unchecked(
             |channel| {
                 let rng = Prg::new(Block::from(1));
                 let field = SmallField::Bits8;

@@ -3,10 +3,10 @@
 use volery_channel::{Channel, Result, memory, run_two_channels, run_two_parties};
 use volery_field::{ExtensionOf, Fp61, Gf128, Ring};
 use volery_ot::{CotReceiver, convert};
-use volery_primitives::{Block, bits, pages::Buffer};
+use volery_primitives::{Block, bits};
 
 use super::{
-    Ends, FEW, SESSION, Stage, channel, plan, rng,
+    Ends, FEW, SESSION, Stage, channel, deal_base, plan, prgs, rng,
     stage::{Value, deal_ots},
 };
 use crate::{
@@ -107,29 +107,12 @@ fn a_reused_choice() {
 #[test]
 fn any_leaf_of_a_complete_tree_may_be_chosen() {
     fn check<K: Stage>(trees: Trees, alphas: &[usize], layout: &Layout) {
-        let prgs = || {
-            let prgs = TreePrgs::growing(K::growth(trees), SESSION, 0);
-            if K::CARRIES {
-                prgs.with_cleared_leaves()
-            } else {
-                prgs
-            }
-        };
+        let prgs = || prgs::<K>(trees, 0);
         let batch = layout.batch();
         let mut dealer = rng(60);
-        let delta = dealer.block().with_lsb(true);
-        let x = if K::CARRIES {
-            K::Ring::from_block(delta)
-        } else {
-            K::Ring::random(&mut dealer)
-        };
         let count = batch.trees();
-        let (mut key_spare, mut value_spare) = (Vec::new(), Buffer::zeroed(count));
-        for pair in value_spare.iter_mut() {
-            let (u, v) = (K::Base::random(&mut dealer), K::Ring::random(&mut dealer));
-            key_spare.push(x.mul_base(u) + v);
-            *pair = K::pair(u, v);
-        }
+        let base = deal_base::<K>(count, &mut dealer);
+        let (delta, x, key_spare) = (base.delta, base.x, &base.key_spare);
         let values: Vec<_> = (0..count).map(|_| K::noise(&mut dealer)).collect();
         let mut random = |_| (K::Ring::random(&mut dealer), K::Ring::random(&mut dealer));
         let mask: Vec<_> = (0..check::repetitions::<K::Ring>())
@@ -154,7 +137,7 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
                 let (points, leaves, rng) =
                     (Points::Chosen(&[]), layout.leaves(None), &mut rng(61));
                 let r =
-                    mpcot::send::<K>(public, points, x, &key_spare, leaves, rng, &mut ot, channel)
+                    mpcot::send::<K>(public, points, x, key_spare, leaves, rng, &mut ot, channel)
                         .expect("the key holder's side succeeds");
                 check::key_holder(context, batch, x, &r[..], &key_mask, rng, channel)
                     .expect("an honest run succeeds");
@@ -172,7 +155,7 @@ fn any_leaf_of_a_complete_tree_may_be_chosen() {
                     public,
                     points,
                     &values,
-                    &value_spare,
+                    &base.value_spare,
                     leaves,
                     &mut ot,
                     channel,

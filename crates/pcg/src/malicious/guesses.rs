@@ -11,18 +11,18 @@ use std::sync::Arc;
 use volery_channel::{Error, memory, run_two_channels};
 use volery_field::{ExtensionOf, Fp61, Gf128, Ring};
 use volery_ot::convert;
-use volery_primitives::{Block, pages::Buffer};
+use volery_primitives::Block;
 
 use super::{
-    MaliciousKeyHolder, SESSION, Stage, channel,
+    MaliciousKeyHolder, SESSION, Stage, channel, deal_base,
     key_holder::{self, Grown, Node, Round},
-    rng,
+    prgs, rng,
     stage::deal_ots,
 };
 use crate::{
     Trees, check,
     correlation::{Cot, Vole},
-    ggm::{Growth, TreePrgs},
+    ggm::Growth,
     mpcot::{self, Layout, Public},
     punctured_ot,
     spcot::Points,
@@ -50,30 +50,12 @@ fn round<K: Stage>(
     malicious: &MaliciousKeyHolder<'_, K::Ring>,
     u_star: &[K::Ring],
 ) -> Seen<K::Ring> {
-    let growth = K::growth(trees);
     let layout = Arc::new(Layout::regular(2, LEAVES));
     let batch = layout.batch();
-    let prgs = || {
-        let prgs = TreePrgs::growing(growth, SESSION, 0);
-        if K::CARRIES {
-            prgs.with_cleared_leaves()
-        } else {
-            prgs
-        }
-    };
+    let prgs = || prgs::<K>(trees, 0);
     let mut dealer = rng(50);
-    let delta = dealer.block().with_lsb(true);
-    let x = if K::CARRIES {
-        K::Ring::from_block(delta)
-    } else {
-        K::Ring::random(&mut dealer)
-    };
-    let (mut key_spare, mut value_spare) = (Vec::new(), Buffer::zeroed(2));
-    for pair in value_spare.iter_mut() {
-        let (u, v) = (K::Base::random(&mut dealer), K::Ring::random(&mut dealer));
-        key_spare.push(x.mul_base(u) + v);
-        *pair = K::pair(u, v);
-    }
+    let base = deal_base::<K>(2, &mut dealer);
+    let (delta, x) = (base.delta, base.x);
     let values = [K::noise(&mut dealer), K::noise(&mut dealer)];
     let mut key_mask = u_star.to_vec();
     K::Ring::random_slice(&mut dealer, &mut key_mask);
@@ -99,7 +81,14 @@ fn round<K: Stage>(
             let mut ot = convert::Sender::new(key_ot, SESSION);
             let rng = &mut rng(51);
             let r = key_holder::trees::<K>(
-                &round, false, x, &key_spare, malicious, &mut ot, rng, channel,
+                &round,
+                false,
+                x,
+                &base.key_spare,
+                malicious,
+                &mut ot,
+                rng,
+                channel,
             )
             .expect("trees");
             let lie = (malicious.lie, None);
@@ -120,7 +109,7 @@ fn round<K: Stage>(
                 public,
                 points,
                 &values,
-                &value_spare,
+                &base.value_spare,
                 leaves,
                 &mut ot,
                 channel,

@@ -42,8 +42,9 @@ use volery_channel::{
     Channel, Error, Result, SessionId, Transport, memory, run_two_channels, tamper::Tampered,
 };
 use volery_field::{ExtensionOf, Ring};
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, pages::Buffer, prg::Prg};
 
+use crate::ggm::TreePrgs;
 use crate::{Kind, Link, Noise, Plan, PlanOptions, Security, Trees};
 use key_holder::MaliciousKeyHolder;
 use stage::Stage;
@@ -59,6 +60,45 @@ pub(crate) fn rng(seed: u128) -> Prg {
 
 pub(crate) fn channel(transport: impl Transport + 'static) -> Channel {
     Channel::with_timeout(transport, Some(PATIENCE))
+}
+
+/// The PRGs of the trees of a round.
+fn prgs<K: Stage>(trees: Trees, round: u64) -> TreePrgs {
+    let prgs = TreePrgs::growing(K::growth(trees), SESSION, round);
+    if K::CARRIES {
+        prgs.with_cleared_leaves()
+    } else {
+        prgs
+    }
+}
+
+/// A dealer's base of one round: `delta`, `x`, and spare vector-OLEs of both parties.
+struct Base<K: Stage> {
+    delta: Block,
+    x: K::Ring,
+    key_spare: Vec<K::Ring>,
+    value_spare: Buffer<K::Pair>,
+}
+
+fn deal_base<K: Stage>(count: usize, dealer: &mut Prg) -> Base<K> {
+    let delta = dealer.block().with_lsb(true);
+    let x = if K::CARRIES {
+        K::Ring::from_block(delta)
+    } else {
+        K::Ring::random(dealer)
+    };
+    let (mut key_spare, mut value_spare) = (Vec::new(), Buffer::zeroed(count));
+    for pair in value_spare.iter_mut() {
+        let (u, v) = (K::Base::random(dealer), K::Ring::random(dealer));
+        key_spare.push(x.mul_base(u) + v);
+        *pair = K::pair(u, v);
+    }
+    Base {
+        delta,
+        x,
+        key_spare,
+        value_spare,
+    }
 }
 
 /// A malicious plan of the smallest instance for the noise.

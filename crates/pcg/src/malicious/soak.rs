@@ -6,68 +6,36 @@
 use volery_channel::{Channel, memory, run_two_channels};
 use volery_field::{ExtensionOf, Fp61, Gf128, Ring};
 use volery_ot::convert;
-use volery_primitives::{Block, pages::Buffer, prg::Prg};
+use volery_primitives::{Block, prg::Prg};
 
 use super::{
-    SESSION, Stage, rng,
+    Base, SESSION, Stage, deal_base, prgs, rng,
     stage::{deal_ots, random_choices},
 };
 use crate::{
     Trees, check,
     correlation::{Cot, Vole},
-    ggm::{Growth, TreePrgs},
+    ggm::Growth,
     mpcot::{self, Cells, Layout, Public},
     spcot::Points,
 };
 
 /// The two parties' part of a dealer's output for one round.
 struct Dealt<K: Stage> {
-    x: K::Ring,
+    base: Base<K>,
     q: Vec<Block>,
     t: Vec<Block>,
-    delta: Block,
-    key_spare: Vec<K::Ring>,
-    value_spare: Buffer<K::Pair>,
     mask: Vec<(K::Ring, K::Ring)>,
 }
 
 fn deal<K: Stage>(layout: &Layout, round: u64) -> Dealt<K> {
     let mut dealer = rng(1 << 64 | u128::from(round));
-    let delta = dealer.block().with_lsb(true);
-    let x = if K::CARRIES {
-        K::Ring::from_block(delta)
-    } else {
-        K::Ring::random(&mut dealer)
-    };
-    let spare = K::VALUES * layout.batch().trees();
-    let (mut key_spare, mut value_spare) = (Vec::new(), Buffer::zeroed(spare));
-    for pair in value_spare.iter_mut() {
-        let (u, v) = (K::Base::random(&mut dealer), K::Ring::random(&mut dealer));
-        key_spare.push(x.mul_base(u) + v);
-        *pair = K::pair(u, v);
-    }
+    let base = deal_base::<K>(K::VALUES * layout.batch().trees(), &mut dealer);
     let random = |_| (K::Ring::random(&mut dealer), K::Ring::random(&mut dealer));
     let mask = (0..check::repetitions::<K::Ring>()).map(random).collect();
     let choices = random_choices(layout.batch().levels(), &mut dealer);
-    let (q, t) = deal_ots(delta, choices.into_iter(), &mut dealer);
-    Dealt {
-        x,
-        q,
-        t,
-        delta,
-        key_spare,
-        value_spare,
-        mask,
-    }
-}
-
-fn prgs<K: Stage>(trees: Trees, round: u64) -> TreePrgs {
-    let prgs = TreePrgs::growing(K::growth(trees), SESSION, round);
-    if K::CARRIES {
-        prgs.with_cleared_leaves()
-    } else {
-        prgs
-    }
+    let (q, t) = deal_ots(base.delta, choices.into_iter(), &mut dealer);
+    Dealt { base, q, t, mask }
 }
 
 fn context(round: u64) -> check::Context {
@@ -90,7 +58,7 @@ fn key_holder<K: Stage>(
     channel: &mut Channel,
 ) -> volery_channel::Result<()> {
     let dealt = deal::<K>(layout, number);
-    let (ot, _) = K::buffered(dealt.delta, &dealt.q, &dealt.t);
+    let (ot, _) = K::buffered(dealt.base.delta, &dealt.q, &dealt.t);
     let mut ot = convert::Sender::new(ot, SESSION);
     let public = Public {
         layout,
@@ -102,7 +70,7 @@ fn key_holder<K: Stage>(
         Points::Chosen(&[])
     };
     channel.bind();
-    let (x, spare, leaves) = (dealt.x, &dealt.key_spare, layout.leaves(None));
+    let (x, spare, leaves) = (dealt.base.x, &dealt.base.key_spare, layout.leaves(None));
     let r = mpcot::send::<K>(public, points, x, spare, leaves, rng, &mut ot, channel)?;
     let mask: Vec<_> = dealt.mask.iter().map(|(u, v)| *u * x + *v).collect();
     let batch = layout.batch();
@@ -120,7 +88,7 @@ fn value_holder<K: Stage>(
     channel: &mut Channel,
 ) -> volery_channel::Result<()> {
     let dealt = deal::<K>(layout, number);
-    let (_, ot) = K::buffered(dealt.delta, &dealt.q, &dealt.t);
+    let (_, ot) = K::buffered(dealt.base.delta, &dealt.q, &dealt.t);
     let mut ot = convert::Receiver::new(ot, SESSION);
     let public = Public {
         layout,
@@ -137,7 +105,7 @@ fn value_holder<K: Stage>(
     };
     let values: Vec<_> = (0..batch.trees()).map(|_| K::noise(rng)).collect();
     channel.bind();
-    let (spare, leaves) = (&dealt.value_spare, layout.leaves(None));
+    let (spare, leaves) = (&dealt.base.value_spare, layout.leaves(None));
     let (m, alphas) =
         mpcot::receive::<K>(public, points, &values, spare, leaves, &mut ot, channel)?;
     let (context, mask) = (context(number), &dealt.mask);
@@ -147,7 +115,7 @@ fn value_holder<K: Stage>(
     for tree in 0..batch.trees() {
         for (i, place) in batch.leaves_of(tree).enumerate() {
             let value = if i == alphas[tree] {
-                dealt.x.mul_base(values[tree])
+                dealt.base.x.mul_base(values[tree])
             } else {
                 K::Ring::ZERO
             };

@@ -1,6 +1,6 @@
 //! Streams of every length over every ring.
 
-use volery_channel::{run_two_channels, run_two_parties};
+use volery_channel::{run_two_parties, run_two_unchecked};
 use volery_primitives::Block;
 
 use super::*;
@@ -130,10 +130,7 @@ fn another_plan_is_noticed_in_the_setup() {
     let session = SessionId::from_bytes([5; 32]);
     let plans = [6_300_000, 9_000_000]
         .map(|n| plan::<Z64>(Some(n), Noise::Regular, Security::SemiHonest).unwrap());
-    let (left, right) = Channel::memory_pair();
-    let ((sender, _), (receiver, _)) = run_two_channels(
-        left,
-        right,
+    let (sender, receiver) = run_two_unchecked(
         |channel| {
             let rng = Prg::new(Block::from(1));
             Sender::<Z64>::setup(&plans[0], session, rng, channel).map(|_| ())

@@ -24,11 +24,11 @@ use crate::error::{Error, Result};
 use crate::lookup::split;
 
 /// Items evaluated by one thread at a time.
-const CHUNK: usize = 1 << 16;
+pub(super) const CHUNK: usize = 1 << 16;
 
 /// Chunks of a batch whose rows the evaluator computes before the encoding arrives, at most: twice
 /// as many as a batch of its own set would have if both sets had one size.
-const PREPARED: usize = 2 * BATCH * 12;
+pub(super) const PREPARED: usize = 2 * BATCH * 12;
 
 /// Columns that are received before they are processed; their bits are whole bytes.
 const PIECE: usize = 1 << 14;

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use volery_channel::Role;
 use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
+use super::batch::{CHUNK, PREPARED};
+use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
 
@@ -124,6 +127,8 @@ pub struct Failure {
     pub what: &'static str,
     /// The negative logarithm of its probability in the whole run.
     pub bits: f64,
+    /// Whether a wrong result follows, not an error.
+    pub false_positive: bool,
 }
 
 impl Parameters {
@@ -225,6 +230,19 @@ impl Parameters {
         agreed + tosses + vole + self.encoding_bytes() + self.tag_bytes()
     }
 
+    /// The probability, as the negative of its logarithm, that wrong correlations pass the check of
+    /// the vector OLE; `None` without a check.
+    #[must_use]
+    pub fn check_bits(&self) -> Option<u32> {
+        self.plan().statistical_bits()
+    }
+
+    /// The assumptions that the vector OLE rests on, with their level, in one line.
+    #[must_use]
+    pub fn assumption(&self) -> String {
+        self.plan().assumption()
+    }
+
     /// The coding of the evaluating party's tags.
     pub(crate) fn tags(&self) -> Rice {
         Rice::new(self.sides()[0], self.tag_bits)
@@ -249,6 +267,74 @@ impl Parameters {
         self.tags().bytes()
     }
 
+    /// Bytes of the vector OLE, both ways, by the model of [`Candidate`].
+    #[must_use]
+    pub fn correlation_bytes(&self) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        self.candidate().bytes as u64
+    }
+
+    /// Bytes of the values in a search, from the sender, if the longest has `longest` bytes.
+    #[must_use]
+    pub const fn value_bytes(&self, longest: usize) -> u64 {
+        if self.trivial() {
+            return 0;
+        }
+        self.sender_items * (LENGTH + longest) as u64
+    }
+
+    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
+    /// one time: its digests, and a batch or the search for tags, whichever is larger. `search`:
+    /// of keyword search; `both`: of a run with [`Settings::both`](super::Settings::both). The
+    /// items themselves and the tables of the vector OLE are not included; the latter do not grow.
+    #[must_use]
+    pub fn memory(&self, role: Role, search: bool, both: bool) -> u64 {
+        /// Of a place: the digest, and the number of the item.
+        const PLACE: u64 = 16 + 4;
+        /// Of a column or a value.
+        const BLOCK: u64 = 16;
+        /// Of a tag beside the place of its item.
+        const PLACED: u64 = 24;
+        /// Of an item in the table of tags: two slots and a filter.
+        const INDEXED: u64 = 9;
+        if self.trivial() {
+            return 0;
+        }
+        let [evaluated, encoded] = self.sides();
+        let encodes = (role == Role::Receiver) != self.exchanged;
+        let own = if encodes { encoded } else { evaluated };
+        let places = self.bins as u64 * self.capacity(own) as u64;
+        let set = places * (PLACE + if search { BLOCK } else { 0 });
+        let batch = self.bins.min(BATCH) as u64;
+        let columns = batch * self.columns as u64;
+        let row = match self.form.preset() {
+            Preset::Band10 => 48,
+            Preset::Band5 => 80,
+        };
+        let rows = (row + BLOCK) * (own * batch).div_ceil(self.bins as u64);
+        let (work, tags) = if encodes {
+            // `u`, `v`, and an encoding of each bin at the same time.
+            (3 * BLOCK * columns + rows, INDEXED * own)
+        } else {
+            // The evaluator computes no more rows than these before the encoding arrives.
+            let most = (row + BLOCK) * (PREPARED * CHUNK) as u64;
+            let placed = if search || both { PLACED } else { 0 };
+            (BLOCK * columns + rows.min(most), placed * own)
+        };
+        set + work.max(tags)
+    }
+
+    /// The binary logarithm of a bound on the probability that the encoding party takes any item
+    /// for common that is not.
+    #[must_use]
+    pub fn false_positive(&self) -> f64 {
+        let causes = self.failures();
+        let wrong = causes.iter().filter(|one| one.false_positive);
+        wrong.map(|one| (-one.bits).exp2()).sum::<f64>().log2()
+    }
+
     /// Whether a set is empty, so that the run ends once both parties know the sizes.
     #[must_use]
     pub const fn trivial(&self) -> bool {
@@ -266,6 +352,7 @@ impl Parameters {
             Failure {
                 what: "two different items have the same digest of 126 bits",
                 bits: 127.0 - 2.0 * (evaluated + encoded).log2(),
+                false_positive: true,
             },
             Failure {
                 what: "a bin overflows",
@@ -275,18 +362,22 @@ impl Parameters {
                 } else {
                     OVERFLOW - 1.0
                 },
+                false_positive: false,
             },
             Failure {
                 what: "a bin cannot be encoded",
                 bits: self.form.preset().failure_bits(capacity) - bins,
+                false_positive: false,
             },
             Failure {
                 what: "two different items have the same hash value",
                 bits: f64::from(self.value_bits) - pairs,
+                false_positive: true,
             },
             Failure {
                 what: "two different items have the same tag",
                 bits: f64::from(self.tag_bits) - pairs,
+                false_positive: true,
             },
         ]
     }

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use volery_channel::{Channel, SessionId, run_two_channels, run_two_parties};
+use volery_channel::{Channel, SessionId, run_two_parties, run_two_unchecked};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, Error, Result, base, convert, iknp};
@@ -172,26 +172,30 @@ pub(crate) fn correlated_ot() {
     let in_rounds = modes.map(|(noise, security, trees)| {
         Plan::new(Kind::Cot, &options(noise, security, trees)).unwrap()
     });
-    let dual = [Security::Malicious, Security::SemiHonest].map(|model| low(Kind::Cot, model));
-    for plan in in_rounds.into_iter().chain(dual) {
+    let models = [Security::Malicious, Security::SemiHonest];
+    let dual = DUAL.map(|protocol| models.map(|model| dual(Kind::Cot, protocol, model)));
+    for plan in in_rounds.iter().chain(dual.as_flattened()) {
         // A given `delta` with its lowest bit set: it has the same form internally.
         let delta = seed(2) | Block::ONE;
         look_for(|| {
             cots(
-                drawn(&plan),
-                |rng, channel| cot::Sender::setup(&plan, Some(delta), SESSION, rng, channel),
-                |rng, channel| cot::Receiver::setup(&plan, SESSION, rng, channel),
+                drawn(plan),
+                |rng, channel| cot::Sender::setup(plan, Some(delta), SESSION, rng, channel),
+                |rng, channel| cot::Receiver::setup(plan, SESSION, rng, channel),
             )
         });
     }
 }
 
+/// The protocols with dual LPN: one for each code.
+const DUAL: [Protocol; 2] = [Protocol::LowCommunication, Protocol::ExpandConvolute];
+
 /// Dual LPN, one instance.
-fn low(kind: Kind, security: Security) -> Plan {
+fn dual(kind: Kind, protocol: Protocol, security: Security) -> Plan {
     let options = PlanOptions {
         total: Some(5000),
         security,
-        protocol: Protocol::LowCommunication,
+        protocol,
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).unwrap()
@@ -238,8 +242,11 @@ pub(crate) fn vector_ole() {
     voles::<Fp61>(Noise::Regular, Security::Malicious, Trees::Half);
     voles::<Gf128>(Noise::Regular, Security::Malicious, Trees::Ggm);
     voles::<Z64>(Noise::Uniform, Security::SemiHonest, Trees::Half);
-    voles_of::<Fp61>(&low(Kind::Vole(Fp61::FIELD), Security::Malicious));
-    voles_of::<Z64>(&low(Kind::Vole(Z64::FIELD), Security::SemiHonest));
+    for protocol in DUAL {
+        let kind = Kind::Vole;
+        voles_of::<Fp61>(&dual(kind(Fp61::FIELD), protocol, Security::Malicious));
+        voles_of::<Z64>(&dual(kind(Z64::FIELD), protocol, Security::SemiHonest));
+    }
 }
 
 pub(crate) fn products() {
@@ -280,10 +287,7 @@ pub(crate) fn a_session_that_fails() {
     let plan = Plan::new(Kind::Cot, &plan).unwrap();
     let delta = seed(2) | Block::ONE;
     look_for(|| {
-        let (left, right) = Channel::memory_pair();
-        let ((sent, _), (received, _)) = run_two_channels(
-            left,
-            right,
+        let (sent, received) = run_two_unchecked(
             |channel| -> Result<()> {
                 let rng = Prg::new(seed(0));
                 let mut sender = cot::Sender::setup(&plan, Some(delta), SESSION, rng, channel)?;

@@ -122,11 +122,8 @@ fn another_operation_is_refused() {
     let names = ["read or add", "open or replace", "write"];
     for ours in 0..3 {
         for theirs in (0..3).filter(|theirs| *theirs != ours) {
-            let (left, right) = Channel::memory_pair();
             let (mut ot, mut receiver_ot) = ots();
-            run_two_channels(
-                left,
-                right,
+            run_two_unchecked(
                 |channel| {
                     let ot = &mut ot;
                     let mut array = Partner::<Z64>::new(10);

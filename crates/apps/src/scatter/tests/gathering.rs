@@ -72,24 +72,16 @@ proptest! {
 
 #[test]
 fn a_gather_out_of_range_is_refused() {
-    let session = SessionId::from_bytes([1; 32]);
-    let (ot_sender, ot_receiver) = ideal::pair(Block::from(5), Block::from(6));
-    let (left, right) = Channel::memory_pair();
+    let (mut ot_sender, mut ot_receiver) = ots();
     let public = gather::Public {
         length: 3,
         count: 2,
         order: gather::Order::Any,
     };
-    let ((left, _), (right, _)) = run_two_channels(
-        left,
-        right,
+    let (left, right) = run_two_unchecked(
+        |channel| gather::send(public, &[Z64::ONE; 3], &mut ot_sender, channel).unwrap_err(),
         |channel| {
-            let mut ot = convert::Sender::new(ot_sender, session);
-            gather::send(public, &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
-        },
-        |channel| {
-            let mut ot = convert::Receiver::new(ot_receiver, session);
-            gather::receive(public, &[2, 3], &[Z64::ONE; 3], &mut ot, channel).unwrap_err()
+            gather::receive(public, &[2, 3], &[Z64::ONE; 3], &mut ot_receiver, channel).unwrap_err()
         },
     );
     assert!(matches!(left, Error::Channel(_)), "{left}");

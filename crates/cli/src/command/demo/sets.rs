@@ -5,10 +5,9 @@ use std::fs;
 use std::io::{self, Write};
 
 use volery_channel::Role;
-use volery_psi::Settings;
 use volery_tables::{ByteStrings, Reading, Records};
 
-use super::super::matching::{ASSUMPTION, Outcome, PhaseTimer, Verb, run_party};
+use super::super::matching::{Name, Outcome, PhaseTimer, Settings, Verb, run_party};
 use super::super::options::{Common, pool};
 use super::super::table::table;
 use crate::driver;
@@ -37,9 +36,9 @@ pub(super) struct Row {
     sender_items: u64,
     receiver_items: u64,
     common: usize,
-    security: &'static str,
+    security: String,
     parameters: String,
-    assumption: &'static str,
+    assumption: String,
     false_positive_log2: f64,
     seconds_setup: f64,
     seconds_online: f64,
@@ -63,17 +62,17 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
         verbose: 0,
         ..common.clone()
     };
-    let settings = Settings::default();
+    let settings = Settings::new(Name::Vole, None, false, None)?;
     let party = |role, records, channel: &mut _| {
         let mut told = PhaseTimer::new(quiet.reporter());
-        run_party(Verb::Psi, role, settings, records, &mut told, channel)
+        run_party(Verb::Psi, role, &settings, records, &mut told, channel)
     };
     let (sender, receiver) = driver::both(
         driver::loopback(common.timeout())?,
         |channel| pools[0].install(|| party(Role::Sender, &theirs, channel)),
         |channel| pools[1].install(|| party(Role::Receiver, &ours, channel)),
     )?;
-    let row = row(settings, &[sender, receiver], ours.keys(), theirs.keys());
+    let row = row(&settings, &[sender, receiver], ours.keys(), theirs.keys());
     match row.wrong {
         0 => Ok(row),
         wrong => Err(Failure::new(
@@ -106,12 +105,12 @@ fn read() -> Result<[Records; 2], Failure> {
 }
 
 fn row(
-    settings: Settings,
+    settings: &Settings,
     [sender, receiver]: &[Outcome; 2],
     ours: &ByteStrings,
     theirs: &ByteStrings,
 ) -> Row {
-    let found: HashSet<usize> = receiver.common.iter().flatten().copied().collect();
+    let found: HashSet<usize> = receiver.matched.common.iter().flatten().copied().collect();
     let set: HashSet<&[u8]> = theirs.iter().collect();
     let wrong = ours
         .iter()
@@ -120,18 +119,19 @@ fn row(
     // The run ends when the slower party ends.
     let slower = |of: fn(&Outcome) -> f64| of(sender).max(of(receiver));
     let parameters = &receiver.parameters;
+    let [sender_items, receiver_items] = parameters.sizes();
     Row {
         protocol: "psi",
-        variant: settings.variant.name(),
+        variant: receiver.agreed.protocol.name(),
         sender_file: FILES[0].0,
         receiver_file: FILES[1].0,
         key: KEY,
-        sender_items: parameters.sender_items,
-        receiver_items: parameters.receiver_items,
+        sender_items,
+        receiver_items,
         common: found.len(),
-        security: "semi-honest",
-        parameters: parameters.to_string(),
-        assumption: ASSUMPTION,
+        security: settings.security.to_string(),
+        parameters: parameters.describe(),
+        assumption: parameters.assumption(),
         false_positive_log2: parameters.false_positive(),
         seconds_setup: slower(|outcome| outcome.setup.as_secs_f64()),
         seconds_online: slower(|outcome| outcome.online.as_secs_f64()),
@@ -165,7 +165,7 @@ pub(super) fn print(row: &Row, out: &mut impl Write) -> io::Result<()> {
         row.sender_items.to_string(),
         row.receiver_items.to_string(),
         row.common.to_string(),
-        row.security.to_owned(),
+        row.security.clone(),
         format!("{:.3}", row.seconds_setup),
         format!("{:.3}", row.seconds_online),
         format!("{:.3}", row.seconds_total),

@@ -78,7 +78,8 @@ impl OutputFile {
         outcome: &Outcome,
         verb: Verb<'_>,
     ) -> Result<u64, Failure> {
-        let value = |place: usize| outcome.values.get(place).map_or(&[][..], Vec::as_slice);
+        let values = &outcome.matched.values;
+        let value = |place: usize| values.get(place).map_or(&[][..], Vec::as_slice);
         let extra = match verb {
             Verb::Lookup { value: None, name } => Some(Extra {
                 name,

@@ -3,37 +3,72 @@
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
-use volery_psi::{Error, Parameters, Phase, Receiver, Sender, Settings, Watch};
+use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats};
+use volery_primitives::prg::Prg;
+use volery_psi::choice::Protocol;
+use volery_psi::{Error, Phase, Watch, dh, vole};
 use volery_tables::Records;
 
 use super::super::options::Reporter;
-use super::{Keys, Verb, key_types};
+use super::protocol::{Agreed, Settings};
+use super::{Keys, Verb};
 use crate::exit::{Failure, Status};
 use crate::randomness::fresh_prg;
 
-/// The name under which the handshake compares the types of the key columns.
-const KEY_TYPES: &str = "the types of the key columns";
+/// The parameters of a run, by its protocol.
+#[derive(Clone, Debug)]
+pub(crate) enum Parameters {
+    Vole(vole::Parameters),
+    Kkrt(volery_psi::Parameters),
+    /// The numbers of items of sender and receiver.
+    Dh([u64; 2]),
+}
+
+impl From<vole::Parameters> for Parameters {
+    fn from(parameters: vole::Parameters) -> Self {
+        Self::Vole(parameters)
+    }
+}
+
+impl From<volery_psi::Parameters> for Parameters {
+    fn from(parameters: volery_psi::Parameters) -> Self {
+        Self::Kkrt(parameters)
+    }
+}
 
 /// The result of one party.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) session: SessionId,
+    pub(crate) agreed: Agreed,
     pub(crate) parameters: Parameters,
+    pub(crate) matched: Matched,
+    /// The handshake, the choice of the protocol and its offline phase.
+    pub(crate) setup: Duration,
+    /// The phase that depends on the items.
+    pub(crate) online: Duration,
+    /// Traffic of the time of `setup`.
+    pub(crate) setup_traffic: Stats,
+    /// All traffic.
+    pub(crate) traffic: Stats,
+}
+
+/// The matching items of one party. `Debug` shows no value.
+#[derive(Clone, Default)]
+pub(crate) struct Matched {
     /// Indices of this party's matching items, ascending, if it gets the result.
     pub(crate) common: Option<Vec<usize>>,
     /// Receiver of a lookup: the value of each match.
     pub(crate) values: Vec<Vec<u8>>,
     /// Lookup: bytes of the longest value.
     pub(crate) longest: Option<usize>,
-    /// The handshake and the offline phase.
-    pub(crate) setup: Duration,
-    /// The phase that depends on the items.
-    pub(crate) online: Duration,
-    /// Traffic of the handshake and the offline phase.
-    pub(crate) setup_traffic: Stats,
-    /// All traffic.
-    pub(crate) traffic: Stats,
+}
+
+impl std::fmt::Debug for Matched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let common = self.common.as_ref().map(Vec::len);
+        write!(f, "Matched({common:?} items, ..)")
+    }
 }
 
 impl From<Error> for Failure {
@@ -53,63 +88,112 @@ impl From<Error> for Failure {
 pub(crate) fn run_party(
     verb: Verb<'_>,
     role: Role,
-    settings: Settings,
+    settings: &Settings,
     records: &Records,
     told: &mut PhaseTimer,
     channel: &mut Channel,
 ) -> Result<Outcome, Failure> {
     let start = Instant::now();
-    let mut nonce = [0; 32];
-    fresh_prg()?.fill_bytes(&mut nonce);
-    let hello = hello(verb, role, settings, records);
-    let session = handshake(channel, &hello, nonce).map_err(disagreement)?;
+    let (session, agreed) = settings.settle(verb, role, records, channel)?;
+    if let Some(choice) = &agreed.choice {
+        told.reporter.explain(choice.why());
+    }
     let rng = fresh_prg()?;
     let keys = &Keys(records.keys());
+    let values = records.values().map(Keys);
 
-    let before = |channel: &Channel| (start.elapsed(), channel.stats());
-    let (setup, setup_traffic, parameters, common, values, longest);
-    match (role, verb) {
-        (Role::Sender, Verb::Psi) => {
-            let sender = Sender::setup(session, rng, channel)?;
-            (setup, setup_traffic) = before(channel);
-            let sent = sender.intersect(keys, settings, told, channel)?;
-            (parameters, common) = (sent.parameters, sent.common);
-            (values, longest) = (Vec::new(), None);
-        }
-        (Role::Receiver, Verb::Psi) => {
-            let receiver = Receiver::setup(session, rng, channel)?;
-            (setup, setup_traffic) = before(channel);
-            let received = receiver.intersect(keys, settings, told, channel)?;
-            (parameters, common) = (received.parameters, Some(received.common));
-            (values, longest) = (Vec::new(), None);
-        }
-        (Role::Sender, Verb::Lookup { .. }) => {
-            let sender = Sender::setup(session, rng, channel)?;
-            (setup, setup_traffic) = before(channel);
-            let file_values = Keys(
-                records
-                    .values()
-                    .expect("a sender's values were read with its keys"),
-            );
-            let answered = sender.answer(keys, &file_values, settings, told, channel)?;
-            (parameters, common) = (answered.parameters, answered.found);
-            (values, longest) = (Vec::new(), Some(answered.longest));
-        }
-        (Role::Receiver, Verb::Lookup { .. }) => {
-            let receiver = Receiver::setup(session, rng, channel)?;
-            (setup, setup_traffic) = before(channel);
-            let found = receiver.search(keys, settings, told, channel)?;
-            (parameters, common) = (found.parameters, Some(found.items));
-            (values, longest) = (found.values, Some(found.longest));
+    let (setup, setup_traffic, parameters, matched);
+    // The calls are the same for both protocols: `$start` makes the party from its type.
+    macro_rules! run {
+        ($($module:ident)::+, $settings:expr, $start:ident) => {{
+            use $($module)::+ as module;
+            let settings = $settings;
+            match role {
+                Role::Sender => {
+                    let sender = $start!(module::Sender);
+                    (setup, setup_traffic) = (start.elapsed(), channel.stats());
+                    (parameters, matched) = match (verb, &values) {
+                        (Verb::Psi, _) => {
+                            let sent = sender.intersect(keys, settings, told, channel)?;
+                            let common = sent.common;
+                            let matched = Matched {
+                                common,
+                                ..Matched::default()
+                            };
+                            (Parameters::from(sent.parameters), matched)
+                        }
+                        (Verb::Lookup { .. }, values) => {
+                            let values = values
+                                .as_ref()
+                                .expect("a sender's values were read with its keys");
+                            let answered = sender.answer(keys, values, settings, told, channel)?;
+                            let matched = Matched {
+                                common: answered.found,
+                                values: Vec::new(),
+                                longest: Some(answered.longest),
+                            };
+                            (answered.parameters.into(), matched)
+                        }
+                    };
+                }
+                Role::Receiver => {
+                    let receiver = $start!(module::Receiver);
+                    (setup, setup_traffic) = (start.elapsed(), channel.stats());
+                    (parameters, matched) = match verb {
+                        Verb::Psi => {
+                            let received = receiver.intersect(keys, settings, told, channel)?;
+                            let matched = Matched {
+                                common: Some(received.common),
+                                ..Matched::default()
+                            };
+                            (Parameters::from(received.parameters), matched)
+                        }
+                        Verb::Lookup { .. } => {
+                            let found = receiver.search(keys, settings, told, channel)?;
+                            let matched = Matched {
+                                common: Some(found.items),
+                                values: found.values,
+                                longest: Some(found.longest),
+                            };
+                            (found.parameters.into(), matched)
+                        }
+                    };
+                }
+            }
+        }};
+    }
+    macro_rules! new {
+        ($party:ty) => {
+            <$party>::new(session, rng)
+        };
+    }
+    macro_rules! set_up {
+        ($party:ty) => {
+            <$party>::setup(session, rng, channel)?
+        };
+    }
+    let both = settings.both;
+    match agreed.protocol {
+        Protocol::Vole(form) => run!(volery_psi::vole, vole::Settings { form, both }, new),
+        Protocol::Kkrt(variant) => run!(volery_psi, volery_psi::Settings { variant, both }, set_up),
+        Protocol::Dh => {
+            (setup, setup_traffic) = (start.elapsed(), channel.stats());
+            let party = (session, rng);
+            (parameters, matched) = run_dh(verb, role, party, keys, &values, told, channel)?;
         }
     }
     told.end();
+    if let Some(choice) = &agreed.choice
+        && parameters.sizes() != [choice.task.sender_items, choice.task.receiver_items]
+    {
+        let what = "its set has another size than it announced before the choice of the protocol";
+        return Err(ChannelError::PeerMisbehaved(what).into());
+    }
     Ok(Outcome {
         session,
+        agreed,
         parameters,
-        common,
-        values,
-        longest,
+        matched,
         setup,
         online: start.elapsed() - setup,
         setup_traffic,
@@ -117,33 +201,42 @@ pub(crate) fn run_party(
     })
 }
 
-/// The first message of this side; the peer's must be the same.
-fn hello(verb: Verb<'_>, role: Role, settings: Settings, records: &Records) -> Hello {
-    let both = if settings.both { "yes" } else { "no" };
-    Hello {
-        protocol: verb.name(),
-        role: role.name(),
-        fields: vec![
-            ("--protocol", settings.variant.to_string()),
-            ("security", "semi-honest".to_owned()),
-            ("--both", both.to_owned()),
-            (KEY_TYPES, key_types(records)),
-        ],
-    }
-}
-
-/// The remedy for keys of different types on the two sides.
-fn disagreement(error: ChannelError) -> Failure {
-    let hint = match &error {
-        ChannelError::Mismatch { field, .. } if field == KEY_TYPES => {
-            "name the same number of key columns on both sides, in the same order; --key NAME:TYPE reads a column as another type"
+/// The protocol `dh`, whose results have only what the receiver gets.
+fn run_dh(
+    verb: Verb<'_>,
+    role: Role,
+    (session, rng): (SessionId, Prg),
+    keys: &Keys<'_>,
+    values: &Option<Keys<'_>>,
+    told: &mut PhaseTimer,
+    channel: &mut Channel,
+) -> Result<(Parameters, Matched), Failure> {
+    let mut matched = Matched::default();
+    let sizes = match (role, verb, values) {
+        (Role::Sender, Verb::Lookup { .. }, Some(values)) => {
+            let sender = dh::Sender::new(session, rng);
+            let answered = sender.answer(keys, values, told, channel)?;
+            matched.longest = Some(answered.longest);
+            [answered.sender_items, answered.receiver_items]
         }
-        ChannelError::Mismatch { field, .. } if field == "--both" => {
-            "the sender gets the result only if both sides set --both"
+        (Role::Sender, ..) => {
+            let sent = dh::Sender::new(session, rng).intersect(keys, told, channel)?;
+            [sent.sender_items, sent.receiver_items]
         }
-        _ => return error.into(),
+        (Role::Receiver, Verb::Psi, _) => {
+            let received = dh::Receiver::new(session, rng).intersect(keys, told, channel)?;
+            matched.common = Some(received.common);
+            [received.sender_items, received.receiver_items]
+        }
+        (Role::Receiver, Verb::Lookup { .. }, _) => {
+            let found = dh::Receiver::new(session, rng).search(keys, told, channel)?;
+            matched.common = Some(found.items);
+            matched.values = found.values;
+            matched.longest = Some(found.longest);
+            [found.sender_items, found.receiver_items]
+        }
     };
-    Failure::from(error).hint(hint)
+    Ok((Parameters::Dh(sizes), matched))
 }
 
 /// Shows the current phase and records the duration of each.

@@ -4,28 +4,178 @@ use std::time::Duration;
 
 use serde_json::json;
 use volery_channel::Role;
-use volery_psi::Phase;
+use volery_pcg::Security;
 use volery_psi::lookup::value_bytes;
+use volery_psi::vole::Form;
+use volery_psi::{Phase, vole};
 use volery_tables::Records;
 
-use super::{MatchingArguments, Outcome, PhaseTimer, Verb, key_types};
+use super::run::Parameters;
+use super::{MatchingArguments, Outcome, PhaseTimer, Settings, Verb, key_types};
 use crate::randomness::hex;
 use crate::report::{Report, Seconds};
 
-/// The assumptions that the security of both subcommands rests on.
-///
-/// Semi-honest: the peer follows the protocol. No LPN instance is involved: the 512 OTs come from
-/// OT extension. Statistical: a false match, a table that does not hold all items, and outputs that
-/// are not pseudorandom, each 2^-40 for the whole run.
-pub(crate) const ASSUMPTION: &str = "semi-honest: the peer follows the protocol; gap Diffie-Hellman in Ristretto255, AES-128 as an \
-                          ideal cipher, BLAKE3 as a random oracle, no LPN; 128 bits, 40 statistical";
+impl Parameters {
+    /// The numbers of items of sender and receiver.
+    pub(crate) fn sizes(&self) -> [u64; 2] {
+        match self {
+            Self::Vole(parameters) => [parameters.sender_items, parameters.receiver_items],
+            Self::Kkrt(parameters) => [parameters.sender_items, parameters.receiver_items],
+            Self::Dh(sizes) => *sizes,
+        }
+    }
+
+    fn peer_items(&self, role: Role) -> u64 {
+        let [sender, receiver] = self.sizes();
+        match role {
+            Role::Sender => receiver,
+            Role::Receiver => sender,
+        }
+    }
+
+    /// In words.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::Vole(parameters) => parameters.to_string(),
+            Self::Kkrt(parameters) => parameters.to_string(),
+            Self::Dh([_, receiver]) => {
+                format!("Curve25519, polynomial of degree {receiver}, tags of 128 bits")
+            }
+        }
+    }
+
+    /// The assumptions that the security of a run rests on, with their level.
+    pub(crate) fn assumption(&self) -> String {
+        match self {
+            Self::Vole(parameters) => {
+                let adversary = match parameters.form {
+                    Form::Malicious => PEER_DEVIATES,
+                    Form::Fast | Form::Low => PEER_FOLLOWS,
+                };
+                format!(
+                    "{adversary}; AES-128 an ideal cipher; vector OLE: {}; {:.0} statistical",
+                    parameters.assumption(),
+                    self.statistical_bits().floor()
+                )
+            }
+            // The 512 OTs come from OT extension.
+            Self::Kkrt(_) => format!(
+                "{PEER_FOLLOWS}; gap Diffie-Hellman in Ristretto255, AES-128 as an ideal cipher, BLAKE3 as a random \
+                 oracle, no LPN; 128 bits, 40 statistical"
+            ),
+            Self::Dh(_) => format!(
+                "{PEER_DEVIATES}; gap Diffie-Hellman in Curve25519, BLAKE3 as a random oracle, an eight-round Feistel \
+                 network of it as an ideal permutation, no LPN; 128 bits, {:.0} statistical",
+                self.statistical_bits().floor()
+            ),
+        }
+    }
+
+    /// What may go wrong between honest parties, with the negative logarithm of its probability.
+    fn failures(&self) -> Vec<(&'static str, f64)> {
+        match self {
+            Self::Vole(parameters) => {
+                let causes = parameters.failures().into_iter();
+                causes.map(|cause| (cause.what, cause.bits)).collect()
+            }
+            Self::Kkrt(_) => vec![
+                ("a false match", -self.false_positive()),
+                ("the items do not fit into a cuckoo table", 40.0),
+                ("outputs of the code are not pseudorandom", 40.0),
+            ],
+            Self::Dh(_) => vec![(
+                "two different items have the same tag",
+                -self.false_positive(),
+            )],
+        }
+    }
+
+    /// The negative logarithm of the probability that any of them happens.
+    fn failure_bits(&self) -> f64 {
+        let all = self.failures();
+        -all.iter()
+            .map(|(_, bits)| (-bits).exp2())
+            .sum::<f64>()
+            .log2()
+    }
+
+    /// The binary logarithm of a bound on the probability of any false match.
+    pub(crate) fn false_positive(&self) -> f64 {
+        match self {
+            Self::Vole(parameters) => parameters.false_positive(),
+            Self::Kkrt(parameters) => parameters.false_positive(),
+            Self::Dh(sizes) => {
+                let pairs = sizes.iter().map(|items| (*items).max(1) as f64);
+                pairs.product::<f64>().log2() - 128.0
+            }
+        }
+    }
+
+    /// The statistical security: that of the checks, if there are any, and of the result.
+    fn statistical_bits(&self) -> f64 {
+        let checks = match self {
+            Self::Vole(parameters) => parameters.check_bits().map_or(f64::INFINITY, f64::from),
+            Self::Kkrt(_) | Self::Dh(_) => f64::INFINITY,
+        };
+        checks.min(self.failure_bits())
+    }
+
+    /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh),
+    /// of the sender's tags, of the values, and of the vector OLE by its model, which is exact
+    /// within some percent.
+    fn bytes(&self, longest: Option<usize>) -> [u64; 4] {
+        match self {
+            Self::Vole(parameters) => [
+                parameters.encoding_bytes(),
+                parameters.tag_bytes(),
+                longest.map_or(0, |longest| parameters.value_bytes(longest)),
+                parameters.correlation_bytes(),
+            ],
+            Self::Kkrt(parameters) => [
+                parameters.row_bytes(),
+                parameters.tag_bytes(),
+                longest.map_or(0, |longest| value_bytes(parameters, longest)),
+                0,
+            ],
+            Self::Dh([sender, receiver]) if *sender == 0 || *receiver == 0 => [0; 4],
+            Self::Dh([sender, receiver]) => [
+                32 * receiver,
+                16 * sender,
+                longest.map_or(0, |longest| sender * (longest as u64 + 2)),
+                0,
+            ],
+        }
+    }
+
+    /// The most items that a malicious receiver may have tested with 2^80 and 2^128 evaluations of
+    /// hash functions, as multiples of the number that it states, as far as there are bounds.
+    fn most_items(&self) -> [Option<f64>; 2] {
+        match self {
+            Self::Vole(parameters) => [80.0, 128.0].map(|log| parameters.most_items(log)),
+            // `dh` has this bound, and none for 2^128.
+            Self::Dh([_, receiver]) if *receiver > 0 => [Some(2.8 + 2.0 / *receiver as f64), None],
+            Self::Kkrt(_) | Self::Dh(_) => [None, None],
+        }
+    }
+
+    /// The parameters of `vole`.
+    fn vole(&self) -> Option<&vole::Parameters> {
+        match self {
+            Self::Vole(parameters) => Some(parameters),
+            Self::Kkrt(_) | Self::Dh(_) => None,
+        }
+    }
+}
+
+const PEER_DEVIATES: &str = "malicious: the peer may do anything";
+const PEER_FOLLOWS: &str = "semi-honest: the peer follows the protocol";
 
 /// The information that each side learns, shown before the run and kept in the report.
 pub(super) struct Revealed(Vec<&'static str>);
 
 impl Revealed {
     /// The information revealed by a run with these settings.
-    pub(super) fn of(verb: Verb<'_>, role: Role, both: bool) -> Self {
+    pub(super) fn of(verb: Verb<'_>, role: Role, settings: &Settings) -> Self {
         let mut revealed = vec![
             "each side learns how many different keys the other has, and the number and types of its key columns",
         ];
@@ -39,7 +189,7 @@ impl Revealed {
                 "this side learns which of its own keys the peer has, their values, and the length of the longest value"
             }
         });
-        revealed.push(match (role, both) {
+        revealed.push(match (role, settings.both) {
             (Role::Sender, true) => "this side learns which of its own keys the peer has (--both)",
             (Role::Sender, false) => "this side learns nothing more",
             (Role::Receiver, true) => {
@@ -47,9 +197,20 @@ impl Revealed {
             }
             (Role::Receiver, false) => "the peer learns nothing more",
         });
-        revealed.push(
-            "security is semi-honest: a peer that does not follow the protocol can learn more, or falsify the result",
-        );
+        revealed.push(match (settings.security, settings.both, verb) {
+            (Security::SemiHonest, true, _) => {
+                "security is semi-honest, as always with --both: a peer that does not follow the protocol can learn more, or falsify the result"
+            }
+            (Security::SemiHonest, false, _) => {
+                "security is semi-honest: a peer that does not follow the protocol can learn more, or falsify the result"
+            }
+            (_, _, Verb::Psi) => {
+                "security is malicious: a peer that does not follow the protocol learns nothing else, but a receiver may test more keys than it states (result.most_items of the report)"
+            }
+            (_, _, Verb::Lookup { .. }) => {
+                "security is malicious: a peer that does not follow the protocol learns nothing else, but a receiver may test more keys than it states (result.most_items of the report), and a sender may give any values"
+            }
+        });
         Self(revealed)
     }
 
@@ -65,40 +226,58 @@ impl Revealed {
 pub(super) fn report(
     verb: Verb<'_>,
     arguments: &MatchingArguments,
+    settings: &Settings,
     records: &Records,
     outcome: &Outcome,
     revealed: &Revealed,
 ) -> Report {
     let parameters = &outcome.parameters;
-    let peer = match arguments.role {
-        Role::Sender => parameters.receiver_items,
-        Role::Receiver => parameters.sender_items,
-    };
+    let matched = &outcome.matched;
     let counts = records.counts();
     let traffic = outcome.traffic;
     let online = traffic.bytes_sent + traffic.bytes_received
         - outcome.setup_traffic.bytes_sent
         - outcome.setup_traffic.bytes_received;
-    let values = outcome
-        .longest
-        .map_or(0, |longest| value_bytes(parameters, longest));
-    let formula = parameters.row_bytes() + parameters.tag_bytes() + values;
+    let bytes = parameters.bytes(matched.longest);
+    let [encoding, tags, values, correlations] = bytes;
+    let failures = parameters.failures();
+    let failures = failures.iter().map(|(what, bits)| {
+        // A cause that cannot occur has no logarithm.
+        json!({ "what": what, "log2": bits.is_finite().then_some(-bits) })
+    });
+    let [in_2_80, in_2_128] = parameters.most_items();
+    let most_items = in_2_80.map(|most| json!({ "2^80 hashes": most, "2^128 hashes": in_2_128 }));
+    let memory = parameters.vole().map(|parameters| {
+        let search = matches!(verb, Verb::Lookup { .. });
+        parameters.memory(arguments.role, search, arguments.both)
+    });
+    let choice = outcome.agreed.choice.as_ref();
     let result = json!({
         "session": hex(outcome.session),
-        "protocol": parameters.variant.name(),
+        "protocol": outcome.agreed.protocol.name(),
+        "choice": choice.map(|choice| choice.to_json()),
         "reveals": revealed.0,
         "both": arguments.both,
         "key_types": key_types(records),
         "rows": counts.rows,
         "rows_left_out": { "duplicate_key": counts.duplicates, "empty_key": counts.empty },
         "items": records.keys().len(),
-        "peer_items": peer,
-        "common": outcome.common.as_ref().map(Vec::len),
-        "longest_value_bytes": outcome.longest,
+        "peer_items": parameters.peer_items(arguments.role),
+        "common": matched.common.as_ref().map(Vec::len),
+        "longest_value_bytes": matched.longest,
         "false_positive_log2": parameters.false_positive(),
-        "bytes_formula": formula,
+        "failures": failures.collect::<Vec<_>>(),
+        "failure_log2": -parameters.failure_bits(),
+        "statistical_bits": parameters.statistical_bits(),
+        "most_items": most_items,
+        "bytes_encoding": encoding,
+        "bytes_tags": tags,
+        "bytes_values": values,
+        "bytes_correlations": correlations,
+        "bytes_formula": bytes.iter().sum::<u64>(),
         "bytes_online": online,
         "bytes_setup": outcome.setup_traffic.bytes_sent + outcome.setup_traffic.bytes_received,
+        "memory_bytes": memory,
     });
     let serde_json::Value::Object(result) = result else {
         unreachable!("the JSON literal above is an object")
@@ -106,9 +285,9 @@ pub(super) fn report(
     Report {
         role: Some(arguments.role.name().to_owned()),
         n: Some(records.keys().len() as u64),
-        security: Some("semi-honest".to_owned()),
-        parameters: Some(parameters.to_string()),
-        assumption: Some(ASSUMPTION.to_owned()),
+        security: Some(settings.security.to_string()),
+        parameters: Some(parameters.describe()),
+        assumption: Some(parameters.assumption()),
         bytes_sent: Some(traffic.bytes_sent),
         bytes_received: Some(traffic.bytes_received),
         messages: Some(traffic.messages_sent + traffic.messages_received),
@@ -165,11 +344,7 @@ pub(super) fn summary(
 ) -> String {
     let parameters = &outcome.parameters;
     let ours = records.keys().len();
-    let peers = match arguments.role {
-        Role::Sender => parameters.receiver_items,
-        Role::Receiver => parameters.sender_items,
-    };
-    let result = match (&outcome.common, &arguments.out) {
+    let result = match (&outcome.matched.common, &arguments.out) {
         (Some(common), Some(out)) => {
             format!(
                 "{} of {ours} keys match; their rows are in {}",
@@ -179,7 +354,7 @@ pub(super) fn summary(
         }
         _ => format!("{ours} keys were matched against the peer's"),
     };
-    let chance = match outcome.common {
+    let chance = match outcome.matched.common {
         Some(_) => format!(
             ", false matches with probability at most 2^{:.0} in all",
             parameters.false_positive()
@@ -187,8 +362,11 @@ pub(super) fn summary(
         None => String::new(),
     };
     format!(
-        "{}: {result} (the peer has {peers}), semi-honest{chance}, in {:.3} s, {} bytes sent, {} received",
+        "{}: {result} (the peer has {}), by {}, {}{chance}, in {:.3} s, {} bytes sent, {} received",
         arguments.role.name(),
+        parameters.peer_items(arguments.role),
+        outcome.agreed.protocol,
+        report.security.as_deref().unwrap_or_default(),
         report.seconds.total.unwrap_or_default(),
         outcome.traffic.bytes_sent,
         outcome.traffic.bytes_received,

@@ -68,6 +68,12 @@ fn write_reports(arguments: &Arguments, change: impl Fn(&mut Report, &mut Report
     fs::write(arguments.receiver.join("report.json"), receiver.to_json()).unwrap();
 }
 
+/// Fails unless the error contains `text`.
+fn refused(arguments: &Arguments, text: &str) {
+    let failure = run(arguments).unwrap_err().to_string();
+    assert!(failure.contains(text), "{failure}");
+}
+
 /// Flips a bit of the last byte of a file.
 fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
@@ -93,29 +99,18 @@ fn valid_correlations_are_accepted() {
 
 #[test]
 fn one_wrong_bit_is_found_and_named() {
-    for (folder, name, text) in [
-        (
-            "s",
-            "u.npy",
-            "1 of 65537 correlations, the first at index 65536",
-        ),
-        (
-            "s",
-            "v.npy",
-            "1 of 65537 correlations, the first at index 65536",
-        ),
-        (
-            "r",
-            "w.npy",
-            "1 of 65537 correlations, the first at index 65536",
-        ),
-        ("r", "x.npy", "of 65537 correlations, the first at index 0"),
+    let last = "1 of 65537 correlations, the first at index 65536";
+    for (name, text) in [
+        ("s/u.npy", last),
+        ("s/v.npy", last),
+        ("r/w.npy", last),
+        ("r/x.npy", "of 65537 correlations, the first at index 0"),
     ] {
         let place = tempfile::tempdir().unwrap();
         let mut arguments = folders::<Gf128>(place.path(), CHUNK + 1);
         let report = place.path().join("found.json");
         arguments.common.report = Some(report.clone());
-        flip(&place.path().join(folder).join(name));
+        flip(&place.path().join(name));
         let failure = run(&arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);
         assert!(failure.to_string().contains(text), "{failure}");
@@ -135,47 +130,22 @@ fn the_ring_comes_from_the_reports_or_the_option() {
     write_reports(&arguments, |_, _| {});
     run(&arguments).unwrap();
     arguments.ring = Some(RingName::Z64);
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("hold fp61")
-    );
+    refused(&arguments, "hold fp61");
     arguments.ring = None;
 
     write_reports(&arguments, |sender, _| sender.ring = Some("z64".into()));
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("differ in ring")
-    );
+    refused(&arguments, "differ in ring");
     write_reports(&arguments, |sender, _| {
         sender.result.insert("session".into(), "34".into());
     });
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("differ in session")
-    );
+    refused(&arguments, "differ in session");
     write_reports(&arguments, std::mem::swap);
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("DIR_SENDER DIR_RECEIVER")
-    );
+    refused(&arguments, "DIR_SENDER DIR_RECEIVER");
     write_reports(&arguments, |sender, receiver| {
         sender.ring = Some("gf128".into());
         receiver.ring = Some("gf128".into());
     });
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("not an array over gf128")
-    );
+    refused(&arguments, "not an array over gf128");
 }
 
 #[test]
@@ -183,12 +153,7 @@ fn residues_must_be_canonical_and_sizes_must_agree() {
     let place = tempfile::tempdir().unwrap();
     let mut arguments = folders::<Z64>(place.path(), 10);
     arguments.ring = Some(RingName::Fp61);
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("not a canonical value of fp61")
-    );
+    refused(&arguments, "not a canonical value of fp61");
 
     let place = tempfile::tempdir().unwrap();
     let mut arguments = folders::<Z64>(place.path(), 10);
@@ -198,19 +163,9 @@ fn residues_must_be_canonical_and_sizes_must_agree() {
         arguments.receiver.join("w.npy"),
     )
     .unwrap();
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("w.npy: holds (1,)")
-    );
+    refused(&arguments, "w.npy: holds (1,)");
     fs::remove_file(arguments.receiver.join("w.npy")).unwrap();
-    assert!(
-        run(&arguments)
-            .unwrap_err()
-            .to_string()
-            .contains("w.npy: No such file")
-    );
+    refused(&arguments, "w.npy: No such file");
 }
 
 /// Two folders with `n` valid correlated OTs, without reports.
@@ -241,19 +196,15 @@ fn valid_cots_are_accepted() {
 #[test]
 fn every_corruption_of_cots_is_found_and_named() {
     let last = "1 of 65537 correlations, the first at index 65536";
-    for (folder, name, text) in [
-        ("r", "u.npy", last),
-        ("s", "v.npy", last),
-        ("r", "w.npy", last),
-        (
-            "s",
-            "delta.npy",
-            "of 65537 correlations, the first at index ",
-        ),
+    for (name, text) in [
+        ("r/u.npy", last),
+        ("s/v.npy", last),
+        ("r/w.npy", last),
+        ("s/delta.npy", "of 65537 correlations, the first at index "),
     ] {
         let place = tempfile::tempdir().unwrap();
         let arguments = cot_folders(place.path(), CHUNK + 1);
-        flip(&place.path().join(folder).join(name));
+        flip(&place.path().join(name));
         let failure = run(&arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);
         assert!(failure.to_string().contains("w = v + u*delta"), "{failure}");

@@ -1,8 +1,8 @@
 use volery_field::{F2, Fp61, Gf128, Ring, Z64};
-use volery_primitives::prg::Prg;
 
 use super::*;
 use crate::Pair;
+use crate::dual::tests::{on_threads, random};
 
 fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
     let mut out = Vec::new();
@@ -10,17 +10,6 @@ fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
         out.extend_from_slice(code.draw(pieces));
     }
     out
-}
-
-fn random<R: Ring>(seed: u128, n: usize) -> Vec<R> {
-    let mut out = vec![R::ZERO; n];
-    R::random_slice(&mut Prg::new(Block::from(seed)), &mut out);
-    out
-}
-
-fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) -> T {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.expect("threads").install(f)
 }
 
 /// The code against its definition, with input and output in pieces, on one thread and on three.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use volery_channel::{Stats, run_two_channels, run_two_parties};
+use volery_channel::{Stats, run_two_parties, run_two_unchecked};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_primitives::Block;
 
@@ -131,11 +131,8 @@ fn streams_of_one_setup_are_drawn_in_any_order() {
 /// A peer that aborts one vector-OLE ends the shared setup and every stream made with it.
 #[test]
 fn a_failed_vector_ole_ends_the_setup() {
-    let (left, right) = Channel::memory_pair();
     let n = 20_011;
-    run_two_channels(
-        left,
-        right,
+    run_two_unchecked(
         |channel| {
             let shared = &mut Sender::setup(SESSION, rng(1), channel).unwrap();
             let plan = plan::<Fp61>(n);
@@ -198,11 +195,8 @@ fn a_setup_costs_what_the_doc_says() {
 /// available.
 #[test]
 fn a_failed_vector_ole_ends_the_holders_of_x() {
-    let (left, right) = Channel::memory_pair();
     let n = 20_011;
-    run_two_channels(
-        left,
-        right,
+    run_two_unchecked(
         |channel| {
             let shared = &mut Sender::setup(SESSION, rng(1), channel).unwrap();
             let plan = plan::<Fp61>(n);
@@ -234,16 +228,13 @@ fn a_failed_vector_ole_ends_the_holders_of_x() {
 #[test]
 fn another_plan_is_noticed() {
     fn refused<R: VoleRing>(plans: [crate::Plan; 2]) {
-        let (left, right) = Channel::memory_pair();
         let refused = |result: Result<()>| {
             assert!(
                 matches!(result, Err(Error::PeerMisbehaved(_))),
                 "{result:?}"
             );
         };
-        run_two_channels(
-            left,
-            right,
+        run_two_unchecked(
             |channel| {
                 let shared = &mut Sender::setup(SESSION, rng(1), channel).unwrap();
                 let mut one = || vole::Sender::<R>::setup_with(shared, &plans[0], rng(3), channel);

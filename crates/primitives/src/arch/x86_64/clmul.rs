@@ -42,13 +42,6 @@ pub(crate) fn mul(a: u128, b: u128) -> u128 {
 }
 
 #[target_feature(enable = "pclmulqdq,avx2")]
-pub(crate) fn mul_slice(x: &mut [u128], s: u128) {
-    for x in x {
-        *x = mul(*x, s);
-    }
-}
-
-#[target_feature(enable = "pclmulqdq,avx2")]
 pub(crate) fn axpy(acc: &mut [u128], s: u128, x: &[u128]) {
     for (acc, &x) in acc.iter_mut().zip(x) {
         *acc ^= mul(s, x);

@@ -1,6 +1,7 @@
 //! Ristretto255 with the 52-bit multipliers of AVX-512, eight elements at once.
 
 mod field;
+pub(crate) mod montgomery;
 mod point;
 
 use std::arch::x86_64::*;

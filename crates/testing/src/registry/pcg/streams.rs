@@ -2,7 +2,7 @@
 
 use volery_field::{Fp61, Gf128, Z64};
 use volery_pcg::vole::{self, VoleRing};
-use volery_pcg::{Kind, Noise, Plan, PlanOptions, Security, Trees, cot};
+use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol as By, Security, Trees, cot};
 
 use super::super::ot::{draw_received, draw_sent, is_cot};
 use super::{is_vole, random};
@@ -18,7 +18,7 @@ const FEW: usize = 50;
 pub(super) fn all() -> Vec<Protocol> {
     let (malicious, semi_honest) = (Security::Malicious, Security::SemiHonest);
     let (regular, uniform) = (Noise::Regular, Noise::Uniform);
-    vec![
+    let mut all = vec![
         cot(malicious, regular, Trees::Half),
         cot(malicious, regular, Trees::Ggm),
         cot(malicious, uniform, Trees::Half),
@@ -34,15 +34,20 @@ pub(super) fn all() -> Vec<Protocol> {
         vole::<Gf128>(semi_honest, uniform, Trees::Ggm),
         vole::<Z64>(semi_honest, regular, Trees::Half),
         vole::<Z64>(semi_honest, uniform, Trees::Half),
-        low_cots(malicious),
-        low_cots(semi_honest),
-        low_voles::<Fp61>(malicious),
-        low_voles::<Gf128>(malicious),
-        low_voles::<Z64>(semi_honest),
         few_voles::<Fp61>(malicious),
         few_voles::<Gf128>(malicious),
         few_voles::<Z64>(semi_honest),
-    ]
+    ];
+    for protocol in [By::LowCommunication, By::ExpandConvolute] {
+        all.extend([
+            dual_cots(protocol, malicious),
+            dual_cots(protocol, semi_honest),
+            dual_voles::<Fp61>(protocol, malicious),
+            dual_voles::<Gf128>(protocol, malicious),
+            dual_voles::<Z64>(protocol, semi_honest),
+        ]);
+    }
+    all
 }
 
 fn model(security: Security) -> Model {
@@ -68,25 +73,26 @@ fn plan(kind: Kind, options: PlanOptions<'static>, in_rounds: bool) -> Plan {
     plan
 }
 
-/// A plan of one instance of dual LPN.
-fn low(kind: Kind, security: Security) -> Plan {
+/// A plan of one instance of dual LPN, with the code of `protocol`.
+fn dual(kind: Kind, protocol: By, security: Security) -> Plan {
     let options = PlanOptions {
         total: Some(N as u64),
         security,
-        protocol: volery_pcg::Protocol::LowCommunication,
+        protocol,
         ..PlanOptions::default()
     };
     Plan::new(kind, &options).expect("a dual LPN plan exists for these options")
 }
 
-fn low_cots(security: Security) -> Protocol {
-    let name = format!("cot, {security}, low communication");
-    cots(name, security, low(Kind::Cot, security), N)
+fn dual_cots(protocol: By, security: Security) -> Protocol {
+    let name = format!("cot, {security}, {protocol}");
+    cots(name, security, dual(Kind::Cot, protocol, security), N)
 }
 
-fn low_voles<R: VoleRing>(security: Security) -> Protocol {
-    let name = format!("vole {}, {security}, low communication", R::NAME);
-    voles::<R>(name, security, low(Kind::Vole(R::FIELD), security), N)
+fn dual_voles<R: VoleRing>(protocol: By, security: Security) -> Protocol {
+    let name = format!("vole {}, {security}, {protocol}", R::NAME);
+    let plan = dual(Kind::Vole(R::FIELD), protocol, security);
+    voles::<R>(name, security, plan, N)
 }
 
 fn cots(name: String, security: Security, plan: Plan, n: usize) -> Protocol {

@@ -4,66 +4,32 @@
 /// included: they are called through the trait.
 pub(super) const RUN: &[(&str, &[&str])] = &[
     ("handshake", &["channel::handshake::handshake"]),
-    ("base OT", &["ot::base::send", "ot::base::receive"]),
-    (
-        "iknp",
-        &[
-            "ot::iknp::Sender::setup",
-            "ot::iknp::Sender::extend",
-            "ot::iknp::Receiver::setup",
-            "ot::iknp::Receiver::extend",
-        ],
-    ),
+    ("base OT", &["ot::base::{send, receive}"]),
+    ("iknp", &["ot::iknp::{Sender, Receiver}::{setup, extend}"]),
     (
         "softspoken 8",
-        &[
-            "ot::softspoken::Sender::setup",
-            "ot::softspoken::Sender::extend",
-            "ot::softspoken::Receiver::setup",
-            "ot::softspoken::Receiver::extend",
-        ],
+        &["ot::softspoken::{Sender, Receiver}::{setup, extend}"],
     ),
     (
         "correlated OT",
-        &[
-            "ot::convert::Sender::correlated",
-            "ot::convert::Receiver::correlated",
-        ],
+        &["ot::convert::{Sender, Receiver}::correlated"],
     ),
     (
         "correlated OT, chosen choices",
-        &[
-            "ot::convert::Sender::correlated_chosen",
-            "ot::convert::Receiver::correlated_chosen",
-        ],
+        &["ot::convert::{Sender, Receiver}::correlated_chosen"],
     ),
-    (
-        "random OT",
-        &[
-            "ot::convert::Sender::random",
-            "ot::convert::Receiver::random",
-        ],
-    ),
+    ("random OT", &["ot::convert::{Sender, Receiver}::random"]),
     (
         "random OT, chosen choices",
-        &[
-            "ot::convert::Sender::random_chosen",
-            "ot::convert::Receiver::random_chosen",
-        ],
+        &["ot::convert::{Sender, Receiver}::random_chosen"],
     ),
     (
         "OT of chosen blocks",
-        &[
-            "ot::convert::Sender::chosen",
-            "ot::convert::Receiver::chosen",
-        ],
+        &["ot::convert::{Sender, Receiver}::chosen"],
     ),
     (
         "OT of chosen strings",
-        &[
-            "ot::convert::Sender::chosen_bytes",
-            "ot::convert::Receiver::chosen_bytes",
-        ],
+        &["ot::convert::{Sender, Receiver}::chosen_bytes"],
     ),
     (
         "random OT of n - 1",
@@ -75,134 +41,62 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
     (
         "point function",
         &[
-            "pcg::spfss::send",
-            "pcg::spfss::receive",
-            "pcg::spfss::SenderKey::generate",
-            "pcg::spfss::ReceiverKey::generate",
+            "pcg::spfss::{send, receive}",
+            "pcg::spfss::{SenderKey, ReceiverKey}::generate",
         ],
     ),
-    (
-        "half-trees, hashed",
-        &["pcg::spcot::send", "pcg::spcot::receive"],
-    ),
+    ("half-trees, hashed", &["pcg::spcot::{send, receive}"]),
     (
         "points anywhere",
         &[
-            "pcg::mpcot::send",
-            "pcg::mpcot::receive",
-            "pcg::correlation::Vole::key_shares",
-            "pcg::correlation::Vole::value_shares",
+            "pcg::mpcot::{send, receive}",
+            "pcg::correlation::Vole::{key_shares, value_shares}",
         ],
     ),
     (
         "product, z64",
-        &[
-            "pcg::gilboa::Sender::setup",
-            "pcg::gilboa::Sender::multiply",
-            "pcg::gilboa::Receiver::setup",
-            "pcg::gilboa::Receiver::multiply",
-        ],
+        &["pcg::gilboa::{Sender, Receiver}::{setup, multiply}"],
     ),
     (
         "checked product, fp61",
-        &[
-            "pcg::gilboa::Sender::multiply_checked",
-            "pcg::gilboa::Receiver::multiply_checked",
-        ],
+        &["pcg::gilboa::{Sender, Receiver}::multiply_checked"],
     ),
-    (
-        "chosen inputs",
-        &["pcg::derandomize::send", "pcg::derandomize::receive"],
-    ),
+    ("chosen inputs", &["pcg::derandomize::{send, receive}"]),
     (
         "chosen input",
-        &[
-            "pcg::derandomize::send_input",
-            "pcg::derandomize::receive_input",
-        ],
+        &["pcg::derandomize::{send_input, receive_input}"],
     ),
     (
         "cot, malicious, regular, half",
         &[
-            "pcg::cot::Sender::setup",
-            "pcg::cot::Sender::prepare",
-            "pcg::cot::Sender::extend",
-            "pcg::cot::Receiver::setup",
-            "pcg::cot::Receiver::prepare",
-            "pcg::cot::Receiver::extend",
-            "pcg::stream::primal::KeyHolder::draw",
-            "pcg::stream::primal::KeyHolder::exchange",
-            "pcg::stream::primal::KeyHolder::next_round",
-            "pcg::stream::primal::ValueHolder::draw",
-            "pcg::stream::primal::ValueHolder::exchange",
-            "pcg::stream::primal::ValueHolder::next_round",
-            "pcg::stream::shares::spcot::Sender::exchange",
-            "pcg::stream::shares::spcot::Receiver::exchange",
-            "pcg::correlation::Cot::key_shares",
-            "pcg::correlation::Cot::value_shares",
+            "pcg::cot::{Sender, Receiver}::{setup, prepare, extend}",
+            "pcg::stream::primal::{KeyHolder, ValueHolder}::{draw, exchange, next_round}",
+            "pcg::stream::shares::spcot::{Sender, Receiver}::exchange",
+            "pcg::correlation::Cot::{key_shares, value_shares}",
         ],
     ),
     (
-        "cot, malicious, low communication",
-        &[
-            "pcg::stream::dual::KeyHolder::draw",
-            "pcg::stream::dual::KeyHolder::exchange",
-            "pcg::stream::dual::KeyHolder::next_round",
-            "pcg::stream::dual::ValueHolder::draw",
-            "pcg::stream::dual::ValueHolder::exchange",
-            "pcg::stream::dual::ValueHolder::next_round",
-        ],
+        "cot, malicious, low-communication",
+        &["pcg::stream::dual::{KeyHolder, ValueHolder}::{draw, exchange, next_round}"],
     ),
     (
         "vole z64, semi-honest, regular, half",
-        &[
-            "pcg::stream::shares::spcot::Sender::make_next",
-            "pcg::stream::shares::spcot::Receiver::make_next",
-        ],
+        &["pcg::stream::shares::spcot::{Sender, Receiver}::make_next"],
     ),
     (
         "vole fp61, malicious, regular, half",
         &[
             "pcg::vole::Drawn::draw",
-            "pcg::vole::Sender::setup",
-            "pcg::vole::Sender::prepare",
-            "pcg::vole::Sender::extend",
-            "pcg::vole::Receiver::setup",
-            "pcg::vole::Receiver::prepare",
-            "pcg::vole::Receiver::extend",
-            "pcg::vole::base::GilboaValues::draw",
-            "pcg::vole::base::GilboaKey::draw",
+            "pcg::vole::{Sender, Receiver}::{setup, prepare, extend}",
+            "pcg::vole::base::{GilboaValues, GilboaKey}::draw",
         ],
     ),
     (
         "vole gf128, malicious, regular, half",
         &[
             "ot::softspoken::Sender::setup_for_scalar",
-            "pcg::vole::base::PackedValues::draw",
-            "pcg::vole::base::PackedKey::draw",
+            "pcg::vole::base::{PackedValues, PackedKey}::draw",
         ],
-    ),
-    (
-        "OT of all but one",
-        &["pcg::all_but_one::send", "pcg::all_but_one::receive"],
-    ),
-    (
-        "random OT of all but one",
-        &[
-            "pcg::all_but_one::send_random",
-            "pcg::all_but_one::receive_random",
-        ],
-    ),
-    (
-        "random OT of n - 1, arity 4",
-        &[
-            "pcg::punctured_ot::kary::send",
-            "pcg::punctured_ot::kary::receive",
-        ],
-    ),
-    (
-        "point functions, arity 4",
-        &["pcg::spfss::kary::send", "pcg::spfss::kary::receive"],
     ),
     (
         "punctured key",
@@ -210,42 +104,24 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
     ),
     (
         "products with bits",
-        &[
-            "apps::ring_cot::Sender::new",
-            "apps::ring_cot::Receiver::new",
-        ],
+        &["apps::ring_cot::{Sender, Receiver}::new"],
     ),
-    (
-        "permutation",
-        &["apps::switching::send", "apps::switching::receive"],
-    ),
+    ("permutation", &["apps::switching::{send, receive}"]),
     (
         "points and shared values, dropping",
-        &["apps::mpfss::send", "apps::mpfss::receive"],
+        &["apps::mpfss::{send, receive}"],
     ),
     (
         "batch of vector-OLEs",
         &[
-            "pcg::vole::Sender::setup_with",
-            "pcg::vole::Receiver::setup_with",
-            "pcg::vole::shared_setup::Sender::setup",
-            "pcg::vole::shared_setup::Receiver::setup",
-            "apps::offline::Sender::setup",
-            "apps::offline::Sender::stream",
-            "apps::offline::Sender::batch",
-            "apps::offline::Receiver::setup",
-            "apps::offline::Receiver::stream",
-            "apps::offline::Receiver::batch",
+            "pcg::vole::{Sender, Receiver}::setup_with",
+            "pcg::vole::shared_setup::{Sender, Receiver}::setup",
+            "apps::offline::{Sender, Receiver}::{setup, stream, batch}",
         ],
     ),
     (
         "polynomial at points",
-        &[
-            "apps::ope::Sender::offline",
-            "apps::ope::Sender::online",
-            "apps::ope::Receiver::offline",
-            "apps::ope::Receiver::online",
-        ],
+        &["apps::ope::{Sender, Receiver}::{offline, online}"],
     ),
     (
         "shape of a matrix and a vector",
@@ -258,83 +134,38 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
     ("formats of real numbers", &["apps::fixed::Format::agree"]),
     (
         "matrix product, fp61",
-        &[
-            "apps::linear::Sender::offline",
-            "apps::linear::Sender::online",
-            "apps::linear::Receiver::offline",
-            "apps::linear::Receiver::online",
-        ],
+        &["apps::linear::{Sender, Receiver}::{offline, online}"],
     ),
     (
         "matrix product, z64, shared",
-        &[
-            "apps::linear::product::Left::offline",
-            "apps::linear::product::Left::online",
-            "apps::linear::product::Right::offline",
-            "apps::linear::product::Right::online",
-        ],
+        &["apps::linear::product::{Left, Right}::{offline, online}"],
     ),
     (
         "convolution",
-        &[
-            "apps::convolution::Sender::offline",
-            "apps::convolution::Sender::online",
-            "apps::convolution::Receiver::offline",
-            "apps::convolution::Receiver::online",
-        ],
+        &["apps::convolution::{Sender, Receiver}::{offline, online}"],
     ),
-    (
-        "scatter, Add",
-        &["apps::scatter::send", "apps::scatter::receive"],
-    ),
-    (
-        "gather",
-        &[
-            "apps::scatter::gather::send",
-            "apps::scatter::gather::receive",
-        ],
-    ),
+    ("scatter, Add", &["apps::scatter::{send, receive}"]),
+    ("gather", &["apps::scatter::gather::{send, receive}"]),
     (
         "elementwise product",
-        &["apps::sparse::ole::send", "apps::sparse::ole::receive"],
+        &["apps::sparse::ole::{send, receive}"],
     ),
-    (
-        "sparse product, Plain",
-        &["apps::sparse::send", "apps::sparse::receive"],
-    ),
+    ("sparse product, Plain", &["apps::sparse::{send, receive}"]),
     (
         "array",
         &[
-            "apps::array::Partner::read",
-            "apps::array::Partner::open",
-            "apps::array::Partner::write",
-            "apps::array::Partner::add",
-            "apps::array::Holder::read",
-            "apps::array::Holder::open",
-            "apps::array::Holder::write",
-            "apps::array::Holder::add",
+            "apps::array::{Partner, Holder}::{read, open, write, add}",
             "apps::array::Holder::replace",
         ],
     ),
-    (
-        "loaded array",
-        &["apps::array::Partner::load", "apps::array::Holder::load"],
-    ),
+    ("loaded array", &["apps::array::{Partner, Holder}::load"]),
     (
         "additions to a vector",
-        &[
-            "apps::array::dense::Partner::add",
-            "apps::array::dense::Partner::replace",
-            "apps::array::dense::Holder::add",
-            "apps::array::dense::Holder::replace",
-        ],
+        &["apps::array::dense::{Partner, Holder}::{add, replace}"],
     ),
     (
         "batch of vector-OLEs, gf128",
-        &[
-            "ot::softspoken::fork::Sender::setup_from_ots",
-            "ot::softspoken::fork::Receiver::setup_from_ots",
-        ],
+        &["ot::softspoken::fork::{Sender, Receiver}::setup_from_ots"],
     ),
     (
         "oprf",

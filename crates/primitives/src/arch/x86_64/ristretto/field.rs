@@ -201,7 +201,7 @@ pub(super) fn square(a: &Field) -> Field {
 /// `x^(2^times)` of each of `N` elements, computed in parallel.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-fn squares<const N: usize>(mut x: [Field; N], times: usize) -> [Field; N] {
+pub(super) fn squares<const N: usize>(mut x: [Field; N], times: usize) -> [Field; N] {
     for _ in 0..times {
         for x in &mut x {
             *x = square(x);
@@ -221,7 +221,7 @@ fn products<const N: usize>(mut a: [Field; N], b: &[Field; N]) -> [Field; N] {
 
 /// `x^(2^252 - 3)`, the exponent `(p - 5)/8`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-fn power_for_root<const N: usize>(x: [Field; N]) -> [Field; N] {
+pub(super) fn power_for_root<const N: usize>(x: [Field; N]) -> [Field; N] {
     // The number in a name counts the ones of the exponent in binary.
     let two = products(squares(x, 1), &x);
     let four = products(squares(two, 2), &two);

@@ -1,0 +1,117 @@
+//! A comparison of the two codes of dual LPN: correlated OTs from connection to last output, and
+//! the codes alone, in turns, with the ratio of each pair of runs.
+//!
+//! `cargo run --release --example codes [log2 of the number] [runs]`
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a program for measuring: a failure ends it, and its output is its purpose"
+)]
+
+use std::{hint::black_box, time::Instant};
+
+use volery_channel::{SessionId, run_two_parties};
+use volery_field::Gf128;
+use volery_ot::{CotReceiver, CotSender};
+use volery_pcg::{
+    Kind, Plan, PlanOptions, Protocol, Security, cot,
+    lpn::dual::{Encoder, params::Shape},
+};
+use volery_primitives::{Block, bits, prg::Prg};
+
+const PROTOCOLS: [Protocol; 2] = [Protocol::LowCommunication, Protocol::ExpandConvolute];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|word| word.parse().unwrap());
+    let n = 1usize << arguments.next().unwrap_or(20);
+    let runs = arguments.next().unwrap_or(9);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    pool.unwrap().install(|| measure(n, runs));
+}
+
+fn measure(n: usize, runs: usize) {
+    for security in [Security::SemiHonest, Security::Malicious] {
+        let plans = PROTOCOLS.map(|protocol| {
+            let options = PlanOptions {
+                total: Some(n as u64),
+                security,
+                protocol,
+                ..PlanOptions::default()
+            };
+            Plan::new(Kind::Cot, &options).unwrap()
+        });
+        print(&format!("cot, {security}"), n, runs, |code| {
+            cots(&plans[code], n)
+        });
+        let shapes = plans.map(|plan| plan.dual().unwrap());
+        if security == Security::Malicious {
+            print("code alone", n, runs, |code| encode(shapes[code], n));
+        }
+    }
+}
+
+/// Medians in nanoseconds for an output, and the ratios of the pairs.
+fn print(what: &str, n: usize, runs: usize, mut run: impl FnMut(usize) -> f64) {
+    let pairs: Vec<_> = (0..=runs).map(|_| [run(0), run(1)]).skip(1).collect();
+    let sorted = |of: fn(&[f64; 2]) -> f64| {
+        let mut all: Vec<_> = pairs.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let (ours, theirs, ratios) = (sorted(|p| p[0]), sorted(|p| p[1]), sorted(|p| p[1] / p[0]));
+    let each = |seconds: &[f64]| 1e9 * seconds[runs / 2] / n as f64;
+    println!(
+        "{what}, n = {n}: low-communication {:.1} ns, expand-convolute {:.1} ns; ratio {:.2} ({:.2} to {:.2})",
+        each(&ours),
+        each(&theirs),
+        ratios[runs / 2],
+        ratios[0],
+        ratios[runs - 1],
+    );
+}
+
+fn cots(plan: &Plan, n: usize) -> f64 {
+    const SESSION: SessionId = SessionId::from_bytes([1; 32]);
+    let rng = |seed: u128| Prg::new(Block::from(seed));
+    let start = Instant::now();
+    run_two_parties(
+        |channel| {
+            let mut sender = cot::Sender::setup(plan, None, SESSION, rng(1), channel).unwrap();
+            let mut v = vec![Block::ZERO; 1 << 16];
+            for left in (0..n).step_by(v.len()).map(|done| n - done) {
+                let now = left.min(v.len());
+                sender.extend(&mut v[..now], channel).unwrap();
+                black_box(&v);
+            }
+        },
+        |channel| {
+            let mut receiver = cot::Receiver::setup(plan, SESSION, rng(2), channel).unwrap();
+            let mut w = vec![Block::ZERO; 1 << 16];
+            let mut u = vec![0; bits::bytes_for(w.len())];
+            for left in (0..n).step_by(w.len()).map(|done| n - done) {
+                let now = left.min(w.len());
+                let u = &mut u[..bits::bytes_for(now)];
+                receiver.extend(u, &mut w[..now], channel).unwrap();
+                black_box(&w);
+            }
+        },
+    );
+    start.elapsed().as_secs_f64()
+}
+
+fn encode(shape: Shape, n: usize) -> f64 {
+    let values = vec![Gf128::new(Block::from(7)); 1 << 13];
+    let start = Instant::now();
+    let mut code = Encoder::new(shape, Block::from(3));
+    for left in (0..shape.leaves())
+        .step_by(values.len())
+        .map(|done| shape.leaves() - done)
+    {
+        code.absorb(&values[..left.min(values.len())]);
+    }
+    let mut left = n;
+    while left > 0 {
+        left -= black_box(code.draw(left)).len();
+    }
+    start.elapsed().as_secs_f64()
+}
