@@ -71,8 +71,7 @@ fn inside() {
             let before = peak();
             for (party, lie) in lies.into_iter().enumerate() {
                 let error = run(kind, lookup, party, MOMENT, lie).unwrap_err();
-                let expected = ChannelError::Disconnected.to_string();
-                assert_eq!(error.to_string(), expected, "{kind:?} {party}");
+                assert!(of_the_peer(kind, &error), "{error}, {kind:?} {party}");
             }
             let more = peak() - before;
             let allowed = match kind {
@@ -170,7 +169,17 @@ fn run(kind: Kind, lookup: bool, liar: usize, patience: Duration, change: Change
     if liar == 0 { received } else { sent }
 }
 
-/// The error only says that the other party disconnected.
+/// Whether the error says that the other party disconnected, or with vector OLE, whose parts
+/// depend on the sizes, that something else came than was due.
+fn of_the_peer(kind: Kind, error: &Error) -> bool {
+    match error {
+        Error::Channel(ChannelError::Disconnected) => true,
+        Error::Channel(ChannelError::PeerMisbehaved(_)) => matches!(kind, Kind::Vole(_)),
+        _ => false,
+    }
+}
+
+/// The error only says what the other party did.
 #[test]
 fn the_lying_party_fails() {
     for kind in [
@@ -180,7 +189,7 @@ fn the_lying_party_fails() {
         for party in 0..2 {
             let lie = lie(kind, false, party);
             let error = run(kind, false, party, MOMENT, lie).unwrap_err();
-            assert!(matches!(error, Error::Channel(ChannelError::Disconnected)));
+            assert!(of_the_peer(kind, &error), "{error}");
         }
     }
 }
