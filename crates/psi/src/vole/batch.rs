@@ -140,21 +140,6 @@ pub(crate) struct Keys {
     columns: Buffer<Gf128>,
 }
 
-/// The rows of a chunk of items, and `h` of each: all of an evaluation that needs no encoding.
-struct Prepared {
-    rows: Rows,
-    values: Zeroizing<Vec<Block>>,
-}
-
-impl Functions {
-    fn prepare(&self, digests: &[Block]) -> Prepared {
-        Prepared {
-            rows: self.band.rows(digests),
-            values: self.values(digests),
-        }
-    }
-}
-
 impl Keys {
     /// Keys for the first batch under which no peer has outputs.
     pub(crate) fn random(parameters: &Parameters, agreement: &Agreement, rng: &mut Prg) -> Self {
@@ -181,26 +166,20 @@ impl Keys {
             .par_chunks_mut(CHUNK)
             .zip(second)
             .for_each(|(digests, second)| {
-                let prepared = self.functions.prepare(digests);
-                self.finish(bin, &prepared, digests, second);
+                let rows = self.functions.band.rows(digests);
+                self.finish(bin, &rows, digests, second);
             });
     }
 
     /// [`evaluate`](Self::evaluate) of one chunk.
-    fn finish(
-        &self,
-        bin: usize,
-        prepared: &Prepared,
-        digests: &mut [Block],
-        second: Option<&mut [Block]>,
-    ) {
+    fn finish(&self, bin: usize, rows: &Rows, digests: &mut [Block], second: Option<&mut [Block]>) {
         let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
-        let (functions, Prepared { rows, values }) = (&self.functions, prepared);
+        let functions = &self.functions;
         let mut out = Zeroizing::new(vec![Block::ZERO; digests.len()]);
         functions
             .band
             .decode(rows, bytemuck::cast_slice(columns), &mut out);
-        gf128_axpy(&mut out, *self.delta, values);
+        gf128_axpy(&mut out, *self.delta, &functions.values(digests));
         functions.outputs(&mut out, self.offset, digests, second);
     }
 }
@@ -289,7 +268,7 @@ impl Evaluator {
             if chunks.sum::<usize>() <= PREPARED {
                 let digests = bins.clone().flat_map(|bin| set.bin(bin).chunks(CHUNK));
                 let digests: Vec<_> = digests.collect();
-                let prepare = |digests: &[Block]| keys.functions.prepare(digests);
+                let prepare = |digests: &[Block]| keys.functions.band.rows(digests);
                 prepared = digests.into_par_iter().map(prepare).collect();
             }
         }
@@ -312,8 +291,8 @@ impl Evaluator {
             let second = chunks(second, digests.len());
             let digests = digests.par_chunks_mut(CHUNK);
             let work = digests.zip(second).zip(here);
-            work.for_each(|((digests, second), prepared)| {
-                keys.finish(bin, &prepared, digests, second);
+            work.for_each(|((digests, second), rows)| {
+                keys.finish(bin, &rows, digests, second);
             });
         };
         let mut fixed = [0; 32];
@@ -372,7 +351,7 @@ pub(crate) struct Encoder {
 /// The columns of a bin, with its rows.
 struct Encoded<'a> {
     bin: usize,
-    columns: &'a mut [Gf128],
+    columns: &'a mut [Block],
     rows: Option<Rows>,
     failed: bool,
 }
@@ -410,10 +389,8 @@ impl Encoder {
     ) -> Result<()> {
         let malicious = parameters.form == Form::Malicious;
         let width = parameters.columns;
-        let (mut u, mut v) = (
-            Buffer::zeroed(bins.len() * width),
-            Buffer::zeroed(bins.len() * width),
-        );
+        let buffer = || Buffer::<Gf128>::zeroed(bins.len() * width);
+        let (mut u, mut v) = (buffer(), buffer());
         let mut opening = [0; 32];
         if malicious {
             self.rng.fill_bytes(&mut opening);
@@ -435,7 +412,7 @@ impl Encoder {
         let functions = parameters.functions(agreement, self.batch, &shares);
         let mut encoded: Vec<_> = bins
             .clone()
-            .zip(u.chunks_mut(width))
+            .zip(bytemuck::cast_slice_mut(&mut u).chunks_mut(width))
             .map(|(bin, columns)| Encoded {
                 bin,
                 columns,
@@ -444,53 +421,54 @@ impl Encoder {
             })
             .collect();
         let mut bytes = Vec::new();
-        let at_a_time = match malicious {
-            true => encoded.len(),
-            false => rayon::current_num_threads(),
-        };
+        let mut fixed = StreamHash::default();
+        // The same memory for all groups: the system needs long to hand it out.
+        let scratch = || Buffer::<Block>::zeroed(width);
+        let at_a_time = rayon::current_num_threads().min(encoded.len());
+        let mut scratch: Vec<_> = (0..at_a_time).map(|_| scratch()).collect();
         for group in encoded.chunks_mut(at_a_time) {
-            group.par_iter_mut().for_each(|one| {
+            let work = group.par_iter_mut().zip(&mut scratch);
+            work.for_each(|(one, columns)| {
                 let digests = set.bin(one.bin);
                 let rows = functions.band.rows(digests);
-                let mut columns = Buffer::<Block>::zeroed(width);
                 let values = functions.values(digests);
-                one.failed = functions.band.encode(&rows, &values, &mut columns).is_err();
-                let masked: &mut [Block] = bytemuck::cast_slice_mut(one.columns);
-                masked
-                    .iter_mut()
-                    .zip(columns.iter())
-                    .for_each(|(masked, column)| *masked ^= *column);
+                one.failed = functions.band.encode(&rows, &values, columns).is_err();
+                for (masked, column) in one.columns.iter_mut().zip(columns.iter()) {
+                    *masked ^= *column;
+                }
                 one.rows = Some(rows);
             });
             if group.iter().any(|one| one.failed) {
                 return Err(Error::Unplaced { attempts: 1 });
             }
-            if malicious {
-                let mut encoding = StreamHash::default();
-                for one in &*group {
-                    encoding.update(bytemuck::cast_slice(one.columns));
-                }
-                channel.send(&encoding.finish32())?; // step 3d
-            }
             for one in &*group {
-                let masked = bytemuck::cast_slice(one.columns);
-                send(masked, parameters.value_bits, &mut bytes, channel)?; // step 4
+                if malicious {
+                    fixed.update(Block::as_bytes(one.columns));
+                } else {
+                    send(one.columns, parameters.value_bits, &mut bytes, channel)?; // step 4
+                }
             }
             channel.flush()?;
         }
-        // Step 6: the values first, since the offset is not yet known.
-        let mut values: Vec<_> = encoded
-            .par_iter()
+        if malicious {
+            channel.send(&fixed.finish32())?; // step 3d
+            for one in &encoded {
+                send(one.columns, parameters.value_bits, &mut bytes, channel)?; // step 4
+            }
+            channel.flush()?;
+        }
+        drop(scratch);
+        // Step 6: the values first, since the offset is not yet known. They replace the columns.
+        encoded
+            .par_iter_mut()
             .zip(v.par_chunks(width))
-            .map(|(one, columns)| {
-                let mut values = Zeroizing::new(vec![Block::ZERO; set.bin(one.bin).len()]);
-                let rows = one.rows.as_ref().expect("each bin has rows");
+            .for_each(|(one, columns)| {
+                let rows = one.rows.take().expect("each bin has rows");
+                let values = &mut one.columns[..rows.len()];
                 functions
                     .band
-                    .decode(rows, bytemuck::cast_slice(columns), &mut values);
-                values
-            })
-            .collect();
+                    .decode(&rows, bytemuck::cast_slice(columns), values);
+            });
         if malicious {
             let mut theirs = [0; 32];
             channel.recv(&mut theirs)?; // step 5a
@@ -499,8 +477,8 @@ impl Encoder {
             }
             offset ^= own_offset(&theirs);
         }
-        for (bin, values) in bins.zip(&mut values) {
-            let places = set.places(bin);
+        for one in encoded {
+            let places = set.places(one.bin);
             let digests = &mut set.blocks[places.clone()];
             let second = chunks(
                 second.as_deref_mut().map(|all| &mut all[places]),
@@ -508,9 +486,10 @@ impl Encoder {
             );
             digests
                 .par_chunks_mut(CHUNK)
-                .zip(values.par_chunks_mut(CHUNK))
+                .zip(one.columns.par_chunks_mut(CHUNK))
                 .zip(second)
                 .for_each(|((digests, values), second)| {
+                    let values = &mut values[..digests.len()];
                     functions.outputs(values, offset, digests, second);
                 });
         }

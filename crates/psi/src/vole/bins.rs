@@ -73,6 +73,11 @@ impl Binned {
         Ok(binned)
     }
 
+    /// Number of bins.
+    pub(crate) fn bins(&self) -> usize {
+        self.counts.len()
+    }
+
     /// The places of the items of a bin.
     pub(crate) fn places(&self, bin: usize) -> Range<usize> {
         let first = bin * self.capacity;

@@ -1,22 +1,19 @@
 //! Steps 7 to 9: the tags of one party, and the other's search for its own among them.
 
-use rayon::prelude::*;
 use volery_channel::Channel;
+use volery_primitives::pages::Buffer;
 use volery_primitives::{Block, bits};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Done;
+use super::bins::Binned;
 use super::sort::sort_by_key;
 use crate::agree::misbehaved;
 use crate::error::Result;
-use crate::index::Index;
 use crate::watch::{Phase, Watch};
 
-/// Tags that are looked up at a time.
+/// Tags that are read at a time.
 const PIECE: usize = 1 << 13;
-
-/// Tags that one thread looks up at a time.
-const TASK: usize = 1 << 10;
 
 /// Tags whose bits are sent at a time in step 9.
 const SHARED: usize = 1 << 20;
@@ -97,60 +94,28 @@ impl Done {
         }
         // No tag is found twice, so the list never reallocates.
         matches.found.reserve_exact(theirs.min(ours) as usize);
-        let bits = self.parameters.tag_bits;
-        self.set
-            .blocks
-            .par_iter_mut()
-            .for_each(|output| *output = Block::new(tag(*output, bits)));
-        let tags = &self.set.blocks;
-        let mut index = Index::for_items(ours as usize, tags.len());
-        let mut some = Zeroizing::new(Vec::with_capacity(PIECE));
-        let mut places = self.set.all_places();
-        loop {
-            some.clear();
-            let next = places.by_ref().take(PIECE);
-            some.extend(next.map(|place| (tags[place].low(), place as u32)));
-            if some.is_empty() {
-                break;
-            }
-            index.insert_all(&some);
-        }
-        let mut seen = Zeroizing::new(vec![0; tags.len().div_ceil(8)]);
+        let own = OwnTags::new(&mut self.set, self.parameters.tag_bits);
+        let mut own = own.iter().peekable();
         let (mut reader, mut received) = (self.parameters.tags().receive(), Vec::new());
-        let mut first = 0;
-        while first < theirs as usize {
+        let mut number = 0;
+        let mut matched = None;
+        while number < theirs as usize {
             reader.read(PIECE, &mut received, channel)?;
-            let look_up = |(task, received): (usize, &[u128])| {
-                let first = first + task * TASK;
-                for tag in received {
-                    if index.may_have(*tag as u64) {
-                        index.ask(*tag as u64);
-                    }
-                }
-                let found = |(number, tag): (usize, &u128)| {
-                    let low = *tag as u64;
-                    if !index.may_have(low) {
-                        return None;
-                    }
-                    let place = index.find(low, |place| u128::from(tags[place]) == *tag)?;
-                    Some((first + number, place))
-                };
-                received.iter().enumerate().filter_map(found).collect()
-            };
-            let found: Vec<Vec<_>> = received.par_chunks(TASK).enumerate().map(look_up).collect();
-            for (number, place) in found.into_iter().flatten() {
-                if bits::bit(&seen, place) {
-                    // An honest sender's items are distinct.
+            for &tag in &received {
+                if matched == Some(tag) {
+                    // An honest sender's items are distinct. Of two equal tags the first counts.
                     matches
                         .suspect
                         .get_or_insert("two of its tags are for the same item");
-                    continue;
                 }
-                bits::set(&mut seen, place, true);
-                matches.found.push((number, place));
+                while own.next_if(|own| own.tag < tag).is_some() {}
+                while let Some(own) = own.next_if(|own| own.tag == tag) {
+                    matched = Some(tag);
+                    matches.found.push((number, own.place));
+                }
+                number += 1;
             }
-            first += received.len();
-            watch.done(first as u64);
+            watch.done(number as u64);
         }
         Ok(matches)
     }
@@ -230,6 +195,61 @@ impl Done {
             ));
         }
         Ok(())
+    }
+}
+
+/// The tags of the encoder in ascending order, with the places of their items.
+struct OwnTags<'a> {
+    /// Of each tag the highest 96 bits that are not zero in all tags, then the place in 32 bits.
+    sorted: &'a [Block],
+    /// By place, the lower bits of the tags, if there are any.
+    lower: Buffer<u32>,
+    /// Their number.
+    lower_bits: u32,
+}
+
+/// A tag of the encoder.
+struct OwnTag {
+    tag: u128,
+    place: usize,
+}
+
+impl<'a> OwnTags<'a> {
+    /// Replaces the outputs.
+    fn new(set: &'a mut Binned, bits: u32) -> Self {
+        let lower_bits = bits.saturating_sub(96);
+        let mut lower = Buffer::zeroed(if lower_bits > 0 { set.blocks.len() } else { 0 });
+        let mut count = 0;
+        for bin in 0..set.bins() {
+            for place in set.places(bin) {
+                let tag = tag(set.blocks[place], bits);
+                if lower_bits > 0 {
+                    lower[place] = (tag & ((1 << lower_bits) - 1)) as u32;
+                }
+                // The places ascend, and so no output is overwritten before it is read.
+                set.blocks[count] = Block::new(tag >> lower_bits << 32 | place as u128);
+                count += 1;
+            }
+        }
+        let sorted = &mut set.blocks[..count];
+        let known = 96 - (bits - lower_bits);
+        sort_by_key(sorted, |block| u128::from(*block) << known);
+        Self {
+            sorted,
+            lower,
+            lower_bits,
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = OwnTag> {
+        self.sorted.iter().map(|block| {
+            let place = block.low() as u32 as usize;
+            let mut tag = u128::from(*block) >> 32 << self.lower_bits;
+            if let Some(lower) = self.lower.get(place) {
+                tag |= u128::from(*lower);
+            }
+            OwnTag { tag, place }
+        })
     }
 }
 
