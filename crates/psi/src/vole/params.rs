@@ -8,7 +8,7 @@ use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
-use super::batch::{CHUNK, PREPARED};
+use super::batch::PREPARED;
 use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
@@ -297,8 +297,8 @@ impl Parameters {
         const BLOCK: u64 = 16;
         /// Of a tag beside the place of its item.
         const PLACED: u64 = 24;
-        /// Of an item in the table of tags: two slots and a filter.
-        const INDEXED: u64 = 9;
+        /// Of an item the bits of its tag beyond 96.
+        const LOWER: u64 = 4;
         if self.trivial() {
             return 0;
         }
@@ -313,15 +313,28 @@ impl Parameters {
             Preset::Band10 => 48,
             Preset::Band5 => 80,
         };
-        let rows = (row + BLOCK) * (own * batch).div_ceil(self.bins as u64);
+        let bin = own.div_ceil(self.bins as u64);
         let (work, tags) = if encodes {
             // `u`, `v`, and an encoding of each bin at the same time.
-            (3 * BLOCK * columns + rows, INDEXED * own)
+            let work = 3 * BLOCK * columns + (row + BLOCK) * batch * bin;
+            (
+                work,
+                if self.tag_bits > 96 {
+                    LOWER * places
+                } else {
+                    0
+                },
+            )
         } else {
-            // The evaluator computes no more rows than these before the encoding arrives.
-            let most = (row + BLOCK) * (PREPARED * CHUNK) as u64;
+            // The rows of a bin or batch before the encoding arrives.
+            let bins = if self.form == Form::Malicious {
+                batch
+            } else {
+                1
+            };
+            let rows = bins * bin.min(PREPARED as u64);
             let placed = if search || both { PLACED } else { 0 };
-            (BLOCK * columns + rows.min(most), placed * own)
+            (BLOCK * columns + (row + BLOCK) * rows, placed * own)
         };
         set + work.max(tags)
     }
