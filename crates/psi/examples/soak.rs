@@ -1,19 +1,23 @@
 //! Runs of random sizes, one after the other, each compared with a plain set or map.
 //!
 //! ```text
-//! cargo run --release -p volery-psi --example soak -- SECONDS [MOST ITEMS] [SEED]
+//! cargo run --release -p volery-psi --example soak -- SECONDS [MOST ITEMS] [SEED] [PROTOCOL]
 //! ```
 //!
-//! A run follows from its seed, which an error names: `soak 0 MOST SEED` repeats that run alone.
+//! A protocol is a variant of KKRT (`kkrt`, `kkrt-paper`) or a form of vector OLE (`malicious`,
+//! `fast`, `low-communication`); without one, each run draws its own. A run follows from its seed,
+//! which an error names: `soak 0 MOST SEED` repeats that run alone.
 
 use std::collections::{HashMap, HashSet};
 use std::env;
 use std::error::Error;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use volery_channel::{SessionId, run_two_parties, run_two_parties_tcp};
+use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
+use volery_psi::vole::{self, Form};
 use volery_psi::{Receiver, Sender, Settings, Variant};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,12 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(text) => text.parse()?,
         None => Prg::from_os()?.next_u64() >> 1,
     };
+    let only = arguments.get(3).map(|name| Kind::named(name)).transpose()?;
     say(&format!("the first seed is {seed}"));
     let start = Instant::now();
     let mut total = Total::default();
     let mut next = start + Duration::from_secs(30);
     loop {
-        Run::draw(seed, most).check(&mut total)?;
+        Run::draw(seed, most, only).check(&mut total)?;
         seed += 1;
         if start.elapsed() >= time {
             break;
@@ -48,11 +53,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Kkrt(Variant),
+    Vole(Form),
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Kkrt(Variant::Kkrt),
+        Self::Kkrt(Variant::KkrtPaper),
+        Self::Vole(Form::Malicious),
+        Self::Vole(Form::Fast),
+        Self::Vole(Form::Low),
+    ];
+
+    fn named(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.to_string() == name);
+        found.ok_or_else(|| format!("no protocol is called {name}"))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kkrt(variant) => variant.fmt(f),
+            Self::Vole(form) => form.fmt(f),
+        }
+    }
+}
+
 /// The totals of all runs.
 #[derive(Default)]
 struct Total {
-    /// Runs of the default and with a stash, and how many of those were keyword searches.
-    runs: [u64; 2],
+    /// Runs and items of each protocol.
+    of: HashMap<Kind, [u64; 2]>,
+    /// How many of the runs were keyword searches.
     lookups: u64,
     items: u64,
     common: u64,
@@ -61,18 +98,21 @@ struct Total {
 impl Total {
     fn report(&self, elapsed: Duration) {
         let Self {
-            runs: [ours, paper],
+            of,
             lookups,
             items,
             common,
         } = self;
-        let seconds = elapsed.as_secs();
+        let (seconds, runs) = (elapsed.as_secs(), of.values().map(|[runs, _]| runs));
+        let runs: u64 = runs.sum();
+        let each = Kind::ALL.iter().filter_map(|kind| {
+            let [runs, items] = of.get(kind)?;
+            Some(format!("{kind} {runs} ({items} items)"))
+        });
+        let each = each.collect::<Vec<_>>().join(", ");
         say(&format!(
-            "{seconds} s: {} runs, {ours} of {} and {paper} of {}, {lookups} of them keyword searches; \
-             {items} items, {common} common, all exact",
-            ours + paper,
-            Variant::Kkrt,
-            Variant::KkrtPaper,
+            "{seconds} s: {runs} runs: {each}; {lookups} of them keyword searches; {items} items, \
+             {common} common, all exact"
         ));
     }
 }
@@ -85,7 +125,8 @@ fn say(line: &str) {
 /// The two sets of one run, and its settings.
 struct Run {
     seed: u64,
-    settings: Settings,
+    kind: Kind,
+    both: bool,
     lookup: bool,
     tcp: bool,
     ours: Vec<Vec<u8>>,
@@ -94,7 +135,7 @@ struct Run {
 }
 
 impl Run {
-    fn draw(seed: u64, most: u64) -> Self {
+    fn draw(seed: u64, most: u64, only: Option<Kind>) -> Self {
         let mut rng = Prg::new(Block::new(seed.into()));
         // As many small sets as large ones; powers of two and their neighbours more often than
         // others.
@@ -136,12 +177,12 @@ impl Run {
             value
         };
         let values = ours.iter().map(value).collect();
+        let drawn = Kind::ALL[rng.below(Kind::ALL.len() as u64) as usize];
+        let kind = only.unwrap_or(drawn);
         Self {
             seed,
-            settings: Settings {
-                variant: Variant::ALL[rng.below(2) as usize],
-                both: rng.below(2) == 0,
-            },
+            kind,
+            both: kind != Kind::Vole(Form::Malicious) && rng.below(2) == 0,
             lookup: rng.below(3) == 0,
             tcp: rng.below(8) == 0,
             ours,
@@ -158,35 +199,20 @@ impl Run {
         if !exact {
             return Err(format!("seed {}: the result is wrong", self.seed).into());
         }
-        total.runs[usize::from(self.settings.variant == Variant::KkrtPaper)] += 1;
+        let items = (self.ours.len() + self.theirs.len()) as u64;
+        let of = total.of.entry(self.kind).or_default();
+        *of = [of[0] + 1, of[1] + items];
         total.lookups += u64::from(self.lookup);
-        total.items += (self.ours.len() + self.theirs.len()) as u64;
+        total.items += items;
         Ok(())
     }
 
     fn exact(&self, total: &mut Total) -> volery_psi::Result<bool> {
         let session = SessionId::from_bytes([self.seed as u8; 32]);
         let rng = |party: u128| Prg::new(Block::new(u128::from(self.seed) << 2 | party));
-        let (ours, theirs, settings) = (&self.ours, &self.theirs, self.settings);
         // The numbers of the common items, and their values.
-        let sender = |channel: &mut _| {
-            let sender = Sender::setup(session, rng(1), channel)?;
-            if self.lookup {
-                let answered = sender.answer(ours, &self.values, settings, &mut (), channel)?;
-                return Ok(answered.found);
-            }
-            let sent = sender.intersect(ours, settings, &mut (), channel)?;
-            Ok(sent.common)
-        };
-        let receiver = |channel: &mut _| {
-            let receiver = Receiver::setup(session, rng(2), channel)?;
-            if self.lookup {
-                let found = receiver.search(theirs, settings, &mut (), channel)?;
-                return Ok((found.items, found.values));
-            }
-            let received = receiver.intersect(theirs, settings, &mut (), channel)?;
-            Ok((received.common, Vec::new()))
-        };
+        let sender = |channel: &mut _| self.send(session, rng(1), channel);
+        let receiver = |channel: &mut _| self.receive(session, rng(2), channel);
         let (sent, received): (volery_psi::Result<_>, volery_psi::Result<_>) = if self.tcp {
             run_two_parties_tcp(sender, receiver)
         } else {
@@ -195,6 +221,7 @@ impl Run {
         let (sent, (common, values)) = (sent?, received?);
         total.common += common.len() as u64;
 
+        let (ours, theirs) = (&self.ours, &self.theirs);
         let map: HashMap<_, _> = ours.iter().zip(&self.values).collect();
         let set: HashSet<_> = theirs.iter().collect();
         let expected = (0..theirs.len()).filter(|&i| map.contains_key(&theirs[i]));
@@ -205,6 +232,74 @@ impl Run {
         };
         Ok(expected.eq(common.iter().copied())
             && right_values()
-            && sent == settings.both.then(|| found_by_sender.collect()))
+            && sent == self.both.then(|| found_by_sender.collect()))
+    }
+
+    fn send(
+        &self,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> volery_psi::Result<Option<Vec<usize>>> {
+        let (items, values, both, watch) = (&self.ours, &self.values, self.both, &mut ());
+        Ok(match self.kind {
+            Kind::Kkrt(variant) => {
+                let settings = Settings { variant, both };
+                let sender = Sender::setup(session, rng, channel)?;
+                match self.lookup {
+                    true => {
+                        sender
+                            .answer(items, values, settings, watch, channel)?
+                            .found
+                    }
+                    false => sender.intersect(items, settings, watch, channel)?.common,
+                }
+            }
+            Kind::Vole(form) => {
+                let settings = vole::Settings { form, both };
+                let sender = vole::Sender::new(session, rng);
+                match self.lookup {
+                    true => {
+                        sender
+                            .answer(items, values, settings, watch, channel)?
+                            .found
+                    }
+                    false => sender.intersect(items, settings, watch, channel)?.common,
+                }
+            }
+        })
+    }
+
+    fn receive(
+        &self,
+        session: SessionId,
+        rng: Prg,
+        channel: &mut Channel,
+    ) -> volery_psi::Result<(Vec<usize>, Vec<Vec<u8>>)> {
+        let (items, both, watch) = (&self.theirs, self.both, &mut ());
+        Ok(match self.kind {
+            Kind::Kkrt(variant) => {
+                let settings = Settings { variant, both };
+                let receiver = Receiver::setup(session, rng, channel)?;
+                if self.lookup {
+                    let found = receiver.search(items, settings, watch, channel)?;
+                    (found.items, found.values)
+                } else {
+                    let received = receiver.intersect(items, settings, watch, channel)?;
+                    (received.common, Vec::new())
+                }
+            }
+            Kind::Vole(form) => {
+                let settings = vole::Settings { form, both };
+                let receiver = vole::Receiver::new(session, rng);
+                if self.lookup {
+                    let found = receiver.search(items, settings, watch, channel)?;
+                    (found.items, found.values)
+                } else {
+                    let received = receiver.intersect(items, settings, watch, channel)?;
+                    (received.common, Vec::new())
+                }
+            }
+        })
     }
 }

@@ -102,6 +102,7 @@ impl Rice {
             format: self,
             tags: self.count,
             last: 0,
+            previous: 0,
             bytes: Vec::new(),
             at: 0,
             word: 0,
@@ -171,8 +172,9 @@ pub(crate) struct Reader {
     tags: u64,
     /// Bytes not yet received.
     left: u64,
-    /// The high part of the last tag.
+    /// The high part of the last tag, and the whole of it.
     last: u64,
+    previous: u128,
     bytes: Vec<u8>,
     /// Bytes of `bytes` that are in `word` or used up.
     at: usize,
@@ -184,7 +186,7 @@ impl Reader {
     /// The next tags, as many as there are and fit; they replace the contents of `out`.
     ///
     /// # Errors
-    /// If the channel fails, or the bytes are no coding of so many tags.
+    /// If the channel fails, or the bytes are no coding of so many tags in ascending order.
     pub(crate) fn read(
         &mut self,
         most: usize,
@@ -206,6 +208,11 @@ impl Reader {
             if low < 128 {
                 tag |= u128::from(self.last) << low;
             }
+            // Where the order may differ, what a tag is found by depends on the others found.
+            if tag < self.previous {
+                return Err(bad());
+            }
+            self.previous = tag;
             out.push(tag);
             self.tags -= 1;
         }
@@ -381,6 +388,18 @@ mod tests {
         let format = Rice::new(1, 20);
         assert_eq!(decoded(format, &[1, 0, 0]).unwrap(), [0]);
         assert!(decoded(format, &[2, 0, 0]).is_err());
+    }
+
+    /// Tags that have one high part, and do not ascend.
+    #[test]
+    fn an_order_that_does_not_ascend_is_refused() {
+        for (bits, tags) in [(12, [3, 5]), (12, [5, 5]), (128, [1 << 100, 1 << 101])] {
+            let format = Rice::new(2, bits);
+            assert_eq!(decoded(format, &coded(format, &tags)).unwrap(), tags);
+            let swapped = [tags[1], tags[0]];
+            let refused = decoded(format, &coded(format, &swapped)).is_err();
+            assert_eq!(refused, tags[0] != tags[1]);
+        }
     }
 
     /// A changed bit changes a tag or is refused, and random bytes never panic.

@@ -234,6 +234,20 @@ impl<'a> OwnTags<'a> {
         let sorted = &mut set.blocks[..count];
         let known = 96 - (bits - lower_bits);
         sort_by_key(sorted, |block| u128::from(*block) << known);
+        if lower_bits > 0 {
+            // The few tags that differ in the lower bits alone.
+            let of = |block: Block| (u128::from(block) >> 32, lower[block.low() as u32 as usize]);
+            for end in 1..count {
+                let mut at = end;
+                while at > 0
+                    && sorted[at - 1].high() == sorted[at].high()
+                    && of(sorted[at - 1]) > of(sorted[at])
+                {
+                    sorted.swap(at - 1, at);
+                    at -= 1;
+                }
+            }
+        }
         Self {
             sorted,
             lower,
@@ -251,6 +265,13 @@ impl<'a> OwnTags<'a> {
             OwnTag { tag, place }
         })
     }
+}
+
+/// The encoder's tags in their order, with the places.
+#[cfg(test)]
+pub(super) fn own_tags(set: &mut Binned, bits: u32) -> Vec<(u128, usize)> {
+    let own = OwnTags::new(set, bits);
+    own.iter().map(|own| (own.tag, own.place)).collect()
 }
 
 /// The tag of an output: its highest `bits` bits.

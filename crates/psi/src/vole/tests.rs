@@ -93,6 +93,27 @@ fn intersections_of_awkward_sizes() {
     }
 }
 
+/// Tags of 128 bits of which the highest 96 are equal.
+#[test]
+fn own_tags_are_in_order() {
+    let parameters = Parameters::new(Form::Malicious, false, 5, 5);
+    let mut set = Binned::new(&[1; 32], &set(0, 1, 5), &parameters, &mut ()).unwrap();
+    let tags = [9 << 96 | 7, 9 << 96 | 5, 1, 9 << 96 | 6, 9 << 96 | 1 << 40];
+    for (block, tag) in set.blocks.iter_mut().zip(tags) {
+        *block = Block::new(tag);
+    }
+    assert_eq!(
+        matching::own_tags(&mut set, 128),
+        [
+            (1, 2),
+            (tags[1], 1),
+            (tags[3], 3),
+            (tags[0], 0),
+            (tags[4], 4)
+        ]
+    );
+}
+
 #[test]
 fn searches_of_awkward_sizes() {
     for settings in settings() {

@@ -72,6 +72,47 @@ impl Kind {
         })
     }
 
+    /// The sender of a search.
+    pub(crate) fn answer(
+        self,
+        items: &[impl AsRef<[u8]> + Sync],
+        values: &[impl AsRef<[u8]> + Sync],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let rng = Prg::new(Block::new(1));
+        match self {
+            Self::Kkrt(settings) => {
+                let sender = Sender::setup(SESSION, rng, channel)?;
+                sender.answer(items, values, settings, &mut (), channel)?;
+            }
+            Self::Vole(settings) => {
+                let sender = vole::Sender::new(SESSION, rng);
+                sender.answer(items, values, settings, &mut (), channel)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The receiver of a search.
+    pub(crate) fn search(
+        self,
+        items: &[impl AsRef<[u8]> + Sync],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let rng = Prg::new(Block::new(2));
+        match self {
+            Self::Kkrt(settings) => {
+                let receiver = Receiver::setup(SESSION, rng, channel)?;
+                receiver.search(items, settings, &mut (), channel)?;
+            }
+            Self::Vole(settings) => {
+                let receiver = vole::Receiver::new(SESSION, rng);
+                receiver.search(items, settings, &mut (), channel)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn receive(
         self,
         items: &[impl AsRef<[u8]> + Sync],

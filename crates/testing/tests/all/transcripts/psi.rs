@@ -1,6 +1,6 @@
 //! Set intersection, keyword search and their OPRF. A row names the protocol; its variant, its form
-//! if it is from vector OLE, or the bits of a code word; whether both parties get the result; and the items of the sender and of the
-//! receiver, or the instances of two extensions.
+//! if it is from vector OLE, or the bits of a code word; whether both parties get the result; and
+//! the items of the sender and of the receiver, or the instances of two extensions.
 //!
 //! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
 
