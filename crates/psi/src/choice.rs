@@ -389,6 +389,46 @@ mod tests {
         }
     }
 
+    /// On every link there is one size of equal sets from which on `vole` is the fastest malicious
+    /// protocol; on a slower link it is larger, since `dh` sends less for small sets.
+    #[test]
+    fn dh_gives_way_to_vole_once() {
+        let crossing = |megabits: f64| {
+            let is_vole = |log: u32| {
+                let task = task(1 << log, 1 << log, Security::Malicious);
+                candidates(&task, link(megabits))[0].protocol == Protocol::Vole(Form::Malicious)
+            };
+            let first = (0..=22).find(|&log| is_vole(log)).expect("in the end");
+            assert!((first..=22).all(is_vole), "{megabits}");
+            first
+        };
+        let crossings = [1e1, 1e2, 1e3, 1e4].map(crossing);
+        assert!(
+            crossings.is_sorted_by(|slow, fast| slow >= fast),
+            "{crossings:?}"
+        );
+        assert!((8..=15).contains(&crossings[0]) && (8..=15).contains(&crossings[3]));
+    }
+
+    /// Of two large sets, `vole` has the fewest bytes and KKRT the least work: as the link becomes
+    /// faster, the choice changes once, if at all.
+    #[test]
+    fn kkrt_is_for_fast_links() {
+        for (sender, receiver) in [(1 << 16, 1 << 16), (1 << 20, 1 << 20), (1 << 22, 4194)] {
+            let is_kkrt = |tenths: i32| {
+                let task = task(sender, receiver, Security::SemiHonest);
+                let link = Link {
+                    bits_per_second: 10_f64.powf(7.0 + f64::from(tenths) / 10.0),
+                    round_trip: 5e-4,
+                };
+                candidates(&task, link)[0].protocol == Protocol::Kkrt(Variant::Kkrt)
+            };
+            assert!(!is_kkrt(0), "{sender} {receiver}");
+            let changes = (0..30).filter(|&tenths| is_kkrt(tenths) != is_kkrt(tenths + 1));
+            assert!(changes.count() <= 1, "{sender} {receiver}");
+        }
+    }
+
     /// Small sets are matched by `dh`, which has no setup, with either security; where both get the
     /// result, by KKRT, which has the smaller setup.
     #[test]

@@ -297,8 +297,10 @@ impl Parameters {
         const BLOCK: u64 = 16;
         /// Of a tag beside the place of its item.
         const PLACED: u64 = 24;
-        /// Of an item the bits of its tag beyond 96.
-        const LOWER: u64 = 4;
+        /// Of the low bits of a long tag.
+        const LOW: u64 = 4;
+        /// Of a common item.
+        const FOUND: u64 = 16;
         if self.trivial() {
             return 0;
         }
@@ -313,28 +315,24 @@ impl Parameters {
             Preset::Band10 => 48,
             Preset::Band5 => 80,
         };
-        let bin = own.div_ceil(self.bins as u64);
+        let items = (own * batch).div_ceil(self.bins as u64);
         let (work, tags) = if encodes {
-            // `u`, `v`, and an encoding of each bin at the same time.
-            let work = 3 * BLOCK * columns + (row + BLOCK) * batch * bin;
+            // `u`, `v`, an encoding of each bin at the same time, and the values in it.
+            let low = if self.tag_bits > 96 { LOW } else { 0 };
+            let found = FOUND * evaluated.min(encoded);
             (
-                work,
-                if self.tag_bits > 96 {
-                    LOWER * places
-                } else {
-                    0
-                },
+                3 * BLOCK * columns + (row + BLOCK) * items,
+                low * places + found,
             )
         } else {
-            // The rows of a bin or batch before the encoding arrives.
-            let bins = if self.form == Form::Malicious {
-                batch
-            } else {
-                1
+            // The rows of a bin, or of a batch, before the encoding arrives.
+            let bins = match self.form {
+                Form::Malicious => batch,
+                Form::Fast | Form::Low => 1,
             };
-            let rows = bins * bin.min(PREPARED as u64);
+            let prepared = bins * own.div_ceil(self.bins as u64).min(PREPARED as u64);
             let placed = if search || both { PLACED } else { 0 };
-            (BLOCK * columns + (row + BLOCK) * rows, placed * own)
+            (BLOCK * columns + row * prepared, placed * own)
         };
         set + work.max(tags)
     }
@@ -466,9 +464,10 @@ impl fmt::Display for Parameters {
             ..
         } = self;
         let width = self.shape().width;
+        let several = if *bins == 1 { "" } else { "s" };
         write!(
             f,
-            "{bins} bins of {columns} columns, band of {width} bits, values of {value_bits} bits, \
+            "{bins} bin{several} of {columns} columns, band of {width} bits, values of {value_bits} bits, \
              tags of {tag_bits} bits, vector OLE {}",
             self.plan().describe()
         )
@@ -517,6 +516,28 @@ mod tests {
             let bytes = Parameters::new(form, false, 1 << 20, 1 << 20).bytes();
             let each = bytes as f64 / f64::from(1 << 20);
             assert!((most - 0.2..=most).contains(&each), "{form}: {each}");
+        }
+    }
+
+    /// 80 to 180 bytes an item up to one batch, 20 to 60 for large sets.
+    #[test]
+    fn memory_is_bounded_by_a_batch() {
+        for form in Form::ALL {
+            let each = |log: u32, role| {
+                let parameters = Parameters::new(form, false, 1 << log, 1 << log);
+                parameters.memory(role, false, false) as f64 / f64::from(1 << log)
+            };
+            for role in [Role::Sender, Role::Receiver] {
+                assert!((80.0..180.0).contains(&each(18, role)), "{form} {role:?}");
+                assert!((20.0..60.0).contains(&each(26, role)), "{form} {role:?}");
+            }
+            let parameters = Parameters::new(form, false, 5000, 5000);
+            let search = parameters.memory(Role::Sender, true, false);
+            assert!(search > parameters.memory(Role::Sender, false, false));
+            assert_eq!(
+                Parameters::new(form, false, 0, 9).memory(Role::Sender, true, false),
+                0
+            );
         }
     }
 
