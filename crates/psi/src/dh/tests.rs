@@ -395,13 +395,13 @@ fn wrong_announcements_are_refused() {
     assert_misbehaved(found, why);
 }
 
+/// What a malicious receiver has at the end: its run, `A`, its keys and the tags.
+type Heard = (Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>);
+
 /// The tags that an honest sender of items 0 to 4 sends to a malicious receiver of two items.
 fn tags_for(
     coefficients: impl FnOnce(&Run, &[Key]) -> Vec<[u8; 32]> + Send,
-) -> (
-    Result<Sent>,
-    Option<(Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>)>,
-) {
+) -> (Result<Sent>, Option<Heard>) {
     meet(
         |channel| send(&items(0..5), channel),
         |channel| {
