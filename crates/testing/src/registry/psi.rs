@@ -1,10 +1,12 @@
 //! The OPRF and the protocols built on it.
 
+use std::ops::Range;
+
 use volery_channel::{Channel, Error, Result};
 use volery_primitives::Block;
 use volery_psi::code::Code;
 use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Sender, Settings, Variant, oprf};
+use volery_psi::{Receiver, Sender, Settings, Variant, dh, oprf};
 
 use crate::fixtures::{SEEDS, SESSION, rng};
 use crate::{Model, Protocol};
@@ -44,6 +46,7 @@ pub(super) fn all() -> Vec<Protocol> {
         }
     }
     all.extend([Form::Malicious, Form::Fast].map(vole_prf));
+    all.extend([dh_intersection(), dh_search()]);
     all
 }
 
@@ -88,9 +91,13 @@ fn prf() -> Protocol {
     )
 }
 
+fn named(numbers: Range<usize>) -> Vec<String> {
+    numbers.map(|i| format!("item {i}")).collect()
+}
+
 fn items() -> [Vec<String>; 2] {
     let first = ITEMS[0] - COMMON;
-    [0..ITEMS[0], first..first + ITEMS[1]].map(|range| range.map(|i| format!("item {i}")).collect())
+    [0..ITEMS[0], first..first + ITEMS[1]].map(named)
 }
 
 /// The indices of the sender's common items, and of the receiver's.
@@ -127,8 +134,11 @@ fn intersection(name: String, settings: Settings) -> Protocol {
     )
 }
 
+fn value(item: &String) -> String {
+    format!("{item} has a value").repeat(item.len() % 3)
+}
+
 fn values() -> Vec<String> {
-    let value = |item: &String| format!("{item} has a value").repeat(item.len() % 3);
     items()[0].iter().map(value).collect()
 }
 
@@ -223,5 +233,63 @@ fn vole_search(name: String, settings: vole::Settings) -> Protocol {
             Ok((found.items, found.values))
         },
         move |answered, found| is_search(answered, found, settings.both),
+    )
+}
+
+/// The sets for Diffie-Hellman, which is for few items. The first [`COMMON_FEW`] of the receiver
+/// are common, and one of them has an empty value.
+fn few() -> [Vec<String>; 2] {
+    [4..15, 9..17].map(named)
+}
+
+const COMMON_FEW: usize = 6;
+
+fn dh_intersection() -> Protocol {
+    let send = |channel: &mut Channel| {
+        let sender = dh::Sender::new(SESSION, rng(SEEDS[0]));
+        sender.intersect(&few()[0], &mut (), channel)
+    };
+    let receive = |channel: &mut Channel| {
+        let receiver = dh::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.intersect(&few()[1], &mut (), channel)
+    };
+    Protocol::new(
+        "dh intersection",
+        Model::Malicious,
+        move |channel| Ok(send(channel).map_err(of_channel)?.receiver_items),
+        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
+        |theirs: &u64, common: &Vec<usize>| {
+            *theirs == few()[1].len() as u64 && common.iter().copied().eq(0..COMMON_FEW)
+        },
+    )
+}
+
+fn dh_search() -> Protocol {
+    let answer = |channel: &mut Channel| {
+        let values: Vec<_> = few()[0].iter().map(value).collect();
+        let sender = dh::Sender::new(SESSION, rng(SEEDS[0]));
+        sender.answer(&few()[0], &values, &mut (), channel)
+    };
+    let search = |channel: &mut Channel| {
+        let receiver = dh::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.search(&few()[1], &mut (), channel)
+    };
+    Protocol::new(
+        "dh search",
+        Model::Malicious,
+        move |channel| Ok(answer(channel).map_err(of_channel)?.receiver_items),
+        move |channel| {
+            let found = search(channel).map_err(of_channel)?;
+            Ok((found.items, found.values))
+        },
+        |theirs: &u64, (found, texts): &Found| {
+            let [_, ours] = few();
+            let expected = ours[..COMMON_FEW]
+                .iter()
+                .map(|item| value(item).into_bytes());
+            *theirs == ours.len() as u64
+                && found.iter().copied().eq(0..COMMON_FEW)
+                && expected.eq(texts.iter().cloned())
+        },
     )
 }

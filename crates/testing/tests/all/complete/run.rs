@@ -215,4 +215,12 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
             "psi::vole::oprf::Receiver::outputs",
         ],
     ),
+    (
+        "dh intersection",
+        &["psi::dh::{Sender, Receiver}::intersect"],
+    ),
+    (
+        "dh search",
+        &["psi::dh::Sender::answer", "psi::dh::Receiver::search"],
+    ),
 ];
