@@ -82,7 +82,7 @@ use std::fmt;
 use curve25519_dalek::MontgomeryPoint;
 use curve25519_dalek::traits::IsIdentity;
 use rayon::prelude::*;
-use volery_channel::{Channel, Role, Session, SessionId};
+use volery_channel::{Channel, Hello, Role, Session, SessionId};
 use volery_primitives::Block;
 use volery_primitives::curve25519::{Element, multiply};
 use volery_primitives::prg::Prg;
@@ -112,6 +112,17 @@ const BASE: [u8; 32] = {
 
 /// Bytes of a tag.
 const TAG: usize = 16;
+
+/// This party's hello for the handshake of a run; `protocol` names the protocol that both are about
+/// to run, such as `intersection`. There are no settings to compare.
+#[must_use]
+pub fn hello(protocol: &'static str, role: Role) -> Hello {
+    Hello {
+        protocol,
+        role: role.name(),
+        fields: vec![("variant", "dh".to_owned())],
+    }
+}
 
 /// Bytes that the sender and the receiver send; `value` is the length of the longest value in a
 /// search, and `None` in an intersection.

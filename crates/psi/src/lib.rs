@@ -1,16 +1,20 @@
 //! Private set intersection and keyword search, each by several protocols.
 //!
-//! [`vole`] is *VOLE-PSI*, in a malicious, a fast and a short form, and [`dh`] is for small sets,
-//! malicious too; [`choice`] finds the fastest protocol for two sizes and a link. All other modules
-//! are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient Batched Oblivious
-//! PRF with Applications to Private Set Intersection*, CCS 2016, each built on those above it:
+//! * [`vole`]: *VOLE-PSI*, in a malicious, a fast and a low-communication form, for sets of
+//!   thousands of items and more: it sends the fewest bytes an item;
+//! * [`dh`]: Diffie-Hellman, malicious, for sets of up to some hundreds of items: it has no setup
+//!   and takes two round trips;
+//! * [`choice`]: the fastest protocol for two sizes, a link and a security.
+//!
+//! All other modules are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient
+//! Batched Oblivious PRF with Applications to Private Set Intersection*, CCS 2016, each built on
+//! those above it:
 //!
 //! * [`code`]: the pseudorandom code of Lemma 1, and how wide it must be;
 //! * [`oprf`]: the batched related-key OPRF of Figure 2, with a separate offline phase;
 //! * [`params`]: bins, stash and widths from the sizes of two sets;
 //! * [`intersect`]: private set intersection, Figure 3;
-//! * [`lookup`]: keyword search, also called string-select OT;
-//! * [`dh`]: both of these for small sets from Diffie-Hellman key agreement, on its own.
+//! * [`lookup`]: keyword search, also called string-select OT.
 //!
 //! Roles: the *sender* (Alice in the paper) has a set and learns nothing, the *receiver* (Bob)
 //! learns which of its items are in it. The protocols of CCS 2016 are **semi-honest**: they protect

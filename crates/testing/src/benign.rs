@@ -103,6 +103,13 @@ const TABLE: &[Row] = &[
         outcome: Outcome::Wrong,
         why: "a changed delta is another point of the receiver",
     },
+    Row {
+        protocols: &["dh intersection", "dh search"],
+        corrupted: Side::Right,
+        outcome: Outcome::PeerFailed,
+        why: "a changed polynomial is another set of the receiver: the sender hears nothing after it and learns nothing, \
+              and the receiver finds another transcript at the end",
+    },
 ];
 
 /// Why an attack with this verdict is harmless; `None` if it is not.

@@ -24,11 +24,13 @@ const SLACK: usize = 64 << 10;
 const AT_A_TIME: usize = 16;
 
 /// The protocols of the sessions.
-const SESSIONS: [&str; 5] = [
+const SESSIONS: [&str; 7] = [
     "cot, malicious, regular, half",
     "vole fp61, malicious, few",
     "intersection",
     "vole intersection, malicious",
+    "dh intersection",
+    "dh search",
     "cot, malicious, few",
 ];
 

@@ -7,11 +7,12 @@ use curve25519_dalek::Scalar;
 use curve25519_dalek::constants::{ED25519_BASEPOINT_TABLE, EIGHT_TORSION};
 use volery_channel::tamper::Tampered;
 use volery_channel::{
-    Error as ChannelError, Stats, memory, run_two_channels, run_two_parties_tcp,
+    Error as ChannelError, Stats, handshake, memory, run_two_channels, run_two_parties_tcp,
     run_two_parties_with_stats,
 };
 
 use super::*;
+use crate::vole;
 
 const SESSION: SessionId = SessionId::from_bytes([8; 32]);
 
@@ -31,6 +32,28 @@ fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
 
 fn rng(role: Role) -> Prg {
     Prg::new(Block::new(role as u128 + 1))
+}
+
+/// The handshake compares the protocol: a sender by Diffie-Hellman meets no receiver of another.
+#[test]
+fn hellos() {
+    let receivers = [
+        (hello("intersection", Role::Receiver), true),
+        (hello("search", Role::Receiver), false),
+        (hello("intersection", Role::Sender), false),
+        (
+            vole::Settings::default().hello("intersection", Role::Receiver),
+            false,
+        ),
+    ];
+    for (theirs, fits) in receivers {
+        let ours = hello("intersection", Role::Sender);
+        let (sender, receiver) = meet(
+            |channel| handshake(channel, &ours, [1; 32]),
+            |channel| handshake(channel, &theirs, [2; 32]),
+        );
+        assert_eq!((sender.is_ok(), receiver.is_ok()), (fits, fits));
+    }
 }
 
 fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Sent> {

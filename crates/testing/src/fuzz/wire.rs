@@ -146,7 +146,7 @@ fn is_checked(protocol: &Protocol, side: Side) -> bool {
     let name = protocol.name.as_str();
     let checks = match side {
         Side::Left => name.starts_with("softspoken") || name.starts_with("cot"),
-        Side::Right => name.starts_with("cot") && !name.ends_with("few"),
+        Side::Right => name.starts_with("dh") || name.starts_with("cot") && !name.ends_with("few"),
     };
     checks && protocol.model == Model::Malicious
 }

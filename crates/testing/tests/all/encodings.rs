@@ -149,6 +149,13 @@ fn values_out_of_range_are_refused() {
             0x80,
             "the position of the carrier bit is not below 128",
         ),
+        (
+            "dh search",
+            (Right, 2),
+            1,
+            0x80,
+            "a coefficient is not below 2^255 - 19",
+        ),
     ] {
         let protocol = registry
             .iter()

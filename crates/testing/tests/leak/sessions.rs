@@ -12,7 +12,7 @@ use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot,
 use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
 use volery_psi::vole::Form;
-use volery_psi::{Settings, oprf};
+use volery_psi::{Settings, dh, oprf};
 use zeroize::Zeroizing;
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
@@ -462,6 +462,51 @@ pub(crate) fn matching_from_vector_ole() {
             assert_eq!(found.len(), 50);
             zeroize::Zeroize::zeroize(&mut found);
         }
+        zeroize::Zeroize::zeroize(&mut sets);
+    })
+    .unwrap();
+}
+
+/// As [`matching`], by Diffie-Hellman: also the scalars of the keys, which are what a party draws
+/// after its share of the common seed.
+pub(crate) fn matching_by_diffie_hellman() {
+    const SHARE: usize = 32;
+    let mut all: Vec<u8> = items(0, 50).iter().flat_map(|item| **item).collect();
+    for party in 0..2 {
+        let mut drawn = Zeroizing::new([0; SHARE + 320]);
+        Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
+        let scalars = if party == 0 { 32 } else { 320 };
+        all.extend(&drawn[SHARE..][..scalars]);
+        all.extend(seed(party).to_bytes());
+    }
+    blocks_with(all, || {
+        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
+            items.iter().map(|item| item.to_vec()).collect()
+        };
+        let mut sets = [items(0, 20), items(10, 20), items(30, 20)].map(plain);
+        let [ours, theirs, values] = &sets;
+        let sender = || dh::Sender::new(SESSION, Prg::new(seed(0)));
+        let receiver = || dh::Receiver::new(SESSION, Prg::new(seed(1)));
+        let (_, found) = run_two_parties(
+            |channel| sender().intersect(ours, &mut (), channel).unwrap(),
+            |channel| {
+                let received = receiver().intersect(theirs, &mut (), channel);
+                received.unwrap().common
+            },
+        );
+        assert_eq!(found.len(), 10);
+        let (_, mut found) = run_two_parties(
+            |channel| {
+                let answered = sender().answer(ours, values, &mut (), channel);
+                answered.unwrap().longest
+            },
+            |channel| {
+                let found = receiver().search(theirs, &mut (), channel);
+                found.unwrap().values
+            },
+        );
+        assert_eq!(found.len(), 10);
+        zeroize::Zeroize::zeroize(&mut found);
         zeroize::Zeroize::zeroize(&mut sets);
     })
     .unwrap();

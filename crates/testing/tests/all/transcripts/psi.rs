@@ -1,12 +1,12 @@
 //! Set intersection, keyword search and their OPRF. A row names the protocol; its variant, its form
-//! if it is from vector OLE, or the bits of a code word; whether both parties get the result; and
-//! the items of the sender and of the receiver, or the instances of two extensions.
+//! if it is from vector OLE, `dh`, or the bits of a code word; whether both parties get the result;
+//! and the items of the sender and of the receiver, or the instances of two extensions.
 //!
 //! The hashes depend on the bins of the cuckoo table, and on the sender's random order.
 
 use volery_primitives::Block;
 use volery_psi::code::Code;
-use volery_psi::{Receiver, Sender, Settings, oprf, vole};
+use volery_psi::{Receiver, Sender, Settings, dh, oprf, vole};
 
 use super::seeded;
 use crate::psi::{SESSION, items};
@@ -26,6 +26,9 @@ pub(super) fn run(row: &str) -> [String; 2] {
     let common = n.min(m) / 3;
     let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
     let values: Vec<Vec<u8>> = (0..n).map(|i| vec![i as u8; i % 7]).collect();
+    if variant == "dh" {
+        return of_dh(protocol == "lookup", [&ours, &theirs], &values, common);
+    }
     if let Ok(form) = variant.parse() {
         let settings = vole::Settings { form, both };
         return of_vole(
@@ -93,6 +96,34 @@ fn of_vole(
             } else {
                 let received = receiver.intersect(theirs, settings, &mut (), channel);
                 received.unwrap().common
+            };
+            assert_eq!(found, (0..common).collect::<Vec<_>>());
+        },
+    )
+}
+
+/// A run of the protocols from Diffie-Hellman.
+fn of_dh(
+    lookup: bool,
+    [ours, theirs]: [&[Vec<u8>]; 2],
+    values: &[Vec<u8>],
+    common: usize,
+) -> [String; 2] {
+    seeded(
+        |rng, channel| {
+            let sender = dh::Sender::new(SESSION, rng);
+            if lookup {
+                sender.answer(ours, values, &mut (), channel).unwrap();
+            } else {
+                sender.intersect(ours, &mut (), channel).unwrap();
+            }
+        },
+        |rng, channel| {
+            let receiver = dh::Receiver::new(SESSION, rng);
+            let found = if lookup {
+                receiver.search(theirs, &mut (), channel).unwrap().items
+            } else {
+                receiver.intersect(theirs, &mut (), channel).unwrap().common
             };
             assert_eq!(found, (0..common).collect::<Vec<_>>());
         },
