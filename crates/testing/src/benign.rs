@@ -103,6 +103,13 @@ const TABLE: &[Row] = &[
         outcome: Outcome::Wrong,
         why: "a changed delta is another point of the receiver",
     },
+    Row {
+        protocols: &["dh intersection", "dh search"],
+        corrupted: Side::Right,
+        outcome: Outcome::PeerFailed,
+        why: "the sender hears nothing after the polynomial; another one is another set of the receiver, who learns at the \
+              end that it was changed",
+    },
 ];
 
 /// Why an attack with this verdict is harmless; `None` if it is not.
