@@ -107,8 +107,8 @@ const TABLE: &[Row] = &[
         protocols: &["dh intersection", "dh search"],
         corrupted: Side::Right,
         outcome: Outcome::PeerFailed,
-        why: "a changed polynomial is another set of the receiver: the sender hears nothing after it and learns nothing, \
-              and the receiver finds another transcript at the end",
+        why: "the sender hears nothing after the polynomial; another one is another set of the receiver, who learns at the \
+              end that it was changed",
     },
 ];
 
