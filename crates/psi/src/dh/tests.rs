@@ -395,7 +395,7 @@ fn wrong_announcements_are_refused() {
     assert_misbehaved(found, why);
 }
 
-/// What a malicious receiver has: its state, the sender's key, its own keys, and the tags.
+/// What a malicious receiver has at the end: its run, `A`, its keys and the tags.
 type Heard = (Run, [u8; 32], Vec<Key>, Vec<[u8; TAG]>);
 
 /// The tags that an honest sender of items 0 to 4 sends to a malicious receiver of two items.

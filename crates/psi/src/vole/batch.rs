@@ -24,11 +24,11 @@ use crate::error::{Error, Result};
 use crate::lookup::split;
 
 /// Items evaluated by one thread at a time.
-pub(super) const CHUNK: usize = 1 << 16;
+const CHUNK: usize = 1 << 16;
 
-/// Chunks of a batch whose rows the evaluator computes before the encoding arrives, at most: twice
-/// as many as a batch of its own set would have if both sets had one size.
-pub(super) const PREPARED: usize = 2 * BATCH * 12;
+/// Items of a bin whose rows the evaluator computes before the encoding arrives, at most: twice as
+/// many as there are if both sets have one size.
+pub(super) const PREPARED: usize = 3 << 19;
 
 /// Columns that are received before they are processed; their bits are whole bytes.
 const PIECE: usize = 1 << 14;
@@ -261,42 +261,38 @@ impl Evaluator {
             width,
             columns,
         };
-        // While the encoder encodes.
-        let mut prepared = Vec::new();
-        if let Some((set, _)) = &set {
-            let chunks = bins.clone().map(|bin| set.bin(bin).len().div_ceil(CHUNK));
-            if chunks.sum::<usize>() <= PREPARED {
-                let digests = bins.clone().flat_map(|bin| set.bin(bin).chunks(CHUNK));
-                let digests: Vec<_> = digests.collect();
-                let prepare = |digests: &[Block]| keys.functions.band.rows(digests);
-                prepared = digests.into_par_iter().map(prepare).collect();
+        // Rows of a bin, before its encoding arrives.
+        let prepare = |keys: &Keys, set: &Option<Evaluated<'_>>, bin: usize| -> Vec<Rows> {
+            let digests = set.as_ref().map_or(&[][..], |(set, _)| set.bin(bin));
+            if digests.len() > PREPARED {
+                return Vec::new();
             }
-        }
-        let mut prepared = prepared.into_iter();
-        let mut evaluate = |keys: &Keys, bin: usize| {
-            let Some((set, second)) = &mut set else {
-                return;
-            };
-            let places = set.places(bin);
-            let second = second.as_deref_mut().map(|all| &mut all[places]);
-            let digests = set.bin_mut(bin);
-            let here: Vec<_> = prepared
-                .by_ref()
-                .take(digests.len().div_ceil(CHUNK))
-                .collect();
-            if here.is_empty() {
-                keys.evaluate(bin, digests, second);
-                return;
-            }
-            let second = chunks(second, digests.len());
-            let digests = digests.par_chunks_mut(CHUNK);
-            let work = digests.zip(second).zip(here);
-            work.for_each(|((digests, second), rows)| {
-                keys.finish(bin, &rows, digests, second);
-            });
+            let chunks = digests.par_chunks(CHUNK);
+            chunks
+                .map(|chunk| keys.functions.band.rows(chunk))
+                .collect()
         };
-        let mut fixed = [0; 32];
+        let evaluate =
+            |keys: &Keys, set: &mut Option<Evaluated<'_>>, bin: usize, rows: Vec<Rows>| {
+                let Some((set, second)) = set else {
+                    return;
+                };
+                let places = set.places(bin);
+                let second = second.as_deref_mut().map(|all| &mut all[places]);
+                let digests = set.bin_mut(bin);
+                if rows.is_empty() {
+                    keys.evaluate(bin, digests, second);
+                    return;
+                }
+                let second = chunks(second, digests.len());
+                let digests = digests.par_chunks_mut(CHUNK);
+                let work = digests.zip(second).zip(rows);
+                work.for_each(|((digests, second), rows)| keys.finish(bin, &rows, digests, second));
+            };
+        let (mut fixed, mut prepared) = ([0; 32], Vec::new());
         if malicious {
+            // While the encoder encodes all of the batch.
+            prepared = bins.clone().map(|bin| prepare(&keys, &set, bin)).collect();
             channel.recv(&mut fixed)?; // step 3d
             let items = bins.len() * parameters.capacity(parameters.sides()[1]);
             let deadline = Duration::from_secs(60) + Duration::from_micros(items as u64);
@@ -308,6 +304,10 @@ impl Evaluator {
         let mut received = vec![Block::ZERO; PIECE.min(width)];
         let mut encoding = StreamHash::default();
         for bin in bins.clone() {
+            let rows = match malicious {
+                true => Vec::new(),
+                false => prepare(&keys, &set, bin),
+            };
             let columns = &mut keys.columns[(bin - bins.start) * width..][..width];
             for columns in columns.chunks_mut(PIECE) {
                 let received = &mut received[..columns.len()];
@@ -318,7 +318,7 @@ impl Evaluator {
                 gf128_axpy(bytemuck::cast_slice_mut(columns), *keys.delta, received); // step 5
             }
             if !malicious {
-                evaluate(&keys, bin);
+                evaluate(&keys, &mut set, bin, rows);
             }
         }
         if malicious {
@@ -327,8 +327,8 @@ impl Evaluator {
             }
             channel.send(&own)?; // step 5a
             channel.flush()?;
-            for bin in bins {
-                evaluate(&keys, bin);
+            for (bin, rows) in bins.zip(prepared) {
+                evaluate(&keys, &mut set, bin, rows);
             }
         }
         self.batch += 1;
@@ -422,6 +422,18 @@ impl Encoder {
             .collect();
         let mut bytes = Vec::new();
         let mut fixed = StreamHash::default();
+        // Step 6, but for the hash, because the offset is not yet known. The values replace columns
+        // that have been sent.
+        let decode = |group: &mut [Encoded<'_>]| {
+            group.par_iter_mut().for_each(|one| {
+                let rows = one.rows.take().expect("each bin has rows");
+                let values = &mut one.columns[..rows.len()];
+                let columns = &v[(one.bin - bins.start) * width..][..width];
+                functions
+                    .band
+                    .decode(&rows, bytemuck::cast_slice(columns), values);
+            });
+        };
         // The same memory for all groups: the system needs long to hand it out.
         let scratch = || Buffer::<Block>::zeroed(width);
         let at_a_time = rayon::current_num_threads().min(encoded.len());
@@ -441,34 +453,27 @@ impl Encoder {
             if group.iter().any(|one| one.failed) {
                 return Err(Error::Unplaced { attempts: 1 });
             }
-            for one in &*group {
-                if malicious {
+            if malicious {
+                for one in &*group {
                     fixed.update(Block::as_bytes(one.columns));
-                } else {
-                    send(one.columns, parameters.value_bits, &mut bytes, channel)?; // step 4
                 }
+                continue;
+            }
+            for one in &*group {
+                send(one.columns, parameters.value_bits, &mut bytes, channel)?; // step 4
             }
             channel.flush()?;
+            decode(group);
         }
+        drop(scratch);
         if malicious {
             channel.send(&fixed.finish32())?; // step 3d
             for one in &encoded {
                 send(one.columns, parameters.value_bits, &mut bytes, channel)?; // step 4
             }
             channel.flush()?;
+            decode(&mut encoded);
         }
-        drop(scratch);
-        // Step 6: the values first, since the offset is not yet known. They replace the columns.
-        encoded
-            .par_iter_mut()
-            .zip(v.par_chunks(width))
-            .for_each(|(one, columns)| {
-                let rows = one.rows.take().expect("each bin has rows");
-                let values = &mut one.columns[..rows.len()];
-                functions
-                    .band
-                    .decode(&rows, bytemuck::cast_slice(columns), values);
-            });
         if malicious {
             let mut theirs = [0; 32];
             channel.recv(&mut theirs)?; // step 5a

@@ -8,7 +8,7 @@ use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
-use super::batch::{CHUNK, PREPARED};
+use super::batch::PREPARED;
 use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
@@ -325,8 +325,12 @@ impl Parameters {
                 low * places + found,
             )
         } else {
-            // The evaluator computes no more rows than these before the encoding arrives.
-            let prepared = items.min((PREPARED * CHUNK) as u64);
+            // The rows of a bin, or of a batch, before the encoding arrives.
+            let bins = match self.form {
+                Form::Malicious => batch,
+                Form::Fast | Form::Low => 1,
+            };
+            let prepared = bins * own.div_ceil(self.bins as u64).min(PREPARED as u64);
             let placed = if search || both { PLACED } else { 0 };
             (BLOCK * columns + row * prepared, placed * own)
         };

@@ -4,7 +4,7 @@ use volery_channel::{Channel, Error, Result};
 use volery_primitives::Block;
 use volery_psi::code::Code;
 use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Sender, Settings, Variant, oprf};
+use volery_psi::{Receiver, Sender, Settings, Variant, dh, oprf};
 
 use crate::fixtures::{SEEDS, SESSION, rng};
 use crate::{Model, Protocol};
@@ -44,6 +44,7 @@ pub(super) fn all() -> Vec<Protocol> {
         }
     }
     all.extend([Form::Malicious, Form::Fast].map(vole_prf));
+    all.extend([dh_intersection(), dh_search()]);
     all
 }
 
@@ -163,6 +164,46 @@ fn is_search(answered: &Option<Vec<usize>>, (found, texts): &Found, both: bool) 
         .iter()
         .map(|&item| values()[item].clone().into_bytes());
     *answered == known(both) && *found == ours && expected.eq(texts.iter().cloned())
+}
+
+fn dh_intersection() -> Protocol {
+    let send = |channel: &mut Channel| {
+        let sender = dh::Sender::new(SESSION, rng(SEEDS[0]));
+        sender.intersect(&items()[0], &mut (), channel).map(drop)
+    };
+    let receive = |channel: &mut Channel| {
+        let receiver = dh::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.intersect(&items()[1], &mut (), channel)
+    };
+    Protocol::new(
+        "dh intersection",
+        Model::Malicious,
+        move |channel| send(channel).map_err(of_channel),
+        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
+        |(), received: &Vec<usize>| *received == common()[1],
+    )
+}
+
+fn dh_search() -> Protocol {
+    let answer = |channel: &mut Channel| {
+        let sender = dh::Sender::new(SESSION, rng(SEEDS[0]));
+        let answered = sender.answer(&items()[0], &values(), &mut (), channel);
+        answered.map(drop)
+    };
+    let search = |channel: &mut Channel| {
+        let receiver = dh::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.search(&items()[1], &mut (), channel)
+    };
+    Protocol::new(
+        "dh search",
+        Model::Malicious,
+        move |channel| answer(channel).map_err(of_channel),
+        move |channel| {
+            let found = search(channel).map_err(of_channel)?;
+            Ok((found.items, found.values))
+        },
+        |(), found: &Found| is_search(&None, found, false),
+    )
 }
 
 fn vole_prf(form: Form) -> Protocol {

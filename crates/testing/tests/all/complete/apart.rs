@@ -20,6 +20,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "pcg::cot::Sender::start",
             "pcg::vole::Receiver::start",
             "pcg::vole::Sender::start",
+            "psi::dh::Receiver::start",
+            "psi::dh::Sender::start",
             "psi::session::Receiver::start",
             "psi::session::Sender::start",
             "psi::vole::Receiver::start",

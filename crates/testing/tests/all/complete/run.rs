@@ -195,6 +195,14 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "dh intersection",
+        &["psi::dh::Sender::intersect", "psi::dh::Receiver::intersect"],
+    ),
+    (
+        "dh search",
+        &["psi::dh::Sender::answer", "psi::dh::Receiver::search"],
+    ),
+    (
         "vole intersection, malicious",
         &[
             "psi::vole::intersect::Sender::intersect",
