@@ -89,7 +89,7 @@ use crate::watch::{Phase, Watch};
 
 use batch::{Encoder, Evaluator};
 use bins::Binned;
-use params::BATCH;
+use params::{BATCH, BIN};
 
 pub use intersect::{Received, Sent};
 pub use lookup::{Answered, Found};
@@ -155,6 +155,8 @@ struct Party {
     role: Role,
     session: SessionId,
     rng: Prg,
+    /// Items of a bin, on average; others in tests only.
+    bin: u64,
     /// For tests: another deadline.
     deadline: Option<Duration>,
 }
@@ -215,6 +217,7 @@ impl Party {
             role,
             session,
             rng,
+            bin: BIN,
             deadline: None,
         }
     }
@@ -236,12 +239,12 @@ impl Party {
         let (terms, said) = (settings.terms(protocol), (items.len(), note));
         let agreement =
             Agreement::reach(self.role, self.session, &mut self.rng, terms, said, channel)?;
-        let parameters = Parameters::new(
+        let parameters = Parameters::with_bins_of(
+            self.bin,
             settings.form,
             // In a search the sender, who has the values, has to be the evaluator.
             settings.both && protocol == INTERSECTION,
-            agreement.sender_items,
-            agreement.receiver_items,
+            [agreement.sender_items, agreement.receiver_items],
         );
         let set = Binned::new(&agreement.salt(), items, &parameters, watch)?;
         Ok(Begun {

@@ -167,11 +167,16 @@ impl Done {
         if both && !self.parameters.trivial() {
             let tags = self.parameters.sides()[0] as usize;
             watch.begin(Phase::Share, tags as u64);
-            let mut bytes = vec![0; tags.div_ceil(8)];
-            for (number, _) in matches.found.iter() {
-                bits::set(&mut bytes, *number, true);
+            let mut bytes = vec![0; SHARED.min(tags).div_ceil(8)];
+            let mut found = matches.found.iter().peekable();
+            for first in (0..tags).step_by(SHARED) {
+                let bytes = &mut bytes[..SHARED.min(tags - first).div_ceil(8)];
+                bytes.fill(0);
+                while let Some((number, _)) = found.next_if(|(number, _)| number - first < SHARED) {
+                    bits::set(bytes, number - first, true);
+                }
+                channel.send(bytes)?; // step 9
             }
-            channel.send(&bytes)?; // step 9
         }
         let words = self.parameters.words();
         channel.send(&self.agreement.end(self.role, &words))?;

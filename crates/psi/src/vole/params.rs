@@ -14,7 +14,7 @@ use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
 
 /// Items of the encoding party in a bin, on average.
-const BIN: u64 = 1 << 19;
+pub(crate) const BIN: u64 = 1 << 19;
 
 /// Bins whose vector OLE is extended, and whose encodings are sent, at a time.
 pub(crate) const BATCH: usize = 4;
@@ -139,6 +139,16 @@ impl Parameters {
     /// If a size is above [`MAX_ITEMS`].
     #[must_use]
     pub fn new(form: Form, may_exchange: bool, sender_items: u64, receiver_items: u64) -> Self {
+        Self::with_bins_of(BIN, form, may_exchange, [sender_items, receiver_items])
+    }
+
+    /// [`new`](Self::new) with bins of another size, so that tests have several of them.
+    pub(crate) fn with_bins_of(
+        bin: u64,
+        form: Form,
+        may_exchange: bool,
+        [sender_items, receiver_items]: [u64; 2],
+    ) -> Self {
         assert!(
             sender_items.max(receiver_items) <= MAX_ITEMS,
             "a set has more items than MAX_ITEMS"
@@ -163,9 +173,13 @@ impl Parameters {
             parameters.value_bits = VALUE + pairs;
         }
         let [_, encoded] = parameters.sides();
-        parameters.bins = ((encoded + BIN / 2) / BIN).max(1) as usize;
+        parameters.bins = ((encoded + bin / 2) / bin).max(1) as usize;
         let capacity = parameters.capacity(encoded);
         parameters.columns = Shape::new(form.preset(), capacity).columns;
+        // Beyond 2^28 items the encodings fail so often that less is left for the tags.
+        while form != Form::Malicious && parameters.failure_bits() < 40.0 {
+            parameters.tag_bits += 1;
+        }
         parameters
     }
 
@@ -487,7 +501,11 @@ mod tests {
             (6789, 7890),
             (1000, 1 << 24),
         ];
-        equal.chain(odd).chain([(MAX_ITEMS, MAX_ITEMS >> 5)])
+        equal.chain(odd).chain([
+            (MAX_ITEMS, MAX_ITEMS >> 5),
+            (1, MAX_ITEMS),
+            (MAX_ITEMS, MAX_ITEMS),
+        ])
     }
 
     #[test]

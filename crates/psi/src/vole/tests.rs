@@ -157,18 +157,53 @@ fn the_oprf_alone() {
     }
 }
 
-/// Several bins and batches, over TCP.
+/// Several bins and batches, the last with one bin, over TCP: intersection, search and OPRF.
 #[test]
-#[ignore = "two million items: a soak"]
 fn several_batches() {
+    const OF: u64 = 200;
+    let (n, m) = (1300, 13 * OF as usize);
+    let (x, y) = (set(0, 1, n), set(n / 2, 1, m));
+    let values: Vec<_> = (0..n).map(|i| i.to_string()).collect();
     for settings in settings() {
-        let sets = [set(0, 1, 3_000_000), set(1_500_000, 1, 2_900_000)];
-        let [x, y] = &sets;
+        let parties = || {
+            let (mut sender, mut receiver) = (sender(), receiver());
+            sender.party.bin = OF;
+            receiver.party.bin = OF;
+            (sender, receiver)
+        };
+        let (sender, receiver) = parties();
         let (sent, received) = run_two_parties_tcp(
-            |channel| sender().intersect(x, settings, &mut (), channel),
-            |channel| receiver().intersect(y, settings, &mut (), channel),
+            |channel| sender.intersect(&x, settings, &mut (), channel),
+            |channel| receiver.intersect(&y, settings, &mut (), channel),
         );
-        assert!(sent.unwrap().parameters.bins > BATCH);
-        assert_eq!(received.unwrap().common, plain(y, x));
+        let (sent, received) = (sent.unwrap(), received.unwrap());
+        // The smaller set decides where both learn the result.
+        let bins = if settings.both { 7 } else { 13 };
+        assert_eq!(sent.parameters.bins, bins, "{settings:?}");
+        assert_eq!(received.common, plain(&y, &x), "{settings:?}");
+        assert_eq!(sent.common, settings.both.then(|| plain(&x, &y)));
+        let (sender, receiver) = parties();
+        let (answered, found) = run_two_parties(
+            |channel| sender.answer(&x, &values, settings, &mut (), channel),
+            |channel| receiver.search(&y, settings, &mut (), channel),
+        );
+        assert_eq!(answered.unwrap().parameters.bins, 13);
+        let found = found.unwrap();
+        assert_eq!(found.items, plain(&y, &x));
+        let expected = found.items.iter().map(|item| (item + n / 2).to_string());
+        assert!(
+            expected.eq(found
+                .values
+                .iter()
+                .map(|value| str::from_utf8(value).unwrap()))
+        );
+        if settings.form != Form::Low && !settings.both {
+            let (sender, receiver) = parties();
+            let (keys, outputs) = run_two_parties(
+                |channel| sender.keys(settings.form, &mut (), channel),
+                |channel| receiver.outputs(&y, settings.form, &mut (), channel),
+            );
+            assert_eq!(keys.unwrap().evaluate(&y)[..], outputs.unwrap().outputs[..]);
+        }
     }
 }
