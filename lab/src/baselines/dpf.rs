@@ -10,8 +10,8 @@
 //! no more rounds.
 //!
 //! ```text
-//! P0: alpha^0, beta^0                     P1: alpha^1, beta^1           alpha = alpha^0 + alpha^1 in bits, beta in the ring
-//! 0. ------------- one random OT for each level of each tree, each way; the choices are the bits of alpha^p -------------
+//! P0: alpha^0, beta^0                     P1: alpha^1, beta^1      alpha = alpha^0 + alpha^1 in bits; beta
+//! 0. -------- one random OT for each level of each tree, each way; choices: the bits of alpha^p --------
 //!    root s^0, its tag 0                  root s^1, its tag 1
 //! for each level but the last, with a = the level's bit of alpha, all sums XOR:
 //! 1. the children; z_L, z_R, the sums of the left and of the right ones; dz = z_L + z_R

@@ -7,7 +7,7 @@
 //! 1. ------------- base OTs and SoftSpoken setup; for FLORAM in both directions -------------
 //! 2. a random in R^k; z, the value of each tree (zero where it has no point)
 //!    ------------- (a, z) times x by crate::baselines::gilboa: b, v_l ------------->  c = a*x + b, w_l = z_l*x + v_l
-//! 3. ------------- the multi-point function of z*x at S: crate::baselines::floram or crate::baselines::whole_domain -------------
+//! 3. ------------- the multi-point function of z*x at S: module floram or whole_domain -------------
 //!    m, with parts -v_l of the values     r, with parts w_l:  r - m = mu*x
 //! 4. u = a*C + mu,  v = b*C + m           w = c*C + r
 //! ```

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! Key holder: beta1_l for each bucket l   Value holder: alpha_l, its place in each bucket, beta2_l
-//! 1. ------------- crate::baselines::dpf in all buckets, in lockstep; the key holder's shares of the places are zero -------------
+//! 1. ------ module dpf in all buckets, in lockstep; the key holder's shares of the places are zero ------
 //! 2. r, the sum over the buckets          m, likewise
 //! ```
 //!
