@@ -274,6 +274,8 @@ fn a_wrong_leaf_is_refused_and_ends_the_array() {
             channel.send(&[Operation::Read as u8]).unwrap();
             channel.send(&512u32.to_le_bytes()).unwrap();
             channel.flush().unwrap();
+            // Stays until the peer is gone: a closed channel would be another error.
+            while channel.recv(&mut [0]).is_ok() {}
         },
     );
 }
