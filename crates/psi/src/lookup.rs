@@ -45,7 +45,7 @@ use crate::truncate::write_cut;
 use crate::watch::Watch;
 
 /// The maximum length of a value in bytes.
-pub const MAX_VALUE: usize = 1024;
+pub const MAX_VALUE: usize = 1 << 14;
 
 /// Bytes that hold the length of a value.
 pub(crate) const LENGTH: usize = 2;
@@ -251,15 +251,22 @@ pub(crate) fn split(base: Block, inputs: &[Block], outputs: &mut [Block], masks:
     }
 }
 
+/// Blocks of a key stream at a time.
+const STREAM: usize = 32;
+
 /// Adds the key stream for the item at a place.
 pub(crate) fn add_stream(key: Block, base: Block, place: usize, bytes: &mut [u8]) {
     // Far enough apart that no two streams overlap, whatever the length of a value.
     let start = u128::from(base).wrapping_add((place as u128) << 64);
-    let mut stream = Zeroizing::new([Block::ZERO; (LENGTH + MAX_VALUE).div_ceil(16)]);
-    let stream = &mut stream[..bytes.len().div_ceil(16)];
-    Aes128::new(key).ctr(start, stream);
-    for (byte, stream) in bytes.iter_mut().zip(Block::as_bytes(stream)) {
-        *byte ^= stream;
+    let aes = Aes128::new(key);
+    let mut stream = Zeroizing::new([Block::ZERO; STREAM]);
+    for (i, bytes) in bytes.chunks_mut(16 * STREAM).enumerate() {
+        let stream = &mut stream[..bytes.len().div_ceil(16)];
+        let counter = start.wrapping_add((i * STREAM) as u128);
+        aes.ctr(counter, stream);
+        for (byte, stream) in bytes.iter_mut().zip(Block::as_bytes(stream)) {
+            *byte ^= stream;
+        }
     }
 }
 
@@ -313,7 +320,7 @@ mod tests {
     #[test]
     fn a_value_is_encrypted_for_its_place() {
         let (key, base) = (block(1), block(2));
-        for length in [0, 1, 13, 14, 15, 1000, MAX_VALUE] {
+        for length in [0, 1, 13, 14, 15, 509, 510, 511, 1000, MAX_VALUE] {
             let value = vec![7; length];
             let mut out = vec![9; LENGTH + MAX_VALUE];
             encrypt(key, base, 5, &value, &mut out);

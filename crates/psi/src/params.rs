@@ -102,20 +102,31 @@ impl Parameters {
     /// If a size is above [`MAX_ITEMS`].
     #[must_use]
     pub fn new(variant: Variant, sender_items: u64, receiver_items: u64) -> Self {
+        Self::one_of(1, variant, sender_items, receiver_items)
+    }
+
+    /// The parameters of one of `parts` executions that share a failure probability of `2^-40`.
+    pub(crate) fn one_of(
+        parts: u64,
+        variant: Variant,
+        sender_items: u64,
+        receiver_items: u64,
+    ) -> Self {
+        let statistical = STATISTICAL + parts.next_power_of_two().ilog2();
         assert!(
             sender_items.max(receiver_items) <= MAX_ITEMS,
             "a set has more items than MAX_ITEMS"
         );
         let items = receiver_items as usize;
         let (bins, stash) = match variant {
-            Variant::Kkrt => (bins_for(items, STATISTICAL), 0),
+            Variant::Kkrt => (bins_for(items, statistical), 0),
             Variant::KkrtPaper => {
                 let stash = STASH.iter().find(|(most, _)| receiver_items <= *most);
                 let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
                 // The paper's table begins at 2^8; with fewer items 1.2 bins an item fail too
                 // often.
                 let bins = match items {
-                    ..256 => bins_for(items, STATISTICAL),
+                    ..256 => bins_for(items, statistical),
                     _ => (6 * items).div_ceil(5),
                 };
                 (bins, stash)
@@ -134,10 +145,10 @@ impl Parameters {
             width: 0,
             tag: 0,
         };
-        parameters.width = width(parameters.evaluations());
+        parameters.width = width(parameters.evaluations().saturating_mul(parts));
         // The least v with 2^v >= 2^sigma times the number of compared pairs.
         let pairs = u128::from(sender_items.max(1)) * u128::from(receiver_items.max(1));
-        let bits = STATISTICAL + pairs.next_power_of_two().ilog2();
+        let bits = statistical + pairs.next_power_of_two().ilog2();
         parameters.tag = bits.div_ceil(8) as usize;
         parameters
     }

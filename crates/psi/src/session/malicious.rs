@@ -192,7 +192,7 @@ fn a_size_above_the_bound() {
 fn a_size_that_is_not_meant() {
     let size = MAX_ITEMS as usize;
     for settings in [ONE, BOTH, PAPER] {
-        let terms = settings.terms(Protocol::Intersection);
+        let terms = settings.terms(Protocol::Intersection, 1);
         let sent = sender_against(settings, |mut receiver, channel| {
             agree(&mut receiver, terms, size, channel)?;
             channel.send(&[0; 1000])?;

@@ -118,6 +118,9 @@ pub struct Parameters {
     pub value_bits: u32,
     /// `t`, bits of a tag.
     pub tag_bits: u32,
+    /// Bits by which each failure is rarer than in a run of its own: the binary logarithm of the
+    /// number of executions that share a failure probability of `2^-40`.
+    pub margin: u32,
 }
 
 /// A cause of a wrong result or of an error between honest parties.
@@ -139,12 +142,13 @@ impl Parameters {
     /// If a size is above [`MAX_ITEMS`].
     #[must_use]
     pub fn new(form: Form, may_exchange: bool, sender_items: u64, receiver_items: u64) -> Self {
-        Self::with_bins_of(BIN, form, may_exchange, [sender_items, receiver_items])
+        Self::with_bins_of([BIN, 1], form, may_exchange, [sender_items, receiver_items])
     }
 
-    /// [`new`](Self::new) with bins of another size, so that tests have several of them.
+    /// [`new`](Self::new) as one of several executions; with bins of another size, so that tests
+    /// have several of them.
     pub(crate) fn with_bins_of(
-        bin: u64,
+        [bin, parts]: [u64; 2],
         form: Form,
         may_exchange: bool,
         [sender_items, receiver_items]: [u64; 2],
@@ -165,19 +169,21 @@ impl Parameters {
             columns: 0,
             value_bits: 128,
             tag_bits: 128,
+            margin: parts.next_power_of_two().ilog2(),
         };
         if form != Form::Malicious {
-            parameters.tag_bits = TAG + pairs;
+            parameters.tag_bits = TAG + pairs + parameters.margin;
         }
         if form == Form::Low {
-            parameters.value_bits = VALUE + pairs;
+            parameters.value_bits = VALUE + pairs + parameters.margin;
         }
         let [_, encoded] = parameters.sides();
         parameters.bins = ((encoded + bin / 2) / bin).max(1) as usize;
         let capacity = parameters.capacity(encoded);
         parameters.columns = Shape::new(form.preset(), capacity).columns;
         // Beyond 2^28 items the encodings fail so often that less is left for the tags.
-        while form != Form::Malicious && parameters.failure_bits() < 40.0 {
+        let enough = 40.0 + f64::from(parameters.margin);
+        while parameters.tag_bits < 128 && parameters.failure_bits() < enough {
             parameters.tag_bits += 1;
         }
         parameters
@@ -194,7 +200,8 @@ impl Parameters {
 
     /// The most items of a set of `items` in a bin.
     pub(crate) fn capacity(&self, items: u64) -> usize {
-        bin_capacity(items, self.bins as u64, OVERFLOW)
+        let bits = OVERFLOW + f64::from(self.margin);
+        bin_capacity(items, self.bins as u64, bits)
     }
 
     /// The shape of the encoding of a bin.
@@ -385,7 +392,7 @@ impl Parameters {
                 bits: if self.bins == 1 {
                     f64::INFINITY
                 } else {
-                    OVERFLOW - 1.0
+                    OVERFLOW + f64::from(self.margin) - 1.0
                 },
                 false_positive: false,
             },

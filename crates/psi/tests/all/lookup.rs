@@ -183,7 +183,7 @@ fn a_value_that_is_too_long_is_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "the value of item {item} (counted from 0) has {bytes} bytes, but at most 1024 are supported: shorten it"
+                "the value of item {item} (counted from 0) has {bytes} bytes, but at most 16384 are supported: shorten it"
             )
         );
         assert!(!format!("{error:?}").contains("ss"));

@@ -1,0 +1,171 @@
+//! One execution of a protocol, on the sets of one part of a run.
+
+use volery_channel::{Channel, Role, SessionId};
+use volery_primitives::prg::Prg;
+use volery_psi::choice::Protocol;
+use volery_psi::{Items, Watch, dh, vole};
+
+use crate::error::Result;
+use crate::settings::{Settings, Verb};
+
+/// The parameters of an execution, by its protocol.
+#[derive(Clone, Debug)]
+pub enum Parameters {
+    /// VOLE-PSI.
+    Vole(vole::Parameters),
+    /// OT extension.
+    Kkrt(volery_psi::Parameters),
+    /// Diffie-Hellman: the numbers of items of sender and receiver.
+    Dh([u64; 2]),
+}
+
+impl From<vole::Parameters> for Parameters {
+    fn from(parameters: vole::Parameters) -> Self {
+        Self::Vole(parameters)
+    }
+}
+
+impl From<volery_psi::Parameters> for Parameters {
+    fn from(parameters: volery_psi::Parameters) -> Self {
+        Self::Kkrt(parameters)
+    }
+}
+
+impl Parameters {
+    /// The numbers of items of sender and receiver.
+    #[must_use]
+    pub fn sizes(&self) -> [u64; 2] {
+        match self {
+            Self::Vole(parameters) => [parameters.sender_items, parameters.receiver_items],
+            Self::Kkrt(parameters) => [parameters.sender_items, parameters.receiver_items],
+            Self::Dh(sizes) => *sizes,
+        }
+    }
+}
+
+/// The result of an execution.
+pub(crate) struct Executed {
+    pub(crate) parameters: Parameters,
+    /// Places of this party's matching items, ascending, if it gets the result.
+    pub(crate) common: Option<Vec<usize>>,
+    /// Receiver of a lookup: the value of each match.
+    pub(crate) values: Vec<Vec<u8>>,
+    /// Lookup: bytes of the longest value.
+    pub(crate) longest: Option<usize>,
+}
+
+/// Runs a protocol. `parts` executions share the failure probability of a run.
+pub(crate) fn execute(
+    protocol: Protocol,
+    settings: &Settings,
+    (session, rng, parts): (SessionId, Prg, u64),
+    set: &(impl Items + ?Sized),
+    values: Option<&(impl Items + ?Sized)>,
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<Executed> {
+    let Settings {
+        verb, role, both, ..
+    } = *settings;
+    // A sender of a lookup has values, and nobody else.
+    assert_eq!(
+        values.is_some(),
+        (verb, role) == (Verb::Lookup, Role::Sender)
+    );
+    // The calls of both families of protocols have the same form.
+    macro_rules! run {
+        ($settings:expr, $sender:expr, $receiver:expr) => {{
+            let settings = $settings;
+            match (role, values) {
+                (Role::Sender, None) => {
+                    let sent = $sender.intersect(set, settings, watch, channel)?;
+                    Executed {
+                        parameters: sent.parameters.into(),
+                        common: sent.common,
+                        values: Vec::new(),
+                        longest: None,
+                    }
+                }
+                (Role::Sender, Some(values)) => {
+                    let answered = $sender.answer(set, values, settings, watch, channel)?;
+                    Executed {
+                        parameters: answered.parameters.into(),
+                        common: answered.found,
+                        values: Vec::new(),
+                        longest: Some(answered.longest),
+                    }
+                }
+                (Role::Receiver, _) if verb == Verb::Psi => {
+                    let received = $receiver.intersect(set, settings, watch, channel)?;
+                    Executed {
+                        parameters: received.parameters.into(),
+                        common: Some(received.common),
+                        values: Vec::new(),
+                        longest: None,
+                    }
+                }
+                (Role::Receiver, _) => {
+                    let found = $receiver.search(set, settings, watch, channel)?;
+                    Executed {
+                        parameters: found.parameters.into(),
+                        common: Some(found.items),
+                        values: found.values,
+                        longest: Some(found.longest),
+                    }
+                }
+            }
+        }};
+    }
+    Ok(match protocol {
+        Protocol::Vole(form) => run!(
+            vole::Settings { form, both },
+            vole::Sender::new(session, rng).one_of(parts),
+            vole::Receiver::new(session, rng).one_of(parts)
+        ),
+        Protocol::Kkrt(variant) => run!(
+            volery_psi::Settings { variant, both },
+            volery_psi::Sender::setup(session, rng, channel)?.one_of(parts),
+            volery_psi::Receiver::setup(session, rng, channel)?.one_of(parts)
+        ),
+        Protocol::Dh => match (role, values) {
+            (Role::Sender, None) => {
+                let sent = dh::Sender::new(session, rng).intersect(set, watch, channel)?;
+                Executed {
+                    parameters: Parameters::Dh([sent.sender_items, sent.receiver_items]),
+                    common: None,
+                    values: Vec::new(),
+                    longest: None,
+                }
+            }
+            (Role::Sender, Some(values)) => {
+                let sender = dh::Sender::new(session, rng);
+                let answered = sender.answer(set, values, watch, channel)?;
+                Executed {
+                    parameters: Parameters::Dh([answered.sender_items, answered.receiver_items]),
+                    common: None,
+                    values: Vec::new(),
+                    longest: Some(answered.longest),
+                }
+            }
+            (Role::Receiver, _) if verb == Verb::Psi => {
+                let receiver = dh::Receiver::new(session, rng);
+                let received = receiver.intersect(set, watch, channel)?;
+                Executed {
+                    parameters: Parameters::Dh([received.sender_items, received.receiver_items]),
+                    common: Some(received.common),
+                    values: Vec::new(),
+                    longest: None,
+                }
+            }
+            (Role::Receiver, _) => {
+                let found = dh::Receiver::new(session, rng).search(set, watch, channel)?;
+                Executed {
+                    parameters: Parameters::Dh([found.sender_items, found.receiver_items]),
+                    common: Some(found.items),
+                    values: found.values,
+                    longest: Some(found.longest),
+                }
+            }
+        },
+    })
+}
