@@ -46,6 +46,7 @@ mod error;
 mod keys;
 mod matches;
 mod output;
+mod parameters;
 mod plan;
 mod progress;
 mod protocol;
@@ -55,7 +56,7 @@ mod work;
 
 pub use error::{ATTEMPTS, Error, Result};
 pub use output::{Columns, WriteError, Written};
+pub use parameters::{Parameters, revealed};
 pub use progress::Progress;
-pub use protocol::Parameters;
 pub use run::{Choice, Finish, Local, Matches, Outcome, Side};
 pub use settings::{Name, Settings, Verb, Wrong};

@@ -6,42 +6,8 @@ use volery_psi::choice::Protocol;
 use volery_psi::{Items, Watch, dh, vole};
 
 use crate::error::Result;
+use crate::parameters::Parameters;
 use crate::settings::{Settings, Verb};
-
-/// The parameters of an execution, by its protocol.
-#[derive(Clone, Debug)]
-pub enum Parameters {
-    /// VOLE-PSI.
-    Vole(vole::Parameters),
-    /// OT extension.
-    Kkrt(volery_psi::Parameters),
-    /// Diffie-Hellman: the numbers of items of sender and receiver.
-    Dh([u64; 2]),
-}
-
-impl From<vole::Parameters> for Parameters {
-    fn from(parameters: vole::Parameters) -> Self {
-        Self::Vole(parameters)
-    }
-}
-
-impl From<volery_psi::Parameters> for Parameters {
-    fn from(parameters: volery_psi::Parameters) -> Self {
-        Self::Kkrt(parameters)
-    }
-}
-
-impl Parameters {
-    /// The numbers of items of sender and receiver.
-    #[must_use]
-    pub fn sizes(&self) -> [u64; 2] {
-        match self {
-            Self::Vole(parameters) => [parameters.sender_items, parameters.receiver_items],
-            Self::Kkrt(parameters) => [parameters.sender_items, parameters.receiver_items],
-            Self::Dh(sizes) => *sizes,
-        }
-    }
-}
 
 /// The result of an execution.
 pub(crate) struct Executed {

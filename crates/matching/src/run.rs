@@ -46,8 +46,9 @@ use volery_tables::{Counts, Duplicates, PayloadSchema, Reader, Reading, Table};
 use crate::error::{Error, Result, misbehaved};
 use crate::keys::{FRAME, Keys, Rows, Set, Values, divide, unframe};
 use crate::matches::{Collected, RowSet, append};
+use crate::parameters::Parameters;
 use crate::progress::{Inner, Progress};
-use crate::protocol::{Parameters, execute};
+use crate::protocol::execute;
 use crate::settings::{Settings, Verb};
 use crate::work::{Agreed, Part, VERSION, Work, is_complete};
 
@@ -556,7 +557,7 @@ impl Side {
                         shown: !several,
                     };
                     let (found, by) =
-                        self.part(run, &keys, &earlier, sizes, longest, watch, channel)?;
+                        self.part(run, &keys, &earlier, (sizes, longest), watch, channel)?;
                     parameters = Some(by);
                     match &self.work {
                         Some(work) if self.settings.gets_rows() => {
@@ -885,8 +886,7 @@ impl Side {
         (protocol, id, mut rng, parts): (Protocol, SessionId, Prg, u64),
         keys: &Keys,
         earlier: &RowSet,
-        [sender_items, receiver_items]: [u64; 2],
-        longest: usize,
+        ([sender_items, receiver_items], longest): ([u64; 2], usize),
         watch: &mut Inner<'_>,
         channel: &mut Channel,
     ) -> Result<(Vec<u8>, Parameters)> {
