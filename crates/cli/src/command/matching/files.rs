@@ -1,6 +1,6 @@
 //! The input and output files of a run.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use volery_channel::Role;
@@ -140,16 +140,7 @@ impl OutputFile {
             like: Some(table),
         };
         let tried = Sink::new(std::io::sink(), output, table.schema());
-        tried.map(|_| ()).map_err(|problem| self.failure(problem))
-    }
-
-    fn failure(&self, problem: Problem) -> Failure {
-        let what = format_args!("{}: {problem}", self.path.display());
-        let failure = Failure::new(Status::Other, what);
-        match problem.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        tried.map(|_| ()).map_err(|problem| failure(&self.path, &problem))
     }
 
     /// Writes the matching rows and returns the number of rows of the output.
@@ -160,22 +151,42 @@ impl OutputFile {
         columns: &Columns,
         told: &mut Told,
     ) -> Result<u64, Failure> {
-        let failure = |error| match error {
+        let Self {
+            file,
+            path,
+            format,
+            force,
+        } = self;
+        let refused = |error| match error {
             WriteError::Run(error) => error.into(),
-            WriteError::Output(problem) => self.failure(problem),
+            WriteError::Output(problem) => failure(&path, &problem),
             WriteError::Names(what) => Failure::usage("--value-name", what)
                 .hint("give a name for each column of the sender, in their order"),
             other => Failure::new(Status::Other, other),
         };
-        let Some(file) = self.file.as_ref() else {
-            let out = std::io::stdout().lock();
-            let mut out = std::io::BufWriter::with_capacity(1 << 16, Unlocked(out));
-            let written = matches.write(table, columns, &mut out, self.format, told);
-            let written = written.map_err(failure)?;
-            out.flush().map_err(|error| Failure::file(&self.path, error))?;
+        let Some(file) = file else {
+            let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+            let written = matches.write(table, columns, &mut out, format, told);
+            let written = written.map_err(refused)?;
+            out.flush().map_err(|error| Failure::file(&path, error))?;
             return Ok(written.rows);
         };
-        let _ = file;
-        todo!()
+        let mut rows = 0;
+        file.write(|file| {
+            let written = matches.write(table, columns, file, format, told);
+            rows = written.map_err(refused)?.rows;
+            // Another process may have created the file in the meantime.
+            check_free(&path, force)
+        })?;
+        Ok(rows)
+    }
+}
+
+/// A problem of the output file.
+fn failure(path: &Path, problem: &Problem) -> Failure {
+    let failure = Failure::new(Status::Other, format_args!("{}: {problem}", path.display()));
+    match problem.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
