@@ -91,6 +91,7 @@ mod encoding;
 mod error;
 mod format;
 mod key;
+pub mod normal;
 mod records;
 mod strings;
 mod write;
