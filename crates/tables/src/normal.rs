@@ -64,7 +64,8 @@ pub struct Normaliser(Function);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Function {
-    Text(Listed, fn(&str, &mut String)),
+    /// The index in [`TEXT`].
+    Text(usize),
     Email,
     Phone(Phone),
     Date(Format),
@@ -177,10 +178,10 @@ impl Normaliser {
             Some((name, argument)) => (name, Some(argument)),
             None => (unversioned, None),
         };
-        let plain = TEXT.into_iter().find(|(listed, _)| listed.name == name);
+        let plain = TEXT.iter().position(|(listed, _)| listed.name == name);
         let function = match (name, argument, plain) {
             ("email", None, _) => Function::Email,
-            (_, None, Some((listed, apply))) => Function::Text(listed, apply),
+            (_, None, Some(index)) => Function::Text(index),
             ("email", Some(_), _) | (_, Some(_), Some(_)) => {
                 return Err(Unknown(format!(
                     "'{name}' takes no argument: write '{name}'"
@@ -210,7 +211,7 @@ impl Normaliser {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.0 {
-            Function::Text(listed, _) => format!("{}/v1", listed.name),
+            Function::Text(index) => format!("{}/v1", TEXT[*index].0.name),
             Function::Email => "email/v1".to_owned(),
             Function::Phone(phone) => format!("e164={}/v1", phone.region()),
             Function::Date(format) => format!("date={format}/v1"),
@@ -231,8 +232,8 @@ impl Normaliser {
     pub fn apply(&self, text: &str, out: &mut String) -> Outcome {
         out.clear();
         let read = match &self.0 {
-            Function::Text(_, apply) => {
-                apply(text, out);
+            Function::Text(index) => {
+                TEXT[*index].1(text, out);
                 Some(())
             }
             // The others are empty exactly where nothing but white space is.
