@@ -149,7 +149,7 @@ fn the_data_behind_version_1_have_not_changed() {
     let codes = (b'A'..=b'Z').flat_map(|a| (b'A'..=b'Z').map(move |b| [a, b].map(char::from)));
     let regions = codes.filter_map(|[a, b]| Normaliser::parse(&format!("e164={a}{b}")).ok());
     let regions: Vec<_> = regions.collect();
-    assert_eq!(regions.len(), 0);
+    assert_eq!(regions.len(), 245);
     for region in &regions {
         for prefix in ["", "0", "00", "8", "1", "15", "011", "0055", "810"] {
             for number in [
@@ -171,7 +171,10 @@ fn the_data_behind_version_1_have_not_changed() {
     let short = |hasher: blake3::Hasher| hasher.finalize().to_hex()[..32].to_owned();
     assert_eq!(
         [short(characters), short(numbers)],
-        ["", ""],
+        [
+            "8d10fceb65adfbfa4f5304b9c8406825",
+            "e9a6fe22b3e578de3f5fc685eea68a2a"
+        ],
         "the data of a library have changed, but version 1 must not: keep the library's version, \
          or add a version 2 of what changed"
     );
