@@ -95,8 +95,11 @@ const DATE: Listed = Listed {
     description: "a date written in that format, such as %d.%m.%Y, as a date",
 };
 
+/// Appends the normal form of a text.
+type OfText = fn(&str, &mut String);
+
 /// The normalisers from text to text that accept every text and take no argument.
-const TEXT: [(Listed, fn(&str, &mut String)); 9] = [
+const TEXT: [(Listed, OfText); 9] = [
     (
         Listed {
             name: "trim",
