@@ -81,6 +81,10 @@ pub enum Problem {
     #[error("the name does not say what kind of file this is")]
     UnknownExtension,
 
+    /// A compressed file that is not text.
+    #[error("is compressed as a whole, and is not text")]
+    PackedTable,
+
     /// No key column was named.
     #[error("no key column is named")]
     NoKey,
@@ -354,6 +358,7 @@ impl Problem {
             Self::UnknownExtension => {
                 fixed("the known names end in .csv, .tsv, .txt (text with a header) or .parquet")
             }
+            Self::PackedTable => fixed("only text files are compressed as a whole: unpack it"),
             Self::NoKey => {
                 fixed("name the key column, or several with commas in between: --key COLUMN")
             }

@@ -83,23 +83,30 @@
 //! An appended column is a string column in Parquet if all its values are UTF-8, otherwise binary.
 //! With [`Reading::output`], columns that cannot be written are already an error of [`read`].
 #![forbid(unsafe_code)]
+#![allow(clippy::todo, dead_code, unused_imports, reason = "the bodies follow")]
 
-mod collect;
-mod columnar;
-mod delimited;
 mod encoding;
 mod error;
 mod format;
 mod key;
 pub mod normal;
+mod payload;
+mod reader;
 mod records;
+mod rule;
+mod sink;
 mod strings;
-mod write;
+mod table;
 
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::{Error, Problem};
-pub use format::Format;
+pub use format::{Format, Packing};
 pub use key::KeyType;
-pub use records::{Counts, Duplicates, EmptyKeys, LONGEST_VALUE, Reading, Records, read};
+pub use normal::Normaliser;
+pub use payload::{DamagedPayload, LONGEST_PAYLOAD, PayloadSchema};
+pub use reader::{Counts, Duplicates, EmptyKeys, Item, Malformed, Reader, Reading, RuleCounts};
+pub use records::Records;
+pub use rule::Rule;
+pub use sink::{Output, Sink, is_field};
 pub use strings::ByteStrings;
-pub use write::{Extra, Output, Written};
+pub use table::{Batch, Inputs, Scan, Table};
