@@ -151,7 +151,7 @@ fn empty_keys(name: &str) -> Result<EmptyKeys, String> {
     }
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         [byte] => Ok(*byte),
