@@ -83,13 +83,17 @@
 //! An appended column is a string column in Parquet if all its values are UTF-8, otherwise binary.
 //! With [`Reading::output`], columns that cannot be written are already an error of [`read`].
 #![forbid(unsafe_code)]
-#![allow(clippy::todo, dead_code, unused_imports, reason = "the bodies follow")]
 
+mod cell;
+mod columnar;
+mod delimited;
 mod encoding;
 mod error;
 mod format;
+mod ipc;
 mod key;
 pub mod normal;
+mod paths;
 mod payload;
 mod reader;
 mod records;
@@ -98,6 +102,7 @@ mod sink;
 mod strings;
 mod table;
 
+pub use cell::is_field;
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::{Error, Problem};
 pub use format::{Format, Packing};
@@ -107,6 +112,6 @@ pub use payload::{DamagedPayload, LONGEST_PAYLOAD, PayloadSchema};
 pub use reader::{Counts, Duplicates, EmptyKeys, Item, Malformed, Reader, Reading, RuleCounts};
 pub use records::Records;
 pub use rule::Rule;
-pub use sink::{Output, Sink, is_field};
+pub use sink::{Output, Sink};
 pub use strings::ByteStrings;
 pub use table::{Batch, Inputs, Scan, Table};
