@@ -106,7 +106,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn text(lint: &Lint, table: &Table) -> String {
     let mut text = format!("rows: {}\n", lint.rows);
     for (i, rule) in lint.rules.iter().enumerate() {
-        let names: Vec<_> = rule.columns.iter().map(|column| column.name.as_str()).collect();
+        let names: Vec<_> = rule
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
         let option = if i == 0 { "--key" } else { "--or" };
         // Writing into memory does not fail.
         let _ = writeln!(text, "\n{option} {}: {}", names.join(","), rule.description);
@@ -136,7 +140,11 @@ fn text(lint: &Lint, table: &Table) -> String {
         let _ = writeln!(text, "  changed:         {}", counts.changed);
         for column in &rule.columns {
             for (normaliser, changed) in &column.changed {
-                let _ = writeln!(text, "    column {:?} by {normaliser}: {changed}", column.name);
+                let _ = writeln!(
+                    text,
+                    "    column {:?} by {normaliser}: {changed}",
+                    column.name
+                );
             }
         }
     }
