@@ -88,9 +88,21 @@ fn strict_is_about_empty_and_malformed_keys_only() {
         let strict = run(&[&call[..], &["--strict"]].concat());
         assert_eq!(strict.status, Some(status), "{strict:?}");
         assert_eq!(
-            strict.stderr.contains("--strict: 1 "),
+            strict.stderr.contains("malformed keys: 1"),
             status == 1,
             "{strict:?}"
+        );
+    }
+}
+
+#[test]
+fn the_help_lists_the_normalisers() {
+    let finished = run(&["lint", "--help"]);
+    assert_eq!(finished.status, Some(0), "{finished:?}");
+    for name in ["  email ", "  e164=REGION ", "  date=FORMAT ", "  nfkc "] {
+        assert!(
+            finished.stdout.contains(name),
+            "{name:?} is not in {finished:?}"
         );
     }
 }

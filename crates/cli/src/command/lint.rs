@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use volery_tables::{Encoding, Inputs, Lint, NAMED_ROWS, Refusal, Rule, RuleLint, Table};
+use volery_tables::{
+    Encoding, Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, Rule, RuleLint, Table,
+};
 
 use super::options::Common;
 use super::{matching, paths};
@@ -15,6 +17,7 @@ use crate::report::{Report, peak_memory};
 
 /// Count empty, malformed, duplicate and changed keys of a table, without printing one
 #[derive(Clone, Debug, clap::Args)]
+#[command(after_help = normalisers())]
 pub(crate) struct Arguments {
     /// Files or folders, as for --input of 'psi'
     #[arg(required = true, value_name = "FILE")]
@@ -96,10 +99,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.strict && unusable > 0 {
         return Err(Failure::new(
             Status::Other,
-            format_args!("--strict: {unusable} keys are empty or malformed"),
+            format_args!("--strict: empty and malformed keys: {unusable}"),
         ));
     }
     Ok(())
+}
+
+/// The normalisers, for the help.
+pub(super) fn normalisers() -> String {
+    let mut text =
+        "Normalisers, joined by '+' behind the name of a column (email:trim+email):".to_owned();
+    for one in Normaliser::all() {
+        let _ = write!(text, "\n  {:12} {}", one.name, one.description);
+    }
+    text
 }
 
 /// The findings for people.
