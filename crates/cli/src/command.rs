@@ -6,6 +6,7 @@ mod endpoint;
 mod files;
 mod identity;
 mod keygen;
+mod lint;
 mod lookup;
 mod matching;
 mod matvec;
@@ -48,6 +49,7 @@ enum Verb {
     Ope(ope::Arguments),
     Matvec(matvec::Arguments),
     Verify(verify::Arguments),
+    Lint(lint::Arguments),
     Params(params::Arguments),
     #[command(hide = true, disable_help_flag = true)]
     Bench {
@@ -83,6 +85,7 @@ pub fn main() -> ExitCode {
         Verb::Ope(arguments) => ope::run(arguments),
         Verb::Matvec(arguments) => matvec::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
+        Verb::Lint(arguments) => lint::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
         Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments),

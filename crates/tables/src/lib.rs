@@ -92,7 +92,7 @@ mod error;
 mod format;
 mod ipc;
 mod key;
-mod normal;
+pub mod normal;
 mod paths;
 mod payload;
 mod reader;
@@ -109,7 +109,10 @@ pub use format::{Format, Packing};
 pub use key::KeyType;
 pub use normal::Normaliser;
 pub use payload::{DamagedPayload, LONGEST_PAYLOAD, PayloadSchema};
-pub use reader::{Counts, Duplicates, EmptyKeys, Item, Malformed, Reader, Reading, RuleCounts};
+pub use reader::{
+    ColumnLint, Counts, Duplicates, EmptyKeys, Item, Lint, Malformed, NAMED_ROWS, Reader, Reading,
+    Refusal, RuleCounts, RuleLint,
+};
 pub use records::Records;
 pub use rule::Rule;
 pub use sink::{Output, Sink};

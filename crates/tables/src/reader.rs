@@ -1,5 +1,7 @@
 //! Reading the keys and the payload of the rows of a table.
 
+mod lint;
+
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -8,11 +10,13 @@ use rayon::prelude::*;
 
 use crate::cell::{Cell, append_text, cell, plain};
 use crate::error::{Error, Problem};
-use crate::key;
-use crate::normal::Outcome;
+use crate::key::{self, KeyType};
+use crate::normal::{Normaliser, Outcome};
 use crate::payload::PayloadSchema;
 use crate::rule::{self, KeyColumn, Rule};
 use crate::table::{Batch, Table};
+
+pub use lint::{ColumnLint, Lint, NAMED_ROWS, Refusal, RuleLint};
 
 /// The unit of matching: the first 16 bytes of BLAKE3, in `derive_key` mode with the context
 /// `volery 2026 item`, of [the key](crate#keys) of a row by one rule.
@@ -219,16 +223,11 @@ impl<'a> Reader<'a> {
         out: &mut [Option<Item>],
     ) -> Result<RuleCounts, (usize, Refused)> {
         let mut counts = RuleCounts::default();
-        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         let mut scratch = Scratch::default();
         for (row, item) in (first..).zip(out) {
             match scratch.key(keys, columns, row) {
                 Ok(changed) => {
-                    let mut digest = Item::default();
-                    digest.copy_from_slice(
-                        &hasher.reset().update(&scratch.key).finalize().as_bytes()[..16],
-                    );
-                    *item = Some(digest);
+                    *item = Some(scratch.item());
                     counts.keys += 1;
                     counts.changed += u64::from(changed);
                 }
@@ -335,15 +334,38 @@ impl Refused {
 }
 
 /// Memory for the keys of one thread.
-#[derive(Default)]
 struct Scratch {
+    hasher: blake3::Hasher,
     key: Vec<u8>,
     field: Vec<u8>,
     text: String,
     normal: String,
+    /// The key columns, and their normalisers, that changed the last row.
+    changes: Vec<(usize, usize)>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self {
+            hasher: blake3::Hasher::new_derive_key(CONTEXT),
+            key: Vec::new(),
+            field: Vec::new(),
+            text: String::new(),
+            normal: String::new(),
+            changes: Vec::new(),
+        }
+    }
 }
 
 impl Scratch {
+    /// The item of `self.key`.
+    fn item(&mut self) -> Item {
+        let digest = self.hasher.reset().update(&self.key).finalize();
+        let mut item = Item::default();
+        item.copy_from_slice(&digest.as_bytes()[..16]);
+        item
+    }
+
     /// Puts the key of a row into `self.key`; returns whether a normaliser changed a column.
     fn key(
         &mut self,
@@ -352,7 +374,7 @@ impl Scratch {
         row: usize,
     ) -> Result<bool, Refused> {
         self.key.clear();
-        let mut changed = false;
+        self.changes.clear();
         for (i, (key, (field, array))) in keys.iter().zip(columns).enumerate() {
             let cell = match cell(field, array, row) {
                 None | Some(Cell::Bytes(b"")) => return Err(Refused::Empty(i)),
@@ -372,7 +394,7 @@ impl Scratch {
                 match normaliser.apply(&self.text, &mut self.normal) {
                     Outcome::Same => {}
                     Outcome::Changed => {
-                        changed = true;
+                        self.changes.push((i, n));
                         std::mem::swap(&mut self.text, &mut self.normal);
                     }
                     Outcome::Malformed => return Err(Refused::NotNormal(i, n)),
@@ -382,6 +404,6 @@ impl Scratch {
             let cell = Cell::Bytes(self.text.as_bytes());
             key::append(cell, key.kind, &mut self.key).map_err(|_| Refused::Unreadable(i))?;
         }
-        Ok(changed)
+        Ok(!self.changes.is_empty())
     }
 }

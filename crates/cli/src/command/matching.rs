@@ -191,7 +191,7 @@ fn format(name: &str) -> Result<Format, String> {
     choose(name, &all)
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         [byte] => Ok(*byte),
