@@ -224,6 +224,7 @@ impl<T: Transport> Shared<T> {
         while reader.early.len() < QUEUE_BOUND {
             match reader.next(self, &mut bytes, Some(Duration::from_millis(1))) {
                 Ok(count) if count > 0 => reader.early.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The end, or an error, comes again at the next read.
                 _ => break,
             }
@@ -274,7 +275,8 @@ impl Reader {
         Ok(count > 0)
     }
 
-    /// The next bytes of data; heartbeats before them extend the wait.
+    /// The next bytes of data. After a heartbeat it is interrupted, so that the caller waits anew, or
+    /// no longer where the peer has no reason to compute.
     fn next<T: Transport>(
         &mut self,
         shared: &Shared<T>,
@@ -284,7 +286,7 @@ impl Reader {
         if let Some(why) = self.broken {
             return Err(refuse(why()));
         }
-        let mut deadline = deadline_after(timeout);
+        let deadline = deadline_after(timeout);
         loop {
             if self.left > 0 {
                 let most = bytes.len().min(self.left);
@@ -325,7 +327,7 @@ impl Reader {
                         return Err(self.fail(|| FLOOD));
                     }
                     self.heard = Instant::now();
-                    deadline = deadline_after(timeout);
+                    return Err(io::ErrorKind::Interrupted.into());
                 }
                 _ => return Err(self.fail(|| BAD_FRAME)),
             }

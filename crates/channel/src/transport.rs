@@ -47,7 +47,8 @@ pub trait Transport: Send + Sync {
     /// the peer closed.
     ///
     /// # Errors
-    /// If the peer is gone or no byte came within `timeout`.
+    /// If the peer is gone or no byte came within `timeout`. [`io::ErrorKind::Interrupted`] is a sign
+    /// of life without bytes, after which the caller may wait anew.
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
 
     /// The round-trip time, if this side knows it without measuring, as the connecting side does

@@ -56,7 +56,7 @@ fn pairs() -> Vec<[Channel; 2]> {
 
 fn exchange(a: &mut Channel, b: &mut Channel) -> Result<()> {
     for (from, to) in [(0, 1), (1, 0)] {
-        let mut ends = [&mut *a, &mut *b];
+        let ends = [&mut *a, &mut *b];
         ends[from].send(b"word")?;
         ends[from].flush()?;
         let mut word = [0; 4];

@@ -265,6 +265,8 @@ impl Endpoint {
             }
         };
         reporter.end();
+        let learned = "the peer learned the address, the settings and the duration of this run";
+        said::known().revealed.push(learned.to_owned());
         match channel.description() {
             "" => reporter.explain("connected"),
             protection => reporter.explain(format_args!("connected, {protection}")),

@@ -20,6 +20,7 @@ use crate::npy::Table;
 use crate::output::SingleFile;
 use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds, peak_memory};
+use crate::said;
 
 /// The connection and security options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -146,6 +147,8 @@ impl Run {
         ours: u64,
         (option, what, most): (&str, &str, u64),
     ) -> Result<usize, Failure> {
+        let learned = format!("the peer learned the size of this side's input: {ours}");
+        said::known().revealed.push(learned);
         self.channel.send(&ours.to_le_bytes())?;
         self.channel.flush()?;
         let mut theirs = [0; 8];
