@@ -36,11 +36,15 @@ const HEARTBEAT: u8 = 1;
 /// Longest data frame.
 const LONGEST: usize = (1 << 24) - 1;
 
-/// Bytes that are copied behind a header: with it, one record of TLS.
-const COPIED: usize = (16 << 10) - HEADER;
+/// Frames up to this length are copied behind their header, and go out in one call; a second call
+/// would wake the peer twice.
+const COPIED: usize = 128 << 10;
+
+/// Bytes of a longer frame that are copied: with the header, whole records of TLS.
+const FIRST: usize = (64 << 10) - HEADER;
 
 /// Bytes read at a time where a header is expected.
-const BUFFER: usize = 16 << 10;
+const BUFFER: usize = COPIED + HEADER;
 
 /// The longest and the shortest time between heartbeats.
 const SELDOM: Duration = Duration::from_secs(15);
@@ -179,7 +183,9 @@ impl<T: Transport + 'static> Alive<T> {
         let deadline = deadline_after(Some(timeout));
         let mut reader = lock(&self.shared.reader);
         while !reader.greeted {
-            if !reader.greeting(&self.shared)? && !reader.fill(&self.shared.inner, deadline)? {
+            if !reader.greeting(&self.shared)?
+                && !reader.fill(&self.shared.inner, left(deadline)?)?
+            {
                 return Err(Error::Disconnected);
             }
         }
@@ -263,8 +269,7 @@ impl Reader {
     }
 
     /// Reads more bytes into the buffer; false at the end of the stream.
-    fn fill(&mut self, inner: &impl Transport, deadline: Option<Instant>) -> io::Result<bool> {
-        let left = left(deadline)?;
+    fn fill(&mut self, inner: &impl Transport, left: Option<Duration>) -> io::Result<bool> {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
         let count = inner.read(&mut self.buffer[self.unread.end..], left)?;
@@ -287,11 +292,14 @@ impl Reader {
             return Err(refuse(why()));
         }
         let deadline = deadline_after(timeout);
+        // The first wait is for the timeout itself, which the transport may have set already.
+        let mut first = Some(timeout);
+        let mut patience = || first.take().map_or_else(|| left(deadline), Ok);
         loop {
             if self.left > 0 {
                 let most = bytes.len().min(self.left);
                 let count = if self.unread.is_empty() {
-                    shared.inner.read(&mut bytes[..most], left(deadline)?)?
+                    shared.inner.read(&mut bytes[..most], patience()?)?
                 } else {
                     let count = most.min(self.unread.len());
                     let start = self.unread.start;
@@ -306,13 +314,13 @@ impl Reader {
                 return Ok(count);
             }
             if !self.greeted {
-                if !self.greeting(shared)? && !self.fill(&shared.inner, deadline)? {
+                if !self.greeting(shared)? && !self.fill(&shared.inner, patience()?)? {
                     return Ok(0);
                 }
                 continue;
             }
             let Some((kind, length)) = self.header() else {
-                if !self.fill(&shared.inner, deadline)? {
+                if !self.fill(&shared.inner, patience()?)? {
                     return Ok(0);
                 }
                 continue;
@@ -360,7 +368,10 @@ impl<T: Transport + 'static> Transport for Alive<T> {
         let mut writer = lock(&shared.writer);
         for piece in bytes.chunks(LONGEST) {
             let [a, b, c, _] = (piece.len() as u32).to_le_bytes();
-            let (first, rest) = piece.split_at(piece.len().min(COPIED));
+            let (first, rest) = match piece.len() {
+                0..=COPIED => (piece, &[][..]),
+                _ => piece.split_at(FIRST),
+            };
             writer.scratch.clear();
             writer.scratch.extend_from_slice(&[DATA, a, b, c]);
             writer.scratch.extend_from_slice(first);

@@ -8,7 +8,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle, WeakProgressBar};
+use indicatif::{
+    ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle, WeakProgressBar,
+};
 use serde_json::{Map, Value, json};
 
 /// The form of the lines on standard error.
@@ -231,9 +233,14 @@ impl Reporter {
         // The bar takes the columns that the rest leaves.
         let template = match steps {
             0 => "{spinner} {msg}",
-            _ => "{msg} {wide_bar} {percent}% {per_sec:.0} {eta}",
+            _ => "{msg} {wide_bar} {percent}% {rate} {eta}",
         };
-        let style = ProgressStyle::with_template(template).expect("the constant template is valid");
+        let style = ProgressStyle::with_template(template)
+            .expect("the constant template is valid")
+            .with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+                // A cell that cannot be drawn is left out.
+                let _ = write!(out, "{:.0}/s", state.per_sec());
+            });
         let bar = ProgressBar::with_draw_target(Some(steps), target)
             .with_style(style)
             .with_message(name)
