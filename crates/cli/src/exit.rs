@@ -4,9 +4,10 @@
 //! ..` if there is a remedy. The status tells scripts the cause without parsing either line.
 
 use std::fmt;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+
+use crate::said;
 
 /// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +77,30 @@ impl Failure {
         self.status
     }
 
-    /// Writes the `error:` and `hint:` lines to standard error and returns the status.
+    /// The error in words.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the report
+    /// of the failed run; returns the status.
     pub fn tell(&self) -> ExitCode {
-        // A closed standard error leaves nothing to do.
-        let _ = write!(std::io::stderr().lock(), "{self}");
+        self.print();
+        crate::report::report_failure(self, false);
         ExitCode::from(self.status as u8)
+    }
+
+    /// Writes the lines to standard error.
+    pub(crate) fn print(&self) {
+        if !said::is_json() {
+            return said::line(self.to_string().trim_end());
+        }
+        let mut more =
+            serde_json::Map::from_iter([("status".to_owned(), (self.status as u8).into())]);
+        if let Some(hint) = &self.hint {
+            more.insert("hint".to_owned(), hint.as_str().into());
+        }
+        said::log("error", "", &self.message, more);
     }
 }
 
@@ -96,7 +116,7 @@ impl From<volery_channel::Error> for Failure {
             )
             .hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) => Self::new(Status::Network, error)
-                .hint("check that the peer is running with the same address; --timeout SECONDS waits longer"),
+                .hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::NotLoopback(_) => Self::new(Status::Usage, error)
                 .hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),

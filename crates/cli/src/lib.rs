@@ -13,3 +13,5 @@ mod output;
 pub mod party;
 mod randomness;
 mod report;
+mod said;
+mod values;

@@ -262,7 +262,7 @@ fn a_silent_connection_ends_both_at_the_timeout() {
     let out = place.path().join("out");
     let mut party = Command::new(env!("CARGO_BIN_EXE_volery"))
         .args(words(
-            "cot --role sender --listen 127.0.0.1:0 --n 1000 --timeout 2",
+            "cot --role sender --listen 127.0.0.1:0 --n 1000 --wait 2 --timeout 2",
         ))
         .args(["--out", text(&out)])
         .stderr(Stdio::piped())

@@ -89,7 +89,16 @@ impl Sides {
         assert!(allowed.contains(&status), "{why}: {ended:?}");
         ended.assert_refused(status, &[]);
         assert!(!ended.stderr.contains(PLANTED), "{why}: {ended:?}");
-        assert_eq!(self.folders[side].names(), ["data.csv"], "{why}: {ended:?}");
+        let folder = &self.folders[side];
+        assert_eq!(
+            folder.names(),
+            ["data.csv", "report.json"],
+            "{why}: {ended:?}"
+        );
+        let report = folder.read("report.json");
+        assert!(!report.contains(PLANTED), "{why}: {report}");
+        assert_eq!(folder.json("report.json")["status"], status, "{why}");
+        self.clean(side);
     }
 
     /// The bytes that each side sends in an undisturbed run.

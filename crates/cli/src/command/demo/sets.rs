@@ -8,7 +8,7 @@ use volery_channel::Role;
 use volery_tables::{ByteStrings, Reading, Records};
 
 use super::super::matching::{Name, Outcome, PhaseTimer, Settings, Verb, run_party};
-use super::super::options::{Common, pool};
+use super::super::options::{Common, Reporter, pool};
 use super::super::table::table;
 use crate::driver;
 use crate::exit::{Failure, Status};
@@ -57,14 +57,13 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
         .map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
     // Two bars at once would overwrite each other, and a tenth of a second needs none.
-    let quiet = Common {
+    let quiet = Reporter {
         quiet: true,
         verbose: 0,
-        ..common.clone()
     };
     let settings = Settings::new(Name::Vole, None, false, None)?;
     let party = |role, records, channel: &mut _| {
-        let mut told = PhaseTimer::new(quiet.reporter());
+        let mut told = PhaseTimer::new(quiet);
         run_party(Verb::Psi, role, &settings, records, &mut told, channel)
     };
     let (sender, receiver) = driver::both(
