@@ -121,7 +121,7 @@ impl Report {
     }
 
     /// The report with what the process knows of its run.
-    fn up_to_now(mut self) -> Self {
+    pub(crate) fn up_to_now(mut self) -> Self {
         let known = said::known();
         let phases = known.phases().into_iter();
         self.phases = phases

@@ -57,6 +57,7 @@ mod work;
 pub use error::{ATTEMPTS, Error, Result};
 pub use output::{Columns, WriteError, Written};
 pub use parameters::{Parameters, revealed};
+pub use plan::Plan;
 pub use progress::Progress;
 pub use run::{Choice, Finish, Local, Matches, Outcome, Side};
-pub use settings::{Name, Settings, Verb, Wrong};
+pub use settings::{BOTH, KEYS, Name, PROGRESS, Settings, Verb, Wrong};

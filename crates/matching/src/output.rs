@@ -70,7 +70,11 @@ impl Matches {
                 )));
             }
             for (i, field) in all.iter().enumerate() {
-                let name = columns.names.get(i).unwrap_or(field.name());
+                let mut name = columns.names.get(i).unwrap_or(field.name()).clone();
+                // Both tables may well have a column of that name.
+                while columns.names.is_empty() && fields.iter().any(|other| *other.name() == name) {
+                    name += "_sender";
+                }
                 fields.push(Arc::new(field.as_ref().clone().with_name(name)));
             }
         }

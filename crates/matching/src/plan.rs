@@ -1,12 +1,13 @@
 //! What a run will cost, before anything is sent.
 
 use volery_channel::{Link, Role};
+use volery_okvs::bin_capacity;
 use volery_pcg::Security;
-use volery_psi::choice::{Candidate, Task, candidates};
+use volery_psi::choice::{Candidate, Protocol, Task, candidates};
 use volery_psi::params::MAX_ITEMS;
 use volery_psi::vole::{self, Form};
 
-use crate::run::Choice;
+use crate::run::{Choice, Side};
 use crate::settings::{Settings, Verb};
 
 /// Bytes of a process that has read nothing yet, with its threads and the tables of the vector OLE.
@@ -78,5 +79,64 @@ impl Choice {
             bits_per_second / 1e6,
             round_trip * 1e3
         )
+    }
+}
+
+/// What a run is predicted to cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Buckets.
+    pub buckets: u32,
+    /// Bytes for one rule, in both directions, without the values of a lookup that are longer than
+    /// their frame.
+    pub bytes: u64,
+    /// Seconds for one rule, with one thread a party.
+    pub seconds: f64,
+    /// Peak memory of this side in bytes.
+    pub memory: u64,
+}
+
+impl Side {
+    /// Predicts a run against a peer with this many distinct keys on this link.
+    #[must_use]
+    pub fn plan(&self, peer: u64, link: Link) -> Plan {
+        let settings = self.settings();
+        let own = self.distinct(0).map_or(self.rows(), |(keys, _)| keys);
+        let buckets = self.wanted();
+        let capacity = |keys: u64| match buckets {
+            1 => keys.min(MAX_ITEMS),
+            _ => (bin_capacity(keys, buckets.into(), 43.0) as u64).min(MAX_ITEMS),
+        };
+        let (sender_items, receiver_items) = match settings.role {
+            Role::Sender => (capacity(own), capacity(peer)),
+            Role::Receiver => (capacity(peer), capacity(own)),
+        };
+        let task = Task {
+            sender_items,
+            receiver_items,
+            security: settings.security,
+            both: settings.both,
+            search: settings.verb == Verb::Lookup,
+        };
+        let named = settings.name.protocol(settings.security);
+        let protocol = named.unwrap_or_else(|| {
+            let choice = Choice::new(task, link);
+            choice.best().expect("the settings were checked").protocol
+        });
+        let values = match settings.verb {
+            Verb::Psi => 0,
+            Verb::Lookup => sender_items * self.longest() as u64,
+        };
+        let bytes = protocol.bytes(&task) + values;
+        let seconds = protocol.seconds(&task, link) + 8.0 * values as f64 / link.bits_per_second;
+        Plan {
+            protocol,
+            buckets,
+            bytes: bytes * u64::from(buckets),
+            seconds: seconds * f64::from(buckets),
+            memory: self.peak(buckets),
+        }
     }
 }

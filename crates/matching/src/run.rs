@@ -49,7 +49,7 @@ use crate::matches::{Collected, RowSet, append};
 use crate::parameters::Parameters;
 use crate::progress::{Inner, Progress};
 use crate::protocol::execute;
-use crate::settings::{Settings, Verb};
+use crate::settings::{PROGRESS, Settings, Verb};
 use crate::work::{Agreed, Part, VERSION, Work, is_complete};
 
 /// The most rules of a run.
@@ -451,8 +451,17 @@ impl Side {
         }
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Bytes of the longest payload of the table.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
     /// The number of buckets with which a run of this size fits into the memory.
-    fn wanted(&self) -> u32 {
+    pub(crate) fn wanted(&self) -> u32 {
         let Some(memory) = self.memory else {
             return match self.stored {
                 // Progress is kept a bucket of some hundred thousand keys at a time.
@@ -647,7 +656,7 @@ impl Side {
                 "none"
             };
             return Err(ChannelError::Mismatch {
-                field: "the progress of the run (--resume)".to_owned(),
+                field: PROGRESS.to_owned(),
                 ours: ours.to_owned(),
                 theirs: "another, or none".to_owned(),
             }
@@ -989,10 +998,10 @@ impl Finish {
 }
 
 impl Outcome {
-    /// The end of the run, once the output is written.
+    /// The end of the run, for when the output is written, and the rest.
     #[must_use]
-    pub fn into_finish(self) -> Finish {
-        Finish(self.work)
+    pub fn split(mut self) -> (Finish, Self) {
+        (Finish(self.work.take()), self)
     }
 }
 

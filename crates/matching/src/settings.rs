@@ -8,9 +8,12 @@ use volery_psi::Variant;
 use volery_psi::choice::Protocol;
 use volery_psi::vole::Form;
 
-/// The names under which the handshake compares the settings.
-pub(crate) const BOTH: &str = "--both";
-pub(crate) const KEYS: &str = "the key columns";
+/// The names under which the handshake compares the settings: who learns the result.
+pub const BOTH: &str = "--both";
+/// The rules of both sides.
+pub const KEYS: &str = "the key columns";
+/// The progress of an earlier attempt.
+pub const PROGRESS: &str = "the progress of the run (--resume)";
 
 /// The result for the matching rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -215,6 +215,19 @@ impl Endpoint {
     /// # Errors
     /// If the address cannot be used, no peer is there in time, or the peer has another identity.
     pub(crate) fn open(&self, timeout: Duration, reporter: Reporter) -> Result<Channel, Failure> {
+        self.open_within(self.wait, timeout, reporter)
+    }
+
+    /// As [`open`](Self::open), with another time to wait for the peer.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn open_within(
+        &self,
+        wait: Duration,
+        timeout: Duration,
+        reporter: Reporter,
+    ) -> Result<Channel, Failure> {
         if let Some((identity, _)) = &self.secured {
             let left = identity.validity().end.duration_since(SystemTime::now());
             if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
@@ -224,7 +237,6 @@ impl Endpoint {
                 ));
             }
         }
-        let wait = self.wait;
         let patience = Patience { wait, timeout };
         let channel = match &self.place {
             Address::Connect(address) => {

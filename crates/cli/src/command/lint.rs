@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let common = &arguments.common;
     for file in &arguments.files {
-        paths::check_report(common.report.as_deref(), Some(file), None)?;
+        paths::check_report("--report", common.report.as_deref(), Some(file), None)?;
     }
     let place = common.prepare_report()?;
     let named = [("--key", &arguments.key)].into_iter();

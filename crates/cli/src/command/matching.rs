@@ -7,10 +7,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use volery_channel::{Channel, Link, Role};
-use volery_matching::{
-    Choice, Columns, Error, Local, Matches, Name, Outcome, Progress, Settings, Side, Verb, Wrong,
-};
+use volery_channel::{Link, Role};
+use volery_matching::{Columns, Error, Local, Name, Progress, Settings, Side, Verb, Wrong};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
 
@@ -18,7 +16,7 @@ use super::endpoint::EndpointArguments;
 use super::options::{Common, Reporter, parse_link, role};
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
-use crate::report::{PreparedReport, Report, peak_memory};
+use crate::report::peak_memory;
 use crate::said::many;
 use crate::{page, said, values};
 use files::OutputFile;
@@ -59,7 +57,12 @@ pub(crate) struct MatchingArguments {
     /// type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it by normalisers
     /// with '+' in between, such as email or trim+lower+nfc or e164=DE; 'volery lint' tries them.
     /// A name with a comma or colon stands in double quotes
-    #[arg(long, value_name = "COL[:SPEC],..", required = true, help_heading = "Keys")]
+    #[arg(
+        long,
+        value_name = "COL[:SPEC],..",
+        required = true,
+        help_heading = "Keys"
+    )]
     key: Vec<String>,
 
     /// Another key by which rows match that do not match by the keys before it; may be repeated.
@@ -174,11 +177,17 @@ fn duplicates(name: &str) -> Result<Duplicates, String> {
 }
 
 fn empty_keys(name: &str) -> Result<EmptyKeys, String> {
-    choose(name, &[("error", EmptyKeys::Error), ("skip", EmptyKeys::Skip)])
+    choose(
+        name,
+        &[("error", EmptyKeys::Error), ("skip", EmptyKeys::Skip)],
+    )
 }
 
 fn malformed(name: &str) -> Result<Malformed, String> {
-    choose(name, &[("error", Malformed::Error), ("skip", Malformed::Skip)])
+    choose(
+        name,
+        &[("error", Malformed::Error), ("skip", Malformed::Skip)],
+    )
 }
 
 fn format(name: &str) -> Result<Format, String> {
@@ -189,6 +198,47 @@ fn format(name: &str) -> Result<Format, String> {
         ("arrow", Format::Arrow),
     ];
     choose(name, &all)
+}
+
+/// Names with commas in between; one with a comma stands in double quotes, a quote in it twice.
+pub(super) fn names(text: &str) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    loop {
+        let (name, left) = match rest.strip_prefix('"') {
+            None => match rest.split_once(',') {
+                Some((name, left)) => (name.to_owned(), Some(left)),
+                None => (rest.to_owned(), None),
+            },
+            Some(quoted) => {
+                let (mut name, mut left) = (String::new(), quoted);
+                loop {
+                    let (piece, after) = left.split_once('"').ok_or("a quote does not close")?;
+                    name += piece;
+                    left = match after.strip_prefix('"') {
+                        Some(after) => after,
+                        None => break left = after,
+                    };
+                    name.push('"');
+                }
+                match left {
+                    "" => (name, None),
+                    _ => {
+                        let left = left.strip_prefix(',');
+                        (name, Some(left.ok_or("a comma is missing after a quote")?))
+                    }
+                }
+            }
+        };
+        if name.is_empty() {
+            return Err("a name is empty".to_owned());
+        }
+        names.push(name);
+        match left {
+            Some(left) => rest = left,
+            None => return Ok(names),
+        }
+    }
 }
 
 pub(super) fn delimiter(text: &str) -> Result<u8, String> {
@@ -284,7 +334,9 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
         false => OutputFile::prepare(arguments, &settings)?,
     };
     let page = arguments.html.as_deref();
-    let page = page.map(|path| SingleFile::prepare("--html", path)).transpose()?;
+    let page = page
+        .map(|path| SingleFile::prepare("--html", path))
+        .transpose()?;
     let report_place = common.prepare_report()?;
     let pool = common.pool()?;
 
@@ -315,7 +367,9 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
 
     let columns = Columns {
         left: lookup.is_some_and(|lookup| lookup.left),
-        names: lookup.map(|lookup| lookup.names.clone()).unwrap_or_default(),
+        names: lookup
+            .map(|lookup| lookup.names.clone())
+            .unwrap_or_default(),
         rule: arguments.rule_column.clone(),
     };
     let mut report = text::report(arguments, &settings, &table, &side, &revealed);
@@ -338,7 +392,9 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
             said::known().revealed.extend(revealed.iter().cloned());
             let mut outcome = pool.install(|| side.run(&mut channel, &mut told))?;
             told.end();
-            report.result.insert("connection".to_owned(), endpoint.describe(&channel));
+            report
+                .result
+                .insert("connection".to_owned(), endpoint.describe(&channel));
             let matches = outcome.matches.take();
             text::add_outcome(&mut report, &settings, &outcome);
             let (finish, outcome) = outcome.split();

@@ -28,7 +28,8 @@ pub(super) fn reading(
     lookup: Option<&Lookup>,
 ) -> Result<Reading, Failure> {
     let first = arguments.key.join(",");
-    let texts = std::iter::once(("--key", &first)).chain(arguments.or.iter().map(|or| ("--or", or)));
+    let texts =
+        std::iter::once(("--key", &first)).chain(arguments.or.iter().map(|or| ("--or", or)));
     let mut rules = Vec::new();
     for (option, text) in texts {
         let rule = Rule::parse(text);
@@ -41,7 +42,9 @@ pub(super) fn reading(
     }
     Ok(Reading {
         rules,
-        values: lookup.map(|lookup| lookup.values.clone()).unwrap_or_default(),
+        values: lookup
+            .map(|lookup| lookup.values.clone())
+            .unwrap_or_default(),
         duplicates: arguments.duplicates,
         empty_keys: arguments.empty_keys,
         malformed: arguments.malformed,
@@ -140,7 +143,9 @@ impl OutputFile {
             like: Some(table),
         };
         let tried = Sink::new(std::io::sink(), output, table.schema());
-        tried.map(|_| ()).map_err(|problem| failure(&self.path, &problem))
+        tried
+            .map(|_| ())
+            .map_err(|problem| failure(&self.path, &problem))
     }
 
     /// Writes the matching rows and returns the number of rows of the output.

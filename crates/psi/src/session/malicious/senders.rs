@@ -280,7 +280,12 @@ fn values_that_are_too_long() {
 
 #[test]
 fn a_value_longer_than_announced() {
-    for (longest, length) in [(0, 1), (3, 4), (3, u16::MAX), (MAX_VALUE as u64, MAX_VALUE as u16 + 1)] {
+    for (longest, length) in [
+        (0, 1),
+        (3, 4),
+        (3, u16::MAX),
+        (MAX_VALUE as u64, MAX_VALUE as u16 + 1),
+    ] {
         let found = searcher_against(|sender, channel| answer(sender, longest, length, channel));
         assert_caught(found, LONG_VALUE);
     }
