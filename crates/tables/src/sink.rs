@@ -46,7 +46,7 @@ pub struct Sink<W: Write + Send> {
 }
 
 enum Writer<W: Write + Send> {
-    Text(csv::Writer<Packed<W>>),
+    Text(Box<csv::Writer<Packed<W>>>),
     Parquet(Box<ArrowWriter<W>>),
     Arrow(Box<FileWriter<W>>),
 }
@@ -70,7 +70,7 @@ impl<W: Write + Send> Sink<W> {
                 fields
                     .iter()
                     .try_for_each(|field| cell::check_text(field))?;
-                Writer::Text(begin_text(out, output, schema)?)
+                Writer::Text(Box::new(begin_text(out, output, schema)?))
             }
             _ if output.packing != Packing::None => return Err(Problem::PackedTable),
             Format::Parquet => Writer::Parquet(Box::new(begin_parquet(out, output, &written)?)),
