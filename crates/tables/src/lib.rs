@@ -19,7 +19,8 @@
 //!
 //! let output = Output { format: Format::Csv, packing: Packing::None, like: Some(&table) };
 //! let mut sink = Sink::new(Vec::new(), output, table.schema())?;
-//! let mut scan = table.select(&|row| records.item_of_row(0, row) == Some(1))?;
+//! let wanted = |row| records.item_of_row(0, row) == Some(1);
+//! let mut scan = table.select(&wanted)?;
 //! while let Some(batch) = scan.next()? {
 //!     sink.write(&batch.rows).map_err(|problem| table.error(&batch, problem))?;
 //! }

@@ -316,7 +316,7 @@ fn damaged_arrow_files() {
     let damaged = "is damaged, or uses a part of the Arrow IPC format that is not supported, after";
     assert!(said("a.arrow", b"id,name\nsecret,more\n").starts_with(damaged));
     for whole in [file, stream(None), stream(Some(CompressionType::LZ4_FRAME))] {
-        for i in 0..whole.len() {
+        for i in (0..whole.len()).step_by(5) {
             let mut bytes = whole.clone();
             bytes[i] ^= [1, 0x80, 0xff][i % 3];
             if let Ok(read) = read(&folder.write("damaged.arrow", bytes), &by(&["id"])) {
