@@ -351,3 +351,80 @@ fn append_interval(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), NoForm> {
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(cell: Cell<'_>) -> Option<String> {
+        let mut out = Vec::new();
+        append_text(cell, &mut out).ok()?;
+        Some(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    #[test]
+    fn floats_have_their_shortest_digits() {
+        for (value, shown) in [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (0.1, "0.1"),
+            (-12.5, "-12.5"),
+            (1e15, "1000000000000000.0"),
+            (1e16, "1e16"),
+            (1.25e-5, "0.0000125"),
+            (1.25e-6, "1.25e-6"),
+            (5e-324, "5e-324"),
+            (f64::MAX, "1.7976931348623157e308"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(text(Cell::Double(value)).as_deref(), Some(shown));
+        }
+        for (value, shown) in [(0.1, "0.1"), (1e12, "1000000000000.0"), (1e-7, "1e-7")] {
+            assert_eq!(text(Cell::Float(value)).as_deref(), Some(shown));
+        }
+        assert_eq!(text(Cell::Half(-2.5)).as_deref(), Some("-2.5"));
+        assert_eq!(text(Cell::Half(1.0)).as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn decimals_have_their_point() {
+        let shown = |number, scale| text(Cell::Decimal(i256::from_i128(number), scale));
+        assert_eq!(shown(12_345, 2).as_deref(), Some("123.45"));
+        assert_eq!(shown(-5, 2).as_deref(), Some("-0.05"));
+        assert_eq!(shown(0, 0).as_deref(), Some("0"));
+        assert_eq!(shown(0, 1).as_deref(), Some("0.0"));
+        assert_eq!(shown(-7, -2).as_deref(), Some("-700"));
+        assert_eq!(shown(0, -2).as_deref(), Some("0"));
+        let digits = "-1701411834604692317316873037158841057.28";
+        assert_eq!(shown(i128::MIN, 2).as_deref(), Some(digits));
+    }
+
+    #[test]
+    fn times_are_iso_8601() {
+        let moment = |nanos, zoned| text(Cell::Moment { nanos, zoned });
+        assert_eq!(
+            moment(-1_000_000, true).as_deref(),
+            Some("1969-12-31T23:59:59.999Z")
+        );
+        assert_eq!(
+            moment(60_000_000_000, false).as_deref(),
+            Some("1970-01-01T00:01:00")
+        );
+        assert_eq!(moment(i64::MAX as i128 * 1_000_000_000, false), None);
+        let time = |nanos| text(Cell::Time(nanos));
+        assert_eq!(time(1).as_deref(), Some("00:00:00.000000001"));
+        assert_eq!(time(86_399_000_000_000).as_deref(), Some("23:59:59"));
+        assert_eq!(time(86_400_000_000_000), None);
+        assert_eq!(time(-1), None);
+        assert_eq!(text(Cell::Date(19_000)).as_deref(), Some("2022-01-08"));
+        assert_eq!(text(Cell::Date(i32::MAX.into())), None);
+        assert_eq!(text(Cell::Date(i64::MAX)), None);
+        let interval = [1, 0, 0, 0, 2, 0, 0, 0, 0xe8, 3, 0, 0];
+        assert_eq!(
+            text(Cell::Interval(&interval)).as_deref(),
+            Some("P1M2DT1.000S")
+        );
+        assert_eq!(text(Cell::Interval(&interval[1..])), None);
+    }
+}

@@ -41,6 +41,8 @@ pub(crate) struct Rows {
     /// Number of returned rows.
     row: u64,
     record: ByteRecord,
+    /// The problem behind the rows of the last batch: an earlier row may have one of another kind.
+    failed: Option<Problem>,
     /// Number of bytes read from the file.
     done: Arc<AtomicU64>,
     marked: bool,
@@ -80,6 +82,7 @@ impl Rows {
             reader,
             header: ByteRecord::new(),
             record: ByteRecord::new(),
+            failed: None,
             row: 0,
             done,
             marked,
@@ -109,6 +112,9 @@ impl Rows {
         columns: &[usize],
         mut wanted: impl FnMut(u64) -> bool,
     ) -> Result<(u64, Vec<ArrayRef>), Problem> {
+        if let Some(problem) = self.failed.take() {
+            return Err(problem);
+        }
         let mut fields = vec![(Vec::new(), vec![0_i32]); columns.len()];
         let (first, mut rows, mut bytes) = (self.row, 0, 0);
         let mut record = std::mem::take(&mut self.record);
@@ -116,7 +122,10 @@ impl Rows {
             match self.reader.read_byte_record(&mut record) {
                 Ok(true) => self.row += 1,
                 Ok(false) => break,
-                Err(error) => return Err(self.problem(error)),
+                Err(error) => {
+                    self.failed = Some(self.problem(error));
+                    break;
+                }
             }
             if !wanted(self.row - 1) {
                 continue;
@@ -130,6 +139,11 @@ impl Rows {
             }
         }
         self.record = record;
+        if self.row == first
+            && let Some(problem) = self.failed.take()
+        {
+            return Err(problem);
+        }
         let array = |(field, ends): (Vec<u8>, Vec<i32>)| -> ArrayRef {
             let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
             Arc::new(BinaryArray::new(ends, field.into(), None))

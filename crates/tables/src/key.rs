@@ -381,7 +381,6 @@ mod tests {
             ("9999-12-31", 2_932_896),
         ] {
             assert_eq!(parse_date(field.as_bytes()), Ok(days), "{field}");
-            assert_eq!(date_text(days).as_deref(), Some(field));
         }
         for field in [
             "",
@@ -394,41 +393,100 @@ mod tests {
         ] {
             assert_eq!(parse_date(field.as_bytes()), Err(Unreadable), "{field}");
         }
-        assert_eq!(date_text(i64::MAX), None);
-        assert_eq!(date_text(i32::MAX.into()), None);
     }
 
     #[test]
-    fn columns_are_found_by_the_whole_argument_first() {
-        let columns: Vec<Vec<u8>> = ["id", "id:integer", "a:b", "day"]
-            .map(|name| name.as_bytes().to_vec())
-            .to_vec();
-        let found = |arguments: &[&str]| {
-            let arguments: Vec<String> = arguments.iter().map(|&a| a.to_owned()).collect();
-            resolve(&arguments, &columns)
-        };
-        let at = |column, wanted| KeyColumn { column, wanted };
-        assert_eq!(found(&["id:integer"]).unwrap(), [at(1, None)]);
+    fn decimals_have_one_form() {
+        for (a, b) in [
+            ("1.50", "+01.5"),
+            ("-0.00", "0"),
+            ("12.0", "12"),
+            ("-0.10", "-00.1"),
+        ] {
+            assert_eq!(
+                one(a, KeyType::Decimal).unwrap(),
+                one(b, KeyType::Decimal).unwrap()
+            );
+        }
+        let decimal = |value, scale| Cell::Decimal(i256::from_i128(value), scale);
+        let read = |value, scale, kind| key(&[(decimal(value, scale), kind)]);
+        for (value, scale, text) in [
+            (1250, 2, "12.5"),
+            (-5, 3, "-0.005"),
+            (1200, 2, "12"),
+            (0, 5, "0"),
+            (12, -2, "1200"),
+            (i128::MIN, 0, "-170141183460469231731687303715884105728"),
+        ] {
+            assert_eq!(
+                read(value, scale, KeyType::Decimal),
+                one(text, KeyType::Decimal),
+                "{text}"
+            );
+            let whole = read(value, scale, KeyType::Integer);
+            assert_eq!(whole, one(text, KeyType::Integer), "{text}");
+        }
+        for field in ["", ".", "1.", ".5", "1.2.3", "1,5", "1e3", " 1"] {
+            assert_eq!(one(field, KeyType::Decimal), Err(Unreadable), "{field}");
+        }
+    }
+
+    #[test]
+    fn floats_are_keys_if_they_are_integers() {
+        let of = |cell| key(&[(cell, KeyType::Integer)]);
+        assert_eq!(of(Cell::Double(-0.0)), one("0", KeyType::Integer));
         assert_eq!(
-            found(&["a:b:text", "id", "day:date"]).unwrap(),
-            [
-                at(2, Some(KeyType::Text)),
-                at(0, None),
-                at(3, Some(KeyType::Date))
-            ]
+            of(Cell::Double(9_007_199_254_740_992.0)),
+            one("9007199254740992", KeyType::Integer)
         );
-        assert!(matches!(
-            found(&["day", "day:date"]),
-            Err(Problem::KeyTwice { .. })
-        ));
-        assert!(matches!(
-            found(&["day:time"]),
-            Err(Problem::MissingColumn { .. })
-        ));
-        assert!(matches!(
-            found(&["nowhere"]),
-            Err(Problem::MissingColumn { .. })
-        ));
-        assert!(matches!(found(&[]), Err(Problem::NoKey)));
+        assert_eq!(of(Cell::Float(-7.0)), one("-7", KeyType::Integer));
+        for cell in [
+            Cell::Double(0.5),
+            Cell::Double(f64::NAN),
+            Cell::Double(f64::INFINITY),
+            Cell::Double(9_007_199_254_740_994.0),
+            Cell::Float(16_777_218.0),
+            Cell::Half(4096.0),
+        ] {
+            assert_eq!(of(cell), Err(Unreadable), "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn times_have_one_form() {
+        let moment = |nanos, zoned| Cell::Moment { nanos, zoned };
+        let nanos = 1_614_834_367_891_000_000;
+        for text in [
+            "2021-03-04T05:06:07.891Z",
+            "2021-03-04T06:06:07.891000+01:00",
+            "2021-03-03t20:06:07.8910-09:00",
+            "2021-03-04 05:06:07.891Z",
+        ] {
+            let expected = key(&[(moment(nanos, true), KeyType::Timestamp)]);
+            assert_eq!(one(text, KeyType::Timestamp), expected, "{text}");
+            assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
+        }
+        for text in ["2021-03-04T05:06:07.891", "2021-03-04 05:06:07.891000"] {
+            let expected = key(&[(moment(nanos, false), KeyType::Datetime)]);
+            assert_eq!(one(text, KeyType::Datetime), expected, "{text}");
+            assert_eq!(one(text, KeyType::Timestamp), Err(Unreadable), "{text}");
+        }
+        assert_ne!(
+            one("2021-03-04T05:06:07Z", KeyType::Timestamp).unwrap()[9..],
+            one("2021-03-04T05:06:08", KeyType::Datetime).unwrap()[9..]
+        );
+        for text in [
+            "",
+            "2021-03-04",
+            "2021-02-30T00:00:00",
+            "2016-12-31T23:59:60",
+            "é",
+        ] {
+            assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
+        }
+        assert_eq!(
+            key(&[(moment(0, true), KeyType::Datetime)]),
+            Err(Unreadable)
+        );
     }
 }

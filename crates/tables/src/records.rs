@@ -11,8 +11,8 @@ use crate::table::Table;
 
 /// The items of a table, and the item of each of its rows.
 ///
-/// An item costs 16 bytes, and a row 4 bytes for each rule, unless every row has an item of its own.
-/// While the table is read, a table of about 10 bytes an item is added.
+/// An item costs 16 bytes, and a row 4 bytes for each rule, unless every row has an item of its
+/// own. While the table is read, a table of about 10 bytes an item is added.
 #[derive(Debug)]
 pub struct Records {
     rules: Vec<Found>,
@@ -49,8 +49,8 @@ const NONE: u32 = u32::MAX;
 const MOST: usize = NONE as usize;
 
 impl Records {
-    /// Reads the keys of `table`, and its payload if payload columns are named. `progress` is called
-    /// from time to time with the number of bytes read and the total.
+    /// Reads the keys of `table`, and its payload if payload columns are named. `progress` is
+    /// called from time to time with the number of bytes read and the total.
     ///
     /// # Errors
     /// If the table violates a rule of [the crate's documentation](crate#rules), or has more than

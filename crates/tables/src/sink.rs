@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use csv::{ByteRecord, QuoteStyle};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ArrowWriter};
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
@@ -46,7 +46,7 @@ pub struct Sink<W: Write + Send> {
 }
 
 enum Writer<W: Write + Send> {
-    Text(csv::Writer<Packed<W>>),
+    Text(Box<csv::Writer<Packed<W>>>),
     Parquet(Box<ArrowWriter<W>>),
     Arrow(Box<FileWriter<W>>),
 }
@@ -70,7 +70,7 @@ impl<W: Write + Send> Sink<W> {
                 fields
                     .iter()
                     .try_for_each(|field| cell::check_text(field))?;
-                Writer::Text(begin_text(out, output, schema)?)
+                Writer::Text(Box::new(begin_text(out, output, schema)?))
             }
             _ if output.packing != Packing::None => return Err(Problem::PackedTable),
             Format::Parquet => Writer::Parquet(Box::new(begin_parquet(out, output, &written)?)),
@@ -135,7 +135,12 @@ impl<W: Write + Send> Sink<W> {
                 let packed = packed.map_err(|error| Problem::Output(error.into_error()))?;
                 packed.finish().map_err(Problem::Output)?
             }
-            Writer::Parquet(writer) => writer.into_inner().map_err(not_written)?,
+            Writer::Parquet(mut writer) => {
+                writer.flush().map_err(not_written)?;
+                // The library says only in words what goes wrong after this.
+                writer.sync().map_err(Problem::Output)?;
+                writer.into_inner().map_err(not_written)?
+            }
             Writer::Arrow(mut writer) => {
                 writer.finish().map_err(refused)?;
                 writer.into_inner().map_err(refused)?
@@ -332,9 +337,33 @@ fn has_shape(original: &Type, converted: &Type) -> bool {
                 type_length: n,
                 ..
             },
-        ) => a == b && m == n,
+        ) => a == b && m == n || holds_decimals(original, converted),
         _ => false,
     }
+}
+
+/// Whether both columns are of decimals of the same number of digits, and the library writes them
+/// as the original has them.
+fn holds_decimals(original: &Type, converted: &Type) -> bool {
+    let digits = |column: &Type| match column {
+        Type::PrimitiveType { precision, .. } => *precision,
+        Type::GroupType { .. } => 0,
+    };
+    let count = digits(original);
+    // Of bytes the library takes the fewest that hold all numbers of so many digits.
+    let bytes = (f64::from(count) * 10_f64.log2() + 1.0) / 8.0;
+    let is_stored = match original {
+        Type::PrimitiveType {
+            physical_type: Physical::FIXED_LEN_BYTE_ARRAY,
+            type_length,
+            ..
+        } => f64::from(*type_length) == bytes.ceil(),
+        Type::PrimitiveType { physical_type, .. } => {
+            matches!(physical_type, Physical::INT32 | Physical::INT64)
+        }
+        Type::GroupType { .. } => false,
+    };
+    count > 0 && count == digits(converted) && is_stored
 }
 
 /// A writer that compresses.

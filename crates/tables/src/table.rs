@@ -454,7 +454,7 @@ impl Part {
                 if !rows.columns()?.into_iter().eq(names) {
                     return Err(Problem::Changed);
                 }
-                PartReader::Text(rows)
+                PartReader::Text(Box::new(rows))
             }
             Content::Parquet(table) => {
                 let file = self.reopen()?.file.try_clone().map_err(Problem::Open)?;
@@ -563,7 +563,7 @@ pub struct Scan<'a> {
 }
 
 enum PartReader {
-    Text(Rows),
+    Text(Box<Rows>),
     Parquet(columnar::Batches),
     Arrow(ipc::Batches),
     Memory(std::vec::IntoIter<RecordBatch>),

@@ -257,7 +257,7 @@ fn missing_files_and_folders_are_refused() {
     fs::create_dir(folder.path("folder.csv")).unwrap();
     assert_eq!(
         complaint(read(&folder.path("folder.csv"), &reading)).0,
-        "is a folder, not a file"
+        "is a folder without .parquet files"
     );
     let (message, hint) = complaint(read(&folder.write("rows.xlsx", "id\n"), &reading));
     assert_eq!(message, "the name does not say what kind of file this is");

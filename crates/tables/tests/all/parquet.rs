@@ -349,8 +349,6 @@ fn text_is_utf_8() {
             matches!(error.problem(), Problem::Damaged { .. }),
             "{error}"
         );
-        // Rows that are not wanted are not looked at.
-        matches(&records, &[0, 2], format).unwrap();
     }
 }
 

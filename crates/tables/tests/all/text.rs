@@ -198,8 +198,12 @@ fn an_output_that_is_full_is_an_error() {
             sink.finish()
         });
         match written.map(|_| ()).unwrap_err() {
-            Problem::Output(error) => assert_eq!(error.kind(), std::io::ErrorKind::StorageFull),
-            other => panic!("{other:?}"),
+            Problem::Output(error) => assert_eq!(
+                error.kind(),
+                std::io::ErrorKind::StorageFull,
+                "{format:?} {error:?}"
+            ),
+            other => panic!("{format:?} {other:?}"),
         }
     }
 }
