@@ -26,7 +26,7 @@ const CASES: &str = "\
 2 | vole @VOLE --timeout 0 | a time is at least one second |
 2 | vole @VOLE --timeout soon | 'soon' is not a time, such as 90 |
 2 | vole @VOLE --timeout 1h30 | '1h30' is not a time |
-2 | vole @VOLE --timeout -1 | --timeout |
+2 | vole @VOLE --timeout -1 | unexpected argument '-1' |
 2 | vole @VOLE --wait 0s | at least one second |
 2 | vole @VOLE --wait 5w | '5w' is not a time |
 2 | vole @VOLE --wait 99999999999d | too large |
@@ -47,7 +47,7 @@ const CASES: &str = "\
 2 | vole --role sender --listen 127.0.0.1:0 --out @OUT --n 2^40 | --n: the output needs | another disk
 2 | vole --role sender --listen 127.0.0.1:0 --out @FULL --n 5 | is not empty | --force
 2 | vole --role sender --listen 127.0.0.1:0 --out @OUT/in/it --n 5 | --out | mkdir -p
-2 | vole --role both --listen 127.0.0.1:0 --out @OUT --n 5 | --role | receiver
+2 | vole --role both --listen 127.0.0.1:0 --out @OUT --n 5 | possible values: sender, receiver |
 2 | vole --role sender --out @OUT --n 5 | one of them is required | --connect HOST:PORT
 2 | vole --role sender --out @OUT --n 5 --listen 127.0.0.1:0 --connect 127.0.0.1:1 | only one of them | --listen HOST:PORT
 2 | vole --role sender --out @OUT --n 5 --listen 7000 | '7000' is not HOST:PORT | 127.0.0.1:7000
