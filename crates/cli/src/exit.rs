@@ -82,8 +82,8 @@ impl Failure {
         &self.message
     }
 
-    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the report
-    /// of the failed run; returns the status.
+    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the
+    /// report of the failed run; returns the status.
     pub fn tell(&self) -> ExitCode {
         self.print();
         crate::report::report_failure(self, false);

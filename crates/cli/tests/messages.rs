@@ -9,8 +9,8 @@ use common::{names, run, text};
 /// Status, arguments, a part of the error, and a part of the hint (`-` for no hint, nothing for
 /// any). In the arguments `@VOLE`, `@COT`, `@OPE` and `@MAT` stand for the rest of a valid call of
 /// a sender that listens; `@OUT` for a place for output, `@FULL` for a folder with a stranger's
-/// file, `@FILE` for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY` and
-/// `@CSV` for numbers.
+/// file, `@FILE` for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY`
+/// and `@CSV` for numbers.
 const CASES: &str = "\
 2 | pis | unrecognized subcommand 'pis' | 'psi'
 2 | lokup | unrecognized subcommand | 'lookup'
