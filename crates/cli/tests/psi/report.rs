@@ -69,8 +69,9 @@ fn the_report_has_its_documented_fields() {
         let fields = report.as_object_mut().unwrap();
         fields.remove("commit").unwrap();
         let phases = fields.remove("phases").unwrap();
-        assert_eq!(phases[0]["name"], "meeting");
-        assert!(phases.as_array().unwrap().len() > 3, "{phases}");
+        let phases = phases.as_array().unwrap();
+        let met = phases.iter().any(|phase| phase["name"] == "meeting");
+        assert!(met && phases.len() > 3, "{phases:?}");
         schema(&report)
     };
     let expected = |common: &str, seconds: &str| {
