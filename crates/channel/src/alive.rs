@@ -280,8 +280,8 @@ impl Reader {
         Ok(count > 0)
     }
 
-    /// The next bytes of data. After a heartbeat it is interrupted, so that the caller waits anew, or
-    /// no longer where the peer has no reason to compute.
+    /// The next bytes of data. After a heartbeat it is interrupted, so that the caller waits anew,
+    /// or no longer where the peer has no reason to compute.
     fn next<T: Transport>(
         &mut self,
         shared: &Shared<T>,

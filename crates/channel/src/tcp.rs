@@ -4,9 +4,9 @@
 //! the protocols above assume of their channel. Other addresses fail with [`Error::NotLoopback`];
 //! use [`tls`](crate::tls) for them.
 //!
-//! A channel made here has heartbeats: a peer that computes for longer than the timeout is told from
-//! one that is gone or stopped. [`Stream`] is the bare transport below, without them. Keep-alive is
-//! on.
+//! A channel made here has heartbeats: a peer that computes for longer than the timeout is told
+//! from one that is gone or stopped. [`Stream`] is the bare transport below, without them.
+//! Keep-alive is on.
 //!
 //! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued
 //! bytes. The calling thread first hands as many bytes to the operating system as it takes, and

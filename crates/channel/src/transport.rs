@@ -24,8 +24,8 @@ pub trait Transport: Send + Sync {
     /// If the peer is gone or no byte moved within `timeout`.
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()>;
 
-    /// As [`write`](Self::write), but goes on waiting after `timeout` as long as `alive` returns true,
-    /// which it is asked several times within each `timeout`: the peer may be busy.
+    /// As [`write`](Self::write), but goes on waiting after `timeout` as long as `alive` returns
+    /// true, which it is asked several times within each `timeout`: the peer may be busy.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -47,8 +47,8 @@ pub trait Transport: Send + Sync {
     /// the peer closed.
     ///
     /// # Errors
-    /// If the peer is gone or no byte came within `timeout`. [`io::ErrorKind::Interrupted`] is a sign
-    /// of life without bytes, after which the caller may wait anew.
+    /// If the peer is gone or no byte came within `timeout`. [`io::ErrorKind::Interrupted`] is a
+    /// sign of life without bytes, after which the caller may wait anew.
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
 
     /// The round-trip time, if this side knows it without measuring, as the connecting side does

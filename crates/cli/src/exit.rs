@@ -82,8 +82,8 @@ impl Failure {
         &self.message
     }
 
-    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the report
-    /// of the failed run; returns the status.
+    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the
+    /// report of the failed run; returns the status.
     pub fn tell(&self) -> ExitCode {
         self.print();
         crate::report::report_failure(self, false);
@@ -191,9 +191,33 @@ pub fn usage_error(error: &clap::Error, hint: &str) -> ExitCode {
     let what = what.strip_prefix("error: ").unwrap_or(what);
     let tip = paragraphs
         .find_map(|paragraph| paragraph.trim().strip_prefix("tip: ").map(str::to_owned))
+        .or_else(|| transposed(error))
         .unwrap_or_else(|| hint.to_owned());
     Failure::new(Status::Usage, what).hint(tip).tell()
 }
+
+/// The subcommand that a word becomes when two neighbouring letters are swapped: the parser's own
+/// measure finds no similarity in short words.
+fn transposed(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let swapped = |place: usize| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.swap(place, place + 1);
+        letters.into_iter().collect::<String>()
+    };
+    (0..word.chars().count().saturating_sub(1))
+        .map(swapped)
+        .find(|other| SUBCOMMANDS.contains(&other.as_str()))
+        .map(|other| format!("a similar subcommand exists: '{other}'"))
+}
+
+/// The subcommands.
+pub(crate) const SUBCOMMANDS: [&str; 11] = [
+    "demo", "vole", "cot", "psi", "lookup", "ope", "matvec", "verify", "params", "keygen", "lint",
+];
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use crate::exit::{Failure, Status};
+use crate::exit::{Failure, SUBCOMMANDS, Status};
 use crate::output::SingleFile;
 use crate::said;
 
@@ -227,14 +227,10 @@ pub(crate) fn report_failure(failure: &Failure, all: bool) {
 
 /// The subcommand of this process.
 fn verb() -> String {
-    let verbs = [
-        "demo", "vole", "cot", "psi", "lookup", "ope", "matvec", "verify", "params", "keygen",
-        "lint",
-    ];
     let words = std::env::args_os().skip(1);
     let mut words = words.filter_map(|word| word.into_string().ok());
     words
-        .find(|word| verbs.contains(&word.as_str()))
+        .find(|word| SUBCOMMANDS.contains(&word.as_str()))
         .unwrap_or_default()
 }
 

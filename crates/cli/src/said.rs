@@ -161,6 +161,13 @@ impl Reporter {
         self.tell_with(message, Map::new());
     }
 
+    /// As [`tell`](Self::tell), in the same words at each `-v`: for scripts.
+    pub(crate) fn announce(self, message: impl fmt::Display) {
+        if !self.quiet {
+            log("info", "volery: ", &message.to_string(), Map::new());
+        }
+    }
+
     fn tell_with(self, message: impl fmt::Display, numbers: Map<String, Value>) {
         if !self.quiet {
             log("info", &self.prefix(), &message.to_string(), numbers);

@@ -9,8 +9,8 @@ use common::{names, run, text};
 /// Status, arguments, a part of the error, and a part of the hint (`-` for no hint, nothing for
 /// any). In the arguments `@VOLE`, `@COT`, `@OPE` and `@MAT` stand for the rest of a valid call of
 /// a sender that listens; `@OUT` for a place for output, `@FULL` for a folder with a stranger's
-/// file, `@FILE` for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY` and
-/// `@CSV` for numbers.
+/// file, `@FILE` for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY`
+/// and `@CSV` for numbers.
 const CASES: &str = "\
 2 | pis | unrecognized subcommand 'pis' | 'psi'
 2 | lokup | unrecognized subcommand | 'lookup'
@@ -26,7 +26,7 @@ const CASES: &str = "\
 2 | vole @VOLE --timeout 0 | a time is at least one second |
 2 | vole @VOLE --timeout soon | 'soon' is not a time, such as 90 |
 2 | vole @VOLE --timeout 1h30 | '1h30' is not a time |
-2 | vole @VOLE --timeout -1 | --timeout |
+2 | vole @VOLE --timeout -1 | unexpected argument '-1' |
 2 | vole @VOLE --wait 0s | at least one second |
 2 | vole @VOLE --wait 5w | '5w' is not a time |
 2 | vole @VOLE --wait 99999999999d | too large |
@@ -47,7 +47,7 @@ const CASES: &str = "\
 2 | vole --role sender --listen 127.0.0.1:0 --out @OUT --n 2^40 | --n: the output needs | another disk
 2 | vole --role sender --listen 127.0.0.1:0 --out @FULL --n 5 | is not empty | --force
 2 | vole --role sender --listen 127.0.0.1:0 --out @OUT/in/it --n 5 | --out | mkdir -p
-2 | vole --role both --listen 127.0.0.1:0 --out @OUT --n 5 | --role | receiver
+2 | vole --role both --listen 127.0.0.1:0 --out @OUT --n 5 | possible values: sender, receiver |
 2 | vole --role sender --out @OUT --n 5 | one of them is required | --connect HOST:PORT
 2 | vole --role sender --out @OUT --n 5 --listen 127.0.0.1:0 --connect 127.0.0.1:1 | only one of them | --listen HOST:PORT
 2 | vole --role sender --out @OUT --n 5 --listen 7000 | '7000' is not HOST:PORT | 127.0.0.1:7000
@@ -167,4 +167,60 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(CASES.lines().count() >= 60);
+}
+
+#[test]
+fn a_run_that_fails_has_a_log_of_json_and_a_report() {
+    let place = tempfile::tempdir().unwrap();
+    let out = text(&place.path().join("out")).to_owned();
+    let call =
+        "ope --role receiver --point 3 --listen 127.0.0.1:0 --wait 1s --log json -v --report -";
+    let ended = run(&call.split(' ').collect::<Vec<_>>());
+    assert_eq!(ended.status, Some(4), "{ended:?}");
+    let lines: Vec<serde_json::Value> = ended
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for line in &lines {
+        let time = line["time"].as_str().unwrap();
+        assert!(time.len() == 20 && time.ends_with('Z'), "{line}");
+        assert!(line["level"].is_string() && line["message"].is_string());
+        assert!(line.as_object().unwrap().contains_key("phase"));
+    }
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["level"], &last["status"]),
+        (&"error".into(), &4.into())
+    );
+    assert_eq!(last["phase"], "meeting");
+    assert!(last["hint"].as_str().unwrap().contains("--wait"));
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&report["protocol"], &report["role"]),
+        (&"ope".into(), &"receiver".into())
+    );
+    assert_eq!(
+        (&report["status"], &report["error"]),
+        (&4.into(), &last["message"])
+    );
+    assert_eq!(report["phases"][0]["name"], "meeting");
+    assert!(report["phases"][0]["seconds"].as_f64().unwrap() >= 0.9);
+    assert_eq!(report["revealed"].as_array().unwrap().len(), 0);
+    assert!(report["date"].as_str().unwrap().starts_with("20"));
+
+    // Text: the phases are lines also without a terminal, and -vv says when.
+    let call = format!("vole --role sender --n 1 --out {out} --listen 127.0.0.1:0 --wait 1");
+    for (more, wanted) in [
+        ("-v", "volery: meeting begins\n"),
+        ("-vv", " s: meeting begins\n"),
+    ] {
+        let ended = run(&call.split(' ').chain([more]).collect::<Vec<_>>());
+        assert!(ended.stderr.contains(wanted), "{ended:?}");
+        assert!(
+            ended
+                .stderr
+                .contains("waiting for the peer to connect, for at most 1s")
+        );
+    }
 }

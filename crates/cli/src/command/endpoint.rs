@@ -253,7 +253,7 @@ impl Endpoint {
             Address::Listen(address) => {
                 // With port 0 the first line is the only way to learn the port.
                 let tell = |here| {
-                    reporter.tell(format_args!("listening on {here}"));
+                    reporter.announce(format_args!("listening on {here}"));
                     reporter.tell(format_args!(
                         "waiting for the peer to connect, for at most {wait:?}"
                     ));

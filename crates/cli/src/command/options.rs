@@ -102,8 +102,8 @@ pub(crate) struct Common {
     #[arg(long, value_name = "T", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 
-    /// Give up when the peer has shown no sign of life for this long, such as 90s or 2m; a peer that
-    /// computes shows one
+    /// Give up when the peer has shown no sign of life for this long, such as 90s or 2m; a peer
+    /// that computes shows one
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::time)]
     pub(crate) timeout: Duration,
 }
