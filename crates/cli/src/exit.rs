@@ -78,8 +78,12 @@ impl Failure {
 
     /// Writes the `error:` and `hint:` lines to standard error and returns the status.
     pub fn tell(&self) -> ExitCode {
+        // The stream removes the colours where the terminal has none, or `NO_COLOR` is set.
+        let text = self.to_string();
+        let text = text.replacen("error:", "\x1b[1;31merror:\x1b[0m", 1);
+        let text = text.replacen("\nhint:", "\n\x1b[1mhint:\x1b[0m", 1);
         // A closed standard error leaves nothing to do.
-        let _ = write!(std::io::stderr().lock(), "{self}");
+        let _ = write!(anstream::stderr().lock(), "{text}");
         ExitCode::from(self.status as u8)
     }
 }
