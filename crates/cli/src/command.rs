@@ -35,7 +35,7 @@ use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, usage_error};
 use crate::output::clean_up_on_signal;
 
-/// Correlated randomness between two parties who do not trust each other
+/// Private matching and correlated randomness between two parties who do not trust each other
 #[derive(Debug, clap::Parser)]
 #[command(name = "volery", version, arg_required_else_help = true)]
 struct Arguments {

@@ -93,7 +93,13 @@ impl Failure {
     /// Writes the lines to standard error.
     pub(crate) fn print(&self) {
         if !said::is_json() {
-            return said::line(self.to_string().trim_end());
+            // The stream removes the colours where the terminal has none, or `NO_COLOR` is set.
+            let text = self.to_string();
+            let text = text.replacen("error:", "\x1b[1;31merror:\x1b[0m", 1);
+            let text = text.replacen("\nhint:", "\n\x1b[1mhint:\x1b[0m", 1);
+            // A closed standard error leaves nothing to do.
+            let _ = anstream::stderr().lock().write_all(text.as_bytes());
+            return;
         }
         let mut more =
             serde_json::Map::from_iter([("status".to_owned(), (self.status as u8).into())]);

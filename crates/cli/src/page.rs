@@ -450,9 +450,9 @@ impl Page<'_> {
         });
         let items = element("ul", &[("class", "plain")], items.collect::<Markup>());
         let before = if self.failed() {
-            "A complete run reveals the following; this one may have ended before."
+            "These lines are about a complete run; this one may have ended before."
         } else {
-            "Both sides saw these lines before the run."
+            "The program prints the same lines before a run."
         };
         Some(section(
             "revealed",
@@ -685,12 +685,12 @@ impl Page<'_> {
         let parts = if parts.is_empty() {
             Markup::default()
         } else {
-            bars(
-                "By part, as computed from the parameters; setup is measured",
-                ["Part", "Bytes", "Share"],
-                &parts,
-                all as f64,
-            )
+            let caption = if self.matching() {
+                "By part, as computed from the parameters; setup is measured"
+            } else {
+                "Parts that were measured"
+            };
+            bars(caption, ["Part", "Bytes", "Share"], &parts, all as f64)
         };
         Some(section("traffic", "Data exchanged", [ways, parts]))
     }
