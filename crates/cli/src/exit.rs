@@ -4,6 +4,7 @@
 //! ..` if there is a remedy. The status tells scripts the cause without parsing either line.
 
 use std::fmt;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 

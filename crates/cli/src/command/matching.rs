@@ -34,9 +34,9 @@ pub(crate) struct MatchingArguments {
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    /// Input of this party: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet; .arrow),
-    /// a folder of Parquet files, or a pattern with '*'; '-' is standard input. Several are one
-    /// table: repeat --input
+    /// Input of this party: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet;
+    /// .arrow), a folder of Parquet files, or a pattern with '*'; '-' is standard input. Several
+    /// are one table: repeat --input
     #[arg(long, value_name = "FILE", required = true, help_heading = "Input")]
     input: Vec<PathBuf>,
 
@@ -75,8 +75,8 @@ pub(crate) struct MatchingArguments {
     #[arg(long, value_name = "RULE", default_value = "keep", value_parser = duplicates, help_heading = "Keys")]
     duplicates: Duplicates,
 
-    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out; with
-    /// --or such a row has no part in that key
+    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
+    /// with --or such a row has no part in that key
     #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys, help_heading = "Keys")]
     empty_keys: EmptyKeys,
 
