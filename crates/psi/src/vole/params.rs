@@ -20,11 +20,12 @@ pub(crate) const BIN: u64 = 1 << 19;
 pub(crate) const BATCH: usize = 4;
 
 /// Bits, as negative logarithms, of the failures that the parameters choose: two differing items
-/// with one tag; two with one hash value; a bin with too many items. With the failure of the
-/// encoding all stay below 2^-40 in sum.
+/// with one tag; two with one hash value; a bin with too many items; a bin that cannot be encoded,
+/// where there is a choice. All stay below 2^-40 in sum.
 const TAG: u32 = 41;
 const VALUE: u32 = 42;
 const OVERFLOW: f64 = 44.0;
+const ENCODED: f64 = 43.0;
 
 /// The forms of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,8 +65,13 @@ impl Form {
         }
     }
 
-    const fn preset(self) -> Preset {
+    /// The encoding of `bins` bins of at most `capacity` items: of the fast ones the smallest that
+    /// fails rarely enough.
+    fn preset(self, capacity: usize, bins: usize) -> Preset {
         match self {
+            Self::Malicious | Self::Fast if Preset::Band9.holds(capacity, bins, ENCODED) => {
+                Preset::Band9
+            }
             Self::Malicious | Self::Fast => Preset::Band10,
             Self::Low => Preset::Band5,
         }
@@ -118,6 +124,8 @@ pub struct Parameters {
     pub value_bits: u32,
     /// `t`, bits of a tag.
     pub tag_bits: u32,
+    /// The encoding of a bin.
+    preset: Preset,
 }
 
 /// A cause of a wrong result or of an error between honest parties.
@@ -165,6 +173,7 @@ impl Parameters {
             columns: 0,
             value_bits: 128,
             tag_bits: 128,
+            preset: Preset::Band10,
         };
         if form != Form::Malicious {
             parameters.tag_bits = TAG + pairs;
@@ -175,7 +184,8 @@ impl Parameters {
         let [_, encoded] = parameters.sides();
         parameters.bins = ((encoded + bin / 2) / bin).max(1) as usize;
         let capacity = parameters.capacity(encoded);
-        parameters.columns = Shape::new(form.preset(), capacity).columns;
+        parameters.preset = form.preset(capacity, parameters.bins);
+        parameters.columns = Shape::new(parameters.preset, capacity).columns;
         // Beyond 2^28 items the encodings fail so often that less is left for the tags.
         while form != Form::Malicious && parameters.failure_bits() < 40.0 {
             parameters.tag_bits += 1;
@@ -199,7 +209,7 @@ impl Parameters {
 
     /// The shape of the encoding of a bin.
     pub(crate) fn shape(&self) -> Shape {
-        Shape::new(self.form.preset(), self.capacity(self.sides()[1]))
+        Shape::new(self.preset, self.capacity(self.sides()[1]))
     }
 
     /// The vector OLE whose `u` masks the encodings.
@@ -314,7 +324,7 @@ impl Parameters {
         /// Of the low bits of a long tag.
         const LOW: u64 = 4;
         /// Of a common item.
-        const FOUND: u64 = 16;
+        const FOUND: u64 = 8;
         if self.trivial() {
             return 0;
         }
@@ -325,10 +335,7 @@ impl Parameters {
         let set = places * (PLACE + if search { BLOCK } else { 0 });
         let batch = self.bins.min(BATCH) as u64;
         let columns = batch * self.columns as u64;
-        let row = match self.form.preset() {
-            Preset::Band10 => 48,
-            Preset::Band5 => 80,
-        };
+        let row = 16 + self.preset.width() as u64 / 8;
         let items = (own * batch).div_ceil(self.bins as u64);
         let (work, tags) = if encodes {
             // `u`, `v`, an encoding of each bin at the same time, and the values in it.
@@ -391,7 +398,7 @@ impl Parameters {
             },
             Failure {
                 what: "a bin cannot be encoded",
-                bits: self.form.preset().failure_bits(capacity) - bins,
+                bits: self.preset.failure_bits(capacity) - bins,
                 false_positive: false,
             },
             Failure {
@@ -527,9 +534,9 @@ mod tests {
     #[test]
     fn bytes_an_item() {
         for (form, most) in [
-            (Form::Fast, 27.1),
+            (Form::Fast, 27.0),
             (Form::Low, 19.1),
-            (Form::Malicious, 33.0),
+            (Form::Malicious, 32.9),
         ] {
             let bytes = Parameters::new(form, false, 1 << 20, 1 << 20).bytes();
             let each = bytes as f64 / f64::from(1 << 20);

@@ -212,30 +212,31 @@ fn run_dh(
     channel: &mut Channel,
 ) -> Result<(Parameters, Matched), Failure> {
     let mut matched = Matched::default();
-    let sizes = match (role, verb, values) {
+    let parameters = match (role, verb, values) {
         (Role::Sender, Verb::Lookup { .. }, Some(values)) => {
             let sender = dh::Sender::new(session, rng);
             let answered = sender.answer(keys, values, told, channel)?;
             matched.longest = Some(answered.longest);
-            [answered.sender_items, answered.receiver_items]
+            answered.parameters
         }
         (Role::Sender, ..) => {
             let sent = dh::Sender::new(session, rng).intersect(keys, told, channel)?;
-            [sent.sender_items, sent.receiver_items]
+            sent.parameters
         }
         (Role::Receiver, Verb::Psi, _) => {
             let received = dh::Receiver::new(session, rng).intersect(keys, told, channel)?;
             matched.common = Some(received.common);
-            [received.sender_items, received.receiver_items]
+            received.parameters
         }
         (Role::Receiver, Verb::Lookup { .. }, _) => {
             let found = dh::Receiver::new(session, rng).search(keys, told, channel)?;
             matched.common = Some(found.items);
             matched.values = found.values;
             matched.longest = Some(found.longest);
-            [found.sender_items, found.receiver_items]
+            found.parameters
         }
     };
+    let sizes = [parameters.sender_items, parameters.receiver_items];
     Ok((Parameters::Dh(sizes), matched))
 }
 
