@@ -51,8 +51,8 @@ pub struct Band {
 pub struct Rows {
     shape: Shape,
     len: usize,
-    /// These buffers may be longer. Of each row the first column, ascending, in the high half, and in the low half the number of
-    /// its key: [`start`] and [`number`].
+    /// Of each row the first column, ascending, in the high half, and in the low half the number of
+    /// its key: [`start`] and [`number`]. This buffer and the next may be longer.
     pairs: Buffer<u64>,
     /// The bits of each row, `shape.width / 64` words.
     patterns: Buffer<u64>,
@@ -155,11 +155,7 @@ impl Band {
             }
         }
         let mut scratch = self.scratch(keys.len());
-        sort(
-            &mut pairs[..keys.len()],
-            &mut scratch[..keys.len()],
-            range,
-        );
+        sort(&mut pairs[..keys.len()], &mut scratch[..keys.len()], range);
         self.put_back(scratch);
 
         let words = self.shape.width / 64;

@@ -151,6 +151,38 @@ pub struct Parameters {
     pub receiver_items: u64,
 }
 
+impl Parameters {
+    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
+    /// one time. The items themselves are not included, nor the values of a search.
+    #[must_use]
+    pub fn memory(&self, role: Role) -> u64 {
+        /// Of an element of the field.
+        const ELEMENT: u64 = 40;
+        /// Of an item: its digest, as an element and a hash.
+        const DIGEST: u64 = ELEMENT + 32;
+        /// Of an item of the receiver: its secret, and the representative of the public key.
+        const KEY: u64 = 32 + ELEMENT;
+        let Self {
+            sender_items,
+            receiver_items,
+        } = *self;
+        if sender_items == 0 || receiver_items == 0 {
+            return 0;
+        }
+        match role {
+            // Values, and two strings of each, beside the polynomial twice.
+            Role::Sender => {
+                sender_items * (DIGEST + ELEMENT + 64) + receiver_items * (32 + ELEMENT)
+            }
+            // The tree of products, and the polynomials that are made from it: counted.
+            Role::Receiver => {
+                let elements = u64::from(receiver_items.ilog2()) + 16;
+                receiver_items * (DIGEST + KEY + elements * ELEMENT) + sender_items * TAG as u64
+            }
+        }
+    }
+}
+
 /// The sender's result of an intersection; `common` is `None`.
 pub type Sent = crate::results::Sent<Parameters>;
 

@@ -3,8 +3,8 @@
 //! Both parties run once, and the bytes each receives are recorded. Then each runs again alone
 //! against the recording, with the same seeds and therefore the same messages: the time is that of
 //! its own computation, independent of the other party, whose threads do not compete for the
-//! machine. With `kkrt` each phase is shown with the time of its kernels, each measured alone in the
-//! same run: the least that one thread needs.
+//! machine. With `kkrt` each phase is shown with the time of its kernels, each measured alone in
+//! the same run: the least that one thread needs.
 //!
 //! ```sh
 //! cargo run --release --example psi_alone -- [LOG_ITEMS] [THREADS,..] [PROTOCOL]
@@ -220,7 +220,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             let mut limits = 0.0;
             for (phase, time) in best.phases {
                 let time = each(time);
-                let limit = units.as_ref().map(|units| units.limit(party, phase, &parameters));
+                let limit = units
+                    .as_ref()
+                    .map(|units| units.limit(party, phase, &parameters));
                 match limit.flatten() {
                     Some((limit, uses)) => {
                         limits += limit;

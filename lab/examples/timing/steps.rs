@@ -315,7 +315,12 @@ fn decoding(samples: usize) -> Step {
         band.decode(&rows, columns, &mut values);
         black_box(&values);
     };
-    Step::new("values: decoding keys", Constant, samples, Of::new(columns, run))
+    Step::new(
+        "values: decoding keys",
+        Constant,
+        samples,
+        Of::new(columns, run),
+    )
 }
 
 /// What is done with decoded values under `delta`, which is zero or random.

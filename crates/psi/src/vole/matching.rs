@@ -172,8 +172,8 @@ impl Done {
             for first in (0..tags).step_by(SHARED) {
                 let bytes = &mut bytes[..SHARED.min(tags - first).div_ceil(8)];
                 bytes.fill(0);
-                let mut within = |(number, _): &&(u32, u32)| *number as usize - first < SHARED;
-                while let Some((number, _)) = found.next_if(&mut within) {
+                let within = |(number, _): &&(u32, u32)| *number as usize - first < SHARED;
+                while let Some((number, _)) = found.next_if(within) {
                     bits::set(bytes, *number as usize - first, true);
                 }
                 channel.send(bytes)?; // step 9

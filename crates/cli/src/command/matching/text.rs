@@ -7,7 +7,7 @@ use volery_channel::Role;
 use volery_pcg::Security;
 use volery_psi::lookup::value_bytes;
 use volery_psi::vole::Form;
-use volery_psi::{Phase, vole};
+use volery_psi::{Phase, dh};
 use volery_tables::Records;
 
 use super::run::Parameters;
@@ -16,6 +16,21 @@ use crate::randomness::hex;
 use crate::report::{Report, Seconds};
 
 impl Parameters {
+    /// Bytes of memory for what grows with the sets.
+    fn memory(&self, role: Role, search: bool, both: bool) -> u64 {
+        match self {
+            Self::Vole(parameters) => parameters.memory(role, search, both),
+            Self::Kkrt(parameters) => parameters.memory(role, search),
+            Self::Dh([sender_items, receiver_items]) => {
+                let parameters = dh::Parameters {
+                    sender_items: *sender_items,
+                    receiver_items: *receiver_items,
+                };
+                parameters.memory(role)
+            }
+        }
+    }
+
     /// The numbers of items of sender and receiver.
     pub(crate) fn sizes(&self) -> [u64; 2] {
         match self {
@@ -157,14 +172,6 @@ impl Parameters {
             Self::Kkrt(_) | Self::Dh(_) => [None, None],
         }
     }
-
-    /// The parameters of `vole`.
-    fn vole(&self) -> Option<&vole::Parameters> {
-        match self {
-            Self::Vole(parameters) => Some(parameters),
-            Self::Kkrt(_) | Self::Dh(_) => None,
-        }
-    }
 }
 
 const PEER_DEVIATES: &str = "malicious: the peer may do anything";
@@ -247,10 +254,8 @@ pub(super) fn report(
     });
     let [in_2_80, in_2_128] = parameters.most_items();
     let most_items = in_2_80.map(|most| json!({ "2^80 hashes": most, "2^128 hashes": in_2_128 }));
-    let memory = parameters.vole().map(|parameters| {
-        let search = matches!(verb, Verb::Lookup { .. });
-        parameters.memory(arguments.role, search, arguments.both)
-    });
+    let search = matches!(verb, Verb::Lookup { .. });
+    let memory = parameters.memory(arguments.role, search, arguments.both);
     let choice = outcome.agreed.choice.as_ref();
     let result = json!({
         "session": hex(outcome.session),
