@@ -1,6 +1,7 @@
 //! What the parameters of a run say about it: its assumptions, what may fail, its bytes.
 
 use volery_channel::Role;
+use volery_psi::dh;
 use volery_psi::lookup::value_bytes;
 use volery_psi::vole::{self, Form};
 
@@ -26,6 +27,12 @@ impl From<vole::Parameters> for Parameters {
 impl From<volery_psi::Parameters> for Parameters {
     fn from(parameters: volery_psi::Parameters) -> Self {
         Self::Kkrt(parameters)
+    }
+}
+
+impl From<dh::Parameters> for Parameters {
+    fn from(parameters: dh::Parameters) -> Self {
+        Self::Dh([parameters.sender_items, parameters.receiver_items])
     }
 }
 
@@ -173,13 +180,20 @@ impl Parameters {
         }
     }
 
-    /// Bytes of memory of an execution, as far as they grow with the sets; for `vole` only.
+    /// Bytes of memory of an execution, as far as they grow with the sets.
     #[must_use]
-    pub fn memory(&self, settings: &Settings) -> Option<u64> {
-        let search = settings.verb == Verb::Lookup;
+    pub fn memory(&self, settings: &Settings) -> u64 {
+        let (role, search) = (settings.role, settings.verb == Verb::Lookup);
         match self {
-            Self::Vole(parameters) => Some(parameters.memory(settings.role, search, settings.both)),
-            Self::Kkrt(_) | Self::Dh(_) => None,
+            Self::Vole(parameters) => parameters.memory(role, search, settings.both),
+            Self::Kkrt(parameters) => parameters.memory(role, search),
+            Self::Dh([sender_items, receiver_items]) => {
+                let parameters = dh::Parameters {
+                    sender_items: *sender_items,
+                    receiver_items: *receiver_items,
+                };
+                parameters.memory(role)
+            }
         }
     }
 }

@@ -97,7 +97,7 @@ pub(crate) fn execute(
             (Role::Sender, None) => {
                 let sent = dh::Sender::new(session, rng).intersect(set, watch, channel)?;
                 Executed {
-                    parameters: Parameters::Dh([sent.sender_items, sent.receiver_items]),
+                    parameters: sent.parameters.into(),
                     common: None,
                     values: Vec::new(),
                     longest: None,
@@ -107,7 +107,7 @@ pub(crate) fn execute(
                 let sender = dh::Sender::new(session, rng);
                 let answered = sender.answer(set, values, watch, channel)?;
                 Executed {
-                    parameters: Parameters::Dh([answered.sender_items, answered.receiver_items]),
+                    parameters: answered.parameters.into(),
                     common: None,
                     values: Vec::new(),
                     longest: Some(answered.longest),
@@ -117,7 +117,7 @@ pub(crate) fn execute(
                 let receiver = dh::Receiver::new(session, rng);
                 let received = receiver.intersect(set, watch, channel)?;
                 Executed {
-                    parameters: Parameters::Dh([received.sender_items, received.receiver_items]),
+                    parameters: received.parameters.into(),
                     common: Some(received.common),
                     values: Vec::new(),
                     longest: None,
@@ -126,7 +126,7 @@ pub(crate) fn execute(
             (Role::Receiver, _) => {
                 let found = dh::Receiver::new(session, rng).search(set, watch, channel)?;
                 Executed {
-                    parameters: Parameters::Dh([found.sender_items, found.receiver_items]),
+                    parameters: found.parameters.into(),
                     common: Some(found.items),
                     values: found.values,
                     longest: Some(found.longest),

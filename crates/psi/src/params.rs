@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use volery_channel::Role;
 use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
 use crate::code::{STATISTICAL, width};
@@ -202,6 +203,35 @@ impl Parameters {
     pub fn false_positive(&self) -> f64 {
         let pairs = self.sender_items.max(1) as f64 * self.receiver_items.max(1) as f64;
         pairs.log2() - 8.0 * self.tag as f64
+    }
+
+    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
+    /// one time. `search`: of keyword search. The items themselves are not included, nor the values
+    /// of a search and the common items.
+    #[must_use]
+    pub const fn memory(&self, role: Role, search: bool) -> u64 {
+        /// Of a block: a digest, an input or an output of the OPRF, a row.
+        const BLOCK: u64 = 16;
+        /// Of a place of the table: the number of the item, and that of its hash function.
+        const PLACE: u64 = 5;
+        /// Of an item that is being placed: its bins, and the search for a place. Counted.
+        const PLACING: u64 = 41;
+        /// Of an item in the random order: its number, and what finds the order. Counted.
+        const ORDER: u64 = 10;
+        /// Of an item in the index of tags: two slots, and a byte of the filter.
+        const INDEX: u64 = 9;
+        if self.trivial() {
+            return 0;
+        }
+        let instances = self.instances() as u64;
+        match role {
+            Role::Sender => self.sender_items * (BLOCK + ORDER) + instances * BLOCK,
+            Role::Receiver => {
+                let found = INDEX + if search { BLOCK } else { 0 };
+                let work = if found > PLACING { found } else { PLACING };
+                self.receiver_items * (BLOCK + work) + instances * PLACE
+            }
+        }
     }
 
     /// Whether a set is empty, so that the run ends once both parties know the sizes.
