@@ -488,7 +488,7 @@ impl Side {
     /// If the channel or a protocol fails, or a file.
     pub fn run(mut self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Outcome> {
         let start = Instant::now();
-        progress.begin("agreeing with the peer", 0);
+        progress.begin("agreeing on settings and sizes", 0);
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         let mut nonce = [0; 32];
         rng.fill_bytes(&mut nonce);
@@ -503,7 +503,7 @@ impl Side {
                     _ => toss(self.settings.role, session, &mut rng, channel)?,
                 };
                 let sizes = self.divide(&key, buckets, progress)?;
-                progress.begin("agreeing with the peer", 0);
+                progress.begin("agreeing on settings and sizes", 0);
                 self.compare_sizes(key, buckets, &sizes, channel)?
             }
         };
