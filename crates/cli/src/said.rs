@@ -300,7 +300,9 @@ fn progress(
         ("of".to_owned(), json!(all)),
         ("per_second".to_owned(), json!(rate)),
     ]);
-    let mut text = format!("{name}: {done} of {all} ({percent} %), {rate:.0}/s");
+    // A step may take longer than a second.
+    let digits = if rate < 10.0 { 2 } else { 0 };
+    let mut text = format!("{name}: {done} of {all} ({percent} %), {rate:.digits$}/s");
     if rate > 0.0 {
         let left = all.saturating_sub(done) as f64 / rate;
         numbers.insert("seconds_left".to_owned(), json!(left));
@@ -335,7 +337,7 @@ mod tests {
         assert_eq!(numbers["seconds_left"], 30.0);
         assert_eq!(
             line(0, 10).expect("there are steps").0,
-            "items: 0 of 10 (0 %), 0/s"
+            "items: 0 of 10 (0 %), 0.00/s"
         );
         assert!(line(0, 0).is_none());
     }
