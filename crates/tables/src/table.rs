@@ -1,5 +1,6 @@
 //! Tables: the rows of one or more files, or of batches in memory, under one schema.
 
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -65,12 +66,23 @@ struct Part {
     blank_lines: AtomicU64,
 }
 
-#[derive(Debug)]
 enum Content {
     Text { text: Text, marked: bool },
     Parquet(columnar::Table),
     Arrow { is_file: bool },
     Memory(Vec<RecordBatch>),
+}
+
+/// It shows no field of a row.
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text { text, marked } => write!(f, "Text({text:?}, {marked})"),
+            Self::Parquet(_) => f.write_str("Parquet(..)"),
+            Self::Arrow { is_file } => write!(f, "Arrow({is_file})"),
+            Self::Memory(batches) => write!(f, "Memory({} batches)", batches.len()),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -767,7 +779,7 @@ fn share(length: u64, done: u64, total: u64) -> u64 {
 }
 
 /// Some rows of a table, all of one file.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Batch {
     /// The number of the first row, counted from 0 over all files.
     pub first_row: u64,
@@ -779,6 +791,14 @@ pub struct Batch {
     pub row_numbers: Option<Vec<u64>>,
     /// The bytes of all files that were read up to here, for progress.
     pub done_bytes: u64,
+}
+
+/// It shows no field of a row.
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.rows.num_rows();
+        write!(f, "Batch({rows} rows from {}, ..)", self.first_row)
+    }
 }
 
 impl Batch {

@@ -109,16 +109,26 @@ fn side(
 }
 
 /// The lines of a file without its header, and the key of each. The key is the first column that
-/// has its name; no field of these files is quoted.
+/// has its name; no field of these files has the end of a line or a quote in it.
 fn keyed(contents: &[u8]) -> Vec<(&str, &str)> {
-    let text = std::str::from_utf8(contents).expect("the files are ASCII");
+    let text = std::str::from_utf8(contents).expect("the files are UTF-8");
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default();
-    let column = header.split(',').position(|name| name == KEY);
+    let column = fields(header).position(|name| name == KEY);
     let column = column.expect("both files have the column");
     lines
-        .map(|line| (line, line.split(',').nth(column).unwrap_or_default()))
+        .map(|line| (line, fields(line).nth(column).unwrap_or_default()))
         .collect()
+}
+
+/// The fields of a line: with quotes around it, a field may have commas.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let fields = line.split(move |letter| {
+        quoted ^= letter == '"';
+        letter == ',' && !quoted
+    });
+    fields.map(|field| field.trim_matches('"'))
 }
 
 fn row([sender, receiver]: [&Outcome; 2], written: &[u8]) -> Row {
