@@ -265,7 +265,8 @@ impl Page<'_> {
                 }
             };
         };
-        match whole(&self.result["common"]) {
+        let matched = whole(&self.result["matched"]);
+        match whole(&self.result["common"]).or(matched.filter(|rows| *rows == 0)) {
             Some(0) => "No key is in both sets. A usual cause is that the two sides write their keys in different \
                         ways: capitals, spaces, leading zeros, the form of dates or telephone numbers."
                 .to_owned(),
@@ -277,6 +278,11 @@ impl Page<'_> {
                     1 => "1 key is".to_owned(),
                     common => format!("{} keys are", count(common)),
                 }
+            ),
+            None if matched.is_some() => format!(
+                "This side had {}, the peer {}.",
+                things(own, "different key"),
+                count(peer)
             ),
             None => "The result went to the peer; this side gets none.".to_owned(),
         }
