@@ -45,7 +45,8 @@
 //! | `tls` (default) | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
 //! | `apps` | polynomial evaluation, linear algebra, sparse vectors, arrays with private indices |
-//! | `tables` | reads keys from CSV and Parquet files and writes matching rows |
+//! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
+//! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
 //!
 //! No feature changes what a protocol does.
 //!
@@ -82,6 +83,8 @@ pub use volery_psi as psi;
 pub use volery_apps as apps;
 
 /// Reads keys from CSV and Parquet files and writes matching rows.
+#[cfg(feature = "matching")]
+pub use volery_matching as matching;
 #[cfg(feature = "tables")]
 pub use volery_tables as tables;
 
