@@ -82,9 +82,11 @@ pub use volery_psi as psi;
 #[cfg(feature = "apps")]
 pub use volery_apps as apps;
 
-/// Reads keys from CSV and Parquet files and writes matching rows.
+/// Whole matching runs on the records of two tables.
 #[cfg(feature = "matching")]
 pub use volery_matching as matching;
+
+/// Reads keys from text, Parquet and Arrow files and writes rows.
 #[cfg(feature = "tables")]
 pub use volery_tables as tables;
 
