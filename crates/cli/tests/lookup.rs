@@ -104,7 +104,7 @@ fn values_from_0_bytes_to_the_longest() {
         assert_eq!(result["items"], 24);
         let reveals = result["reveals"].to_string();
         assert!(
-            reveals.contains("their values, and the length of the longest value"),
+            reveals.contains("their values for these keys, and the length of the longest payload"),
             "{reveals}"
         );
     }

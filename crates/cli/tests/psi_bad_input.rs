@@ -332,7 +332,7 @@ fn wrong_calls() {
             &folder_path,
             "--key k --out OUT",
             1,
-            "is a folder, not a file",
+            "is a folder without .parquet files",
         ),
         (&device, "--key k --out OUT", 1, "is not a regular file"),
         (&absent, "--key k --out OUT", 1, "could not be opened"),

@@ -6,7 +6,10 @@ use clap::{Arg, ArgAction, Command};
 /// The headings, each with its options. Those of a subcommand stand in the order of their first
 /// option.
 const HEADINGS: [(&str, &str); 6] = [
-    ("Peer", "role listen connect identity peer timeout wait"),
+    (
+        "Peer",
+        "role listen connect identity peer allow-group-readable-identity timeout wait",
+    ),
     (
         "Input",
         "input delimiter encoding format delta point points",

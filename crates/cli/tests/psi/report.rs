@@ -300,7 +300,7 @@ fn what_is_revealed_is_said_before_anything_is() {
             "receiver",
             false,
             &[
-                "their values, and the length of the longest value",
+                "their values for these keys, and the length of the longest payload",
                 "the peer learns nothing more",
             ],
         ),
