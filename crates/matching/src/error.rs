@@ -28,6 +28,10 @@ pub enum Error {
         second: u64,
     },
 
+    /// The types and normalisers of the keys are too long to be compared with the peer's.
+    #[error("the keys have more columns, or more normalisers, than the two sides can compare")]
+    LongKeys,
+
     /// A file of the work folder.
     #[error("{}: {error}", path.display())]
     Work {
@@ -87,6 +91,7 @@ impl Error {
             Self::DuplicateKey { .. } => Some(
                 "--duplicates keep matches all rows of a key, --duplicates dedup the first of each",
             ),
+            Self::LongKeys => Some("name fewer key columns"),
             Self::OtherRun { .. } => Some(
                 "run the command with which the folder was made, or name another folder on both sides to begin a new run",
             ),

@@ -52,6 +52,28 @@ impl From<volery_tables::Error> for WriteError {
     }
 }
 
+impl Columns {
+    /// Checks, before a run, that the names differ from those of the table and from each other.
+    ///
+    /// # Errors
+    /// The first name that does not.
+    pub fn check(&self, table: &Table) -> Result<(), String> {
+        let mut names: Vec<&str> = table
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        for name in self.names.iter().chain(&self.rule) {
+            if names.contains(&name.as_str()) {
+                return Err(format!("there would be two columns named '{name}'"));
+            }
+            names.push(name);
+        }
+        Ok(())
+    }
+}
+
 impl Matches {
     /// The columns of the output.
     ///
@@ -72,7 +94,11 @@ impl Matches {
             for (i, field) in all.iter().enumerate() {
                 let mut name = columns.names.get(i).unwrap_or(field.name()).clone();
                 // Both tables may well have a column of that name.
-                while columns.names.is_empty() && fields.iter().any(|other| *other.name() == name) {
+                let is_taken = |name: &String| {
+                    fields.iter().any(|other| other.name() == name)
+                        || columns.rule.as_ref() == Some(name)
+                };
+                while columns.names.is_empty() && is_taken(&name) {
                     name += "_sender";
                 }
                 fields.push(Arc::new(field.as_ref().clone().with_name(name)));

@@ -41,7 +41,7 @@ use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::choice::{Candidate, Protocol, Task, candidates};
 use volery_psi::lookup::MAX_VALUE;
 use volery_psi::params::MAX_ITEMS;
-use volery_tables::{Counts, Duplicates, PayloadSchema, Reader, Reading, Table};
+use volery_tables::{Counts, Duplicates, PayloadSchema, Problem, Reader, Reading, Table};
 
 use crate::error::{Error, Result, misbehaved};
 use crate::keys::{FRAME, Keys, Rows, Set, Values, divide, unframe};
@@ -63,6 +63,9 @@ const EACH: u64 = 100;
 
 /// Bits of the failure probability of the run that are left to overflowing buckets.
 const OVERFLOW: f64 = 42.0;
+
+/// The longest description of the keys, in bytes: it is in the first message.
+const LONGEST_KEYS: usize = 3072;
 
 /// The longest line of names and types of the payload, in bytes.
 const LONGEST_LINE: usize = 1 << 16;
@@ -210,6 +213,26 @@ pub struct Choice {
     pub candidates: Vec<Candidate>,
 }
 
+/// Names the file of two rows with the same key by the first rule.
+fn in_file(table: &Table, error: Error) -> Error {
+    let Error::DuplicateKey {
+        rule: 1,
+        first,
+        second,
+    } = error
+    else {
+        return error;
+    };
+    let (first_file, first) = table.place(first - 1);
+    let (file, second) = table.place(second - 1);
+    let problem = Problem::DuplicateKey {
+        first,
+        first_file: (first_file != file).then(|| first_file.to_owned()),
+        second,
+    };
+    volery_tables::Error::new(file, problem).into()
+}
+
 impl Side {
     /// Reads the keys, and the payload if `reading` names columns.
     ///
@@ -224,6 +247,9 @@ impl Side {
         progress: &mut dyn Progress,
     ) -> Result<Self> {
         let mut reader = Reader::new(table, reading)?;
+        if reader.key_description().len() > LONGEST_KEYS {
+            return Err(Error::LongKeys);
+        }
         let rules = reading.rules.len();
         let work = match (local.resume, local.memory) {
             (true, _) => {
@@ -275,12 +301,10 @@ impl Side {
                     reader.payload(&batch, i, &mut payload)?;
                     hashed.extend_from_slice(&payload);
                     if payload.len() + FRAME > MAX_VALUE {
-                        return Err(volery_psi::Error::LongValue {
-                            item: batch.row_number(i) as usize,
-                            bytes: payload.len(),
-                            most: MAX_VALUE - FRAME,
-                        }
-                        .into());
+                        let (path, row) = table.place(batch.row_number(i));
+                        let limit = (MAX_VALUE - FRAME) as u64;
+                        let problem = Problem::ValueTooLong { row, limit };
+                        return Err(volery_tables::Error::new(path, problem).into());
                     }
                     longest = longest.max(payload.len());
                     let row = batch.row_number(i);
@@ -304,8 +328,10 @@ impl Side {
             None => {
                 progress.begin("sorting keys", 0);
                 let keys = in_memory.into_iter().enumerate();
-                let keys =
-                    keys.map(|(rule, rows)| Ok(vec![Keys::new(rows, rule, reading.duplicates)?]));
+                let keys = keys.map(|(rule, rows)| {
+                    let keys = Keys::new(rows, rule, reading.duplicates);
+                    Ok(vec![keys.map_err(|error| in_file(table, error))?])
+                });
                 Stored::Memory(keys.collect::<Result<_>>()?)
             }
         };

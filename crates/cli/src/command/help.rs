@@ -6,15 +6,21 @@ use clap::{Arg, ArgAction, Command};
 /// The headings, each with its options. Those of a subcommand stand in the order of their first
 /// option.
 const HEADINGS: [(&str, &str); 6] = [
-    ("Peer", "role listen connect identity peer timeout wait"),
+    (
+        "Peer",
+        "role listen connect identity peer allow-group-readable-identity timeout wait",
+    ),
     (
         "Input",
-        "input delimiter encoding format delta point points memory",
+        "input delimiter encoding format delta point points",
     ),
-    ("Keys", "key or duplicates empty-keys value values"),
+    (
+        "Keys",
+        "key or duplicates empty-keys malformed value values",
+    ),
     (
         "Output",
-        "out force left value-name rule-name result minimum report html name days",
+        "out force left value-name rule-column result minimum report html name days",
     ),
     (
         "Protocol",
@@ -23,12 +29,12 @@ const HEADINGS: [(&str, &str); 6] = [
     ),
     (
         "Running",
-        "threads resume dry-run log config quiet verbose help",
+        "threads memory resume buckets dry-run peer-rows strict log config quiet verbose help",
     ),
 ];
 
 /// The examples of each subcommand, named by its path.
-const EXAMPLES: [(&str, &[&str]); 14] = [
+const EXAMPLES: [(&str, &[&str]); 15] = [
     (
         "demo",
         &["volery demo", "volery demo --n 10_000_000 --threads 4"],
@@ -60,6 +66,13 @@ const EXAMPLES: [(&str, &[&str]); 14] = [
         &[
             "volery lookup --role sender --listen 127.0.0.1:7000 --input customers.csv --key email \\\n  --value city",
             "volery lookup --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out found.csv",
+        ],
+    ),
+    (
+        "lint",
+        &[
+            "volery lint customers.csv --key email:email",
+            "volery lint customers.csv --key email:email --or name:name,postcode:alnum --strict",
         ],
     ),
     (
@@ -128,7 +141,11 @@ fn below(command: Command, above: &str) -> Command {
         .iter()
         .map(|line| format!("\n  {}", line.replace('\n', "\n    ")))
         .collect::<String>();
-    command.after_help(format!("{bold}Examples:{bold:#}{text}"))
+    let own = match command.get_after_help() {
+        Some(own) => format!("{own}\n\n"),
+        None => String::new(),
+    };
+    command.after_help(format!("{own}{bold}Examples:{bold:#}{text}"))
 }
 
 fn heading(option: &str) -> Option<&'static str> {

@@ -163,8 +163,16 @@ fn choose<T: Copy>(name: &str, all: &[(&str, T)]) -> Result<T, String> {
     let found = all.iter().find(|(other, _)| *other == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
-        format!("choose {}", names.join(" or "))
+        format!("choose {}", listed(&names))
     })
+}
+
+/// "a or b", "a, b or c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        names => names.join(""),
+    }
 }
 
 fn duplicates(name: &str) -> Result<Duplicates, String> {
@@ -271,6 +279,7 @@ impl From<Error> for Failure {
         let failure = match error {
             Error::Protocol(volery_psi::Error::Channel(error)) => disagreement(error),
             Error::Table(error) => return error.into(),
+            Error::LongKeys => Self::usage("--key", error),
             other => Self::new(Status::Other, other),
         };
         match hint {
@@ -347,6 +356,20 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
     if let Some(place) = &place {
         place.check(&table)?;
     }
+    let columns = Columns {
+        left: lookup.is_some_and(|lookup| lookup.left),
+        names: lookup
+            .map(|lookup| lookup.names.clone())
+            .unwrap_or_default(),
+        rule: arguments.rule_column.clone(),
+    };
+    columns.check(&table).map_err(|what| {
+        let option = match columns.names.is_empty() {
+            true => "--rule-column",
+            false => "--value-name",
+        };
+        Failure::usage(option, what).hint("choose another name")
+    })?;
     let side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
     told.end();
     text::tell_counts(reporter, &table, &side);
@@ -365,13 +388,6 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
         return text::plan(arguments, &settings, &side, &revealed, report_place);
     };
 
-    let columns = Columns {
-        left: lookup.is_some_and(|lookup| lookup.left),
-        names: lookup
-            .map(|lookup| lookup.names.clone())
-            .unwrap_or_default(),
-        rule: arguments.rule_column.clone(),
-    };
     let mut report = text::report(arguments, &settings, &table, &side, &revealed);
     if side.has_all_results() {
         // Only the peer may not know yet; it matters to a sender that still waits.
