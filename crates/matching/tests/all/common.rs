@@ -103,7 +103,10 @@ impl Run {
         let answers = (self.verb, role) == (Verb::Lookup, Role::Sender);
         let values: &[&str] = if answers { &["n", "t"] } else { &[] };
         let reading = Reading {
-            rules: RULES[..self.rules].iter().map(|rule| Rule::parse(rule).unwrap()).collect(),
+            rules: RULES[..self.rules]
+                .iter()
+                .map(|rule| Rule::parse(rule).unwrap())
+                .collect(),
             values: values.iter().map(|&name| name.to_owned()).collect(),
             duplicates: self.duplicates,
             empty_keys: EmptyKeys::Skip,
@@ -146,7 +149,8 @@ impl Run {
         let mut seen = std::collections::HashSet::new();
         let dedup = self.duplicates == Duplicates::Dedup;
         let keys = rows.iter().map(|row| row.key(rule));
-        keys.map(|key| key.filter(|&key| seen.insert(key) || !dedup)).collect()
+        keys.map(|key| key.filter(|&key| seen.insert(key) || !dedup))
+            .collect()
     }
 
     /// The join: for each row of the receiver the rule and the sender's row; for each row of the
@@ -187,14 +191,24 @@ impl Run {
     pub(crate) fn expected(&self, sender: &[Row], receiver: &[Row], left: bool) -> String {
         let lookup = self.verb == Verb::Lookup;
         let mut out = String::from("a,b,n,t");
-        out += if lookup { ",n_sender,t_sender,rule\n" } else { ",rule\n" };
+        out += if lookup {
+            ",n_sender,t_sender,rule\n"
+        } else {
+            ",rule\n"
+        };
         let key = |key: Option<u32>| key.map_or(String::new(), |key| format!("k{key}"));
         let number = |number: Option<i64>| number.map_or(String::new(), |n| n.to_string());
         for (row, found) in receiver.iter().zip(self.join(sender, receiver).0) {
             if found.is_none() && !left {
                 continue;
             }
-            out += &format!("{},{},{},{}", key(row.a), key(row.b), number(row.number), row.text);
+            out += &format!(
+                "{},{},{},{}",
+                key(row.a),
+                key(row.b),
+                number(row.number),
+                row.text
+            );
             match (lookup, found) {
                 (true, Some((_, i))) => {
                     out += &format!(",{},{}", number(sender[i].number), sender[i].text);
@@ -202,7 +216,10 @@ impl Run {
                 (true, None) => out += ",,",
                 (false, _) => {}
             }
-            out += &format!(",{}\n", found.map_or(String::new(), |(rule, _)| (rule + 1).to_string()));
+            out += &format!(
+                ",{}\n",
+                found.map_or(String::new(), |(rule, _)| (rule + 1).to_string())
+            );
         }
         out
     }
@@ -218,7 +235,9 @@ pub(crate) fn written(outcome: &Outcome, table: &Table, left: bool) -> String {
     let mut out = Vec::new();
     let format = (Format::Csv, Packing::None);
     let matches = outcome.matches.as_ref().unwrap();
-    matches.write(table, &columns, &mut out, format, &mut ()).unwrap();
+    matches
+        .write(table, &columns, &mut out, format, &mut ())
+        .unwrap();
     String::from_utf8(out).unwrap()
 }
 

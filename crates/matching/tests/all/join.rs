@@ -1,8 +1,8 @@
 //! The result against a plain join.
 
 use proptest::prelude::*;
-use volery_channel::run_two_parties_with_stats;
 use volery_channel::Role;
+use volery_channel::run_two_parties_with_stats;
 use volery_matching::{Error, Local, Name, Verb};
 use volery_pcg::Security;
 use volery_tables::Duplicates;
@@ -68,13 +68,28 @@ fn check(run: Run, [sender, receiver]: [&[Row]; 2], locals: [&Local; 2], left: b
     let [sent, received] = run.both([&tables[0], &tables[1]], locals);
     let (sent, received) = (sent.unwrap(), received.unwrap());
     let (matched, of_sender) = run.join(sender, receiver);
-    assert_eq!(written(&received, &tables[1], left), run.expected(sender, receiver, left));
-    let by_rule = |rule| matched.iter().flatten().filter(|found| found.0 == rule).count() as u64;
+    assert_eq!(
+        written(&received, &tables[1], left),
+        run.expected(sender, receiver, left)
+    );
+    let by_rule = |rule| {
+        matched
+            .iter()
+            .flatten()
+            .filter(|found| found.0 == rule)
+            .count() as u64
+    };
     let by_rule: Vec<_> = (0..run.rules).map(by_rule).collect();
     assert_eq!(received.matches.as_ref().unwrap().by_rule(), by_rule);
     let rows = of_sender.iter().filter(|found| **found).count() as u64;
-    assert_eq!(sent.matches.map(|matches| matches.rows()), run.both.then_some(rows));
-    assert_eq!((sent.sizes, sent.session), (received.sizes, received.session));
+    assert_eq!(
+        sent.matches.map(|matches| matches.rows()),
+        run.both.then_some(rows)
+    );
+    assert_eq!(
+        (sent.sizes, sent.session),
+        (received.sizes, received.session)
+    );
 }
 
 proptest! {
