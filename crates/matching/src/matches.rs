@@ -81,16 +81,26 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    pub(crate) fn new(rows: u64, rules: usize, folder: Option<PathBuf>) -> Self {
+    pub(crate) fn new(rows: u64, rules: usize, folder: Option<PathBuf>) -> Result<Self> {
         // In memory there is no reason for more than one range.
         let range = if folder.is_some() { RANGE } else { u64::MAX };
-        Self {
+        let new = Self {
             rows,
             ranges: vec![Vec::new(); rows.div_ceil(range).max(1) as usize],
             folder,
             set: RowSet::new(rows),
             by_rule: vec![0; rules],
+        };
+        // An attempt that was killed left its own, the last match of which may be cut short.
+        for path in (0..new.ranges.len()).filter_map(|range| new.path(range)) {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::work(&path)(error));
+                }
+                _ => {}
+            }
         }
+        Ok(new)
     }
 
     fn range(&self) -> u64 {

@@ -23,6 +23,9 @@
 //! **The key of the buckets** is tossed when both tables have been read, so nobody can choose keys
 //! that fall into one bucket.
 //!
+//! **Time** is not hidden: a receiver with more matches takes longer to write them before it goes on
+//! with the next part.
+//!
 //! **Failures.** All executions together fail with the probability for which one has parameters:
 //! each gets as many bits more as there are executions.
 //!
@@ -88,10 +91,17 @@ pub struct Local {
 }
 
 impl Local {
-    /// Whether an earlier attempt completed the run, so that nothing is left to do.
+    /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the keys
+    /// that it left if it was killed before it had.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.resume && self.folder.as_deref().is_some_and(is_complete)
+        let folder = self.folder.as_deref().filter(|_| self.resume);
+        let Some(folder) = folder.filter(|folder| is_complete(folder)) else {
+            return false;
+        };
+        // The mark is what counts: a folder that cannot be tidied is complete as well.
+        let _ = Work::kept(folder).and_then(|work| work.clear());
+        true
     }
 }
 
@@ -421,7 +431,7 @@ impl Side {
     pub fn into_matches(self) -> Result<(Matches, Finish)> {
         assert!(self.has_all_results(), "results are missing");
         let agreed = self.earlier.as_ref().expect("there was an attempt");
-        let mut collected = self.collected();
+        let mut collected = self.collected()?;
         for rule in 0..self.rules {
             self.collect(rule, agreed.buckets, &[], &mut collected)?;
         }
@@ -442,6 +452,9 @@ impl Side {
             oracle.absorb(name.as_bytes()).absorb(value.as_bytes());
         }
         oracle.absorb(&[self.policy as u8]);
+        if let Some(payload) = &self.payload {
+            oracle.absorb(payload.line().as_bytes());
+        }
         oracle
             .finish32()
             .iter()
@@ -453,7 +466,7 @@ impl Side {
         rules.flat_map(move |rule| (0..buckets).map(move |bucket| (rule, bucket)))
     }
 
-    fn collected(&self) -> Collected {
+    fn collected(&self) -> Result<Collected> {
         let folder = self.work.as_ref().map(|work| work.path().to_owned());
         Collected::new(self.rows, self.rules, folder)
     }
@@ -525,7 +538,8 @@ impl Side {
             true => self.earlier.clone().expect("there is progress"),
             false => {
                 let key = match buckets {
-                    1 => [0; 32],
+                    // It divides nothing, and names the run.
+                    1 => *session.as_bytes(),
                     _ => toss(self.settings.role, session, &mut rng, channel)?,
                 };
                 let sizes = self.divide(&key, buckets, progress)?;
@@ -563,14 +577,14 @@ impl Side {
         {
             work.put_agreed(&agreed)?;
         }
-        let done = self.compare_parts(buckets, channel)?;
+        let (both_keep, done) = self.compare_parts(buckets, channel)?;
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
 
         let several = parts > 1;
         if several {
             progress.begin("matching buckets", parts);
         }
-        let mut collected = self.collected();
+        let mut collected = self.collected()?;
         let mut parameters = None;
         let mut finished = 0;
         for rule in 0..self.rules {
@@ -612,7 +626,9 @@ impl Side {
                 self.collect(rule, buckets, &in_memory, &mut collected)?;
             }
         }
-        self.conclude(channel)?;
+        if both_keep {
+            self.conclude(channel)?;
+        }
         let mut attempts = 1;
         if let Some(work) = &self.work {
             let begun = work.attempts()?;
@@ -659,7 +675,7 @@ impl Side {
         if let (Some(work), Some(earlier)) = (&self.work, &self.earlier) {
             id = earlier.id();
             begun = !work.attempts()?.is_empty();
-            least = earlier.buckets;
+            least = least.max(earlier.buckets);
         }
         channel.send(&id)?;
         channel.send(&[begun.into()])?;
@@ -672,8 +688,8 @@ impl Side {
         if their_least > MAX_BUCKETS || their_begun[0] > 1 {
             return Err(misbehaved("its first numbers are malformed"));
         }
-        if self.earlier.is_some() && theirs == id {
-            return Ok((true, least));
+        if let Some(earlier) = self.earlier.as_ref().filter(|_| theirs == id) {
+            return Ok((true, earlier.buckets));
         }
         if begun || their_begun == [1] {
             let ours = if begun {
@@ -690,12 +706,10 @@ impl Side {
         }
         if let (Some(work), Some(earlier)) = (&self.work, self.earlier.take()) {
             // The peer had not written its agreement: both begin anew.
+            work.forget()?;
             for rule in 0..self.rules {
                 work.join(rule, earlier.buckets)?;
             }
-            least = self.wanted();
-            // The peer has heard the earlier number.
-            least = least.max(earlier.buckets);
         }
         Ok((false, least.max(their_least).max(1)))
     }
@@ -877,15 +891,16 @@ impl Side {
         Ok((protocol, Some(choice)))
     }
 
-    /// Step 5: the parts that need not run, bucket by bucket of each rule.
-    fn compare_parts(&self, buckets: u32, channel: &mut Channel) -> Result<Vec<bool>> {
+    /// Step 5: whether both keep their progress, and the parts that need not run, bucket by bucket
+    /// of each rule.
+    fn compare_parts(&self, buckets: u32, channel: &mut Channel) -> Result<(bool, Vec<bool>)> {
         let count = buckets as usize * self.rules;
         let kept = [u8::from(self.earlier_kept())];
         let mut their_kept = [0];
         channel.send(&kept)?;
         channel.recv(&mut their_kept)?;
         if kept != [1] || their_kept != [1] {
-            return Ok(vec![false; count]);
+            return Ok((false, vec![false; count]));
         }
         let work = self.work.as_ref().expect("progress is in a folder");
         let mut ours = vec![0; count.div_ceil(8)];
@@ -898,9 +913,8 @@ impl Side {
         let mut theirs = vec![0; ours.len()];
         channel.recv(&mut theirs)?;
         let bit = |bits: &[u8], i: usize| bits[i / 8] >> (i % 8) & 1 == 1;
-        Ok((0..count)
-            .map(|i| bit(&ours, i) && bit(&theirs, i))
-            .collect())
+        let done = (0..count).map(|i| bit(&ours, i) && bit(&theirs, i));
+        Ok((true, done.collect()))
     }
 
     /// The keys of a part.
@@ -975,9 +989,9 @@ impl Side {
         Ok((found, executed.parameters))
     }
 
-    /// Step 7.
+    /// Step 7, where both keep their progress.
     fn conclude(&self, channel: &mut Channel) -> Result<()> {
-        let Some(work) = self.work.as_ref().filter(|_| self.earlier_kept()) else {
+        let Some(work) = &self.work else {
             return Ok(());
         };
         let mut byte = [0];

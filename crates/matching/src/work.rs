@@ -7,11 +7,12 @@
 //! | `run.json` | the agreement with the peer | once, by renaming |
 //! | `attempts` | a line for each part that was begun: rule, bucket, session | appended, synchronised |
 //! | `found-R-B` | the matches of a finished part | once, by renaming |
+//! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
 //! | `complete` | nothing: the peer has all its results, too | once |
 //!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -63,6 +64,8 @@ pub(crate) struct Work {
     path: PathBuf,
     /// Removes the folder of a run that is not resumed.
     _removed: Option<tempfile::TempDir>,
+    /// The folder, locked: two processes in one would mix their items.
+    _locked: Option<File>,
 }
 
 impl Work {
@@ -70,9 +73,18 @@ impl Work {
     pub(crate) fn kept(path: &Path) -> Result<Self> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(Error::work(path))?;
+        let folder = File::open(path).map_err(Error::work(path))?;
+        // Some file systems have no locks.
+        if let Err(TryLockError::WouldBlock) = folder.try_lock() {
+            return Err(Error::OtherRun {
+                path: path.to_owned(),
+                what: "another process is using it",
+            });
+        }
         Ok(Self {
             path: path.to_owned(),
             _removed: None,
+            _locked: Some(folder),
         })
     }
 
@@ -84,6 +96,7 @@ impl Work {
         Ok(Self {
             path: folder.path().to_owned(),
             _removed: Some(folder),
+            _locked: None,
         })
     }
 
@@ -140,8 +153,21 @@ impl Work {
     }
 
     pub(crate) fn put_agreed(&self, agreed: &Agreed) -> Result<()> {
+        // The file is there before its first line, which then survives a power failure.
+        self.put("attempts", b"")?;
         let text = serde_json::to_vec_pretty(agreed).expect("numbers and text serialise");
         self.put("run.json", &text)
+    }
+
+    /// Forgets an agreement under which no part was begun. The items are of no use without one, so
+    /// whatever happens before the next one is written, the table is read again.
+    pub(crate) fn forget(&self) -> Result<()> {
+        let path = self.file("run.json");
+        let remove = || -> io::Result<()> {
+            fs::remove_file(&path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        remove().map_err(Error::work(&path))
     }
 
     /// Removes all that an attempt left that had not begun any part, or that is complete; of the
@@ -166,8 +192,8 @@ impl Work {
         let text = String::from_utf8_lossy(&text);
         let parse = |line: &str| {
             let mut words = line.split(' ');
-            let rule = words.next()?.parse().ok()?;
-            Some((rule, words.next()?.parse().ok()?))
+            let part = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            (words.next()?.len() == 32).then_some(part)
         };
         // A line that was cut short was not followed by anything that the peer saw.
         Ok(text.lines().filter_map(parse).collect())
@@ -271,6 +297,12 @@ impl Work {
         }
         for (bucket, bytes) in collected.iter_mut().enumerate() {
             flush(bucket, bytes)?;
+            if self.is_kept() {
+                // After a power failure, an agreement would stand above buckets cut short.
+                let path = self.file(&format!("part-{rule}-{bucket}"));
+                let sync = File::open(&path).and_then(|file| file.sync_all());
+                sync.map_err(Error::work(&path))?;
+            }
         }
         fs::remove_file(&path).map_err(Error::work(&path))
     }
@@ -316,13 +348,26 @@ pub(crate) fn is_complete(path: &Path) -> bool {
 /// The layout of the folder.
 pub(crate) const VERSION: u32 = 1;
 
-/// Whether this is a name of the table above.
+/// Whether this is a name of the table above, to the last digit: the folder may have been there
+/// before, and `part-00000-of-64.parquet` is somebody's data.
 fn is_ours(name: &str) -> bool {
     let name = name.strip_suffix(".new").unwrap_or(name);
-    matches!(name, "run.json" | "attempts")
-        || ["items-", "part-", "found-"]
-            .iter()
-            .any(|begin| name.starts_with(begin))
+    let numbers = |text: &str, count| {
+        let all: Vec<_> = text.split('-').collect();
+        let digits =
+            |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        all.len() == count && all.iter().all(digits)
+    };
+    match name.split_once('-') {
+        None => matches!(name, "run.json" | "attempts"),
+        Some(("items", rest)) => numbers(rest, 1),
+        Some(("part", rest)) => numbers(rest, 2),
+        Some(("found", rest)) => match rest.strip_prefix("rows-") {
+            Some(range) => numbers(range, 1),
+            None => numbers(rest, 2),
+        },
+        Some(_) => false,
+    }
 }
 
 /// A new file that only its owner may read.
