@@ -469,7 +469,7 @@ impl Told {
     }
 
     /// Ends the last phase.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end(&self) {
         self.bar.finish_and_clear();
         self.reporter.end();
     }
