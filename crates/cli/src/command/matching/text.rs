@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use volery_channel::{Link, Role};
+use volery_channel::Role;
 use volery_matching::{Choice, Matches, Outcome, Settings, Side, Verb};
 use volery_psi::choice::Task;
 use volery_tables::Table;
