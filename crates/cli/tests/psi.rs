@@ -341,7 +341,7 @@ fn settings_that_differ_end_both_sides_and_are_named() {
         (
             &["--key", "k,d:date"],
             &["--key", "d:date,k"],
-            "text, date",
+            "text,date here, date,text at",
             "in the same order",
         ),
         (

@@ -5,6 +5,7 @@ use volery_psi::dh;
 use volery_psi::lookup::value_bytes;
 use volery_psi::vole::{self, Form};
 
+use crate::keys::FRAME;
 use crate::settings::{Settings, Verb};
 
 /// The parameters of an execution, by its protocol.
@@ -142,9 +143,10 @@ impl Parameters {
 
     /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh),
     /// of the sender's tags, of the values, and of the vector OLE by its model, which is exact
-    /// within some percent.
+    /// within some percent. `longest`: bytes of the longest payload.
     #[must_use]
     pub fn bytes(&self, longest: Option<usize>) -> [u64; 4] {
+        let longest = longest.map(|longest| longest + FRAME);
         match self {
             Self::Vole(parameters) => [
                 parameters.encoding_bytes(),

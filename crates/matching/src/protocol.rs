@@ -1,6 +1,6 @@
 //! One execution of a protocol, on the sets of one part of a run.
 
-use volery_channel::{Channel, Role, SessionId};
+use volery_channel::{Channel, Role, SessionId, Stats};
 use volery_primitives::prg::Prg;
 use volery_psi::choice::Protocol;
 use volery_psi::{Items, Watch, dh, vole};
@@ -18,6 +18,8 @@ pub(crate) struct Executed {
     pub(crate) values: Vec<Vec<u8>>,
     /// Lookup: bytes of the longest value.
     pub(crate) longest: Option<usize>,
+    /// Traffic of a setup that depends on no set.
+    pub(crate) setup: Stats,
 }
 
 /// Runs a protocol. `parts` executions share the failure probability of a run.
@@ -38,45 +40,58 @@ pub(crate) fn execute(
         values.is_some(),
         (verb, role) == (Verb::Lookup, Role::Sender)
     );
+    let before = channel.stats();
     // The calls of both families of protocols have the same form.
     macro_rules! run {
         ($settings:expr, $sender:expr, $receiver:expr) => {{
             let settings = $settings;
             match (role, values) {
                 (Role::Sender, None) => {
-                    let sent = $sender.intersect(set, settings, watch, channel)?;
+                    let party = $sender;
+                    let setup = channel.stats() - before;
+                    let sent = party.intersect(set, settings, watch, channel)?;
                     Executed {
                         parameters: sent.parameters.into(),
                         common: sent.common,
                         values: Vec::new(),
                         longest: None,
+                        setup,
                     }
                 }
                 (Role::Sender, Some(values)) => {
-                    let answered = $sender.answer(set, values, settings, watch, channel)?;
+                    let party = $sender;
+                    let setup = channel.stats() - before;
+                    let answered = party.answer(set, values, settings, watch, channel)?;
                     Executed {
                         parameters: answered.parameters.into(),
                         common: answered.found,
                         values: Vec::new(),
                         longest: Some(answered.longest),
+                        setup,
                     }
                 }
                 (Role::Receiver, _) if verb == Verb::Psi => {
-                    let received = $receiver.intersect(set, settings, watch, channel)?;
+                    let party = $receiver;
+                    let setup = channel.stats() - before;
+                    let received = party.intersect(set, settings, watch, channel)?;
                     Executed {
                         parameters: received.parameters.into(),
                         common: Some(received.common),
                         values: Vec::new(),
                         longest: None,
+                        setup,
                     }
                 }
                 (Role::Receiver, _) => {
-                    let found = $receiver.search(set, settings, watch, channel)?;
+                    let party = $receiver;
+                    let setup = channel.stats() - before;
+                    let found = party.search(set, settings, watch, channel)?;
                     Executed {
                         parameters: found.parameters.into(),
                         common: Some(found.items),
                         values: found.values,
                         longest: Some(found.longest),
+                        setup,
                     }
                 }
             }
@@ -101,6 +116,7 @@ pub(crate) fn execute(
                     common: None,
                     values: Vec::new(),
                     longest: None,
+                    setup: Stats::default(),
                 }
             }
             (Role::Sender, Some(values)) => {
@@ -111,6 +127,7 @@ pub(crate) fn execute(
                     common: None,
                     values: Vec::new(),
                     longest: Some(answered.longest),
+                    setup: Stats::default(),
                 }
             }
             (Role::Receiver, _) if verb == Verb::Psi => {
@@ -121,6 +138,7 @@ pub(crate) fn execute(
                     common: Some(received.common),
                     values: Vec::new(),
                     longest: None,
+                    setup: Stats::default(),
                 }
             }
             (Role::Receiver, _) => {
@@ -130,6 +148,7 @@ pub(crate) fn execute(
                     common: Some(found.items),
                     values: found.values,
                     longest: Some(found.longest),
+                    setup: Stats::default(),
                 }
             }
         },

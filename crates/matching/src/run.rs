@@ -33,6 +33,7 @@
 //! malicious receiver may take part with another set each time, so parts are begun at most
 //! [`ATTEMPTS`](crate::error::ATTEMPTS) times.
 
+use std::ops::Sub;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -176,7 +177,7 @@ pub struct Outcome {
     pub setup: Duration,
     /// After it.
     pub online: Duration,
-    /// Traffic of `setup`.
+    /// Traffic of `setup`, and of base OTs.
     pub setup_traffic: Stats,
     /// All traffic.
     pub traffic: Stats,
@@ -586,6 +587,7 @@ impl Side {
         }
         let mut collected = self.collected()?;
         let mut parameters = None;
+        let mut setups = Vec::new();
         let mut finished = 0;
         for rule in 0..self.rules {
             let earlier = collected.set.clone();
@@ -605,9 +607,10 @@ impl Side {
                         progress: &mut *progress,
                         shown: !several,
                     };
-                    let (found, by) =
+                    let (found, by, setup) =
                         self.part(run, &keys, &earlier, (sizes, longest), watch, channel)?;
                     parameters = Some(by);
+                    setups.push(setup);
                     match &self.work {
                         Some(work) if self.settings.gets_rows() => {
                             if !work.has_found(part) {
@@ -643,6 +646,8 @@ impl Side {
             .settings
             .gets_rows()
             .then_some(Matches { collected, payload });
+        let traffic = channel.stats();
+        let online = setups.into_iter().fold(traffic - setup_traffic, Sub::sub);
         Ok(Outcome {
             session,
             protocol,
@@ -656,8 +661,8 @@ impl Side {
             longest,
             setup,
             online: start.elapsed() - setup,
-            setup_traffic,
-            traffic: channel.stats(),
+            setup_traffic: traffic - online,
+            traffic,
             matches,
             work: self.work,
         })
@@ -938,7 +943,7 @@ impl Side {
         ([sender_items, receiver_items], longest): ([u64; 2], usize),
         watch: &mut Inner<'_>,
         channel: &mut Channel,
-    ) -> Result<(Vec<u8>, Parameters)> {
+    ) -> Result<(Vec<u8>, Parameters, Stats)> {
         let role = self.settings.role;
         let size = match role {
             Role::Sender => sender_items,
@@ -986,7 +991,7 @@ impl Side {
                 append(&mut found, row, payload);
             }
         }
-        Ok((found, executed.parameters))
+        Ok((found, executed.parameters, executed.setup))
     }
 
     /// Step 7, where both keep their progress.

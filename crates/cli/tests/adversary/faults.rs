@@ -46,8 +46,9 @@ fn calls(verb: &str, place: &Path) -> [Vec<String>; 2] {
                 .to_vec(),
         };
         let seconds = TIMEOUT.as_secs().to_string();
-        let start = [verb, "--role", role, "--timeout", &seconds].map(str::to_owned);
-        [start.to_vec(), own].concat()
+        let start = [verb, "--role", role, "--timeout", &seconds];
+        let start = [&start[..], &["--wait", &seconds]].concat();
+        [start.into_iter().map(str::to_owned).collect(), own].concat()
     })
 }
 
