@@ -124,7 +124,7 @@ fn members() -> Vec<Member> {
         Member {
             person,
             score: i64::from(i) - 50,
-            since: (i % 4 > 0).then_some(15_000 + i as i32),
+            since: (!i.is_multiple_of(4)).then_some(15_000 + i as i32),
         }
     };
     (0..120).map(member).collect()

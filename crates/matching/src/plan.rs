@@ -113,13 +113,7 @@ impl Side {
             Role::Sender => (capacity(own), capacity(peer)),
             Role::Receiver => (capacity(peer), capacity(own)),
         };
-        let task = Task {
-            sender_items,
-            receiver_items,
-            security: settings.security,
-            both: settings.both,
-            search: settings.verb == Verb::Lookup,
-        };
+        let task = settings.task([sender_items, receiver_items]);
         let named = settings.name.protocol(settings.security);
         let protocol = named.unwrap_or_else(|| {
             let choice = Choice::new(task, link);

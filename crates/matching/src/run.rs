@@ -878,13 +878,7 @@ impl Side {
                 estimate(channel, side, work)?
             }
         };
-        let task = Task {
-            sender_items,
-            receiver_items,
-            security: settings.security,
-            both: settings.both,
-            search: settings.verb == Verb::Lookup,
-        };
+        let task = settings.task([sender_items, receiver_items]);
         let candidates = candidates(&task, link);
         let best = candidates.first().expect("the settings were checked");
         let protocol = best.protocol;

@@ -5,7 +5,7 @@ use std::fmt;
 use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
 use volery_psi::Variant;
-use volery_psi::choice::Protocol;
+use volery_psi::choice::{Protocol, Task};
 use volery_psi::vole::Form;
 
 /// The names under which the handshake compares the settings: who learns the result.
@@ -168,6 +168,18 @@ impl Settings {
             both,
             link,
         })
+    }
+
+    /// What a protocol is chosen for: sets of sender and receiver of these sizes.
+    #[must_use]
+    pub const fn task(&self, [sender_items, receiver_items]: [u64; 2]) -> Task {
+        Task {
+            sender_items,
+            receiver_items,
+            security: self.security,
+            both: self.both,
+            search: matches!(self.verb, Verb::Lookup),
+        }
     }
 
     /// Whether this side gets rows.

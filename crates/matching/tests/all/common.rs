@@ -39,7 +39,7 @@ pub(crate) fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
     let row = |key: u32| Row {
         a: Some(key),
         b: Some(key ^ 5),
-        number: (key % 3 > 0).then_some(i64::from(key) - 7),
+        number: (!key.is_multiple_of(3)).then_some(i64::from(key) - 7),
         text: format!("t{}", key * 7),
     };
     keys.map(row).collect()

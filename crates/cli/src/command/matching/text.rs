@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use volery_channel::Role;
-use volery_matching::{Choice, Matches, Outcome, Settings, Side, Verb};
-use volery_psi::choice::Task;
+use volery_matching::{Choice, Matches, Outcome, Settings, Side};
 use volery_tables::Table;
 
 use super::MatchingArguments;
@@ -322,13 +321,7 @@ pub(super) fn plan(
         Role::Sender => (own, peer),
         Role::Receiver => (peer, own),
     };
-    let task = Task {
-        sender_items,
-        receiver_items,
-        security: settings.security,
-        both: settings.both,
-        search: settings.verb == Verb::Lookup,
-    };
+    let task = settings.task([sender_items, receiver_items]);
     let choice_of = Choice::new(task, link);
     let bytes = plan.bytes * rules;
     let seconds = plan.seconds * rules as f64;
