@@ -52,6 +52,7 @@ mod progress;
 mod protocol;
 pub mod run;
 mod settings;
+mod side;
 mod work;
 
 pub use error::{ATTEMPTS, Error, Result};
@@ -59,5 +60,6 @@ pub use output::{Columns, WriteError, Written};
 pub use parameters::{Parameters, revealed};
 pub use plan::Plan;
 pub use progress::Progress;
-pub use run::{Choice, Finish, Local, Matches, Outcome, Side};
+pub use run::{Choice, Finish, Matches, Outcome};
 pub use settings::{BOTH, KEYS, Name, PROGRESS, Settings, Verb, Wrong};
+pub use side::{Local, MAX_BUCKETS, MAX_RULES, Side};

@@ -7,8 +7,9 @@ use volery_psi::choice::{Candidate, Protocol, Task, candidates};
 use volery_psi::params::MAX_ITEMS;
 use volery_psi::vole::{self, Form};
 
-use crate::run::{Choice, Side};
+use crate::run::Choice;
 use crate::settings::{Settings, Verb};
+use crate::side::Side;
 
 /// Bytes of a process that has read nothing yet, with its threads and the tables of the vector OLE.
 const FIXED: u64 = 96 << 20;

@@ -133,7 +133,7 @@ pub(crate) struct MatchingArguments {
     resume: Option<PathBuf>,
 
     /// Least number of buckets, which are matched one after the other
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::run::MAX_BUCKETS)), help_heading = "Running")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Running")]
     buckets: Option<u32>,
 
     /// Say what the run will cost and reveal, and end; nothing is sent

@@ -35,7 +35,7 @@ pub(super) fn reading(
         let rule = Rule::parse(text);
         rules.push(rule.map_err(|problem| Failure::usage(option, problem))?);
     }
-    let most = volery_matching::run::MAX_RULES;
+    let most = volery_matching::MAX_RULES;
     if rules.len() > most {
         let what = format_args!("{} keys given; a run has at most {most}", rules.len());
         return Err(Failure::usage("--or", what));
