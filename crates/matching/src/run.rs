@@ -23,8 +23,8 @@
 //! **The key of the buckets** is tossed when both tables have been read, so nobody can choose keys
 //! that fall into one bucket.
 //!
-//! **Time** is not hidden: a receiver with more matches takes longer to write them before it goes on
-//! with the next part.
+//! **Time** is not hidden: a receiver with more matches takes longer to write them before it goes
+//! on with the next part.
 //!
 //! **Failures.** All executions together fail with the probability for which one has parameters:
 //! each gets as many bits more as there are executions.
