@@ -8,9 +8,10 @@ use common::{names, run, text};
 
 /// Status, arguments, a part of the error, and a part of the hint (`-` for no hint, nothing for
 /// any). In the arguments `@VOLE`, `@COT`, `@OPE` and `@MAT` stand for the rest of a valid call of
-/// a sender that listens; `@OUT` for a place for output, `@FULL` for a folder with a stranger's
+/// a sender that listens, `@SENDS` and `@GETS` for the begin of one of a sender and of a receiver of
+/// rows; `@OUT` for a place for output, `@FULL` for a folder with a stranger's
 /// file, `@FILE` for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY`
-/// and `@CSV` for numbers.
+/// and `@CSV` for numbers, `@TWO` for two columns of one name, `@QUOTE` for a quote without end.
 const CASES: &str = "\
 2 | pis | unrecognized subcommand 'pis' | 'psi'
 2 | lokup | unrecognized subcommand | 'lookup'
@@ -87,6 +88,46 @@ const CASES: &str = "\
 2 | matvec @MAT --out x.npy | the result goes to the receiver | --result
 2 | matvec @MAT --ring real | --ring: real takes float64 |
 2 | matvec @MAT --result nobody | --result |
+2 | psi @SENDS | --key | --help
+1 | psi @SENDS --key mail | no column \"mail\"; the columns are \"coefficient\", \"point\" | -
+1 | psi @SENDS --key point:emial | no normaliser 'emial' | names of normalisers
+1 | psi @SENDS --key point:e164=ZZ | 'ZZ' is no region | names of normalisers
+1 | psi @SENDS --key point:e164 | 'e164' needs the region | names of normalisers
+1 | psi @SENDS --key point:date=%Q | no '%Q' in date formats |
+1 | psi @SENDS --key point:lower+ | no normaliser '' |
+1 | psi @SENDS --key point:float | no normaliser 'float' | integer, decimal
+2 | psi @SENDS --key \"point | a quote does not close |
+2 | psi @SENDS --key point --left | unexpected argument '--left' | --help
+2 | psi @SENDS --key point --out @OUT.csv | the sender gets no rows; remove --out | --both
+2 | psi @SENDS --key point --buckets 0 | 0 is not in 1..=16384 |
+2 | psi @SENDS --key point --buckets 16385 | 16385 is not in 1..=16384 |
+2 | psi @SENDS --key point --memory 10XB | '10XB' is not a size, such as 2GiB |
+2 | psi @SENDS --key point --duplicates some | keep or error or dedup |
+2 | psi @SENDS --key point --empty-keys ignore | error or skip |
+2 | psi @SENDS --key point --peer-rows 5 | --dry-run |
+2 | psi @SENDS --key point --both --security malicious | not available with --both | remove --both
+2 | psi @SENDS --key point --both --protocol dh | to the receiver only | vole-low
+2 | psi @SENDS --key point --protocol kkrt --security malicious | semi-honest peers only | --security semi-honest
+2 | psi @SENDS --key point --protocol vole --link 1Gbit,1ms | the same on every link | only auto
+2 | psi @SENDS --key point --delimiter xx | one ASCII character |
+1 | psi @SENDS --key point --resume @FILE | File exists |
+1 | psi --role sender --listen 127.0.0.1:0 --input @TWO --key id | columns 1 and 2 have the same name, \"id\" | rename one
+1 | psi --role sender --listen 127.0.0.1:0 --input @QUOTE --key id | a quote that opens in row 1 | written twice
+1 | psi --role sender --listen 127.0.0.1:0 --input @OUT.csv --key id | No such file |
+2 | psi @GETS --key point | the receiver needs an output file |
+2 | psi @GETS --key point --out @OUT.xyz | does not say what kind of file | .parquet
+2 | psi @GETS --key point --out @CSV | is the input file | never overwritten
+2 | psi @GETS --key point --out - --report - | - is the output file | another file
+2 | lookup @SENDS --key point | --value: required at the sender |
+2 | lookup @SENDS --key point --value coefficient --left | remove --left at the sender |
+1 | lookup @SENDS --key point --value c | no column \"c\" |
+2 | lookup @GETS --key point --value coefficient --out @OUT.csv | remove --value at the receiver | --value-name
+2 | lint @CSV | --key | --help
+1 | lint @OUT.csv --key point | No such file |
+1 | lint @CSV --key nope | no column \"nope\" |
+1 | lint @CSV --key point:e164=D | 'D' is no region |
+1 | lint @QUOTE --key id | never closes | written twice
+1 | lint @TWO --key id | have the same name | rename one
 2 | keygen | --out |
 2 | keygen --out @FULL | is not empty | choose another folder
 2 | keygen --out @OUT --days 0 | --days |
@@ -108,6 +149,8 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
     std::fs::create_dir(path("full")).unwrap();
     std::fs::write(path("full/thesis.tex"), "years of work").unwrap();
     std::fs::write(path("file"), "not a folder").unwrap();
+    std::fs::write(path("two.csv"), "id,id\n1,2\n").unwrap();
+    std::fs::write(path("quote.csv"), "id,name\n1,\"Ada\n").unwrap();
     std::fs::write(path("polynomial.csv"), "coefficient,point\n5,1\n7,2\n").unwrap();
     let header = "{'descr': '<u8', 'fortran_order': False, 'shape': (1, 2), }";
     let array = format!("\u{93}NUMPY\u{1}\0\u{76}\0{header:117}\n");
@@ -117,12 +160,14 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
     let print = made.stdout.trim().to_owned();
     let before = names(place.path());
 
-    let sender = "--role sender --listen 127.0.0.1:0";
+    let (sender, listen) = ("--role sender --listen 127.0.0.1:0", "--listen 127.0.0.1:0");
     let names_of = [
         ("@VOLE", format!("{sender} --n 5 --out @OUT")),
         ("@COT", format!("{sender} --n 5 --out @OUT")),
         ("@OPE", format!("{sender} --input @CSV")),
         ("@MAT", format!("{sender} --input @NPY")),
+        ("@SENDS", format!("{sender} --input @CSV")),
+        ("@GETS", format!("--role receiver {listen} --input @CSV")),
         ("@OUT", path("out")),
         ("@FULL", path("full")),
         ("@FILE", path("file")),
@@ -130,6 +175,8 @@ fn wrong_invocations_are_answered_with_what_is_wrong_and_a_hint() {
         ("@ID", path("id")),
         ("@NPY", path("a.npy")),
         ("@CSV", path("polynomial.csv")),
+        ("@TWO", path("two.csv")),
+        ("@QUOTE", path("quote.csv")),
     ];
     let mut wrong = Vec::new();
     for case in CASES.lines() {
