@@ -38,8 +38,8 @@ pub struct Local {
 }
 
 impl Local {
-    /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the keys
-    /// that it left if it was killed before it had.
+    /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the
+    /// keys that it left if it was killed before it had.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let folder = self.folder.as_deref().filter(|_| self.resume);
