@@ -8,10 +8,10 @@ use common::{names, run, text};
 
 /// Status, arguments, a part of the error, and a part of the hint (`-` for no hint, nothing for
 /// any). In the arguments `@VOLE`, `@COT`, `@OPE` and `@MAT` stand for the rest of a valid call of
-/// a sender that listens, `@SENDS` and `@GETS` for the begin of one of a sender and of a receiver of
-/// rows; `@OUT` for a place for output, `@FULL` for a folder with a stranger's
-/// file, `@FILE` for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY`
-/// and `@CSV` for numbers, `@TWO` for two columns of one name, `@QUOTE` for a quote without end.
+/// a sender that listens, `@SENDS` and `@GETS` for the begin of one of a sender and of a receiver
+/// of rows; `@OUT` for a place for output, `@FULL` for a folder with a stranger's file, `@FILE`
+/// for a file of text, `@ID` for an identity, `@PRINT` for its fingerprint, `@NPY` and `@CSV` for
+/// numbers, `@TWO` for two columns of one name, `@QUOTE` for a quote without end.
 const CASES: &str = "\
 2 | pis | unrecognized subcommand 'pis' | 'psi'
 2 | lokup | unrecognized subcommand | 'lookup'
