@@ -72,7 +72,7 @@ use crate::{Channel, Result};
 
 /// Connects to `peer`, which may start to listen later, and returns the channel to it.
 ///
-/// `patience` is a [`Duration`](std::time::Duration) or has two of them: the wait for the listener,
+/// `patience` is a [`Duration`] or has two of them: the wait for the listener,
 /// and the timeout of the handshake and then of the channel ([`Channel::set_timeout`]).
 ///
 /// # Errors

@@ -25,7 +25,16 @@ fn mix(number: u32) -> u32 {
 
 /// Starts both sides.
 fn start(folder: &Folder, [a, b]: [&str; 2]) -> [Running; 2] {
-    let same = ["--key", "id", "--buckets", "64", "--protocol", "dh"];
+    let same = [
+        "--key",
+        "id",
+        "--buckets",
+        "64",
+        "--protocol",
+        "dh",
+        "--wait",
+        "5s",
+    ];
     let [left, right] = ["work-a", "work-b"].map(|name| folder.path(name));
     let listen = ["psi", "--role", "sender", "--listen", "127.0.0.1:0"];
     let left = ["--input", a, "--resume", &left];

@@ -536,11 +536,10 @@ impl Side {
             let Some(item) = set.item_at(place) else {
                 continue;
             };
-            let payload = match executed.values.get(i) {
-                Some(value) => unframe(value)
-                    .ok_or_else(|| misbehaved("a value has another length than it states"))?,
-                None => &[],
-            };
+            // A malformed value is kept as an empty one, which is of no columns: an error now would
+            // tell the sender that one of its items matched. It follows when rows are written.
+            let payload = executed.values.get(i).and_then(|value| unframe(value));
+            let payload = payload.unwrap_or_default();
             for row in keys.rows_of(item) {
                 append(&mut found, row, payload);
             }
