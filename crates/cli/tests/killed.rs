@@ -31,7 +31,7 @@ fn start(folder: &Folder, [a, b]: [&str; 2]) -> [Running; 2] {
         "--buckets",
         "64",
         "--protocol",
-        "dh",
+        "vole",
         "--wait",
         "5s",
     ];
