@@ -102,7 +102,8 @@ const CASES: &str = "\
 2 | psi @SENDS --key point --buckets 0 | 0 is not in 1..=16384 |
 2 | psi @SENDS --key point --buckets 16385 | 16385 is not in 1..=16384 |
 2 | psi @SENDS --key point --memory 10XB | '10XB' is not a size, such as 2GiB |
-2 | psi @SENDS --key point --duplicates some | keep or error or dedup |
+2 | psi @SENDS --key point --memory 1MB | --memory: the run takes more memory than 1000000 bytes | allow more memory
+2 | psi @SENDS --key point --duplicates some | choose keep, error or dedup |
 2 | psi @SENDS --key point --empty-keys ignore | error or skip |
 2 | psi @SENDS --key point --peer-rows 5 | --dry-run |
 2 | psi @SENDS --key point --both --security malicious | not available with --both | remove --both

@@ -62,6 +62,15 @@ pub enum Error {
         part: usize,
     },
 
+    /// The run does not fit into the memory, whatever the number of buckets.
+    #[error("the run takes more memory than {given} bytes: {least} at least")]
+    LittleMemory {
+        /// Bytes that it may take.
+        given: u64,
+        /// Bytes that it takes, predicted.
+        least: u64,
+    },
+
     /// A set did not fit into its padded buckets.
     #[error(
         "the keys do not fit into buckets of {capacity}, which happens with probability 2^-40: run again"
@@ -92,6 +101,7 @@ impl Error {
                 "--duplicates keep matches all rows of a key, --duplicates dedup the first of each",
             ),
             Self::LongKeys => Some("name fewer key columns"),
+            Self::LittleMemory { .. } => Some("allow more memory, or split the table"),
             Self::OtherRun { .. } => Some(
                 "run the command with which the folder was made, or name another folder on both sides to begin a new run",
             ),

@@ -234,6 +234,10 @@ impl Side {
             digest: digest.finish32(),
             earlier,
         };
+        let least = side.peak(MAX_BUCKETS);
+        if let Some(given) = local.memory.filter(|memory| *memory < least) {
+            return Err(Error::LittleMemory { given, least });
+        }
         if let Some(earlier) = &side.earlier
             && earlier.own != side.own()
         {

@@ -280,6 +280,7 @@ impl From<Error> for Failure {
             Error::Protocol(volery_psi::Error::Channel(error)) => disagreement(error),
             Error::Table(error) => return error.into(),
             Error::LongKeys => Self::usage("--key", error),
+            Error::LittleMemory { .. } => Self::usage("--memory", error),
             other => Self::new(Status::Other, other),
         };
         match hint {
