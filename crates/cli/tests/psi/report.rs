@@ -59,7 +59,7 @@ fn the_report_has_its_documented_fields() {
                   bytes_online int, bytes_setup int, bytes_tags float, bytes_values float, choice ?, \
                   connection {peer ?, protection text}, duplicates int, empty int, failure_log2 float, \
                   failures [3], false_positive_log2 float, input_digest text, inputs [1], items int, \
-                  key_types text, longest_value_bytes ?, malformed int, matched ROWS, memory_bytes ?, \
+                  key_types text, longest_value_bytes ?, malformed int, matched ROWS, memory_bytes int, \
                   most_items ?, peer_items int, protocol text, reveals [4], rows int, rows_written ROWS, \
                   rules [1], session text, statistical_bits float}, revealed [5], ring ?, role text, \
                seconds {extend ?, online float, setup float, total float}, security text, status int, version text";

@@ -168,7 +168,7 @@ fn every_length() {
 
 #[test]
 fn a_value_that_is_too_long_is_refused() {
-    for (item, bytes) in [(0, 1025), (19, 1025), (7, 100_000)] {
+    for (item, bytes) in [(0, MAX_VALUE + 1), (19, MAX_VALUE + 1), (7, 100_000)] {
         let mut values = vec![b"secret".to_vec(); 20];
         values[item] = vec![b's'; bytes];
         let (left, right) = Channel::memory_pair();

@@ -8,6 +8,7 @@ use std::thread;
 use volery_channel::{Error as ChannelError, run_two_channels};
 
 use super::*;
+use crate::lookup::MAX_VALUE;
 use crate::vole::matching::tag;
 use crate::vole::tests::{SESSION, receiver, rng, sender, set};
 use crate::vole::{Done, INTERSECTION, OPRF, Received, Receiver, SEARCH, Sender, Sent, Settings};
@@ -900,7 +901,7 @@ fn values_of_a_search_that_are_too_long() {
         assert_eq!(found.items, COMMON);
         assert_eq!(found.values, vec![vec![0; usize::from(length)]; 3]);
     }
-    for longest in [1025, u64::from(u32::MAX), u64::MAX] {
+    for longest in [MAX_VALUE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
         let (_, found) = meet(
             |channel| {
                 let (terms, party) = ((SEARCH, MALICIOUS), sender().party);
