@@ -165,8 +165,9 @@ impl Channel {
 
     /// Sets the longest time a call may wait without a byte moving; `None` means no limit.
     ///
-    /// The peer's computing counts as waiting: the timeout must be longer than the peer's longest
-    /// step.
+    /// Over the connections of [`tcp`](crate::tcp) and `tls` a peer that computes gives signs of
+    /// life, often enough for the timeout that the connection was made with. Over other transports
+    /// its computing counts as waiting: the timeout must be longer than its longest step.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout;
     }

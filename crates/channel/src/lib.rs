@@ -53,6 +53,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alive;
 mod arrivals;
 mod channel;
 mod error;

@@ -4,8 +4,9 @@
 //! the protocols above assume of their channel. Other addresses fail with [`Error::NotLoopback`];
 //! use [`tls`](crate::tls) for them.
 //!
-//! Keep-alive is on: it detects a peer whose machine is gone, and keeps routers from dropping a
-//! connection that is idle while a party computes.
+//! A channel made here has heartbeats: a peer that computes for longer than the timeout is told
+//! from one that is gone or stopped. [`Stream`] is the bare transport below, without them.
+//! Keep-alive is on.
 //!
 //! A write never waits long for the peer to read, up to [`QUEUE_BOUND`](crate::QUEUE_BOUND) queued
 //! bytes. The calling thread first hands as many bytes to the operating system as it takes, and
@@ -18,43 +19,83 @@
 mod allowance;
 mod stream;
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{Channel, Error, Result};
+use crate::alive::Alive;
+use crate::{Channel, Error, Result, Transport};
 
-#[cfg(feature = "tls")]
 pub(crate) use stream::Breaker;
 pub use stream::Stream;
 
-/// Waits for one peer on `address` and returns the channel to it.
-///
-/// `timeout` bounds the wait for the peer and becomes the channel's timeout
-/// ([`Channel::set_timeout`]).
+/// Timeout of the greeting or handshake of an unknown client.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Unknown clients at the same time; a new one replaces the oldest.
+const MAX_HANDSHAKES: usize = 64;
+
+/// How long a party waits, for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For the peer to be there.
+    pub wait: Duration,
+    /// For a sign of life of the peer afterwards: the channel's timeout
+    /// ([`Channel::set_timeout`]).
+    pub timeout: Duration,
+}
+
+/// The same for both.
+impl From<Duration> for Patience {
+    fn from(both: Duration) -> Self {
+        Self {
+            wait: both,
+            timeout: both,
+        }
+    }
+}
+
+/// A client that connected and was not accepted.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The address of the client.
+    pub address: SocketAddr,
+    /// The reason why it was refused; or, with [`Error::Refused`], why it refused this party.
+    pub error: Error,
+}
+
+/// Waits for one peer on `address` and returns the channel to it. All other clients are refused and
+/// forgotten; a [`Listener`] reports them.
 ///
 /// # Errors
 /// [`Error::NotLoopback`] if the address, or any address that a name resolves to, is not on the
 /// loopback interface; [`Error::TimedOut`] if no peer connects; [`Error::Io`] if the address is not
 /// usable.
-pub fn listen(address: impl ToSocketAddrs, timeout: Duration) -> Result<Channel> {
-    let stream = Listener::bind(address)?.accept(timeout)?;
-    Ok(Channel::with_timeout(stream, Some(timeout)))
+pub fn listen(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Channel> {
+    Listener::bind(address)?.accept_channel(patience, |_| ())
 }
 
-/// Connects to a listening peer, which may start later, and returns the channel to it.
-///
-/// `timeout` bounds the wait for the listener and becomes the channel's timeout
-/// ([`Channel::set_timeout`]).
+/// Connects to a listening peer, which may start later, and returns the channel to it. A name that
+/// does not resolve is resolved again.
 ///
 /// # Errors
 /// [`Error::NotLoopback`] if the address, or any address that a name resolves to, is not on the
 /// loopback interface; [`Error::TimedOut`] if no peer listens; [`Error::Io`] if the address is not
 /// usable.
-pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Channel> {
-    let stream = Stream::connect(address, timeout)?;
-    Ok(Channel::with_timeout(stream, Some(timeout)))
+pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Channel> {
+    let patience = patience.into();
+    let stream = Stream::meet(address, patience, loopback_only)?;
+    channel(stream, patience.timeout)
+}
+
+/// A channel with heartbeats over `transport`.
+pub(crate) fn channel(transport: impl Transport + 'static, timeout: Duration) -> Result<Channel> {
+    let alive = Alive::new(transport, Some(timeout))?;
+    Ok(Channel::with_timeout(alive, Some(timeout)))
 }
 
 /// A listening socket on a loopback address.
@@ -67,13 +108,13 @@ impl Listener {
     /// # Errors
     /// As [`listen`], except for the timeout.
     pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
-        Self::bind_to(&loopback_only(resolve(address)?)?)
+        Self::bind_to(&loopback_only(resolve(&address)?)?)
     }
 
     /// Listens on any address, for connections that are then authenticated.
     #[cfg(feature = "tls")]
     pub(crate) fn bind_anywhere(address: impl ToSocketAddrs) -> Result<Self> {
-        Self::bind_to(&resolve(address)?)
+        Self::bind_to(&resolve(&address)?)
     }
 
     fn bind_to(addresses: &[SocketAddr]) -> Result<Self> {
@@ -113,8 +154,112 @@ impl Listener {
         }
     }
 
+    /// Waits for a peer that speaks volery, for at most `patience.wait`, and returns the channel to
+    /// it. Other clients are refused and reported to `refused`, and the wait goes on.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`] if no peer connects; [`Error::Io`] if the listening socket fails.
+    pub fn accept_channel(
+        &self,
+        patience: impl Into<Patience>,
+        refused: impl FnMut(Refusal),
+    ) -> Result<Channel> {
+        let patience = patience.into();
+        let greet = move |stream, limit| {
+            let alive = Alive::new(stream, Some(patience.timeout))?;
+            alive.greet(limit)?;
+            Ok(alive)
+        };
+        let alive = self.accept_one(patience, greet, refused)?;
+        Ok(Channel::with_timeout(alive, Some(patience.timeout)))
+    }
+
+    /// The first client with which `shake`, given its time limit, succeeds.
+    pub(crate) fn accept_one<T: Send + 'static>(
+        &self,
+        patience: Patience,
+        shake: impl Fn(Stream, Duration) -> Result<T> + Clone + Send + 'static,
+        mut refused: impl FnMut(Refusal),
+    ) -> Result<T> {
+        let start = Instant::now();
+        let (done, results) = mpsc::channel();
+        // A connection removed from this list has been abandoned, and its thread ends.
+        let mut waiting = VecDeque::<(u64, Breaker)>::new();
+        let mut connections = 0;
+        let mut turned_away = 0;
+        let mut pause = Duration::from_micros(50);
+        let ended = loop {
+            while let Ok((number, address, result)) = results.try_recv() {
+                let known = waiting.iter().position(|(other, _)| *other == number);
+                let known = known.and_then(|place| waiting.remove(place)).is_some();
+                match result {
+                    Ok(peer) => {
+                        waiting.iter().for_each(|(_, breaker)| breaker.end());
+                        return Ok(peer);
+                    }
+                    Err(error) => {
+                        turned_away += 1;
+                        let slow = || {
+                            Error::TimedOut("it was slow, and newer connections arrived".to_owned())
+                        };
+                        let error = if known { error } else { slow() };
+                        refused(Refusal { address, error });
+                    }
+                }
+            }
+            let left = patience.wait.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                break self.not_connected(patience.wait, turned_away);
+            }
+            let (stream, address) = match self.poll(patience.timeout) {
+                Ok(Some(come)) => come,
+                Ok(None) => {
+                    thread::sleep(pause.min(left));
+                    pause = (pause * 2).min(Duration::from_millis(10));
+                    continue;
+                }
+                Err(error) => break error,
+            };
+            pause = Duration::from_micros(50);
+            if waiting.len() == MAX_HANDSHAKES
+                && let Some((_, oldest)) = waiting.pop_front()
+            {
+                oldest.end();
+            }
+            connections += 1;
+            let number = connections;
+            let (done, shake, breaker) = (done.clone(), shake.clone(), stream.breaker());
+            let spawned = thread::Builder::new()
+                .name("volery handshake".into())
+                .spawn(move || {
+                    let result = shake(stream, left.min(HANDSHAKE_TIMEOUT));
+                    // Once the peer has been found, nothing receives this.
+                    let _ = done.send((number, address, result));
+                });
+            // Without a thread the connection is dropped; the next one may get a thread.
+            if spawned.is_ok() {
+                waiting.push_back((number, breaker));
+            }
+        };
+        waiting.iter().for_each(|(_, breaker)| breaker.end());
+        Err(ended)
+    }
+
+    fn not_connected(&self, wait: Duration, turned_away: u64) -> Error {
+        let address = self.address();
+        Error::TimedOut(match turned_away {
+            0 => format!("no peer connected to {address} within {wait:?}"),
+            1 => format!(
+                "the peer did not connect to {address} within {wait:?}; one other connection was refused"
+            ),
+            many => format!(
+                "the peer did not connect to {address} within {wait:?}; {many} other connections were refused"
+            ),
+        })
+    }
+
     /// A pending connection, and its origin; `patience` as in [`Stream::new`].
-    pub(crate) fn poll(&self, patience: Duration) -> Result<Option<(Stream, SocketAddr)>> {
+    fn poll(&self, patience: Duration) -> Result<Option<(Stream, SocketAddr)>> {
         match self.0.accept() {
             // A connection that cannot be set up has already been closed by the peer.
             Ok((stream, from)) => Ok(Stream::new(stream, patience)
@@ -126,7 +271,7 @@ impl Listener {
     }
 
     /// The address for error messages.
-    pub(crate) fn address(&self) -> String {
+    fn address(&self) -> String {
         self.0
             .local_addr()
             .map_or_else(|_| "the address".to_owned(), |at| at.to_string())
@@ -159,11 +304,11 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// The addresses that `address` resolves to: at least one.
-fn resolve(address: impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
+fn resolve(address: &impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
     let addresses: Vec<_> = address.to_socket_addrs().map_err(Error::Io)?.collect();
     if addresses.is_empty() {
         return Err(Error::Io(io::Error::new(
-            io::ErrorKind::InvalidInput,
+            io::ErrorKind::NotFound,
             "the name does not resolve to any address",
         )));
     }

@@ -19,7 +19,7 @@
 //!   renegotiation of checked parameters. rustls checks the certificates; the pin replaces only the
 //!   authorities.
 //! * The end of a connection is authenticated too: a connection that is cut fails with
-//!   [`Error::Disconnected`], as one that the peer closed.
+//!   [`Error::Disconnected`](crate::Error::Disconnected), as one that the peer closed.
 //!
 //! An eavesdropper sees addresses, times, and the number of bytes in each direction. A client that
 //! connects to a listener is shown its certificate, with the name in it; the connecting party shows
@@ -59,43 +59,36 @@ mod identity;
 mod pin;
 mod session;
 
-use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::mpsc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use identity::Identity;
 pub use session::{Tls, initiate, respond};
 
-use crate::tcp::{self, Breaker, Stream};
-use crate::{Channel, Error, Result};
-
-/// Timeout of the handshake with an unknown client.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Handshakes at the same time; a new one replaces the oldest.
-const MAX_HANDSHAKES: usize = 64;
+use crate::tcp::{self, Stream};
+pub use crate::tcp::{Patience, Refusal};
+use crate::{Channel, Result};
 
 /// Connects to `peer`, which may start to listen later, and returns the channel to it.
 ///
-/// `timeout` bounds the wait for the listener and then the handshake, and becomes the channel's
-/// timeout ([`Channel::set_timeout`]).
+/// `patience` is a [`Duration`] or has two of them: the wait for the listener,
+/// and the timeout of the handshake and then of the channel ([`Channel::set_timeout`]).
 ///
 /// # Errors
-/// Those of [`initiate`]; [`Error::TimedOut`] if no peer listens; [`Error::Io`] if the address is
-/// not usable.
+/// Those of [`initiate`]; [`Error::TimedOut`](crate::Error::TimedOut) if no peer listens;
+/// [`Error::Io`](crate::Error::Io) if the address is not usable.
 pub fn connect(
     address: impl ToSocketAddrs,
     identity: &Identity,
     peer: Fingerprint,
-    timeout: Duration,
+    patience: impl Into<Patience>,
 ) -> Result<Channel> {
+    let patience = patience.into();
     session::check(identity, peer)?;
-    let stream = Stream::connect_anywhere(address, timeout)?;
-    let tls = initiate(stream, identity, peer, timeout)?;
-    Ok(channel(tls, timeout))
+    let stream = Stream::meet(address, patience, Ok)?;
+    let tls = initiate(stream, identity, peer, patience.timeout)?;
+    channel(tls, patience.timeout)
 }
 
 /// Waits for `peer` on `address` and returns the channel to it. All other clients are refused and
@@ -107,35 +100,25 @@ pub fn listen(
     address: impl ToSocketAddrs,
     identity: &Identity,
     peer: Fingerprint,
-    timeout: Duration,
+    patience: impl Into<Patience>,
 ) -> Result<Channel> {
-    Listener::bind(address)?.accept(identity, peer, timeout, |_| ())
+    Listener::bind(address)?.accept(identity, peer, patience, |_| ())
 }
 
-fn channel(tls: Tls<Stream>, timeout: Duration) -> Channel {
+fn channel(tls: Tls<Stream>, timeout: Duration) -> Result<Channel> {
     let description = tls.describe().to_owned();
-    Channel::with_timeout(tls, Some(timeout)).described(description)
+    Ok(tcp::channel(tls, timeout)?.described(description))
 }
 
 /// A listening socket on any address.
 #[derive(Debug)]
 pub struct Listener(tcp::Listener);
 
-/// A client that connected and was not accepted.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Refusal {
-    /// The address of the client.
-    pub address: SocketAddr,
-    /// The reason why it was refused; or, with [`Error::Refused`], why it refused this party.
-    pub error: Error,
-}
-
 impl Listener {
     /// Listens on `address`; port 0 lets the system choose one.
     ///
     /// # Errors
-    /// [`Error::Io`] if the address is not usable.
+    /// [`Error::Io`](crate::Error::Io) if the address is not usable.
     pub fn bind(address: impl ToSocketAddrs) -> Result<Self> {
         tcp::Listener::bind_anywhere(address).map(Self)
     }
@@ -148,94 +131,27 @@ impl Listener {
         self.0.local_addr()
     }
 
-    /// Waits for `peer` for at most `timeout`, which becomes the channel's timeout
-    /// ([`Channel::set_timeout`]). Other clients are refused and reported to `refused`, and the
-    /// wait goes on: an unknown client cannot end it, and a slow one is dropped for newer ones. (A
-    /// flood of connections faster than the peer's handshake keeps the peer out: a firewall has to
-    /// prevent that.)
+    /// Waits for `peer` for at most `patience.wait`. Other clients are refused and reported to
+    /// `refused`, and the wait goes on: an unknown client cannot end it, and a slow one is dropped
+    /// for newer ones. (A flood of connections faster than the peer's handshake keeps the peer out:
+    /// a firewall has to prevent that.)
     ///
     /// # Errors
-    /// [`Error::Identity`] if `identity` is not valid now, or `peer` is its own fingerprint;
-    /// [`Error::TimedOut`] if the peer does not come; [`Error::Io`] if the listening socket fails.
+    /// [`Error::Identity`](crate::Error::Identity) if `identity` is not valid now, or `peer` is its
+    /// own fingerprint; [`Error::TimedOut`](crate::Error::TimedOut) if the peer does not come;
+    /// [`Error::Io`](crate::Error::Io) if the listening socket fails.
     pub fn accept(
         &self,
         identity: &Identity,
         peer: Fingerprint,
-        timeout: Duration,
-        mut refused: impl FnMut(Refusal),
+        patience: impl Into<Patience>,
+        refused: impl FnMut(Refusal),
     ) -> Result<Channel> {
+        let patience = patience.into();
         session::check(identity, peer)?;
-        let start = Instant::now();
-        let (done, results) = mpsc::channel();
-        // A connection removed from this list has been abandoned, and its thread ends.
-        let mut waiting = VecDeque::<(u64, Breaker)>::new();
-        let mut connections = 0;
-        let mut turned_away = 0;
-        let mut pause = Duration::from_micros(50);
-        let ended = loop {
-            while let Ok((number, address, result)) = results.try_recv() {
-                let known = waiting.iter().position(|(other, _)| *other == number);
-                let known = known.and_then(|place| waiting.remove(place)).is_some();
-                match result {
-                    Ok(tls) => {
-                        waiting.iter().for_each(|(_, breaker)| breaker.end());
-                        return Ok(channel(tls, timeout));
-                    }
-                    Err(error) => {
-                        turned_away += 1;
-                        let slow = || {
-                            Error::TimedOut("it was slow, and newer connections arrived".to_owned())
-                        };
-                        let error = if known { error } else { slow() };
-                        refused(Refusal { address, error });
-                    }
-                }
-            }
-            let left = timeout.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                break self.not_connected(timeout, turned_away);
-            }
-            let (stream, address) = match self.0.poll(timeout) {
-                Ok(Some(come)) => come,
-                Ok(None) => {
-                    thread::sleep(pause.min(left));
-                    pause = (pause * 2).min(Duration::from_millis(10));
-                    continue;
-                }
-                Err(error) => break error,
-            };
-            pause = Duration::from_micros(50);
-            if waiting.len() == MAX_HANDSHAKES
-                && let Some((_, oldest)) = waiting.pop_front()
-            {
-                oldest.end();
-            }
-            connections += 1;
-            let number = connections;
-            let (done, identity, breaker) = (done.clone(), identity.clone(), stream.breaker());
-            let spawned = thread::Builder::new()
-                .name("volery handshake".into())
-                .spawn(move || {
-                    let result = respond(stream, &identity, peer, left.min(HANDSHAKE_TIMEOUT));
-                    // Once the peer has been found, nothing receives this.
-                    let _ = done.send((number, address, result));
-                });
-            // Without a thread the connection is dropped; the next one may get a thread.
-            if spawned.is_ok() {
-                waiting.push_back((number, breaker));
-            }
-        };
-        waiting.iter().for_each(|(_, breaker)| breaker.end());
-        Err(ended)
-    }
-
-    fn not_connected(&self, timeout: Duration, turned_away: u64) -> Error {
-        let address = self.0.address();
-        Error::TimedOut(match turned_away {
-            0 => format!("no peer connected to {address} within {timeout:?}"),
-            many => format!(
-                "the peer did not connect to {address} within {timeout:?}; {many} other connections were refused"
-            ),
-        })
+        let identity = identity.clone();
+        let shake = move |stream, limit| respond(stream, &identity, peer, limit);
+        let tls = self.0.accept_one(patience, shake, refused)?;
+        channel(tls, patience.timeout)
     }
 }

@@ -24,11 +24,31 @@ pub trait Transport: Send + Sync {
     /// If the peer is gone or no byte moved within `timeout`.
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()>;
 
+    /// As [`write`](Self::write), but goes on waiting after `timeout` as long as `alive` returns
+    /// true, which it is asked several times within each `timeout`: the peer may be busy.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn write_while(
+        &self,
+        bytes: &[u8],
+        timeout: Option<Duration>,
+        _alive: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        self.write(bytes, timeout)
+    }
+
+    /// Whether no written bytes are queued here.
+    fn is_idle(&self) -> bool {
+        true
+    }
+
     /// Receives at least one byte and at most `bytes.len()`, which is not zero; `Ok(0)` means that
     /// the peer closed.
     ///
     /// # Errors
-    /// If the peer is gone or no byte came within `timeout`.
+    /// If the peer is gone or no byte came within `timeout`. [`io::ErrorKind::Interrupted`] is a
+    /// sign of life without bytes, after which the caller may wait anew.
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
 
     /// The round-trip time, if this side knows it without measuring, as the connecting side does
@@ -41,6 +61,19 @@ pub trait Transport: Send + Sync {
 impl Transport for Box<dyn Transport> {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
         (**self).write(bytes, timeout)
+    }
+
+    fn write_while(
+        &self,
+        bytes: &[u8],
+        timeout: Option<Duration>,
+        alive: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        (**self).write_while(bytes, timeout, alive)
+    }
+
+    fn is_idle(&self) -> bool {
+        (**self).is_idle()
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {

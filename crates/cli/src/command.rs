@@ -4,17 +4,21 @@ mod cot;
 mod demo;
 mod endpoint;
 mod files;
+mod help;
 mod identity;
 mod keygen;
+mod lint;
 mod lookup;
 mod matching;
 mod matvec;
 mod numbers;
 mod ope;
 mod options;
+mod page;
 mod params;
 mod paths;
 mod psi;
+mod shell;
 mod stream;
 mod table;
 mod verify;
@@ -25,12 +29,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 
+use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, usage_error};
 use crate::output::clean_up_on_signal;
 
-/// Correlated randomness between two parties who do not trust each other
+/// Private matching and correlated randomness between two parties who do not trust each other
 #[derive(Debug, clap::Parser)]
 #[command(name = "volery", version, arg_required_else_help = true)]
 struct Arguments {
@@ -48,6 +53,7 @@ enum Verb {
     Ope(ope::Arguments),
     Matvec(matvec::Arguments),
     Verify(verify::Arguments),
+    Lint(lint::Arguments),
     Params(params::Arguments),
     #[command(hide = true, disable_help_flag = true)]
     Bench {
@@ -55,6 +61,9 @@ enum Verb {
         rest: Vec<String>,
     },
     Keygen(keygen::Arguments),
+    Report(page::Arguments),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 /// Runs the subcommand given to this process and returns its exit status.
@@ -64,11 +73,19 @@ enum Verb {
 /// other error. Errors go to standard error.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let configured = config::configure(&program(), std::env::args_os().collect(), &|name| {
+        std::env::var_os(name)
+    });
+    let configured = match configured {
+        Ok(configured) => configured,
+        Err(failure) => return failure.tell(),
+    };
+    let parsed = program().try_get_matches_from(&configured.words);
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => {
             let hint = "'volery --help' and 'volery VERB --help' list the options";
-            return usage_error(&error, hint);
+            return usage_error(&with_origin(error, &configured), hint);
         }
     };
     clean_up_on_signal();
@@ -83,16 +100,41 @@ pub fn main() -> ExitCode {
         Verb::Ope(arguments) => ope::run(arguments),
         Verb::Matvec(arguments) => matvec::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
+        Verb::Lint(arguments) => lint::run(arguments),
         Verb::Params(arguments) => params::run(arguments),
         Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments),
+        Verb::Report(arguments) => page::run(arguments),
+        Verb::Completions(arguments) => shell::completions(arguments),
+        Verb::Man(arguments) => shell::man(arguments),
     }));
     match result {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => failure.tell(),
+        Ok(Err(failure)) => {
+            match configured.origin(failure.to_string().trim_start_matches("error: ")) {
+                Some(origin) => failure.within(origin).tell(),
+                None => failure.tell(),
+            }
+        }
         Err(_) => Failure::new(Status::Other, "internal error in volery, described above")
             .hint("report it together with the command line")
             .tell(),
+    }
+}
+
+/// The definition of the whole command line.
+fn program() -> clap::Command {
+    help::complete(config::add_option(Arguments::command()))
+}
+
+/// Puts in front of an error of the parser where the value came from, if not from the command line.
+fn with_origin(error: clap::Error, configured: &Configured) -> clap::Error {
+    let text = error.render().to_string();
+    let text = text.trim_start_matches("error: ");
+    let first = text.split("\n\n").next().unwrap_or_default();
+    match configured.origin(first) {
+        Some(origin) => clap::Error::raw(error.kind(), format_args!("{origin}: {text}")),
+        None => error,
     }
 }
 
@@ -132,6 +174,6 @@ mod tests {
 
     #[test]
     fn the_definitions_of_the_options_are_consistent() {
-        <Arguments as clap::CommandFactory>::command().debug_assert();
+        program().debug_assert();
     }
 }

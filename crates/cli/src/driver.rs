@@ -85,6 +85,8 @@ impl Outcome {
 pub trait Listener {
     /// A phase has ended.
     fn phase(&mut self, _what: &str) {}
+    /// The setup is done, and the correlations begin.
+    fn set_up(&mut self) {}
     /// `count` more correlations are done.
     fn done(&mut self, _count: usize) {}
 }
@@ -122,6 +124,7 @@ pub fn run<E: Party>(
     let mut end = E::setup(&agreed.plan, key, session, fresh_prg()?, channel)?;
     let key = Zeroizing::new(end.key());
     let after = Phase::new(start, channel, listener);
+    listener.set_up();
 
     let mut step = put(*key, Step::with_capacity(order.n))?;
     let mut left = order.n;

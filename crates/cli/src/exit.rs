@@ -8,6 +8,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::said;
+
 /// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -76,11 +78,36 @@ impl Failure {
         self.status
     }
 
-    /// Writes the `error:` and `hint:` lines to standard error and returns the status.
+    /// The error in words.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the
+    /// report of the failed run; returns the status.
     pub fn tell(&self) -> ExitCode {
-        // A closed standard error leaves nothing to do.
-        let _ = write!(std::io::stderr().lock(), "{self}");
+        self.print();
+        crate::report::report_failure(self, false);
         ExitCode::from(self.status as u8)
+    }
+
+    /// Writes the lines to standard error.
+    pub(crate) fn print(&self) {
+        if !said::is_json() {
+            // The stream removes the colours where the terminal has none, or `NO_COLOR` is set.
+            let text = self.to_string();
+            let text = text.replacen("error:", "\x1b[1;31merror:\x1b[0m", 1);
+            let text = text.replacen("\nhint:", "\n\x1b[1mhint:\x1b[0m", 1);
+            // A closed standard error leaves nothing to do.
+            let _ = anstream::stderr().lock().write_all(text.as_bytes());
+            return;
+        }
+        let mut more =
+            serde_json::Map::from_iter([("status".to_owned(), (self.status as u8).into())]);
+        if let Some(hint) = &self.hint {
+            more.insert("hint".to_owned(), hint.as_str().into());
+        }
+        said::log("error", "", &self.message, more);
     }
 }
 
@@ -96,7 +123,7 @@ impl From<volery_channel::Error> for Failure {
             )
             .hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) => Self::new(Status::Network, error)
-                .hint("check that the peer is running with the same address; --timeout SECONDS waits longer"),
+                .hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::NotLoopback(_) => Self::new(Status::Usage, error)
                 .hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),
@@ -171,9 +198,33 @@ pub fn usage_error(error: &clap::Error, hint: &str) -> ExitCode {
     let what = what.strip_prefix("error: ").unwrap_or(what);
     let tip = paragraphs
         .find_map(|paragraph| paragraph.trim().strip_prefix("tip: ").map(str::to_owned))
+        .or_else(|| transposed(error))
         .unwrap_or_else(|| hint.to_owned());
     Failure::new(Status::Usage, what).hint(tip).tell()
 }
+
+/// The subcommand that a word becomes when two neighbouring letters are swapped: the parser's own
+/// measure finds no similarity in short words.
+fn transposed(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let swapped = |place: usize| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.swap(place, place + 1);
+        letters.into_iter().collect::<String>()
+    };
+    (0..word.chars().count().saturating_sub(1))
+        .map(swapped)
+        .find(|other| SUBCOMMANDS.contains(&other.as_str()))
+        .map(|other| format!("a similar subcommand exists: '{other}'"))
+}
+
+/// The subcommands.
+pub(crate) const SUBCOMMANDS: [&str; 11] = [
+    "demo", "vole", "cot", "psi", "lookup", "ope", "matvec", "verify", "params", "keygen", "lint",
+];
 
 #[cfg(test)]
 mod tests {

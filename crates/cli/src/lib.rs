@@ -5,11 +5,15 @@
 
 pub mod choices;
 pub mod command;
+mod config;
 pub mod driver;
 pub mod exit;
 pub mod negotiation;
 pub mod npy;
 mod output;
+pub mod page;
 pub mod party;
 mod randomness;
 mod report;
+mod said;
+mod values;

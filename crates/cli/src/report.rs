@@ -1,6 +1,16 @@
 //! The JSON report of a run.
 
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use crate::exit::{Failure, SUBCOMMANDS, Status};
+use crate::output::SingleFile;
+use crate::said;
 
 /// The peak memory of this process in bytes, where the system reports it.
 pub(crate) fn peak_memory() -> Option<u64> {
@@ -51,7 +61,38 @@ pub(crate) struct Report {
     /// The peak memory of the process in bytes.
     pub(crate) peak_rss_bytes: Option<u64>,
     /// Results; the fields depend on the protocol.
-    pub(crate) result: serde_json::Map<String, serde_json::Value>,
+    pub(crate) result: Map<String, serde_json::Value>,
+    /// When the report was made: RFC 3339, UTC.
+    #[serde(default)]
+    pub(crate) date: String,
+    /// The commit that this program was made from, if the build knew it.
+    #[serde(default)]
+    pub(crate) commit: Option<String>,
+    /// The exit status.
+    #[serde(default)]
+    pub(crate) status: u8,
+    /// The error of a run that failed.
+    #[serde(default)]
+    pub(crate) error: Option<String>,
+    /// This party's fingerprint.
+    #[serde(default)]
+    pub(crate) identity: Option<String>,
+    /// The peer's fingerprint.
+    #[serde(default)]
+    pub(crate) peer: Option<String>,
+    /// The phases in their order; one that failed is the last.
+    #[serde(default)]
+    pub(crate) phases: Vec<PhaseSeconds>,
+    /// What the run revealed, as far as it came; empty if it met no peer.
+    #[serde(default)]
+    pub(crate) revealed: Vec<String>,
+}
+
+/// A phase of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PhaseSeconds {
+    name: String,
+    seconds: f64,
 }
 
 /// Wall-clock seconds of the phases of a run.
@@ -73,8 +114,24 @@ impl Report {
         Self {
             protocol: protocol.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("VOLERY_COMMIT").map(str::to_owned),
             ..Self::default()
         }
+        .up_to_now()
+    }
+
+    /// The report with what the process knows of its run.
+    pub(crate) fn up_to_now(mut self) -> Self {
+        let known = said::known();
+        let phases = known.phases().into_iter();
+        self.phases = phases
+            .map(|(name, seconds)| PhaseSeconds { name, seconds })
+            .collect();
+        self.identity.clone_from(&known.identity);
+        self.peer.clone_from(&known.peer);
+        self.revealed.clone_from(&known.revealed);
+        self.date = said::now();
+        self
     }
 
     /// The JSON text, with a final newline.
@@ -86,6 +143,112 @@ impl Report {
     }
 }
 
+/// Reports that are not written yet, with the threads that prepared them.
+static PENDING: Mutex<Vec<(ThreadId, Target)>> = Mutex::new(Vec::new());
+
+fn pending() -> MutexGuard<'static, Vec<(ThreadId, Target)>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a report goes.
+enum Target {
+    File(SingleFile),
+    /// Standard output.
+    Output,
+}
+
+impl Target {
+    fn write(self, report: &Report) -> Result<(), Failure> {
+        let json = report.to_json();
+        match self {
+            Self::File(file) => file.commit(&json),
+            Self::Output => std::io::stdout().write_all(&json).map_err(|error| {
+                Failure::new(Status::Other, format_args!("standard output: {error}"))
+            }),
+        }
+    }
+}
+
+/// A report that is written at the end of the run, by [`report_failure`] if it fails.
+pub(crate) struct PreparedReport(());
+
+impl PreparedReport {
+    /// Checks that the report can be written to `path`; `-` is standard output.
+    pub(crate) fn prepare(path: Option<&Path>) -> Result<Self, Failure> {
+        let target = match path {
+            None => return Ok(Self(())),
+            Some(path) if path == "-" => Target::Output,
+            Some(path) => Target::File(SingleFile::prepare("--report", path)?),
+        };
+        pending().push((thread::current().id(), target));
+        Ok(Self(()))
+    }
+
+    /// Writes the report if one was requested.
+    pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
+        match take(thread::current().id()) {
+            Some(target) => target.write(&report.clone().up_to_now()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn take(thread: ThreadId) -> Option<Target> {
+    let mut all = pending();
+    let place = all.iter().position(|(other, _)| *other == thread)?;
+    Some(all.swap_remove(place).1)
+}
+
+/// Writes the report of a run that failed in this thread, or, with `all`, of any thread.
+pub(crate) fn report_failure(failure: &Failure, all: bool) {
+    let targets: Vec<_> = if all {
+        pending().drain(..).map(|(_, target)| target).collect()
+    } else {
+        take(thread::current().id()).into_iter().collect()
+    };
+    for target in targets {
+        let report = Report {
+            status: failure.status() as u8,
+            error: Some(failure.message().to_owned()),
+            role: option("--role"),
+            peak_rss_bytes: peak_memory(),
+            ..Report::new(&verb())
+        };
+        if let Err(other) = target.write(&report) {
+            said::log(
+                "warning",
+                "note: ",
+                &format!("no report: {}", other.message()),
+                Map::new(),
+            );
+        }
+    }
+}
+
+/// The subcommand of this process.
+fn verb() -> String {
+    let words = std::env::args_os().skip(1);
+    let mut words = words.filter_map(|word| word.into_string().ok());
+    words
+        .find(|word| SUBCOMMANDS.contains(&word.as_str()))
+        .unwrap_or_default()
+}
+
+/// The value of an option of this process.
+fn option(name: &str) -> Option<String> {
+    let mut words = std::env::args_os()
+        .skip(1)
+        .filter_map(|word| word.into_string().ok());
+    let word = words.find(|word| {
+        word.strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })?;
+    match word.split_once('=') {
+        Some((_, value)) => Some(value.to_owned()),
+        None => words.next(),
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
@@ -93,7 +256,15 @@ mod tests {
 
     #[test]
     fn the_fields_are_the_documented_ones_in_order() {
-        let json = String::from_utf8(Report::new("vole").to_json()).unwrap();
+        // Without what other tests of this process have done.
+        let report = Report {
+            identity: None,
+            peer: None,
+            phases: Vec::new(),
+            revealed: Vec::new(),
+            ..Report::new("vole")
+        };
+        let json = String::from_utf8(report.to_json()).unwrap();
         let names: Vec<_> = json
             .lines()
             .filter_map(|line| line.trim().split_once("\": ").map(|(name, _)| &name[1..]))
@@ -101,9 +272,11 @@ mod tests {
         assert_eq!(
             names.join(" "),
             "protocol role n ring security noise parameters assumption version bytes_sent bytes_received messages \
-             seconds setup extend online total peak_rss_bytes result"
+             seconds setup extend online total peak_rss_bytes result date commit status error identity peer phases \
+             revealed"
         );
-        assert_eq!(json.matches("null").count(), 15);
+        let commit = usize::from(option_env!("VOLERY_COMMIT").is_none());
+        assert_eq!(json.matches("null").count(), 18 + commit);
     }
 
     #[test]

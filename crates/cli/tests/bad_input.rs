@@ -60,7 +60,7 @@ fn wrong_calls_are_refused_by_name() {
 2 | vole GOOD --report /proc/volery-report | --report
 2 | vole GOOD --identity x | --identity
 2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n -1 | --n
-2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1e6 | --n
+2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1e-6 | --n
 2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 18446744073709551616 | --n
 2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627777 | --n
 2 | vole --role sender --listen 127.0.0.1:0 --out OUT --n 1099511627776 | --n: the output needs

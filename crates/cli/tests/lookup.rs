@@ -6,6 +6,7 @@ mod common;
 use common::pair::{Folder, assert_matched, iso, line, load, pair, store, string};
 use common::table::{required, strings};
 use common::{Finished, run};
+use parquet::data_type::ByteArray;
 
 /// Looks up the column `v` by the column `k` of the left file for the keys in the column `k` of the
 /// right file.
@@ -37,7 +38,7 @@ fn the_receivers_rows_get_the_senders_values() {
     assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
     assert_eq!(
         folder.read("out.csv"),
-        "name,k,value\nEmma,empty,\nZoë,z,\"two\nlines\"\nYu,y,\"say \"\"hi\"\"\"\nXi,x,\"1,5\"\n"
+        "name,k,v\nEmma,empty,\nZoë,z,\"two\nlines\"\nYu,y,\"say \"\"hi\"\"\"\nXi,x,\"1,5\"\n"
     );
     // Another column name, and another file format.
     assert_matched(&lookup(
@@ -45,19 +46,19 @@ fn the_receivers_rows_get_the_senders_values() {
         &a,
         &b,
         "out.tsv",
-        [&[], &["--value-name", "v"]],
+        [&[], &["--value-name", "w"]],
     ));
     assert_eq!(
         folder.read("out.tsv"),
-        "name\tk\tv\nEmma\tempty\t\nZoë\tz\t\"two\nlines\"\nYu\ty\t\"say \"\"hi\"\"\"\nXi\tx\t1,5\n"
+        "name\tk\tw\nEmma\tempty\t\nZoë\tz\t\"two\nlines\"\nYu\ty\t\"say \"\"hi\"\"\"\nXi\tx\t1,5\n"
     );
 }
 
 /// Values of every length at which the encoding changes, with each protocol.
 #[test]
-fn values_from_0_to_1024_bytes() {
+fn values_from_0_bytes_to_the_longest() {
     let folder = Folder::new();
-    let lengths = [0, 1, 2, 13, 14, 15, 255, 256, 257, 1022, 1023, 1024];
+    let lengths = [0, 1, 2, 13, 14, 126, 127, 128, 255, 256, 257, 16379];
     let rows = lengths.map(|length| {
         (
             format!("k{length}"),
@@ -80,7 +81,7 @@ fn values_from_0_to_1024_bytes() {
         assert_matched(&ended);
         assert_eq!(
             folder.read("out.csv"),
-            "k,value\n".to_owned() + &text(&backwards)
+            "k,v\n".to_owned() + &text(&backwards)
         );
         let report = folder.json("report.json");
         assert_eq!(report["protocol"], "lookup");
@@ -97,19 +98,20 @@ fn values_from_0_to_1024_bytes() {
         assert_eq!(report["security"], security);
         let result = &report["result"];
         assert_eq!(result["protocol"], protocol);
-        assert_eq!(result["longest_value_bytes"], 1024);
-        assert_eq!(result["common"], 12);
+        // With one byte that says which columns are null, and two for the length.
+        assert_eq!(result["longest_value_bytes"], 16382);
+        assert_eq!(result["matched"], 12);
         assert_eq!(result["items"], 24);
         let reveals = result["reveals"].to_string();
         assert!(
-            reveals.contains("their values, and the length of the longest value"),
+            reveals.contains("their values for these keys, and the length of the longest payload"),
             "{reveals}"
         );
     }
     // One byte more is refused, and the row is named.
     let long = folder.write(
         "long.csv",
-        format!("k,v\na,1\nzq7Planted,{}\n", "x".repeat(1025)),
+        format!("k,v\na,1\nzq7Planted,{}\n", "x".repeat(16380)),
     );
     let refused = run(&[
         "lookup",
@@ -127,7 +129,7 @@ fn values_from_0_to_1024_bytes() {
     ]);
     refused.assert_refused(
         1,
-        &["long.csv: the value of row 2 has 1025 bytes, more than 1024"],
+        &["long.csv: the values of row 2 have more than 16382 bytes"],
     );
     assert!(!refused.stderr.contains("zq7Planted"), "{refused:?}");
 }
@@ -140,7 +142,7 @@ fn empty_files_and_no_values() {
         folder.write("b.csv", "k\nx\n"),
     );
     assert_matched(&lookup(&folder, &a, &b, "out.csv", [&[], &[]]));
-    assert_eq!(folder.read("out.csv"), "k,value\n");
+    assert_eq!(folder.read("out.csv"), "k,v\n");
     assert_matched(&lookup(
         &folder,
         &folder.write("c.csv", "k,v\nx,\n"),
@@ -148,7 +150,7 @@ fn empty_files_and_no_values() {
         "all.csv",
         [&[], &[]],
     ));
-    assert_eq!(folder.read("all.csv"), "k,value\nx,\n");
+    assert_eq!(folder.read("all.csv"), "k,v\nx,\n");
     assert_matched(&lookup(
         &folder,
         &folder.write("d.csv", "k,v\ny,1\n"),
@@ -180,7 +182,7 @@ fn parquet_on_either_side() {
     let lines = expected.iter().map(|row| line(row, ','));
     assert_eq!(
         folder.read("out.csv"),
-        "k,value\n".to_owned() + &lines.collect::<String>()
+        "k,v\n".to_owned() + &lines.collect::<String>()
     );
     // And to Parquet.
     assert_matched(&lookup(
@@ -191,21 +193,32 @@ fn parquet_on_either_side() {
         [&[], &["--value-name", "day"]],
     ));
     let (columns, rows) = load(&folder.path("out.parquet"));
-    assert_eq!(columns, [string("k"), string("day")]);
+    let day = "OPTIONAL INT32 day (DATE);".to_owned();
+    assert_eq!(columns, [string("k"), day]);
     assert_eq!(rows, expected);
 
-    // Values that are not text make a column of bytes.
-    let c = folder.write("c.csv", b"k,v\nk0,\xff\xfe\nk97,ok\n");
+    // Bytes stay bytes.
+    let bytes = [&b"\xff\xfe"[..], b"ok"].map(|value| ByteArray::from(value.to_vec()));
+    let columns = [
+        strings("k", ["k0", "k97"]),
+        required("binary v", bytes.to_vec()),
+    ];
+    store(&folder.path("c.parquet"), &columns);
+    let c = folder.path("c.parquet");
     assert_matched(&lookup(&folder, &c, &b, "bytes.parquet", [&[], &[]]));
     let (columns, rows) = load(&folder.path("bytes.parquet"));
-    let bytes = "REQUIRED BYTE_ARRAY value;".to_owned();
+    let bytes = "OPTIONAL BYTE_ARRAY v;".to_owned();
     assert_eq!(columns, [string("k"), bytes]);
     assert_eq!(rows[0], ["k0", "[255, 254]"]);
     assert_matched(&lookup(&folder, &c, &b, "bytes.csv", [&[], &[]]));
-    assert_eq!(
-        std::fs::read(folder.path("bytes.csv")).unwrap(),
-        b"k,value\nk0,\xff\xfe\nk97,ok\n"
-    );
+    assert_eq!(folder.read("bytes.csv"), "k,v\nk0,fffe\nk97,6f6b\n");
+
+    // A text file has no bytes that are not text for the peer.
+    let d = folder.write("d.csv", b"k,v\nk97,ok\nk0,\xff\xfe\n");
+    let sender = ["lookup", "--role", "sender", "--listen", "127.0.0.1:0"];
+    let more = ["--input", &d, "--key", "k", "--value", "v"];
+    run(&[&sender[..], &more].concat())
+        .assert_refused(1, &["d.csv: column \"v\" of row 2 is not UTF-8"]);
 }
 
 #[test]
@@ -222,7 +235,7 @@ fn the_sender_learns_what_was_found_if_both_say_so() {
         [&["--both", "--out", &ours], &["--both"]],
     );
     assert_matched(&ended);
-    assert_eq!(folder.read("out.csv"), "k,value\nz,3\nx,1\n");
+    assert_eq!(folder.read("out.csv"), "k,v\nz,3\nx,1\n");
     assert_eq!(
         folder.read("ours.csv"),
         "k,v\nx,1\nz,3\n",
@@ -265,18 +278,27 @@ fn wrong_calls_are_refused_by_name() {
         (
             &["--role", "receiver", "--value", "v", "--out", &out],
             2,
-            "--value: only the sender has values",
+            "--value: only the sender names columns",
         ),
         (
             &["--role", "receiver", "--value-name", "w"],
             2,
             "--out: the receiver needs an output file",
         ),
-        (&["--role", "receiver", "--out", &out], 2, "--value-name: "),
+        (
+            &["--role", "receiver", "--out", &out, "--value-name", "w,w"],
+            2,
+            "--value-name: there would be two columns named 'w'",
+        ),
+        (
+            &["--role", "receiver", "--out", &out, "--rule-column", "v"],
+            2,
+            "--rule-column: there would be two columns named 'v'",
+        ),
         (
             &["--role", "receiver", "--out", &out, "--value-name", "k"],
             2,
-            "already has a column \"k\"",
+            "--value-name: there would be two columns named 'k'",
         ),
     ] {
         let refused = run(&[&["lookup"], &common[..], more].concat());

@@ -183,10 +183,10 @@ fn rows_left_out_are_counted() {
         "the first row of each key"
     );
     for said in [
-        "2 rows left out because an earlier row has the same key",
+        "2 rows with a key of an earlier row",
         "2 rows left out because a key column is empty or null",
         "this side has 3 different keys",
-        "2 of 3 keys match;",
+        "2 of 7 rows match; 2 rows in",
         "the peer has 2",
     ] {
         assert!(ended[1].stderr.contains(said), "{said:?}: {ended:?}");
@@ -195,9 +195,44 @@ fn rows_left_out_are_counted() {
     assert_eq!(result["rows"], 7);
     assert_eq!(result["items"], 3);
     assert_eq!(result["peer_items"], 2);
-    assert_eq!(result["common"], 2);
-    let left_out = serde_json::json!({ "duplicate_key": 2, "empty_key": 2 });
-    assert_eq!(result["rows_left_out"], left_out);
+    assert_eq!(result["matched"], 2);
+    assert_eq!(result["rows_written"], 2);
+    assert_eq!(result["duplicates"], 2);
+    assert_eq!(result["empty"], 2);
+    assert_eq!(result["malformed"], 0);
+    let rule = &result["rules"][0];
+    for (field, number) in [
+        ("rule", 1),
+        ("rows_with_key", 5),
+        ("empty", 2),
+        ("malformed", 0),
+        ("changed", 0),
+        ("keys", 3),
+        ("peer_keys", 2),
+        ("duplicates", 2),
+        ("matched_rows", 2),
+    ] {
+        assert_eq!(rule[field], number, "{field}");
+    }
+    assert_eq!(rule["columns"], "k");
+
+    // By default all rows of a key match, or none.
+    let right = ["--input", &b, "--out", &out, "--report", &report, "--force"];
+    let ended = pair(
+        "psi",
+        &[
+            &["--input", &a][..],
+            &["--key", "k", "--empty-keys", "skip"],
+        ]
+        .concat(),
+        &[&right[..], &["--key", "k", "--empty-keys", "skip"]].concat(),
+    );
+    assert_matched(&ended);
+    assert_eq!(folder.read("out.csv"), "k,v\nx,2\ny,3\ny,4\nx,5\n");
+    let result = &folder.json("report.json")["result"];
+    assert_eq!(result["matched"], 4);
+    assert_eq!(result["items"], 3);
+    assert_eq!(result["duplicates"], 2);
 }
 
 #[test]
@@ -294,19 +329,19 @@ fn settings_that_differ_end_both_sides_and_are_named() {
         (
             &["--key", "k"][..],
             &["--key", "k,v"][..],
-            "the types of the key columns",
-            "--key NAME:TYPE",
+            "the key columns: text here, text,text at",
+            "as many --key and --or",
         ),
         (
             &["--key", "n"],
             &["--key", "n:integer"],
-            "the types of the key columns: text here, integer",
-            "NAME:TYPE",
+            "the key columns: text here, integer",
+            "the same types and normalisers",
         ),
         (
             &["--key", "k,d:date"],
             &["--key", "d:date,k"],
-            "text, date",
+            "text,date here, date,text at",
             "in the same order",
         ),
         (
@@ -456,8 +491,11 @@ fn many_key_columns() {
         "--input",
         &a,
     ];
-    run(&[&call[..], &["--key", &names.join(",")]].concat())
-        .assert_refused(2, &["--key: 257 columns given; a key has at most 256"]);
+    let normal: Vec<String> = names.iter().map(|name| format!("{name}:trim")).collect();
+    run(&[&call[..], &["--key", &normal.join(",")]].concat()).assert_refused(
+        2,
+        &["--key: the keys have more columns, or more normalisers, than"],
+    );
 }
 
 #[test]

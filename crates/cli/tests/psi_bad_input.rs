@@ -8,7 +8,7 @@ mod output;
 
 use std::os::unix::fs::symlink;
 
-use common::pair::{Folder, PLANTED, store};
+use common::pair::{Folder, PLANTED, pair, store};
 use common::table::{lists, optional, required};
 use common::{Finished, run};
 use parquet::data_type::ByteArray;
@@ -62,7 +62,7 @@ fn text_files() {
 k,v\n{p},1\n | --key email | there is no column "email"; the columns are "k", "v" | -
 Key ,v\n{p},1\n | --key key | there is no column "key" | did you mean "Key "?
 k;v\n{p};1\n | --key k | there is no column "k" | name it with --delimiter
-k,v\n{p},1\n | --key k:number | there is no column "k:number" | text, binary, integer
+k,v\n{p},1\n | --key k:number | key "k:number": there is no normaliser 'number' | text, binary, integer
 k,v\n{p},1\n | --key k,k | column "k" is named twice in the key | once
 k,v,k\n{p},1,2\n | --key v | columns 1 and 3 have the same name, "k" | rename
 k,v\na,1\n{p}\n | --key k | row 2 has 1 field, the header has 2 | --delimiter
@@ -73,9 +73,9 @@ EMPTY | --key k | is empty: there is no header | first line
 BOM | --key k | is empty: there is no header | first line
 k,v\na,1\n,{p}\n | --key k | row 2 has no key: column "k" is empty | --empty-keys skip
 k,v\n{p},1\n{p},\n | --key v,k | row 2 has no key: column "v" is empty | --empty-keys
-k,v\na,1\n{p},2\n{p},3\nb,4\n | --key k | rows 2 and 3 have the same key | --duplicates dedup
-k,v\n{p},1\n{p},2\nb,2\n{p},2\n | --key k,v | rows 2 and 4 have the same key | --duplicates dedup
-k,v\n\n{p},\n\n{p},\n | --key k --empty-keys skip | rows 1 and 2 have the same key | -
+k,v\na,1\n{p},2\n{p},3\nb,4\n | --key k --duplicates error | rows 2 and 3 have the same key | --duplicates dedup
+k,v\n{p},1\n{p},2\nb,2\n{p},2\n | --key k,v --duplicates error | rows 2 and 4 have the same key | --duplicates dedup
+k,v\n\n{p},\n\n{p},\n | --key k --empty-keys skip --duplicates error | rows 1 and 2 have the same key | -
 k,v\n{p},1\n,2\n | --key k --duplicates dedup | row 2 has no key | -
 k\n1\n{p}\n | --key k:integer | column "k" of row 2 is not an integer | decimal digits
 k\n{p}\n | --key k:date | column "k" of row 1 is not a date | YYYY-MM-DD
@@ -142,8 +142,16 @@ fn encodings() {
 
     // Bytes that are not text match, but cannot be stored in a text column.
     let out = folder.path("out.parquet");
-    let finished = refused(&folder, "receiver", &latin, &["--key", "k", "--out", &out]);
-    finished.assert_refused(1, &["column 1 of row 2 is not UTF-8"]);
+    let before = folder.names();
+    let [sender, receiver] = pair(
+        "psi",
+        &["--input", &latin, "--key", "k"],
+        &["--input", &latin, "--key", "k", "--out", &out],
+    );
+    assert_eq!(sender.status, Some(0), "{sender:?}");
+    receiver.assert_refused(1, &["latin.csv: column 1 of row 2 is not UTF-8"]);
+    assert!(!receiver.stderr.contains(PLANTED), "{receiver:?}");
+    assert_eq!(folder.names(), before);
 }
 
 #[test]
@@ -174,7 +182,7 @@ fn parquet_files() {
 --key x | there is no column "x"; the columns are "k", "n", "f" | -
 --key f | column "f" is of type double, which cannot be a key | text, binary
 --key k | row 3 has no key: column "k" is empty | --empty-keys skip
---key k --empty-keys skip | rows 2 and 4 have the same key | --duplicates dedup
+--key k --empty-keys skip --duplicates error | rows 2 and 4 have the same key | --duplicates dedup
 --key n:date | column "n" is integer and cannot be read as date | n:text
 --key k:integer | column "k" of row 1 is not an integer | decimal
 --key n --delimiter ; | a Parquet file has no delimiter | --delimiter
@@ -273,7 +281,7 @@ fn wrong_calls() {
             &data,
             "--key k --out OUT --duplicates join",
             2,
-            "choose error or dedup",
+            "choose keep, error or dedup",
         ),
         (
             &data,
@@ -324,7 +332,7 @@ fn wrong_calls() {
             &folder_path,
             "--key k --out OUT",
             1,
-            "is a folder, not a file",
+            "is a folder without .parquet files",
         ),
         (&device, "--key k --out OUT", 1, "is not a regular file"),
         (&absent, "--key k --out OUT", 1, "could not be opened"),

@@ -21,7 +21,7 @@ use volery_okvs::Shape;
 pub(crate) const SEED: u64 = 1;
 
 /// The cells of the file: expansion in percent, items as a power of two, width, matrices.
-const PLAN: [(usize, u32, usize, u64); 32] = [
+const PLAN: [(usize, u32, usize, u64); 36] = [
     (110, 8, 16, 20_000),
     (110, 8, 24, 1_000_000),
     (110, 8, 32, 10_000_000),
@@ -38,6 +38,10 @@ const PLAN: [(usize, u32, usize, u64); 32] = [
     (110, 16, 64, 40_000),
     (110, 16, 80, 300_000),
     (110, 16, 96, 300_000),
+    (109, 10, 48, 300_000),
+    (109, 12, 64, 300_000),
+    (109, 16, 64, 5_000),
+    (109, 16, 80, 30_000),
     (105, 8, 16, 20_000),
     (105, 8, 32, 1_000_000),
     (105, 8, 40, 20_000_000),

@@ -34,8 +34,9 @@ const DIGIT: u32 = 11;
 ///
 /// The two parties agree on shape and seed.
 ///
-/// Memory for encoding, `shape.width / 8` bytes a column, stays allocated until this is dropped and
-/// is wiped then; several times that where threads encode at the same time.
+/// Memory for encoding, `shape.width / 8` bytes a column, and that of [rows](Self::recycle) stays
+/// allocated until this is dropped and is wiped then; several times that where threads encode at
+/// the same time.
 pub struct Band {
     shape: Shape,
     cpu: Cpu,
@@ -49,8 +50,9 @@ pub struct Band {
 /// The rows of some keys, sorted by their starts; wiped on drop.
 pub struct Rows {
     shape: Shape,
+    len: usize,
     /// Of each row the first column, ascending, in the high half, and in the low half the number of
-    /// its key: [`start`] and [`number`].
+    /// its key: [`start`] and [`number`]. This buffer and the next may be longer.
     pairs: Buffer<u64>,
     /// The bits of each row, `shape.width / 64` words.
     patterns: Buffer<u64>,
@@ -141,7 +143,7 @@ impl Band {
         let range = (self.shape.columns - self.shape.width + 1) as u64;
         let [mut chosen, mut blocks] = [(); 2].map(|()| Buffer::zeroed(CHUNK));
 
-        let mut pairs = Buffer::zeroed(keys.len());
+        let mut pairs = self.scratch(keys.len());
         let chunks = keys.chunks(CHUNK).zip(pairs.chunks_mut(CHUNK));
         for (chunk, (keys, pairs)) in chunks.enumerate() {
             let blocks = &mut blocks[..keys.len()];
@@ -153,18 +155,20 @@ impl Band {
             }
         }
         let mut scratch = self.scratch(keys.len());
-        sort(&mut pairs, &mut scratch[..keys.len()], range);
+        sort(&mut pairs[..keys.len()], &mut scratch[..keys.len()], range);
         self.put_back(scratch);
 
         let words = self.shape.width / 64;
         let mut rows = Rows {
             shape: self.shape,
+            len: keys.len(),
             pairs,
-            patterns: Buffer::zeroed(words * keys.len()),
+            patterns: self.scratch(words * keys.len()),
         };
-        let patterns = rows.patterns.chunks_mut(words * CHUNK);
-        for (chunk, (pairs, patterns)) in rows.pairs.chunks(CHUNK).zip(patterns).enumerate() {
-            for &pair in rows.pairs.iter().skip((chunk + 1) * CHUNK).take(CHUNK) {
+        let all = &rows.pairs[..keys.len()];
+        let patterns = rows.patterns[..words * keys.len()].chunks_mut(words * CHUNK);
+        for (chunk, (pairs, patterns)) in all.chunks(CHUNK).zip(patterns).enumerate() {
+            for &pair in all.iter().skip((chunk + 1) * CHUNK).take(CHUNK) {
                 prefetch(keys, number(pair));
             }
             let (chosen, blocks) = (&mut chosen[..pairs.len()], &mut blocks[..pairs.len()]);
@@ -262,7 +266,7 @@ impl Band {
         let pivots = &mut scratch.as_chunks_mut::<WORDS>().0[..columns.len()];
         pivots.as_flattened_mut().fill(0);
         let patterns = rows.patterns.as_chunks().0;
-        let solved = eliminate(&rows.pairs, patterns, values, pivots, columns);
+        let solved = eliminate(rows.pairs(), patterns, values, pivots, columns);
         if solved.is_ok() {
             band::substitute_on(self.cpu, pivots, columns);
         }
@@ -297,7 +301,8 @@ impl Band {
         let patterns = rows.patterns.as_chunks::<WORDS>().0;
         let chunk = rows.len().min(DECODED);
         let (mut starts, mut sums) = (Buffer::zeroed(chunk), Buffer::zeroed(chunk));
-        for (pairs, patterns) in rows.pairs.chunks(DECODED).zip(patterns.chunks(DECODED)) {
+        let patterns = patterns[..rows.len()].chunks(DECODED);
+        for (pairs, patterns) in rows.pairs().chunks(DECODED).zip(patterns) {
             let (starts, sums) = (&mut starts[..pairs.len()], &mut sums[..pairs.len()]);
             for (first, &pair) in starts.iter_mut().zip(pairs) {
                 *first = start(pair) as u32;
@@ -309,12 +314,23 @@ impl Band {
         }
     }
 
-    /// At least `len` words of any contents.
+    /// Keeps the memory of rows for the next ones: to get it from the system takes as long as a
+    /// good part of the work on them.
+    pub fn recycle(&self, rows: Rows) {
+        self.put_back(rows.pairs);
+        self.put_back(rows.patterns);
+    }
+
+    /// At least `len` words of any contents: of the spare buffers the smallest that has them.
     fn scratch(&self, len: usize) -> Buffer<u64> {
-        let spare = self.lock_spare().pop();
-        match spare.filter(|spare| spare.len() >= len) {
-            Some(spare) => spare,
-            None => Buffer::zeroed(len),
+        let mut spare = self.lock_spare();
+        let fits = (0..spare.len()).filter(|&at| spare[at].len() >= len);
+        match fits.min_by_key(|&at| spare[at].len()) {
+            Some(at) => spare.swap_remove(at),
+            None => {
+                drop(spare);
+                Buffer::zeroed(len)
+            }
         }
     }
 
@@ -340,13 +356,17 @@ impl Rows {
     /// Number of rows, one for each key.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.pairs.len()
+        self.len
     }
 
     /// Whether there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.len == 0
+    }
+
+    fn pairs(&self) -> &[u64] {
+        &self.pairs[..self.len]
     }
 
     /// Why a row depends on those before it. Equal keys have equal rows, and by the number of their

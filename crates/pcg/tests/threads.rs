@@ -333,8 +333,8 @@ fn two_streams_on_two_substreams() {
     };
     let (left, right) = thread::scope(|scope| {
         let connecting = scope.spawn(|| party(tcp::connect(address, timeout).unwrap(), true));
-        let stream = listener.accept(timeout).unwrap();
-        let right = party(Channel::with_timeout(stream, Some(timeout)), false);
+        let channel = listener.accept_channel(timeout, |_| ()).unwrap();
+        let right = party(channel, false);
         (connecting.join().unwrap(), right)
     });
     assert_eq!(left.0, right.0);

@@ -77,7 +77,6 @@ mod permutation;
 mod polynomial;
 
 use std::borrow::BorrowMut;
-use std::fmt;
 
 use curve25519_dalek::MontgomeryPoint;
 use curve25519_dalek::traits::IsIdentity;
@@ -143,57 +142,58 @@ const fn payload(value: Option<usize>) -> usize {
     }
 }
 
-/// The sender's result of an intersection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
+/// The parameters of a run: the numbers of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
     /// Items of the sender.
     pub sender_items: u64,
     /// Items of the receiver.
     pub receiver_items: u64,
 }
 
-/// The receiver's result of an intersection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// Items of the sender.
-    pub sender_items: u64,
-    /// Items of the receiver.
-    pub receiver_items: u64,
-    /// The numbers of its items that are common, ascending.
-    pub common: Vec<usize>,
-}
-
-/// The sender's result of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// Keywords of the sender.
-    pub sender_items: u64,
-    /// Keywords of the receiver.
-    pub receiver_items: u64,
-    /// Bytes of the longest value, which the receiver learns.
-    pub longest: usize,
-}
-
-/// The receiver's result of a search. `Debug` shows no value.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Keywords of the sender.
-    pub sender_items: u64,
-    /// Keywords of the receiver.
-    pub receiver_items: u64,
-    /// Bytes of the sender's longest value.
-    pub longest: usize,
-    /// The numbers of its keywords that the sender has, ascending.
-    pub items: Vec<usize>,
-    /// The value of each, in the same order.
-    pub values: Vec<Vec<u8>>,
-}
-
-impl fmt::Debug for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Found({} values, ..)", self.values.len())
+impl Parameters {
+    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
+    /// one time. The items themselves are not included, nor the values of a search.
+    #[must_use]
+    pub fn memory(&self, role: Role) -> u64 {
+        /// Of an element of the field.
+        const ELEMENT: u64 = 40;
+        /// Of an item: its digest, as an element and a hash.
+        const DIGEST: u64 = ELEMENT + 32;
+        /// Of an item of the receiver: its secret, and the representative of the public key.
+        const KEY: u64 = 32 + ELEMENT;
+        let Self {
+            sender_items,
+            receiver_items,
+        } = *self;
+        if sender_items == 0 || receiver_items == 0 {
+            return 0;
+        }
+        match role {
+            // Values, and two strings of each, beside the polynomial twice.
+            Role::Sender => {
+                sender_items * (DIGEST + ELEMENT + 64) + receiver_items * (32 + ELEMENT)
+            }
+            // The tree of products, and the polynomials that are made from it: counted.
+            Role::Receiver => {
+                let elements = u64::from(receiver_items.ilog2()) + 16;
+                receiver_items * (DIGEST + KEY + elements * ELEMENT) + sender_items * TAG as u64
+            }
+        }
     }
 }
+
+/// The sender's result of an intersection; `common` is `None`.
+pub type Sent = crate::results::Sent<Parameters>;
+
+/// The receiver's result of an intersection.
+pub type Received = crate::results::Received<Parameters>;
+
+/// The sender's result of a search; `found` is `None`.
+pub type Answered = crate::results::Answered<Parameters>;
+
+/// The receiver's result of a search.
+pub type Found = crate::results::Found<Parameters>;
 
 /// The protocols of this module.
 #[derive(Clone, Copy)]
@@ -281,6 +281,13 @@ impl Run {
         let blocks = Zeroizing::new(blocks.collect::<Vec<_>>());
         check_duplicates(&blocks, |item| item)?;
         Ok(Self { agreement, digests })
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters {
+            sender_items: self.agreement.sender_items,
+            receiver_items: self.agreement.receiver_items,
+        }
     }
 
     /// Whether a set is empty, so that the run is over.
@@ -387,10 +394,9 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<Sent> {
         let values: Option<(&[&[u8]], usize)> = None;
-        let agreement = self.run(items, values, watch, channel)?;
         Ok(Sent {
-            sender_items: agreement.sender_items,
-            receiver_items: agreement.receiver_items,
+            parameters: self.run(items, values, watch, channel)?,
+            common: None,
         })
     }
 
@@ -412,11 +418,10 @@ impl Sender {
     ) -> Result<Answered> {
         assert_eq!(keywords.len(), values.len(), "a value for each keyword");
         let longest = longest(values)?;
-        let agreement = self.run(keywords, Some((values, longest)), watch, channel)?;
         Ok(Answered {
-            sender_items: agreement.sender_items,
-            receiver_items: agreement.receiver_items,
+            parameters: self.run(keywords, Some((values, longest)), watch, channel)?,
             longest,
+            found: None,
         })
     }
 
@@ -426,7 +431,7 @@ impl Sender {
         values: Option<(&(impl Items + ?Sized), usize)>,
         watch: &mut dyn Watch,
         channel: &mut Channel,
-    ) -> Result<Agreement> {
+    ) -> Result<Parameters> {
         let terms = match values {
             Some((_, longest)) => (Protocol::Search, longest as u64),
             None => (Protocol::Intersection, 0),
@@ -434,7 +439,7 @@ impl Sender {
         let party = (Role::Sender, self.session, &mut self.rng);
         let run = Run::begin(party, items, terms, watch, channel)?; // step 0
         if run.trivial() {
-            return Ok(run.agreement);
+            return Ok(run.parameters());
         }
         let mut secret = Zeroizing::new([0; 32]);
         self.rng.fill_bytes(&mut secret[..]); // step 1
@@ -482,7 +487,7 @@ impl Sender {
         channel.send(&end)?;
         channel.flush()?;
         watch.done(run.agreement.sender_items);
-        Ok(run.agreement)
+        Ok(run.parameters())
     }
 }
 
@@ -494,7 +499,7 @@ pub struct Receiver {
 
 /// The receiver after step 7, with its tags and the streams of its values.
 struct Matched {
-    agreement: Agreement,
+    parameters: Parameters,
     /// Bytes of the sender's longest value.
     longest: usize,
     /// The numbers of the common items, ascending, and their values.
@@ -529,8 +534,7 @@ impl Receiver {
     ) -> Result<Received> {
         let matched = self.run(items, Protocol::Intersection, watch, channel)?;
         Ok(Received {
-            sender_items: matched.agreement.sender_items,
-            receiver_items: matched.agreement.receiver_items,
+            parameters: matched.parameters,
             common: matched.common,
         })
     }
@@ -549,8 +553,7 @@ impl Receiver {
     ) -> Result<Found> {
         let matched = self.run(keywords, Protocol::Search, watch, channel)?;
         Ok(Found {
-            sender_items: matched.agreement.sender_items,
-            receiver_items: matched.agreement.receiver_items,
+            parameters: matched.parameters,
             longest: matched.longest,
             items: matched.common,
             values: matched.values,
@@ -576,7 +579,7 @@ impl Receiver {
         };
         if run.trivial() {
             return Ok(Matched {
-                agreement: run.agreement,
+                parameters: run.parameters(),
                 longest,
                 common: Vec::new(),
                 values: Vec::new(),
@@ -636,7 +639,7 @@ impl Receiver {
         }
         watch.done(run.agreement.receiver_items);
         Ok(Matched {
-            agreement: run.agreement,
+            parameters: run.parameters(),
             longest,
             common,
             values,

@@ -68,6 +68,7 @@ pub mod oprf;
 pub mod params;
 mod partition;
 mod receiver_table;
+pub mod results;
 mod rice;
 mod sender_set;
 mod session;

@@ -45,7 +45,7 @@ use crate::truncate::write_cut;
 use crate::watch::Watch;
 
 /// The maximum length of a value in bytes.
-pub const MAX_VALUE: usize = 1024;
+pub const MAX_VALUE: usize = 1 << 14;
 
 /// Bytes that hold the length of a value.
 pub(crate) const LENGTH: usize = 2;
@@ -61,34 +61,10 @@ pub const fn value_bytes(parameters: &Parameters, longest: usize) -> u64 {
 }
 
 /// The sender's result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// Bytes of the longest value, which the receiver learns.
-    pub longest: usize,
-    /// With [`Settings::both`] the numbers of its keywords that were found, ascending.
-    pub found: Option<Vec<usize>>,
-}
+pub type Answered = crate::results::Answered<Parameters>;
 
-/// The receiver's result. `Debug` shows no value.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// Bytes of the sender's longest value.
-    pub longest: usize,
-    /// The numbers of its keywords that the sender has, ascending.
-    pub items: Vec<usize>,
-    /// The value of each, in the same order.
-    pub values: Vec<Vec<u8>>,
-}
-
-impl std::fmt::Debug for Found {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Found({} values, ..)", self.values.len())
-    }
-}
+/// The receiver's result.
+pub type Found = crate::results::Found<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn the values of its keywords that are among these. The call fixes
@@ -251,15 +227,22 @@ pub(crate) fn split(base: Block, inputs: &[Block], outputs: &mut [Block], masks:
     }
 }
 
+/// Blocks of a key stream at a time.
+const STREAM: usize = 32;
+
 /// Adds the key stream for the item at a place.
 pub(crate) fn add_stream(key: Block, base: Block, place: usize, bytes: &mut [u8]) {
     // Far enough apart that no two streams overlap, whatever the length of a value.
     let start = u128::from(base).wrapping_add((place as u128) << 64);
-    let mut stream = Zeroizing::new([Block::ZERO; (LENGTH + MAX_VALUE).div_ceil(16)]);
-    let stream = &mut stream[..bytes.len().div_ceil(16)];
-    Aes128::new(key).ctr(start, stream);
-    for (byte, stream) in bytes.iter_mut().zip(Block::as_bytes(stream)) {
-        *byte ^= stream;
+    let aes = Aes128::new(key);
+    let mut stream = Zeroizing::new([Block::ZERO; STREAM]);
+    for (i, bytes) in bytes.chunks_mut(16 * STREAM).enumerate() {
+        let stream = &mut stream[..bytes.len().div_ceil(16)];
+        let counter = start.wrapping_add((i * STREAM) as u128);
+        aes.ctr(counter, stream);
+        for (byte, stream) in bytes.iter_mut().zip(Block::as_bytes(stream)) {
+            *byte ^= stream;
+        }
     }
 }
 
@@ -313,7 +296,7 @@ mod tests {
     #[test]
     fn a_value_is_encrypted_for_its_place() {
         let (key, base) = (block(1), block(2));
-        for length in [0, 1, 13, 14, 15, 1000, MAX_VALUE] {
+        for length in [0, 1, 13, 14, 15, 509, 510, 511, 1000, MAX_VALUE] {
             let value = vec![7; length];
             let mut out = vec![9; LENGTH + MAX_VALUE];
             encrypt(key, base, 5, &value, &mut out);

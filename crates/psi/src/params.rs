@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use volery_channel::Role;
 use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
 use crate::code::{STATISTICAL, width};
@@ -102,20 +103,31 @@ impl Parameters {
     /// If a size is above [`MAX_ITEMS`].
     #[must_use]
     pub fn new(variant: Variant, sender_items: u64, receiver_items: u64) -> Self {
+        Self::one_of(1, variant, sender_items, receiver_items)
+    }
+
+    /// The parameters of one of `parts` executions that share a failure probability of `2^-40`.
+    pub(crate) fn one_of(
+        parts: u64,
+        variant: Variant,
+        sender_items: u64,
+        receiver_items: u64,
+    ) -> Self {
+        let statistical = STATISTICAL + parts.next_power_of_two().ilog2();
         assert!(
             sender_items.max(receiver_items) <= MAX_ITEMS,
             "a set has more items than MAX_ITEMS"
         );
         let items = receiver_items as usize;
         let (bins, stash) = match variant {
-            Variant::Kkrt => (bins_for(items, STATISTICAL), 0),
+            Variant::Kkrt => (bins_for(items, statistical), 0),
             Variant::KkrtPaper => {
                 let stash = STASH.iter().find(|(most, _)| receiver_items <= *most);
                 let stash = stash.map_or(SMALLEST_STASH, |(_, stash)| *stash);
                 // The paper's table begins at 2^8; with fewer items 1.2 bins an item fail too
                 // often.
                 let bins = match items {
-                    ..256 => bins_for(items, STATISTICAL),
+                    ..256 => bins_for(items, statistical),
                     _ => (6 * items).div_ceil(5),
                 };
                 (bins, stash)
@@ -134,10 +146,10 @@ impl Parameters {
             width: 0,
             tag: 0,
         };
-        parameters.width = width(parameters.evaluations());
+        parameters.width = width(parameters.evaluations().saturating_mul(parts));
         // The least v with 2^v >= 2^sigma times the number of compared pairs.
         let pairs = u128::from(sender_items.max(1)) * u128::from(receiver_items.max(1));
-        let bits = STATISTICAL + pairs.next_power_of_two().ilog2();
+        let bits = statistical + pairs.next_power_of_two().ilog2();
         parameters.tag = bits.div_ceil(8) as usize;
         parameters
     }
@@ -191,6 +203,35 @@ impl Parameters {
     pub fn false_positive(&self) -> f64 {
         let pairs = self.sender_items.max(1) as f64 * self.receiver_items.max(1) as f64;
         pairs.log2() - 8.0 * self.tag as f64
+    }
+
+    /// Bytes of memory that the party in this role needs for what grows with the sets, at most at
+    /// one time. `search`: of keyword search. The items themselves are not included, nor the values
+    /// of a search and the common items.
+    #[must_use]
+    pub const fn memory(&self, role: Role, search: bool) -> u64 {
+        /// Of a block: a digest, an input or an output of the OPRF, a row.
+        const BLOCK: u64 = 16;
+        /// Of a place of the table: the number of the item, and that of its hash function.
+        const PLACE: u64 = 5;
+        /// Of an item that is being placed: its bins, and the search for a place. Counted.
+        const PLACING: u64 = 41;
+        /// Of an item in the random order: its number, and what finds the order. Counted.
+        const ORDER: u64 = 10;
+        /// Of an item in the index of tags: two slots, and a byte of the filter.
+        const INDEX: u64 = 9;
+        if self.trivial() {
+            return 0;
+        }
+        let instances = self.instances() as u64;
+        match role {
+            Role::Sender => self.sender_items * (BLOCK + ORDER) + instances * BLOCK,
+            Role::Receiver => {
+                let found = INDEX + if search { BLOCK } else { 0 };
+                let work = if found > PLACING { found } else { PLACING };
+                self.receiver_items * (BLOCK + work) + instances * PLACE
+            }
+        }
     }
 
     /// Whether a set is empty, so that the run ends once both parties know the sizes.

@@ -81,11 +81,12 @@ impl Settings {
     }
 
     /// The terms compared with the peer's: the protocol's name and these settings.
-    fn terms(self, protocol: Protocol) -> Terms {
+    fn terms(self, protocol: Protocol, parts: u64) -> Terms {
         let terms = RandomOracle::new("volery psi: terms")
             .absorb(protocol.name().as_bytes())
             .absorb(self.variant.name().as_bytes())
             .absorb(&[self.both.into()])
+            .absorb_u64(parts)
             .finish32();
         *terms.first_chunk().expect("32 bytes")
     }
@@ -108,8 +109,9 @@ impl Protocol {
 }
 
 /// Step 1: derives the parameters and the code from the sizes and the seed.
-fn settle(agreement: &Agreement, settings: Settings) -> (Parameters, Code) {
-    let parameters = Parameters::new(
+fn settle(agreement: &Agreement, settings: Settings, parts: u64) -> (Parameters, Code) {
+    let parameters = Parameters::one_of(
+        parts,
         settings.variant,
         agreement.sender_items,
         agreement.receiver_items,
@@ -125,6 +127,8 @@ pub struct Sender {
     oprf: oprf::Sender,
     session: SessionId,
     rng: Prg,
+    /// Executions that share a failure probability of `2^-40`.
+    parts: u64,
 }
 
 /// The sender once it has the keys of the OPRF.
@@ -153,7 +157,20 @@ impl Sender {
     /// If the channel fails, or a check finds that the peer deviated from the protocol.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let oprf = oprf::Sender::setup(session, rng.fork("setup"), channel)?;
-        Ok(Self { oprf, session, rng })
+        Ok(Self {
+            oprf,
+            session,
+            rng,
+            parts: 1,
+        })
+    }
+
+    /// Makes this one of `parts` executions of a larger run, in all of which together anything
+    /// fails with probability `2^-40`; the same at both parties.
+    #[must_use]
+    pub const fn one_of(mut self, parts: u64) -> Self {
+        self.parts = parts;
+        self
     }
 
     /// Steps 0 to 3. The receiver gets the number `note`.
@@ -166,10 +183,10 @@ impl Sender {
         channel: &mut Channel,
     ) -> Result<SenderSession> {
         watch.begin(Phase::Agree, 0);
-        let terms = settings.terms(protocol);
+        let terms = settings.terms(protocol, self.parts);
         let (role, said) = (Role::Sender, (items.len(), note));
         let agreement = Agreement::reach(role, self.session, &mut self.rng, terms, said, channel)?;
-        let (parameters, code) = settle(&agreement, settings); // step 1
+        let (parameters, code) = settle(&agreement, settings, self.parts); // step 1
         let sender_set = sender_set(&agreement.salt(), items, &mut self.rng, watch)?;
         let mut attempt = [0];
         let mut instances = 0;
@@ -338,6 +355,8 @@ pub struct Receiver {
     oprf: oprf::Receiver,
     session: SessionId,
     rng: Prg,
+    /// Executions that share a failure probability of `2^-40`.
+    parts: u64,
 }
 
 /// The receiver once it has its outputs of the OPRF.
@@ -378,7 +397,20 @@ impl Receiver {
     /// If the channel fails, or a check finds that the peer deviated from the protocol.
     pub fn setup(session: SessionId, mut rng: Prg, channel: &mut Channel) -> Result<Self> {
         let oprf = oprf::Receiver::setup(session, rng.fork("setup"), channel)?;
-        Ok(Self { oprf, session, rng })
+        Ok(Self {
+            oprf,
+            session,
+            rng,
+            parts: 1,
+        })
+    }
+
+    /// Makes this one of `parts` executions of a larger run, in all of which together anything
+    /// fails with probability `2^-40`; the same at both parties.
+    #[must_use]
+    pub const fn one_of(mut self, parts: u64) -> Self {
+        self.parts = parts;
+        self
     }
 
     /// Steps 0 to 3. `derive` converts the outputs to the tags that the sender sends and to blocks
@@ -392,10 +424,10 @@ impl Receiver {
         channel: &mut Channel,
     ) -> Result<ReceiverSession> {
         watch.begin(Phase::Agree, 0);
-        let terms = settings.terms(protocol);
+        let terms = settings.terms(protocol, self.parts);
         let (role, said) = (Role::Receiver, (items.len(), 0));
         let agreement = Agreement::reach(role, self.session, &mut self.rng, terms, said, channel)?;
-        let (parameters, code) = settle(&agreement, settings); // step 1
+        let (parameters, code) = settle(&agreement, settings, self.parts); // step 1
         watch.begin(Phase::Hash, items.len() as u64);
         let digests = digests(&agreement.salt(), items, &mut |steps| {
             watch.done(steps as u64);

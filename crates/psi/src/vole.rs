@@ -126,11 +126,12 @@ impl Settings {
     }
 
     /// The terms compared with the peer's: the protocol's name and these settings.
-    fn terms(self, protocol: &str) -> Terms {
+    fn terms(self, protocol: &str, parts: u64) -> Terms {
         let terms = RandomOracle::new("volery vole psi: terms")
             .absorb(protocol.as_bytes())
             .absorb(self.form.name().as_bytes())
             .absorb(&[self.both.into()])
+            .absorb_u64(parts)
             .finish32();
         *terms.first_chunk().expect("32 bytes")
     }
@@ -155,6 +156,8 @@ struct Party {
     role: Role,
     session: SessionId,
     rng: Prg,
+    /// Executions that share a failure probability of `2^-40`.
+    parts: u64,
     /// Items of a bin, on average; others in tests only.
     bin: u64,
     /// For tests: another deadline.
@@ -169,6 +172,14 @@ impl Sender {
         Self { party }
     }
 
+    /// Makes this one of `parts` executions of a larger run, in all of which together anything
+    /// fails with probability `2^-40`; the same at both parties.
+    #[must_use]
+    pub const fn one_of(mut self, parts: u64) -> Self {
+        self.party.parts = parts;
+        self
+    }
+
     /// [`new`](Self::new) with a fresh session id and fresh randomness of a session.
     #[must_use]
     pub fn start(session: &mut Session<impl BorrowMut<Channel>>) -> Self {
@@ -178,6 +189,13 @@ impl Sender {
 }
 
 impl Receiver {
+    /// As [`Sender::one_of`].
+    #[must_use]
+    pub const fn one_of(mut self, parts: u64) -> Self {
+        self.party.parts = parts;
+        self
+    }
+
     /// As [`Sender::new`].
     #[must_use]
     pub fn new(session: SessionId, rng: Prg) -> Self {
@@ -217,6 +235,7 @@ impl Party {
             role,
             session,
             rng,
+            parts: 1,
             bin: BIN,
             deadline: None,
         }
@@ -236,11 +255,11 @@ impl Party {
             "in the malicious form the receiver alone learns the result"
         );
         watch.begin(Phase::Agree, 0);
-        let (terms, said) = (settings.terms(protocol), (items.len(), note));
+        let (terms, said) = (settings.terms(protocol, self.parts), (items.len(), note));
         let agreement =
             Agreement::reach(self.role, self.session, &mut self.rng, terms, said, channel)?;
         let parameters = Parameters::with_bins_of(
-            self.bin,
+            [self.bin, self.parts],
             settings.form,
             // In a search the sender, who has the values, has to be the evaluator.
             settings.both && protocol == INTERSECTION,

@@ -1,175 +1,129 @@
-//! Parquet files: batches of rows, and cells of their columns.
+//! Parquet files: their schema, and batches of their rows.
 
 mod footer;
 mod guard;
-mod kind;
-mod leaf;
 mod pages;
 mod varint;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::Range;
 use std::sync::Arc;
 
-use parquet::basic::Compression;
-use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{KeyValue, ParquetMetaData, ParquetMetaDataReader};
-use parquet::schema::types::Type;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use parquet::arrow::arrow_reader::{
+    ParquetRecordBatchReader, RowGroups, RowSelection, RowSelector,
+};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
+use parquet::basic::{Compression, ConvertedType, Type as Physical};
+use parquet::column::page::{PageIterator, PageReader};
+use parquet::errors::Result as ParquetResult;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
+use crate::cell::interval;
 use crate::error::Problem;
-use crate::key::{Cell, KeyColumn, KeyType, check_names};
+use crate::format::Format;
+use crate::key::check_names;
 pub(crate) use guard::guarded;
-use kind::Kind;
-pub(crate) use leaf::Leaf;
 use pages::Pages;
+pub(crate) use varint::varint;
 
 /// How much of a file to hold in memory at a time, in decoded bytes, and the most rows.
 const BATCH_BYTES: u64 = 8 << 20;
-const BATCH_ROWS: u64 = 1024;
+const BATCH_ROWS: u64 = 8192;
 
 /// The most bytes of one column that the values of a batch may take which are longer than they are
 /// in the file.
 const BATCH_LONGEST: u64 = 64 << 20;
 
+/// The rows of a row group that are selected at a time.
+const WINDOW: usize = 1 << 20;
+
 /// A Parquet file whose description has been read and whose every column can be.
+#[derive(Debug, Clone)]
 pub(crate) struct Table {
-    file: File,
-    length: u64,
     metadata: Arc<ParquetMetaData>,
+    /// The schema as it is read: intervals are plain bytes.
+    read_as: Arc<SchemaDescriptor>,
+    fields: Fields,
 }
 
 impl Table {
     /// Reads the description of `file`, which has `length` bytes.
-    pub(crate) fn open(mut file: File, length: u64) -> Result<Self, Problem> {
-        check_magic(&mut file, length)?;
-        if !footer::is_credible(&mut file, length).map_err(Problem::Read)? {
-            return Err(damaged(0, "its footer is malformed"));
+    pub(crate) fn open(file: &mut File, length: u64) -> Result<Self, Problem> {
+        check_magic(file, length)?;
+        if !footer::is_credible(file, length).map_err(Problem::Read)? {
+            return Err(wrong(0, "its footer is malformed"));
         }
-        let metadata = guarded(0, || {
-            let metadata = ParquetMetaDataReader::new().parse_and_finish(&file);
-            metadata.map_err(|e| damaged(0, e))
+        let table = guarded(Format::Parquet, 0, || {
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(file);
+            Self::new(metadata.map_err(|e| wrong(0, e))?).map_err(|e| wrong(0, e))
         })?;
-        let table = Self {
-            file,
-            length,
-            metadata: Arc::new(metadata),
-        };
-        check_names(&table.columns())?;
+        check_names(table.fields.iter().map(|field| field.name().as_str()))?;
         table.check_compression()?;
         Ok(table)
     }
 
-    /// The names of the columns.
-    pub(crate) fn columns(&self) -> Vec<Vec<u8>> {
-        let fields = self.schema().get_fields().iter();
-        fields
-            .map(|field| field.name().as_bytes().to_vec())
-            .collect()
+    fn new(metadata: ParquetMetaData) -> ParquetResult<Self> {
+        let root = metadata.file_metadata().schema_descr().root_schema();
+        let read_as = Arc::new(SchemaDescriptor::new(without_intervals(root)?));
+        let schema = parquet_to_arrow_schema(&read_as, None)?;
+        let field = |(field, column): (&Arc<Field>, &TypePtr)| match is_interval(column) {
+            true => interval(field),
+            false => field.as_ref().clone(),
+        };
+        let fields = schema.fields().iter().zip(root.get_fields()).map(field);
+        let fields = fields.map(|field| micros(field, &read_as)).collect();
+        Ok(Self {
+            metadata: Arc::new(metadata),
+            read_as,
+            fields,
+        })
     }
 
-    /// The root of the schema: its fields are the columns.
-    pub(crate) fn schema(&self) -> &Type {
-        self.metadata.file_metadata().schema_descr().root_schema()
+    /// The columns.
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
-    /// What the file says of itself beside its schema.
-    pub(crate) fn notes(&self) -> Vec<KeyValue> {
-        let file = self.metadata.file_metadata();
-        file.key_value_metadata().cloned().unwrap_or_default()
+    pub(crate) fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
     }
 
-    /// How many rows there are, by the description.
+    /// The number of rows, by the description.
     pub(crate) fn rows(&self) -> u64 {
         self.metadata.file_metadata().num_rows().max(0) as u64
     }
 
-    /// How the first column is compressed.
+    /// The compression of the first column.
     pub(crate) fn compression(&self) -> Compression {
         let groups = self.metadata.row_groups();
         let first = groups.first().and_then(|group| group.columns().first());
         first.map_or(Compression::SNAPPY, |column| column.compression())
     }
 
-    /// As what a key column is read.
-    pub(crate) fn key_type(&self, key: KeyColumn) -> Result<KeyType, Problem> {
-        let field = &self.schema().get_fields()[key.column];
-        let kind = Kind::of(field);
-        let Some(found) = kind.native() else {
-            return Err(Problem::UnsupportedKey {
-                column: field.name().to_owned(),
-                found: kind.name().to_owned(),
-            });
-        };
-        let wanted = key.wanted.unwrap_or(found);
-        if !found.reads_as(wanted) {
-            return Err(Problem::Conversion {
-                column: field.name().to_owned(),
-                found,
-                wanted,
-            });
-        }
-        Ok(wanted)
-    }
-
-    /// Whether the cells of this column have a form as text.
-    pub(crate) fn check_text(&self, column: usize) -> Result<(), Problem> {
-        let field = &self.schema().get_fields()[column];
-        match Kind::of(field) {
-            Kind::Nested(found) => Err(no_text(field.name(), found)),
-            _ => Ok(()),
-        }
-    }
-
-    /// All rows, of these columns or of all.
-    pub(crate) fn batches(self, columns: Option<&[usize]>) -> Result<Batches, Problem> {
-        let fields = self.schema().get_fields().iter();
-        let mut chosen: Vec<Column> = fields
-            .map(|field| Column {
-                name: field.name().to_owned(),
-                kind: Kind::of(field),
-                leaves: 0..0,
-            })
-            .collect();
-        let schema = self.metadata.file_metadata().schema_descr();
-        let mut leaves = Vec::new();
-        for leaf in 0..schema.num_columns() {
-            let root = schema.get_column_root_idx(leaf);
-            if columns.is_none_or(|columns| columns.contains(&root)) {
-                if chosen[root].leaves.is_empty() {
-                    chosen[root].leaves = leaves.len()..leaves.len();
-                }
-                chosen[root].leaves.end += 1;
-                leaves.push((leaf, Leaf::new(schema.column(leaf))));
-            }
-        }
-        let groups = self.metadata.row_groups();
-        let bytes = groups
-            .iter()
-            .map(|group| group.total_byte_size().max(0))
-            .fold(0, i64::saturating_add);
-        let expected = self.rows();
-        let row = (bytes as u64 / expected.max(1)).max(1);
-        let metadata = Arc::clone(&self.metadata);
-        let pages = Pages::new(self.file, self.length, self.metadata);
-        let indices: Vec<usize> = leaves.iter().map(|&(leaf, _)| leaf).collect();
-        let longest = guarded(0, || {
-            pages.longest_value(&indices).map_err(|e| damaged(0, e))
-        })?;
-        let size = (BATCH_BYTES / row).clamp(1, BATCH_ROWS);
+    /// The rows of `file`, with these columns, which are ascending.
+    pub(crate) fn batches(
+        &self,
+        file: File,
+        length: u64,
+        columns: &[usize],
+    ) -> Result<Batches, Problem> {
+        let mask = ProjectionMask::roots(&self.read_as, columns.iter().copied());
+        let leaves = (0..self.read_as.num_columns()).filter(|&leaf| mask.leaf_included(leaf));
         Ok(Batches {
-            size: size.min(BATCH_LONGEST / longest.max(1)).max(1),
-            pages,
-            metadata,
-            leaves,
-            columns: chosen,
+            leaves: leaves.collect(),
+            table: self.clone(),
+            pages: Pages::new(file, length, Arc::clone(&self.metadata)),
+            mask,
             group: 0,
-            rows: 0,
+            window: 0,
+            reader: None,
+            expected: 0,
+            found: 0,
             begun: 0,
             done: 0,
-            count: 0,
-            row: 0,
-            expected,
         })
     }
 
@@ -203,206 +157,247 @@ fn check_magic(file: &mut File, length: u64) -> Result<(), Problem> {
         return Err(Problem::Empty);
     }
     if length < 4 {
-        return Err(Problem::NotParquet);
+        return Err(Problem::NotA(Format::Parquet));
     }
     match &read(SeekFrom::Start(0)).map_err(Problem::Read)? {
         b"PAR1" => {}
         b"PARE" => return Err(Problem::Encrypted),
-        _ => return Err(Problem::NotParquet),
+        _ => return Err(Problem::NotA(Format::Parquet)),
     }
     if length < 12 || &read(SeekFrom::End(-4)).map_err(Problem::Read)? != b"PAR1" {
-        return Err(Problem::CutShort);
+        return Err(Problem::CutShort(Format::Parquet));
     }
     Ok(())
 }
 
-fn damaged(after: u64, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Problem {
+/// A column of intervals.
+fn is_interval(column: &Type) -> bool {
+    column.is_primitive() && column.get_basic_info().converted_type() == ConvertedType::INTERVAL
+}
+
+/// The same columns with intervals as plain bytes: the types of Arrow have no such interval, and
+/// the library would lose its months.
+fn without_intervals(column: &Type) -> ParquetResult<TypePtr> {
+    let info = column.get_basic_info();
+    Ok(Arc::new(match column {
+        Type::GroupType { fields, .. } => {
+            let fields = fields.iter().map(|field| without_intervals(field));
+            let mut group = Type::group_type_builder(column.name())
+                .with_fields(fields.collect::<ParquetResult<_>>()?)
+                .with_converted_type(info.converted_type())
+                .with_logical_type(info.logical_type_ref().cloned())
+                .with_id(info.has_id().then(|| info.id()));
+            if info.has_repetition() {
+                group = group.with_repetition(info.repetition());
+            }
+            group.build()?
+        }
+        Type::PrimitiveType { type_length, .. } if is_interval(column) => {
+            Type::primitive_type_builder(column.name(), Physical::FIXED_LEN_BYTE_ARRAY)
+                .with_length(*type_length)
+                .with_repetition(info.repetition())
+                .build()?
+        }
+        Type::PrimitiveType { .. } => column.clone(),
+    }))
+}
+
+/// Timestamps of 96 bits are read in microseconds: nanoseconds in 64 bits end in 2262, and days
+/// far in the future are common in such columns.
+fn micros(field: Field, schema: &SchemaDescriptor) -> Field {
+    let is_old = schema.root_schema().get_fields().iter().any(|column| {
+        column.name() == field.name()
+            && column.is_primitive()
+            && column.get_physical_type() == Physical::INT96
+    });
+    match is_old {
+        true => field.with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None)),
+        false => field,
+    }
+}
+
+pub(crate) fn damaged(
+    format: Format,
+    after: u64,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Problem {
     let source = source.into();
-    Problem::Damaged { after, source }
-}
-
-fn no_text(column: &str, found: &str) -> Problem {
-    Problem::NoText {
-        column: column.to_owned(),
-        found: found.to_owned(),
+    Problem::Damaged {
+        format,
+        after,
+        source,
     }
 }
 
-fn check_count(found: usize, rows: usize) -> ParquetResult<()> {
-    match found == rows {
-        true => Ok(()),
-        false => Err(ParquetError::General("rows are missing".to_owned())),
-    }
-}
-
-/// A column of the file.
-struct Column {
-    name: String,
-    kind: Kind,
-    /// Its place among the leaves that are read: one leaf, unless it is nested or was not asked
-    /// for.
-    leaves: Range<usize>,
+fn wrong(after: u64, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Problem {
+    damaged(Format::Parquet, after, source)
 }
 
 /// The rows of a Parquet file, some thousands at a time.
 pub(crate) struct Batches {
+    table: Table,
     pages: Pages,
-    metadata: Arc<ParquetMetaData>,
-    columns: Vec<Column>,
-    /// The leaves of the columns that were asked for, each with its place among those of the file.
-    leaves: Vec<(usize, Leaf)>,
-    /// The most rows of a batch.
-    size: u64,
-    /// The row group that comes next.
+    mask: ProjectionMask,
+    /// The columns of the file in `mask`, those in nested ones each.
+    leaves: Vec<usize>,
+    /// The row group being read, and its first row that no reader has been made for.
     group: usize,
-    /// How many rows the row group before it has, how many of them are in batches up to this one,
-    /// and how many have been read or passed by.
-    rows: u64,
+    window: usize,
+    reader: Option<ParquetRecordBatchReader>,
+    /// The number of rows the reader must give, and has given.
+    expected: usize,
+    found: usize,
+    /// The number of rows of the file before those of the reader, and before `window`.
     begun: u64,
     done: u64,
-    /// How many rows of this batch there are, and how many of the file up to it.
-    count: u64,
-    row: u64,
-    expected: u64,
 }
 
 impl Batches {
-    /// Goes on to the next rows, which are not read yet; returns how many there were before them,
-    /// and how many they are.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, usize)>, Problem> {
-        let first = self.row;
-        guarded(first, || self.find().map_err(|e| damaged(first, e)))?;
-        if self.count == 0 && self.row != self.expected {
-            return Err(damaged(first, "rows are missing"));
+    /// The next rows; with `select` those that are wanted, by their numbers counted from 0 in the
+    /// file; none at the end.
+    pub(crate) fn next(
+        &mut self,
+        select: bool,
+        wanted: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<RecordBatch>, Problem> {
+        loop {
+            let after = self.begun + self.found as u64;
+            if let Some(reader) = &mut self.reader {
+                let batch = guarded(Format::Parquet, after, || {
+                    reader.next().transpose().map_err(|e| wrong(after, e))
+                })?;
+                let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
+                self.found += rows;
+                if self.found > self.expected {
+                    return Err(wrong(after, "more rows than the footer states"));
+                }
+                if let Some(batch) = batch.filter(|_| rows > 0) {
+                    return Ok(Some(batch));
+                }
+                if self.found != self.expected {
+                    return Err(wrong(after, "rows are missing"));
+                }
+                self.reader = None;
+            }
+            if self.group == self.table.metadata.num_row_groups() {
+                return match self.done == self.table.rows() {
+                    true => Ok(None),
+                    false => Err(wrong(after, "rows are missing")),
+                };
+            }
+            (self.begun, self.found) = (self.done, 0);
+            let after = self.begun;
+            guarded(Format::Parquet, after, || {
+                self.open(select.then_some(&mut *wanted))
+                    .map_err(|e| wrong(after, e))
+            })?;
         }
-        self.row += self.count;
-        Ok((self.count > 0).then_some((first, self.count as usize)))
     }
 
-    fn find(&mut self) -> ParquetResult<()> {
-        while self.begun == self.rows {
-            self.pass(self.rows)?;
-            if self
-                .leaves
-                .iter_mut()
-                .any(|(_, leaf)| !matches!(leaf.skip(1), Ok(0)))
-            {
-                return Err(ParquetError::General(
-                    "more rows than the footer states".to_owned(),
-                ));
+    /// The number of rows of the file that were read or passed by.
+    pub(crate) fn rows(&self) -> u64 {
+        self.done
+    }
+
+    /// The number of rows of the file, by the description.
+    pub(crate) fn total(&self) -> u64 {
+        self.table.rows()
+    }
+
+    /// Makes a reader for the next window or row group, if rows of it are wanted.
+    fn open(&mut self, wanted: Option<&mut dyn FnMut(u64) -> bool>) -> ParquetResult<()> {
+        let rows = self.pages.rows(self.group);
+        let start = self.window;
+        let (count, selection) = match wanted {
+            None => (rows, None),
+            Some(wanted) => {
+                let count = WINDOW.min(rows - start);
+                let first = self.done;
+                let selected = (0..count).map(|i| wanted(first + i as u64));
+                (count, Some(select(start, selected)))
             }
-            (self.rows, self.begun, self.done, self.count) = (0, 0, 0, 0);
-            let Some(group) = self.metadata.row_groups().get(self.group) else {
-                return Ok(());
+        };
+        self.expected = selection.as_ref().map_or(count, RowSelection::row_count);
+        if self.expected > 0 {
+            let group = Group {
+                pages: self.pages.clone(),
+                index: self.group,
             };
-            // A negative number is none: the rows that are then missing are noticed at the end.
-            self.rows = u64::try_from(group.num_rows()).unwrap_or(0);
-            for (place, leaf) in &mut self.leaves {
-                leaf.open(self.pages.open(self.group, *place)?);
-            }
+            let columns = self.table.metadata.row_group(self.group).columns();
+            let bytes = self.leaves.iter().filter_map(|&leaf| columns.get(leaf));
+            let bytes = bytes.map(|column| column.uncompressed_size().max(0) as u64);
+            let row = (bytes.fold(0, u64::saturating_add) / rows as u64).max(1);
+            let longest = self.pages.longest_value(self.group, &self.leaves)?;
+            let size = (BATCH_BYTES / row).clamp(1, BATCH_ROWS);
+            let size = size.min(BATCH_LONGEST / longest.max(1)).max(1);
+            let hint = Some(&self.table.fields);
+            let levels =
+                parquet_to_arrow_field_levels(&self.table.read_as, self.mask.clone(), hint)?;
+            let reader = ParquetRecordBatchReader::try_new_with_row_groups(
+                &levels,
+                &group,
+                size as usize,
+                selection,
+            );
+            self.reader = Some(reader?);
+        }
+        self.done += count as u64;
+        self.window += count;
+        if self.window == rows {
+            self.window = 0;
             self.group += 1;
         }
-        self.count = self.size.min(self.rows - self.begun);
-        self.begun += self.count;
         Ok(())
-    }
-
-    /// Passes by the rows of the row group that come before `row`.
-    fn pass(&mut self, row: u64) -> ParquetResult<()> {
-        let rows = (row - self.done) as usize;
-        self.done = row;
-        for (_, leaf) in &mut self.leaves {
-            check_count(leaf.skip(rows)?, rows)?;
-        }
-        Ok(())
-    }
-
-    /// Reads these rows of the batch, which are in ascending order; once a batch.
-    pub(crate) fn read(&mut self, rows: &[u32]) -> Result<(), Problem> {
-        let after = self.row - self.count;
-        guarded(after, || {
-            self.read_runs(rows).map_err(|e| damaged(after, e))?;
-            match self.leaves.iter_mut().all(|(_, leaf)| leaf.finish()) {
-                true => Ok(()),
-                false => Err(damaged(after, "text that is not UTF-8")),
-            }
-        })
-    }
-
-    fn read_runs(&mut self, rows: &[u32]) -> ParquetResult<()> {
-        let first = self.begun - self.count;
-        let mut end = self.done;
-        for (_, leaf) in &mut self.leaves {
-            leaf.clear();
-            end = self.done;
-            for run in rows.chunk_by(|a, b| a + 1 == *b) {
-                let start = first + u64::from(run[0]);
-                let rows = (start - end) as usize;
-                check_count(leaf.skip(rows)?, rows)?;
-                check_count(leaf.read(run.len())?, run.len())?;
-                end = start + run.len() as u64;
-            }
-        }
-        self.done = end;
-        Ok(())
-    }
-
-    /// The cells of a key column, whose type was accepted by [`Table::key_type`].
-    pub(crate) fn cells(&self, column: usize) -> Cells<'_> {
-        let Column { kind, leaves, .. } = &self.columns[column];
-        let leaf = &self.leaves[leaves.start].1;
-        Cells { kind: *kind, leaf }
-    }
-
-    /// Appends a cell of a value column: strings as they are, anything else as text.
-    pub(crate) fn append_value(
-        &self,
-        column: usize,
-        row: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Problem> {
-        match self.columns[column].kind {
-            Kind::Text | Kind::Binary => {
-                if let Some(Cell::Bytes(bytes)) = self.cells(column).get(row) {
-                    out.extend_from_slice(bytes);
-                }
-                Ok(())
-            }
-            _ => self.append_text(column, row, out),
-        }
-    }
-
-    /// Appends a cell as text: null is empty, binary is in hexadecimal, times with a time zone are
-    /// in UTC.
-    pub(crate) fn append_text(
-        &self,
-        column: usize,
-        row: usize,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Problem> {
-        let Column { name, kind, leaves } = &self.columns[column];
-        let Some(value) = self.leaves[leaves.start].1.get(row) else {
-            return Ok(());
-        };
-        kind.append_text(value, out)
-            .map_err(|_| no_text(name, kind.name()))
-    }
-
-    /// The rows of the batch, leaf by leaf.
-    pub(crate) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
-        self.leaves.iter().map(|(_, leaf)| leaf)
     }
 }
 
-/// The cells of a key column.
-pub(crate) struct Cells<'a> {
-    kind: Kind,
-    leaf: &'a Leaf,
+/// The selection of rows behind the first `before` ones.
+fn select(before: usize, selected: impl Iterator<Item = bool>) -> RowSelection {
+    let mut runs = vec![RowSelector::skip(before)];
+    for selected in selected {
+        match runs.last_mut() {
+            Some(run) if run.skip != selected => run.row_count += 1,
+            _ if selected => runs.push(RowSelector::select(1)),
+            _ => runs.push(RowSelector::skip(1)),
+        }
+    }
+    runs.into()
 }
 
-impl<'a> Cells<'a> {
-    /// The cell of this row of the batch, none if it is null.
-    pub(crate) fn get(&self, row: usize) -> Option<Cell<'a>> {
-        self.leaf.get(row).map(|value| self.kind.cell(value))
+/// A row group, whose pages are checked before they are decoded.
+struct Group {
+    pages: Pages,
+    index: usize,
+}
+
+impl RowGroups for Group {
+    fn num_rows(&self) -> usize {
+        self.pages.rows(self.index)
+    }
+
+    fn column_chunks(&self, leaf: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let pages = self.pages.open(self.index, leaf)?;
+        Ok(Box::new(Chunk(Some(pages))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(std::iter::once(self.metadata().row_group(self.index)))
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        &self.pages.metadata
     }
 }
+
+/// The pages of one column of a row group.
+struct Chunk(Option<Box<dyn PageReader>>);
+
+impl Iterator for Chunk {
+    type Item = ParquetResult<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take().map(Ok)
+    }
+}
+
+impl PageIterator for Chunk {}

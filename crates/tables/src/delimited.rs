@@ -1,39 +1,36 @@
-//! Text files with a header: their rows and their errors.
+//! Text files with a header: their rows, in batches, and their errors.
 
 mod scan;
 
-use std::cell::Cell as Shared;
-use std::fs::File;
 use std::io::{self, Read};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow_array::{ArrayRef, BinaryArray};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use csv::{ByteRecord, ErrorKind};
 
 use crate::encoding::{self, Encoding};
 use crate::error::Problem;
+use crate::format::Packing;
 use crate::key::check_names;
 use scan::Scan;
 
 /// The parameters for reading a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text {
-    delimiter: u8,
+    pub(crate) delimiter: u8,
     pub(crate) encoding: Option<Encoding>,
+    pub(crate) packing: Packing,
 }
 
 impl Text {
-    pub(crate) fn new(delimiter: u8, encoding: Option<Encoding>) -> Result<Self, Problem> {
-        match delimiter {
-            b'"' | b'\n' | b'\r' | 0 | 0x80.. => Err(Problem::Delimiter(delimiter)),
-            _ => Ok(Self {
-                delimiter,
-                encoding,
-            }),
+    /// Checks the delimiter.
+    pub(crate) fn check(self) -> Result<Self, Problem> {
+        match self.delimiter {
+            b'"' | b'\n' | b'\r' | 0 | 0x80.. => Err(Problem::Delimiter(self.delimiter)),
+            _ => Ok(self),
         }
-    }
-
-    pub(crate) fn delimiter(self) -> u8 {
-        self.delimiter
     }
 }
 
@@ -43,8 +40,11 @@ pub(crate) struct Rows {
     header: ByteRecord,
     /// Number of returned rows.
     row: u64,
+    record: ByteRecord,
+    /// The problem behind the rows of the last batch: an earlier row may have one of another kind.
+    failed: Option<Problem>,
     /// Number of bytes read from the file.
-    done: Rc<Shared<u64>>,
+    done: Arc<AtomicU64>,
     marked: bool,
 }
 
@@ -53,13 +53,21 @@ impl Rows {
     const BUFFER: usize = 1 << 18;
 
     /// Reads the header of `file`.
-    pub(crate) fn open(file: File, text: Text) -> Result<Self, Problem> {
-        let done = Rc::new(Shared::new(0));
+    pub(crate) fn open(file: impl Read + Send + 'static, text: Text) -> Result<Self, Problem> {
+        let done = Arc::new(AtomicU64::new(0));
         let counted = Counted {
             file,
-            done: Rc::clone(&done),
+            done: Arc::clone(&done),
         };
-        let (source, marked) = encoding::decode(Box::new(counted), text.encoding)?;
+        let unpacked: Box<dyn Read + Send> = match text.packing {
+            Packing::None => Box::new(counted),
+            Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(counted)),
+            Packing::Zstd => {
+                let decoder = zstd::stream::read::Decoder::new(counted);
+                Box::new(decoder.map_err(Problem::Read)?)
+            }
+        };
+        let (source, marked) = encoding::decode(unpacked, text.encoding)?;
         let scan = Scan::new(
             source,
             text.delimiter,
@@ -73,6 +81,8 @@ impl Rows {
         let mut rows = Self {
             reader,
             header: ByteRecord::new(),
+            record: ByteRecord::new(),
+            failed: None,
             row: 0,
             done,
             marked,
@@ -83,38 +93,67 @@ impl Rows {
             Ok(false) => return Err(Problem::Empty),
             Err(error) => return Err(rows.problem(error)),
         }
-        check_names(&rows.columns())?;
+        check_names(rows.columns()?)?;
         Ok(rows)
     }
 
     /// The names of the columns.
-    pub(crate) fn columns(&self) -> Vec<Vec<u8>> {
-        self.header.iter().map(<[u8]>::to_vec).collect()
+    pub(crate) fn columns(&self) -> Result<Vec<&str>, Problem> {
+        let name = |(i, name)| {
+            std::str::from_utf8(name).map_err(|_| Problem::NameNotUtf8 { column: i + 1 })
+        };
+        self.header.iter().enumerate().map(name).collect()
     }
 
-    pub(crate) fn header(&self) -> &ByteRecord {
-        &self.header
-    }
-
-    /// Reads the next row into `record`, or returns false at the end.
-    pub(crate) fn next(&mut self, record: &mut ByteRecord) -> Result<bool, Problem> {
-        match self.reader.read_byte_record(record) {
-            Ok(more) => {
-                self.row += u64::from(more);
-                Ok(more)
-            }
-            Err(error) => Err(self.problem(error)),
+    /// Reads the next rows that are wanted, by their numbers counted from 0; returns the number of
+    /// rows read and, of the wanted ones, these columns. No rows are read at the end.
+    pub(crate) fn next(
+        &mut self,
+        columns: &[usize],
+        mut wanted: impl FnMut(u64) -> bool,
+    ) -> Result<(u64, Vec<ArrayRef>), Problem> {
+        if let Some(problem) = self.failed.take() {
+            return Err(problem);
         }
-    }
-
-    /// The number of the last returned row, counted from 1; this is also the number of rows so far.
-    pub(crate) fn row(&self) -> u64 {
-        self.row
+        let mut fields = vec![(Vec::new(), vec![0_i32]); columns.len()];
+        let (first, mut rows, mut bytes) = (self.row, 0, 0);
+        let mut record = std::mem::take(&mut self.record);
+        while rows < BATCH.0 && bytes < BATCH.1 && self.row - first < PASSED {
+            match self.reader.read_byte_record(&mut record) {
+                Ok(true) => self.row += 1,
+                Ok(false) => break,
+                Err(error) => {
+                    self.failed = Some(self.problem(error));
+                    break;
+                }
+            }
+            if !wanted(self.row - 1) {
+                continue;
+            }
+            rows += 1;
+            for ((field, ends), &column) in fields.iter_mut().zip(columns) {
+                field.extend_from_slice(&record[column]);
+                bytes += record[column].len();
+                // A batch has at most the bytes of `BATCH` and of one row, which is limited, too.
+                ends.push(field.len() as i32);
+            }
+        }
+        self.record = record;
+        if self.row == first
+            && let Some(problem) = self.failed.take()
+        {
+            return Err(problem);
+        }
+        let array = |(field, ends): (Vec<u8>, Vec<i32>)| -> ArrayRef {
+            let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
+            Arc::new(BinaryArray::new(ends, field.into(), None))
+        };
+        Ok((self.row - first, fields.into_iter().map(array).collect()))
     }
 
     /// The number of bytes read from the file.
     pub(crate) fn done(&self) -> u64 {
-        self.done.get()
+        self.done.load(Ordering::Relaxed)
     }
 
     /// Whether a byte-order mark was removed.
@@ -146,16 +185,21 @@ impl Rows {
     }
 }
 
+/// The most rows and bytes of a batch, the last row not counted, and the most rows that are passed
+/// by for one.
+const BATCH: (usize, usize) = (8192, 4 << 20);
+const PASSED: u64 = 1 << 20;
+
 /// A file that counts the bytes read from it.
-struct Counted {
-    file: File,
-    done: Rc<Shared<u64>>,
+struct Counted<R> {
+    file: R,
+    done: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.file.read(buffer)?;
-        self.done.set(self.done.get() + n as u64);
+        self.done.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
 }

@@ -50,16 +50,16 @@ pub struct UnknownEncoding;
 /// bytes that are invalid in that encoding end the stream with an error for which [`is_malformed`]
 /// is true.
 pub(crate) fn decode(
-    mut file: Box<dyn Read>,
+    mut file: Box<dyn Read + Send>,
     declared: Option<Encoding>,
-) -> Result<(Box<dyn Read>, bool), Problem> {
+) -> Result<(Box<dyn Read + Send>, bool), Problem> {
     let mut start = Vec::with_capacity(4);
     file.by_ref()
         .take(4)
         .read_to_end(&mut start)
         .map_err(Problem::Read)?;
     check_mark(&start, declared)?;
-    let file: Box<dyn Read> = Box::new(Cursor::new(start).chain(file));
+    let file: Box<dyn Read + Send> = Box::new(Cursor::new(start).chain(file));
     let text = match declared {
         Some(encoding) => Box::new(Transcoder::new(file, encoding)),
         None => file,
@@ -109,7 +109,7 @@ fn check_mark(start: &[u8], declared: Option<Encoding>) -> Result<(), Problem> {
 
 /// Removes byte-order marks, by now those of UTF-8, from the front. It removes all of them: the CSV
 /// reader would remove a second one.
-fn without_mark(mut text: Box<dyn Read>) -> Result<(Box<dyn Read>, bool), Problem> {
+fn without_mark(mut text: Box<dyn Read + Send>) -> Result<(Box<dyn Read + Send>, bool), Problem> {
     let mut marked = false;
     loop {
         let mut start = Vec::with_capacity(3);
@@ -132,7 +132,7 @@ struct MalformedText;
 /// Text before malformed bytes is delivered before the error, so that a row counter behind it knows
 /// the row.
 struct Transcoder {
-    inner: Box<dyn Read>,
+    inner: Box<dyn Read + Send>,
     decoder: Decoder,
     input: Vec<u8>,
     unread: std::ops::Range<usize>,
@@ -152,7 +152,7 @@ enum State {
 impl Transcoder {
     const BUFFER: usize = 1 << 16;
 
-    fn new(inner: Box<dyn Read>, encoding: Encoding) -> Self {
+    fn new(inner: Box<dyn Read + Send>, encoding: Encoding) -> Self {
         Self {
             inner,
             decoder: encoding.0.new_decoder_without_bom_handling(),

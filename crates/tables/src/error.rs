@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::format::Format;
 use crate::key::KeyType;
 
 /// The reason why a file could not be read, or its matching rows not be written: the file and the
@@ -18,7 +19,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(file: &Path, problem: Problem) -> Self {
+    /// The error for a problem with `file`.
+    pub fn new(file: &Path, problem: Problem) -> Self {
         Self {
             file: file.to_owned(),
             problem: Box::new(problem),
@@ -77,9 +79,17 @@ pub enum Problem {
     #[error("could not be read: {0}")]
     Read(#[source] io::Error),
 
+    /// Standard input could not be copied to a temporary file.
+    #[error("could not be copied to a temporary file: {0}")]
+    Spool(#[source] io::Error),
+
     /// The extension of the file name is missing or unknown.
     #[error("the name does not say what kind of file this is")]
     UnknownExtension,
+
+    /// A compressed file that is not text.
+    #[error("is compressed as a whole, and is not text")]
+    PackedTable,
 
     /// No key column was named.
     #[error("no key column is named")]
@@ -89,9 +99,55 @@ pub enum Problem {
     #[error("byte {0} cannot be a delimiter")]
     Delimiter(u8),
 
-    /// An option for text files was given for a Parquet file. Holds the option.
-    #[error("a Parquet file has no {0}")]
-    TextOnly(&'static str),
+    /// An option for text files was given for another file.
+    #[error("{} has no {option}", file_of(*format))]
+    TextOnly {
+        /// The format of the file.
+        format: Format,
+        /// The option.
+        option: &'static str,
+    },
+
+    /// No file is named.
+    #[error("no file is named")]
+    NoInput,
+
+    /// No file has a name of this pattern.
+    #[error("is the name of no file, and no file fits it as a pattern")]
+    NoMatch,
+
+    /// A folder without Parquet files.
+    #[error("is a folder without .parquet files")]
+    EmptyFolder,
+
+    /// Folders in folders beyond the limit, as links that lead back make them.
+    #[error("is too deep in folders")]
+    TooDeep,
+
+    /// Standard input without a format.
+    #[error("the format of standard input is not named")]
+    NoFormat,
+
+    /// Standard input, or a file, is named twice.
+    #[error("is named twice")]
+    InputTwice,
+
+    /// A file of another format than the first one. Holds the first one.
+    #[error("has another format than {}", .0.display())]
+    OtherFormat(PathBuf),
+
+    /// A file with other columns than the first one.
+    #[error("column {column} is {found}; in {} it is {expected}", first.display())]
+    OtherColumn {
+        /// The column, counted from 1.
+        column: usize,
+        /// Its name and type.
+        found: String,
+        /// Those in the first file.
+        expected: String,
+        /// The first file.
+        first: PathBuf,
+    },
 
     /// The file is empty, without even a header.
     #[error("is empty: there is no header")]
@@ -116,6 +172,17 @@ pub enum Problem {
         /// The column.
         name: String,
     },
+
+    /// A column is named twice in the payload.
+    #[error("column {} is named twice in the payload", quoted(name))]
+    ValueTwice {
+        /// The column.
+        name: String,
+    },
+
+    /// The payload has too many columns, or their names are too long.
+    #[error("the payload has more columns, or longer names, than can be described")]
+    TooManyValues,
 
     /// Two columns have the same name.
     #[error("columns {first} and {second} have the same name, {}", quoted(name))]
@@ -209,10 +276,12 @@ pub enum Problem {
     },
 
     /// Two rows have the same key.
-    #[error("rows {first} and {second} have the same key")]
+    #[error("{}{second} have the same key", earlier(*first, first_file.as_deref()))]
     DuplicateKey {
         /// The first row with this key.
         first: u64,
+        /// Its file, if it is another one.
+        first_file: Option<PathBuf>,
         /// The next one.
         second: u64,
     },
@@ -226,6 +295,26 @@ pub enum Problem {
         column: String,
         /// The type.
         wanted: KeyType,
+    },
+
+    /// A normaliser refused a field.
+    #[error("column {} of row {row} is malformed for {normaliser}", quoted(column))]
+    NotNormal {
+        /// The row.
+        row: u64,
+        /// The column.
+        column: String,
+        /// The name of the normaliser.
+        normaliser: String,
+    },
+
+    /// A rule cannot be parsed. Holds the reason.
+    #[error("key {}: {reason}", quoted(rule))]
+    Rule {
+        /// The rule, or the part of it.
+        rule: String,
+        /// The reason.
+        reason: String,
     },
 
     /// A column has a type that cannot be a key.
@@ -248,18 +337,36 @@ pub enum Problem {
         wanted: KeyType,
     },
 
-    /// A value is longer than the limit for look-ups.
-    #[error("the value of row {row} has {found} bytes, more than {limit}")]
+    /// A column has a type that cannot be a payload.
+    #[error("column {} is of type {found}, which cannot be sent", quoted(column))]
+    UnsupportedValue {
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+    },
+
+    /// A value cannot be sent.
+    #[error("column {} of row {row} {reason}", quoted(column))]
+    Value {
+        /// The row.
+        row: u64,
+        /// The column.
+        column: String,
+        /// The reason.
+        reason: &'static str,
+    },
+
+    /// The values of a row are longer than the limit.
+    #[error("the values of row {row} have more than {limit} bytes")]
     ValueTooLong {
         /// The row.
         row: u64,
-        /// Its length in bytes.
-        found: u64,
         /// The limit.
         limit: u64,
     },
 
-    /// A column of the Parquet file has no text form.
+    /// A column has no text form.
     #[error(
         "column {} is of type {found}, which has no form as text",
         quoted(column)
@@ -271,26 +378,29 @@ pub enum Problem {
         found: String,
     },
 
-    /// The file does not begin like a Parquet file.
-    #[error("is not a Parquet file")]
-    NotParquet,
+    /// The file does not begin like one of its format.
+    #[error("is not {}", file_of(*.0))]
+    NotA(Format),
 
-    /// The end of the Parquet file is missing.
-    #[error("is cut short: it begins as a Parquet file and does not end as one")]
-    CutShort,
+    /// The end of the file is missing. Holds the format.
+    #[error("is cut short: it begins as {} and does not end as one", file_of(*.0))]
+    CutShort(Format),
 
     /// The Parquet file is encrypted.
     #[error("is an encrypted Parquet file")]
     Encrypted,
 
-    /// The Parquet file is inconsistent, or uses features that this version does not support.
+    /// The file is inconsistent, or uses features that this version does not support.
     #[error(
-        "is damaged, or uses a part of the Parquet format that is not supported, after row {after}"
+        "is damaged, or uses a part of the {} that is not supported, after row {after}",
+        standard(*format)
     )]
     Damaged {
+        /// The format.
+        format: Format,
         /// Number of rows that were readable at least.
         after: u64,
-        /// The error of the Parquet library. It may quote from the file, so the message does not
+        /// The error of the library. It may quote from the file, so the message does not
         /// include it.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -308,9 +418,9 @@ pub enum Problem {
         codec: String,
     },
 
-    /// There are more rows than the limit.
-    #[error("has more than {limit} rows")]
-    TooManyRows {
+    /// There are more different keys than the limit.
+    #[error("has more than {limit} different keys")]
+    TooManyKeys {
         /// The limit.
         limit: u64,
     },
@@ -326,17 +436,37 @@ pub enum Problem {
         name: String,
     },
 
-    /// A field, or the name of a column in row 0, is not UTF-8 and cannot go into a text column of
-    /// a Parquet file.
+    /// A field, or the name of a column in row 0, is not UTF-8, as it must be in this format.
     #[error(
-        "column {column} of {} is not UTF-8 and cannot be written to a Parquet file",
-        place(*row)
+        "column {column} of {} is not UTF-8 and cannot be written to {}",
+        place(*row),
+        file_of(*format)
     )]
     NotUtf8 {
         /// The row.
         row: u64,
         /// The column, counted from 1.
         column: usize,
+        /// The format of the output.
+        format: Format,
+    },
+
+    /// The name of a column, counted from 1, is not UTF-8.
+    #[error("the name of column {column} is not UTF-8")]
+    NameNotUtf8 {
+        /// The column.
+        column: usize,
+    },
+
+    /// A column has a type that this format does not have. Holds the column.
+    #[error("column {} of type {found} cannot be written to {}", quoted(column), file_of(*format))]
+    NoForm {
+        /// The column.
+        column: String,
+        /// Its type.
+        found: String,
+        /// The format of the output.
+        format: Format,
     },
 
     /// The matching rows could not be written.
@@ -349,21 +479,45 @@ impl Problem {
     pub fn hint(&self) -> Option<String> {
         let fixed = |text: &str| Some(text.to_owned());
         match self {
-            Self::Open(_) | Self::Folder | Self::Read(_) | Self::Output(_) => None,
+            Self::Open(_) | Self::Folder | Self::Read(_) | Self::Spool(_) | Self::Output(_) => None,
             Self::NotAFile => fixed("write it to a file first: it is read twice"),
-            Self::UnknownExtension => {
-                fixed("the known names end in .csv, .tsv, .txt (text with a header) or .parquet")
+            Self::UnknownExtension => fixed(
+                "the known names end in .csv, .tsv, .txt (text with a header; also .csv.gz, .csv.zst), \
+                     .parquet, or .arrow",
+            ),
+            Self::PackedTable => fixed("only text files are compressed as a whole: unpack it"),
+            Self::NoInput => fixed("name a file: --input FILE"),
+            Self::NoMatch => fixed("check the name; * and ? in it stand for any characters"),
+            Self::EmptyFolder => {
+                fixed("a folder is a table of Parquet files: name other files one by one")
             }
+            Self::TooDeep => fixed("look for a link to a folder above it"),
+            Self::NoFormat => fixed("name it: csv, tsv, parquet or arrow"),
+            Self::InputTwice => fixed("name it once"),
+            Self::OtherFormat(_) => fixed("the files of a table are of one format"),
+            Self::OtherColumn { .. } => {
+                fixed("the files of a table have the same columns, in the same order")
+            }
+            Self::NotNormal { .. } => {
+                fixed("correct the row; --malformed skip leaves such rows out")
+            }
+            Self::Rule { .. } => fixed(RULE),
+            Self::NameNotUtf8 { .. } => {
+                fixed("name the encoding the file was written in with --encoding")
+            }
+            Self::NoForm { .. } => fixed("write another format, or drop the column"),
             Self::NoKey => {
                 fixed("name the key column, or several with commas in between: --key COLUMN")
             }
             Self::Delimiter(_) => {
                 fixed("a delimiter is one ASCII character, such as , ; | or a tab")
             }
-            Self::TextOnly(option) => Some(format!("leave out --{option}")),
+            Self::TextOnly { option, .. } => Some(format!("leave out --{option}")),
             Self::Empty => fixed("the first line must name the columns"),
             Self::MissingColumn { name, columns } => missing_hint(name, columns),
             Self::KeyTwice { .. } => fixed("name each key column once"),
+            Self::ValueTwice { .. } => fixed("name each column once"),
+            Self::TooManyValues => fixed("name fewer columns"),
             Self::DuplicateHeader { .. } => fixed("rename one of them"),
             Self::Ragged { .. } => fixed(
                 "quote fields that hold the delimiter, or name the right one with --delimiter",
@@ -393,32 +547,43 @@ impl Problem {
                 }
                 KeyType::Boolean => "a boolean is true or false".to_owned(),
                 KeyType::Date => "a date is written YYYY-MM-DD".to_owned(),
+                KeyType::Timestamp => {
+                    "a timestamp is written YYYY-MM-DDTHH:MM:SSZ, or with an offset for Z"
+                        .to_owned()
+                }
+                KeyType::Datetime => "a datetime is written YYYY-MM-DDTHH:MM:SS".to_owned(),
+                KeyType::Decimal => {
+                    "a decimal number is digits with or without a point and a sign".to_owned()
+                }
                 KeyType::Text | KeyType::Binary => {
                     format!("use the column as it is: {}", quoted(column))
                 }
             }),
             Self::UnsupportedKey { .. } => fixed(
-                "keys are text, binary, integer, boolean or date: add a column of such a type to the file",
+                "keys are text, binary, integer, decimal, boolean, date, timestamp or datetime (and \
+                 floats that are integers, with :integer)",
             ),
             Self::Conversion { column, .. } => Some(format!(
                 "{column}:text reads it as text; the other party must do the same"
             )),
-            Self::ValueTooLong { limit, .. } => Some(format!(
-                "values have at most {limit} bytes: shorten them, or use another column"
-            )),
+            Self::UnsupportedValue { .. } => fixed(
+                "payload is boolean, integer, float, decimal, date, time, timestamp, text or binary",
+            ),
+            Self::Value { .. } => {
+                fixed("correct the row, or name the encoding of a text file with --encoding")
+            }
+            Self::ValueTooLong { .. } => fixed("shorten them, or name fewer columns"),
             Self::NoText { .. } => {
                 fixed("write the matching rows to a .parquet file, or drop the column")
             }
-            Self::NotParquet => {
-                fixed("check the file; text with a header ends in .csv, .tsv or .txt")
-            }
-            Self::CutShort => fixed("copy or write it again"),
+            Self::NotA(_) => fixed("check the file; text with a header ends in .csv, .tsv or .txt"),
+            Self::CutShort(_) => fixed("copy or write it again"),
             Self::Encrypted => fixed("write it again without encryption"),
             Self::Damaged { .. } => fixed("write it again, with a current tool"),
             Self::Compression { .. } => {
                 fixed("write it again with snappy, zstd, gzip or lz4, or without compression")
             }
-            Self::TooManyRows { .. } => fixed("split the file"),
+            Self::TooManyKeys { .. } => fixed("split the input"),
             Self::Changed => fixed("leave the file alone until the run is over, and start again"),
             Self::ColumnTaken { .. } => fixed("rename the column of the file"),
             Self::NotUtf8 { .. } => fixed(
@@ -446,9 +611,37 @@ fn missing_hint(name: &str, columns: &[String]) -> Option<String> {
             quoted(close)
         ));
     }
-    name.rsplit_once(':').map(|_| {
-        "a type behind the colon is one of text, binary, integer, boolean and date".to_owned()
-    })
+    name.contains(':').then(|| RULE.to_owned())
+}
+
+/// What may be behind the colon of a key column.
+const RULE: &str = "behind the colon is a type (text, binary, integer, decimal, boolean, date, \
+    timestamp, datetime) or names of normalisers with + in between; a name with a comma or a \
+    colon is written in double quotes";
+
+/// A file of this format, with its article.
+fn file_of(format: Format) -> &'static str {
+    match format {
+        Format::Csv | Format::Tsv => "a text file",
+        Format::Parquet => "a Parquet file",
+        Format::Arrow => "an Arrow file",
+    }
+}
+
+/// The name of a format.
+fn standard(format: Format) -> &'static str {
+    match format {
+        Format::Csv | Format::Tsv => "text format",
+        Format::Parquet => "Parquet format",
+        Format::Arrow => "Arrow IPC format",
+    }
+}
+
+fn earlier(row: u64, file: Option<&Path>) -> String {
+    match file {
+        None => format!("rows {row} and "),
+        Some(file) => format!("row {row} of {} and row ", file.display()),
+    }
 }
 
 /// The maximum number of characters shown of a column's name, and of columns shown.

@@ -1,10 +1,12 @@
-//! Keys: their columns, their types, and their canonical byte encoding, which is specified in the
-//! crate's documentation.
+//! Keys: their types, and their canonical byte encoding, which is specified in the crate's
+//! documentation.
 
 use std::fmt;
 
-use chrono::{Datelike, NaiveDate};
+use arrow_buffer::i256;
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 
+use crate::cell::{Cell, append_text};
 use crate::error::Problem;
 
 /// The type as which a key column is read.
@@ -21,15 +23,24 @@ pub enum KeyType {
     Boolean,
     /// A calendar day.
     Date,
+    /// A point in time, to the nanosecond.
+    Timestamp,
+    /// A day and a time of day without a time zone, to the nanosecond.
+    Datetime,
+    /// A decimal number of any size.
+    Decimal,
 }
 
 impl KeyType {
-    const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Text,
         Self::Binary,
         Self::Integer,
         Self::Boolean,
         Self::Date,
+        Self::Timestamp,
+        Self::Datetime,
+        Self::Decimal,
     ];
 
     /// The name of the type, as written after the colon of `NAME:TYPE`.
@@ -40,6 +51,9 @@ impl KeyType {
             Self::Integer => "integer",
             Self::Boolean => "boolean",
             Self::Date => "date",
+            Self::Timestamp => "timestamp",
+            Self::Datetime => "datetime",
+            Self::Decimal => "decimal",
         }
     }
 
@@ -50,13 +64,20 @@ impl KeyType {
             Self::Integer => "an integer",
             Self::Boolean => "a boolean",
             Self::Date => "a date",
+            Self::Timestamp => "a timestamp",
+            Self::Datetime => "a datetime",
+            Self::Decimal => "a decimal number",
         }
     }
 
-    /// Whether a column of this type can be read as `wanted`: strings as every type, other types as
-    /// themselves and as text.
+    /// Whether a column of this type can be read as `wanted`: strings as every type, numbers as
+    /// each other, and every type as itself and as text.
     pub(crate) fn reads_as(self, wanted: Self) -> bool {
-        matches!(self, Self::Text | Self::Binary) || wanted == self || wanted == Self::Text
+        let number = |kind| matches!(kind, Self::Integer | Self::Decimal);
+        matches!(self, Self::Text | Self::Binary)
+            || wanted == self
+            || wanted == Self::Text
+            || number(self) && number(wanted)
     }
 }
 
@@ -66,80 +87,13 @@ impl fmt::Display for KeyType {
     }
 }
 
-/// A key column of a file: its index, and the requested type, if any.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeyColumn {
-    pub(crate) column: usize,
-    pub(crate) wanted: Option<KeyType>,
-}
-
-/// Finds the key columns among the `columns` of a file: each argument is `NAME` or `NAME:TYPE`, and
-/// a column whose name equals the whole argument takes precedence.
-pub(crate) fn resolve(
-    arguments: &[String],
-    columns: &[Vec<u8>],
-) -> Result<Vec<KeyColumn>, Problem> {
-    if arguments.is_empty() {
-        return Err(Problem::NoKey);
-    }
-    let mut keys: Vec<KeyColumn> = Vec::with_capacity(arguments.len());
-    for argument in arguments {
-        let key = resolve_one(argument, columns)?;
-        if keys.iter().any(|earlier| earlier.column == key.column) {
-            return Err(Problem::KeyTwice {
-                name: lossy(&columns[key.column]),
-            });
-        }
-        keys.push(key);
-    }
-    Ok(keys)
-}
-
-fn resolve_one(argument: &str, columns: &[Vec<u8>]) -> Result<KeyColumn, Problem> {
-    if let Ok(column) = find(argument, columns) {
-        return Ok(KeyColumn {
-            column,
-            wanted: None,
-        });
-    }
-    let typed = argument.rsplit_once(':').and_then(|(name, wanted)| {
-        let wanted = KeyType::ALL.into_iter().find(|t| t.name() == wanted)?;
-        Some((name, wanted))
-    });
-    match typed {
-        Some((name, wanted)) => Ok(KeyColumn {
-            column: find(name, columns)?,
-            wanted: Some(wanted),
-        }),
-        None => Err(missing(argument, columns)),
-    }
-}
-
-/// The column called `name`, counted from 0.
-pub(crate) fn find(name: &str, columns: &[Vec<u8>]) -> Result<usize, Problem> {
-    let found = columns.iter().position(|column| column == name.as_bytes());
-    found.ok_or_else(|| missing(name, columns))
-}
-
-fn missing(name: &str, columns: &[Vec<u8>]) -> Problem {
-    Problem::MissingColumn {
-        name: name.to_owned(),
-        columns: columns.iter().map(|column| lossy(column)).collect(),
-    }
-}
-
-/// A name as text.
-pub(crate) fn lossy(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
-}
-
 /// Checks that every name is unique.
-pub(crate) fn check_names(columns: &[Vec<u8>]) -> Result<(), Problem> {
+pub(crate) fn check_names<'n>(columns: impl IntoIterator<Item = &'n str>) -> Result<(), Problem> {
     let mut seen = std::collections::HashMap::new();
-    for (i, name) in columns.iter().enumerate() {
+    for (i, name) in columns.into_iter().enumerate() {
         if let Some(first) = seen.insert(name, i) {
             return Err(Problem::DuplicateHeader {
-                name: lossy(name),
+                name: name.to_owned(),
                 first: first + 1,
                 second: i + 1,
             });
@@ -148,89 +102,77 @@ pub(crate) fn check_names(columns: &[Vec<u8>]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A field that is not null, as stored in its file.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Cell<'a> {
-    Bytes(&'a [u8]),
-    Integer(i128),
-    Boolean(bool),
-    /// Days since 1970-01-01.
-    Date(i64),
-}
-
-impl Cell<'_> {
-    /// Whether this is the empty string, which is not a key.
-    pub(crate) fn is_empty(self) -> bool {
-        matches!(self, Self::Bytes(b""))
-    }
-}
-
 /// The cell cannot be read as the requested type.
 #[derive(Debug, PartialEq, Eq)]
-struct Unreadable;
-
-/// The result of building the key of a row; columns are those of the key, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// The key has been appended.
-    Whole,
-    /// This column is empty or null.
-    Empty(usize),
-    /// This column cannot be read as its type.
-    Unreadable(usize),
-}
-
-/// Appends the key made of `cells`, which may be null, to `out`; unless the outcome is `Whole`, the
-/// appended bytes are invalid.
-pub(crate) fn append_all<'a>(
-    cells: impl Iterator<Item = Option<Cell<'a>>>,
-    types: &[KeyType],
-    out: &mut Vec<u8>,
-) -> Outcome {
-    for (i, (cell, &wanted)) in cells.zip(types).enumerate() {
-        match cell {
-            Some(cell) if !cell.is_empty() => {
-                if append(cell, wanted, out).is_err() {
-                    return Outcome::Unreadable(i);
-                }
-            }
-            _ => return Outcome::Empty(i),
-        }
-    }
-    Outcome::Whole
-}
+pub(crate) struct Unreadable;
 
 /// Appends one column of a key to `out`; bytes appended before an error are invalid.
-fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Result<(), Unreadable> {
+pub(crate) fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Result<(), Unreadable> {
     let tag = match wanted {
         KeyType::Text => 1,
         KeyType::Binary => 2,
         KeyType::Integer => 3,
         KeyType::Boolean => 4,
         KeyType::Date => 5,
+        KeyType::Timestamp => 6,
+        KeyType::Datetime => 7,
+        KeyType::Decimal => 8,
     };
     out.push(tag);
     let start = out.len() + 8;
     out.extend_from_slice(&[0; 8]);
-    match (cell, wanted) {
-        (Cell::Bytes(bytes), KeyType::Text | KeyType::Binary) => out.extend_from_slice(bytes),
-        (Cell::Bytes(bytes), KeyType::Integer) => append_integer(bytes, out)?,
-        (Cell::Bytes(bytes), KeyType::Boolean) => out.push(parse_boolean(bytes)?.into()),
-        (Cell::Bytes(bytes), KeyType::Date) => {
+    match (wanted, cell) {
+        (KeyType::Text | KeyType::Binary, Cell::Bytes(bytes)) => out.extend_from_slice(bytes),
+        (KeyType::Text, cell) => append_text(cell, out).map_err(|_| Unreadable)?,
+        (KeyType::Integer, Cell::Bytes(bytes)) => append_integer(bytes, out)?,
+        (KeyType::Integer, Cell::Integer(value)) => {
+            out.extend_from_slice(value.to_string().as_bytes());
+        }
+        (KeyType::Integer, Cell::Decimal(value, scale)) => {
+            append_decimal(&decimal_text(value, scale), out)?;
+            if out[start..].contains(&b'.') {
+                return Err(Unreadable);
+            }
+        }
+        (KeyType::Integer, Cell::Half(value)) => {
+            out.extend_from_slice(whole(value, 1 << 11)?.to_string().as_bytes());
+        }
+        (KeyType::Integer, Cell::Float(value)) => {
+            out.extend_from_slice(whole(value, 1 << 24)?.to_string().as_bytes());
+        }
+        (KeyType::Integer, Cell::Double(value)) => {
+            out.extend_from_slice(whole(value, 1 << 53)?.to_string().as_bytes());
+        }
+        (KeyType::Decimal, Cell::Bytes(bytes)) => append_decimal(bytes, out)?,
+        (KeyType::Decimal, Cell::Integer(value)) => {
+            out.extend_from_slice(value.to_string().as_bytes());
+        }
+        (KeyType::Decimal, Cell::Decimal(value, scale)) => {
+            append_decimal(&decimal_text(value, scale), out)?;
+        }
+        (KeyType::Boolean, Cell::Bytes(bytes)) => out.push(parse_boolean(bytes)?.into()),
+        (KeyType::Boolean, Cell::Boolean(value)) => out.push(value.into()),
+        (KeyType::Date, Cell::Bytes(bytes)) => {
             out.extend_from_slice(&parse_date(bytes)?.to_le_bytes());
         }
-        (Cell::Boolean(value), KeyType::Boolean) => out.push(value.into()),
-        (Cell::Date(days), KeyType::Date) => out.extend_from_slice(&days.to_le_bytes()),
-        (Cell::Integer(value), KeyType::Integer | KeyType::Text) => {
-            out.extend_from_slice(value.to_string().as_bytes());
+        (KeyType::Date, Cell::Date(days)) => out.extend_from_slice(&days.to_le_bytes()),
+        (KeyType::Timestamp, Cell::Bytes(bytes)) => {
+            out.extend_from_slice(&parse_timestamp(bytes)?.to_le_bytes());
         }
-        (Cell::Boolean(value), KeyType::Text) => {
-            out.extend_from_slice(value.to_string().as_bytes());
+        (KeyType::Timestamp, Cell::Moment { nanos, zoned: true })
+        | (
+            KeyType::Datetime,
+            Cell::Moment {
+                nanos,
+                zoned: false,
+            },
+        ) => {
+            out.extend_from_slice(&nanos.to_le_bytes());
         }
-        (Cell::Date(days), KeyType::Text) => {
-            out.extend_from_slice(date_text(days).ok_or(Unreadable)?.as_bytes());
+        (KeyType::Datetime, Cell::Bytes(bytes)) => {
+            out.extend_from_slice(&parse_datetime(bytes)?.to_le_bytes());
         }
-        (Cell::Integer(_) | Cell::Boolean(_) | Cell::Date(_), _) => return Err(Unreadable),
+        _ => return Err(Unreadable),
     }
     let length = (out.len() - start) as u64;
     out[start - 8..start].copy_from_slice(&length.to_le_bytes());
@@ -239,24 +181,91 @@ fn append(cell: Cell<'_>, wanted: KeyType, out: &mut Vec<u8>) -> Result<(), Unre
 
 /// Decimal digits, with or without a sign; appends them without `+` and leading zeros.
 fn append_integer(field: &[u8], out: &mut Vec<u8>) -> Result<(), Unreadable> {
-    let (negative, digits) = match field {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
+    match field.contains(&b'.') {
+        true => Err(Unreadable),
+        false => append_decimal(field, out),
+    }
+}
+
+/// Decimal digits, at most one point with a digit on each side, with or without a sign; appends
+/// them without `+`, leading zeros, and zeros and a point at the end.
+fn append_decimal(field: &[u8], out: &mut Vec<u8>) -> Result<(), Unreadable> {
+    let (negative, number) = match field {
+        [b'-', number @ ..] => (true, number),
+        [b'+', number @ ..] => (false, number),
+        number => (false, number),
     };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+    let is_digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let (units, fraction) = match number.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&number[..point], Some(&number[point + 1..])),
+        None => (number, None),
+    };
+    if !is_digits(units) || !fraction.is_none_or(is_digits) {
         return Err(Unreadable);
     }
-    match digits.iter().position(|&digit| digit != b'0') {
-        None => out.push(b'0'),
-        Some(first) => {
-            if negative {
-                out.push(b'-');
-            }
-            out.extend_from_slice(&digits[first..]);
-        }
+    let is_zero = |&digit: &u8| digit == b'0';
+    let fraction = fraction.unwrap_or_default();
+    let first = units.iter().position(|digit| !is_zero(digit));
+    let last = fraction.iter().rposition(|digit| !is_zero(digit));
+    let units = first.map_or(&b"0"[..], |first| &units[first..]);
+    if negative && (first, last) != (None, None) {
+        out.push(b'-');
+    }
+    out.extend_from_slice(units);
+    if let Some(last) = last {
+        out.push(b'.');
+        out.extend_from_slice(&fraction[..=last]);
     }
     Ok(())
+}
+
+/// A decimal as text, which may have zeros at its end.
+fn decimal_text(value: i256, scale: i8) -> Vec<u8> {
+    let mut text = Vec::new();
+    crate::cell::append_decimal(value, scale, &mut text);
+    text
+}
+
+/// The integer that a float is, up to the largest `limit` below which each integer has a float.
+fn whole(value: impl Into<f64>, limit: i64) -> Result<i64, Unreadable> {
+    let value = value.into();
+    match value.fract() == 0.0 && value.abs() <= limit as f64 {
+        true => Ok(value as i64),
+        false => Err(Unreadable),
+    }
+}
+
+/// A time as RFC 3339 has it, with an offset or `Z`, in nanoseconds since 1970-01-01T00:00:00Z.
+fn parse_timestamp(field: &[u8]) -> Result<i128, Unreadable> {
+    let text = std::str::from_utf8(field).map_err(|_| Unreadable)?;
+    let moment = DateTime::parse_from_rfc3339(text).map_err(|_| Unreadable)?;
+    nanos(moment.naive_utc())
+}
+
+/// `YYYY-MM-DDTHH:MM:SS` with or without a fraction of a second, or with a space for the `T`.
+fn parse_datetime(field: &[u8]) -> Result<i128, Unreadable> {
+    let text = std::str::from_utf8(field).map_err(|_| Unreadable)?;
+    if !matches!(field.get(10), Some(b'T' | b't' | b' ')) {
+        return Err(Unreadable);
+    }
+    // The parser of the other type is the stricter one.
+    nanos(
+        DateTime::parse_from_rfc3339(&format!("{text}Z"))
+            .map_err(|_| Unreadable)?
+            .naive_utc(),
+    )
+}
+
+/// Nanoseconds since 1970-01-01; a leap second is none.
+fn nanos(moment: NaiveDateTime) -> Result<i128, Unreadable> {
+    let (seconds, nanos) = (
+        moment.and_utc().timestamp(),
+        moment.and_utc().timestamp_subsec_nanos(),
+    );
+    match nanos < 1_000_000_000 {
+        true => Ok(i128::from(seconds) * 1_000_000_000 + i128::from(nanos)),
+        false => Err(Unreadable),
+    }
 }
 
 /// `true` or `false`, in any case of letters.
@@ -292,14 +301,8 @@ fn parse_date(field: &[u8]) -> Result<i64, Unreadable> {
     Ok(i64::from(date.num_days_from_ce() - EPOCH))
 }
 
-/// The inverse; none for years beyond the range of the calendar library.
-pub(crate) fn date_text(days: i64) -> Option<String> {
-    let days = i32::try_from(days).ok()?.checked_add(EPOCH)?;
-    NaiveDate::from_num_days_from_ce_opt(days).map(|date| date.to_string())
-}
-
 /// 1970-01-01, counted in days from 0001-01-01, which is day 1.
-const EPOCH: i32 = 719_163;
+pub(crate) const EPOCH: i32 = 719_163;
 
 #[cfg(test)]
 mod tests {
@@ -378,7 +381,6 @@ mod tests {
             ("9999-12-31", 2_932_896),
         ] {
             assert_eq!(parse_date(field.as_bytes()), Ok(days), "{field}");
-            assert_eq!(date_text(days).as_deref(), Some(field));
         }
         for field in [
             "",
@@ -391,41 +393,100 @@ mod tests {
         ] {
             assert_eq!(parse_date(field.as_bytes()), Err(Unreadable), "{field}");
         }
-        assert_eq!(date_text(i64::MAX), None);
-        assert_eq!(date_text(i32::MAX.into()), None);
     }
 
     #[test]
-    fn columns_are_found_by_the_whole_argument_first() {
-        let columns: Vec<Vec<u8>> = ["id", "id:integer", "a:b", "day"]
-            .map(|name| name.as_bytes().to_vec())
-            .to_vec();
-        let found = |arguments: &[&str]| {
-            let arguments: Vec<String> = arguments.iter().map(|&a| a.to_owned()).collect();
-            resolve(&arguments, &columns)
-        };
-        let at = |column, wanted| KeyColumn { column, wanted };
-        assert_eq!(found(&["id:integer"]).unwrap(), [at(1, None)]);
+    fn decimals_have_one_form() {
+        for (a, b) in [
+            ("1.50", "+01.5"),
+            ("-0.00", "0"),
+            ("12.0", "12"),
+            ("-0.10", "-00.1"),
+        ] {
+            assert_eq!(
+                one(a, KeyType::Decimal).unwrap(),
+                one(b, KeyType::Decimal).unwrap()
+            );
+        }
+        let decimal = |value, scale| Cell::Decimal(i256::from_i128(value), scale);
+        let read = |value, scale, kind| key(&[(decimal(value, scale), kind)]);
+        for (value, scale, text) in [
+            (1250, 2, "12.5"),
+            (-5, 3, "-0.005"),
+            (1200, 2, "12"),
+            (0, 5, "0"),
+            (12, -2, "1200"),
+            (i128::MIN, 0, "-170141183460469231731687303715884105728"),
+        ] {
+            assert_eq!(
+                read(value, scale, KeyType::Decimal),
+                one(text, KeyType::Decimal),
+                "{text}"
+            );
+            let whole = read(value, scale, KeyType::Integer);
+            assert_eq!(whole, one(text, KeyType::Integer), "{text}");
+        }
+        for field in ["", ".", "1.", ".5", "1.2.3", "1,5", "1e3", " 1"] {
+            assert_eq!(one(field, KeyType::Decimal), Err(Unreadable), "{field}");
+        }
+    }
+
+    #[test]
+    fn floats_are_keys_if_they_are_integers() {
+        let of = |cell| key(&[(cell, KeyType::Integer)]);
+        assert_eq!(of(Cell::Double(-0.0)), one("0", KeyType::Integer));
         assert_eq!(
-            found(&["a:b:text", "id", "day:date"]).unwrap(),
-            [
-                at(2, Some(KeyType::Text)),
-                at(0, None),
-                at(3, Some(KeyType::Date))
-            ]
+            of(Cell::Double(9_007_199_254_740_992.0)),
+            one("9007199254740992", KeyType::Integer)
         );
-        assert!(matches!(
-            found(&["day", "day:date"]),
-            Err(Problem::KeyTwice { .. })
-        ));
-        assert!(matches!(
-            found(&["day:time"]),
-            Err(Problem::MissingColumn { .. })
-        ));
-        assert!(matches!(
-            found(&["nowhere"]),
-            Err(Problem::MissingColumn { .. })
-        ));
-        assert!(matches!(found(&[]), Err(Problem::NoKey)));
+        assert_eq!(of(Cell::Float(-7.0)), one("-7", KeyType::Integer));
+        for cell in [
+            Cell::Double(0.5),
+            Cell::Double(f64::NAN),
+            Cell::Double(f64::INFINITY),
+            Cell::Double(9_007_199_254_740_994.0),
+            Cell::Float(16_777_218.0),
+            Cell::Half(4096.0),
+        ] {
+            assert_eq!(of(cell), Err(Unreadable), "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn times_have_one_form() {
+        let moment = |nanos, zoned| Cell::Moment { nanos, zoned };
+        let nanos = 1_614_834_367_891_000_000;
+        for text in [
+            "2021-03-04T05:06:07.891Z",
+            "2021-03-04T06:06:07.891000+01:00",
+            "2021-03-03t20:06:07.8910-09:00",
+            "2021-03-04 05:06:07.891Z",
+        ] {
+            let expected = key(&[(moment(nanos, true), KeyType::Timestamp)]);
+            assert_eq!(one(text, KeyType::Timestamp), expected, "{text}");
+            assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
+        }
+        for text in ["2021-03-04T05:06:07.891", "2021-03-04 05:06:07.891000"] {
+            let expected = key(&[(moment(nanos, false), KeyType::Datetime)]);
+            assert_eq!(one(text, KeyType::Datetime), expected, "{text}");
+            assert_eq!(one(text, KeyType::Timestamp), Err(Unreadable), "{text}");
+        }
+        assert_ne!(
+            one("2021-03-04T05:06:07Z", KeyType::Timestamp).unwrap()[9..],
+            one("2021-03-04T05:06:08", KeyType::Datetime).unwrap()[9..]
+        );
+        for text in [
+            "",
+            "2021-03-04",
+            "2021-02-30T00:00:00",
+            "2016-12-31T23:59:60",
+            "é",
+        ] {
+            assert_eq!(one(text, KeyType::Datetime), Err(Unreadable), "{text}");
+        }
+        assert_eq!(
+            key(&[(moment(0, true), KeyType::Datetime)]),
+            Err(Unreadable)
+        );
     }
 }

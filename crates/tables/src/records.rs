@@ -1,387 +1,269 @@
-//! Reading a file: its keys, and the data to find its rows again.
+//! The items of a whole table in memory.
 
-use std::fs::{self, File, Metadata};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
-use crate::collect::{Collected, Collector};
-use crate::columnar::{Cells, Table};
-use crate::delimited::{Rows, Text};
-use crate::encoding::Encoding;
 use crate::error::{Error, Problem};
-use crate::format::Format;
-use crate::key::{self, Cell, KeyColumn, KeyType};
+use crate::payload::PayloadSchema;
+use crate::reader::{Counts, Duplicates, Item, Reader, Reading};
 use crate::strings::ByteStrings;
+use crate::table::Table;
 
-/// The maximum length in bytes of a value of the value column.
-pub const LONGEST_VALUE: u64 = 1024;
-
-/// How to read a file of records. The default has no key column, which is an error: set `keys`.
-#[derive(Debug, Clone, Default)]
-pub struct Reading {
-    /// The key columns, each `NAME` or `NAME:TYPE` with TYPE `text`, `binary`, `integer`, `boolean`
-    /// or `date`. A column whose name equals the whole argument takes precedence. Without a type,
-    /// fields of text files are text, and columns of Parquet files have their own type.
-    pub keys: Vec<String>,
-    /// The column whose values belong to the keys, at most [`LONGEST_VALUE`] bytes each.
-    pub value: Option<String>,
-    /// The delimiter between two fields of a text file. The default depends on the extension.
-    pub delimiter: Option<u8>,
-    /// The encoding of a text file. Without it, fields are bytes and nothing is converted.
-    pub encoding: Option<Encoding>,
-    /// The policy for a row whose key an earlier row has.
-    pub duplicates: Duplicates,
-    /// The policy for a row without a key.
-    pub empty_keys: EmptyKeys,
-    /// The format in which matching rows will be written, so that columns that cannot be written
-    /// are an error at once and not at the end.
-    pub output: Option<Format>,
-}
-
-/// The policy for a row whose key an earlier row has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Duplicates {
-    /// It is an error.
-    #[default]
-    Error,
-    /// It is left out: the first row of each key is kept.
-    Dedup,
-}
-
-/// The policy for a row in which a key column is empty or null.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum EmptyKeys {
-    /// It is an error.
-    #[default]
-    Error,
-    /// It is left out, and matches nothing.
-    Skip,
-}
-
-/// The row counts of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// All rows except the header.
-    pub rows: u64,
-    /// The rows that are items: each has a key, and all keys are distinct.
-    pub kept: u64,
-    /// The rows left out because an earlier row has their key.
-    pub duplicates: u64,
-    /// The rows left out because a key column is empty or null.
-    pub empty: u64,
-}
-
-/// The keys of a file, and the data to find their rows again.
+/// The items of a table, and the item of each of its rows.
 ///
-/// Items are counted from 0, in the order of their rows. An item costs its key, 8 bytes, and 4 more
-/// if rows were left out.
+/// An item costs 16 bytes, and a row 4 bytes for each rule, unless every row has an item of its
+/// own. While the table is read, a table of about 10 bytes an item is added.
 #[derive(Debug)]
 pub struct Records {
-    pub(crate) path: PathBuf,
-    pub(crate) stamp: Stamp,
-    pub(crate) source: Source,
-    pub(crate) layout: Layout,
-    collected: Collected,
-    notices: Vec<String>,
+    rules: Vec<Found>,
+    counts: Counts,
+    key_description: String,
+    payload_schema: Option<PayloadSchema>,
+    /// The payload of the rows that are the first of an item by any rule.
+    payload: ByteStrings,
 }
 
-/// The columns of a file.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    /// The names of all columns.
-    pub(crate) columns: Vec<Vec<u8>>,
-    /// The key columns by their index in `columns`, and their types.
-    pub(crate) keys: Vec<usize>,
-    pub(crate) types: Vec<KeyType>,
-    /// The value column by its index.
-    value: Option<usize>,
+/// What a rule finds.
+#[derive(Default)]
+struct Found {
+    items: Vec<Item>,
+    /// The item of each row, or [`NONE`], from the first time that it is not simply the next one.
+    rows: Option<Vec<u32>>,
+    duplicates: u64,
+    /// The payload of each item, by its index, from the first time that it is not simply the next
+    /// one.
+    payload: Option<Vec<u32>>,
 }
 
-impl Layout {
-    /// Finds the columns named in `reading`; `type_of` returns the type of a key column.
-    fn find(
-        columns: Vec<Vec<u8>>,
+/// It shows no item.
+impl std::fmt::Debug for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Found({}, ..)", self.items.len())
+    }
+}
+
+/// Stands for no item.
+const NONE: u32 = u32::MAX;
+
+/// The maximum number of items.
+const MOST: usize = NONE as usize;
+
+impl Records {
+    /// Reads the keys of `table`, and its payload if payload columns are named. `progress` is
+    /// called from time to time with the number of bytes read and the total.
+    ///
+    /// # Errors
+    /// If the table violates a rule of [the crate's documentation](crate#rules), or has more than
+    /// 2^32 - 1 different keys by one rule.
+    pub fn read(
+        table: &Table,
         reading: &Reading,
-        type_of: impl Fn(KeyColumn) -> Result<KeyType, Problem>,
-    ) -> Result<Self, Problem> {
-        let found = key::resolve(&reading.keys, &columns)?;
-        let value = reading.value.as_ref();
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, Error> {
+        let mut reader = Reader::new(table, reading)?;
+        let rules = reading.rules.len();
+        let mut found: Vec<Found> = (0..rules).map(|_| Found::default()).collect();
+        let mut tables: Vec<HashTable<u32>> = (0..rules).map(|_| HashTable::new()).collect();
+        let mut payload = ByteStrings::default();
+        let mut items = vec![Vec::new(); rules];
+        let mut scan = table.scan(&reader.columns())?;
+        while let Some(batch) = scan.next()? {
+            for (rule, items) in items.iter_mut().enumerate() {
+                reader.items(&batch, rule, items)?;
+            }
+            for row in 0..batch.rows.num_rows() {
+                let number = batch.first_row + row as u64;
+                let mut is_kept = false;
+                for ((found, hashes), items) in found.iter_mut().zip(&mut tables).zip(&items) {
+                    let first = found.add(hashes, items[row], number, payload.len());
+                    match first.map_err(|limit| {
+                        let limit = limit as u64;
+                        table.error_at(number, |_| Problem::TooManyKeys { limit })
+                    })? {
+                        Added::New => is_kept = true,
+                        Added::Nothing => {}
+                        Added::Old(item) => match reading.duplicates {
+                            Duplicates::Keep => found.map(number, item),
+                            Duplicates::Dedup => found.map(number, NONE),
+                            Duplicates::Error => {
+                                let first = found.first_row(item, number);
+                                return Err(duplicate(table, first, number));
+                            }
+                        },
+                    }
+                }
+                if is_kept && reader.payload_schema().is_some() {
+                    reader.payload(&batch, row, payload.open())?;
+                    payload.commit();
+                }
+            }
+            progress(batch.done_bytes, table.bytes());
+        }
+        for found in &mut found {
+            found.items.shrink_to_fit();
+        }
+        payload.shrink();
         Ok(Self {
-            keys: found.iter().map(|key| key.column).collect(),
-            types: found.into_iter().map(type_of).collect::<Result<_, _>>()?,
-            value: value.map(|name| key::find(name, &columns)).transpose()?,
-            columns,
+            rules: found,
+            counts: reader.counts().clone(),
+            key_description: reader.key_description(),
+            payload_schema: reader.payload_schema().cloned(),
+            payload,
         })
     }
 
-    fn collector(&self, reading: &Reading) -> Collector {
-        let names = self.keys.iter().map(|&c| key::lossy(&self.columns[c]));
-        Collector::new(reading, names.collect(), self.types.clone())
-    }
-}
-
-impl Records {
-    /// The key of each item, encoded as in [the crate's documentation](crate#keys).
-    pub fn keys(&self) -> &ByteStrings {
-        &self.collected.keys
+    /// The number of rules.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
     }
 
-    /// The value of each item, if a value column was named.
-    pub fn values(&self) -> Option<&ByteStrings> {
-        self.collected.values.as_ref()
-    }
-
-    /// The row of item `i`, counted from 1 without the header.
+    /// The distinct items of a rule, counted from 0, in the order of their first rows.
     ///
     /// # Panics
-    /// If there is no item `i`.
-    pub fn row_of(&self, i: usize) -> u64 {
-        assert!(i < self.collected.keys.len(), "there is no item {i}");
-        let rows = self.collected.rows.as_ref();
-        rows.map_or(i as u64 + 1, |rows| rows[i].into())
+    /// If there is no such rule; so do the other methods with a rule.
+    pub fn items(&self, rule: usize) -> &[Item] {
+        &self.rules[rule].items
     }
 
-    /// The types of the key columns, in the order they were named. The keys of two parties can only
-    /// be equal if these types are.
-    pub fn key_types(&self) -> &[KeyType] {
-        &self.layout.types
+    /// The item of `row`, counted from 0, as an index into [`items`](Self::items); none if the row
+    /// has no key by this rule, or was left out as a duplicate.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn item_of_row(&self, rule: usize, row: u64) -> Option<u32> {
+        assert!(row < self.counts.rows, "there is no row {row}");
+        let item = match &self.rules[rule].rows {
+            Some(rows) => rows[row as usize],
+            None => row as u32,
+        };
+        (item != NONE).then_some(item)
     }
 
-    /// The names of all columns, in the order of the file.
-    pub fn columns(&self) -> impl ExactSizeIterator<Item = String> {
-        self.layout.columns.iter().map(|name| key::lossy(name))
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.counts.rows
     }
 
-    /// The row counts of the file.
-    pub fn counts(&self) -> Counts {
-        self.collected.counts
+    /// What was found in the rows.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
     }
 
-    /// Notices for the user about removed or skipped parts of the file, each a sentence without a
-    /// full stop.
-    pub fn notices(&self) -> &[String] {
-        &self.notices
-    }
-}
-
-/// The reader of the rows of a file.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Source {
-    Text(Text, Format),
-    Parquet,
-}
-
-/// Reads the keys of the file `path`, and its values if a value column is named.
-///
-/// `progress` is called from time to time with the number of bytes read and the total. The file is
-/// read once from end to end; memory holds the keys, the values, and while reading a table of 10 to
-/// 30 bytes an item.
-///
-/// # Errors
-/// If the file violates a rule of [the crate's documentation](crate#rules).
-pub fn read(
-    path: &Path,
-    reading: &Reading,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Records, Error> {
-    let format = Format::of(path)?;
-    let records = Input::open(path).and_then(|input| match format {
-        Format::Parquet => read_parquet(input, reading, progress),
-        Format::Csv | Format::Tsv => read_text(input, format, reading, progress),
-    });
-    records.map_err(|problem| Error::new(path, problem))
-}
-
-fn read_text(
-    input: Input<'_>,
-    format: Format,
-    reading: &Reading,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Records, Problem> {
-    let delimiter = reading.delimiter.unwrap_or(format.delimiter());
-    let text = Text::new(delimiter, reading.encoding)?;
-    let mut rows = Rows::open(input.file, text)?;
-    let layout = Layout::find(rows.columns(), reading, |key| {
-        Ok(key.wanted.unwrap_or(KeyType::Text))
-    })?;
-    let only_utf8 = reading.output == Some(Format::Parquet);
-    if only_utf8 {
-        check_utf8(rows.header(), 0)?;
+    /// The number of rows whose key by this rule an earlier row has.
+    pub fn duplicates(&self, rule: usize) -> u64 {
+        self.rules[rule].duplicates
     }
 
-    let mut collector = layout.collector(reading);
-    let mut record = csv::ByteRecord::new();
-    let mut reported = 0;
-    while rows.next(&mut record)? {
-        if only_utf8 {
-            check_utf8(&record, rows.row())?;
+    /// As [`Reader::key_description`](crate::Reader::key_description).
+    pub fn key_description(&self) -> &str {
+        &self.key_description
+    }
+
+    /// The schema of the payload, if payload columns were named.
+    pub fn payload_schema(&self) -> Option<&PayloadSchema> {
+        self.payload_schema.as_ref()
+    }
+
+    /// The payload of an item, which is that of its first row; empty if no payload columns were
+    /// named.
+    ///
+    /// # Panics
+    /// If there is no such item.
+    pub fn payload(&self, rule: usize, item: u32) -> &[u8] {
+        let found = &self.rules[rule];
+        assert!(
+            (item as usize) < found.items.len(),
+            "there is no item {item}"
+        );
+        if self.payload_schema.is_none() {
+            return &[];
         }
-        let cells = layout.keys.iter().map(|&c| Some(Cell::Bytes(&record[c])));
-        if collector.row(cells)?
-            && let Some(column) = layout.value
-        {
-            collector.value(&record[column], LONGEST_VALUE)?;
-        }
-        if rows.done() != reported {
-            reported = rows.done();
-            progress(reported, input.stamp.length.max(reported));
-        }
+        let place = found
+            .payload
+            .as_ref()
+            .map_or(item, |places| places[item as usize]);
+        self.payload.get(place as usize)
     }
-    input.stamp.check(input.path)?;
-    Ok(Records {
-        path: input.path.to_owned(),
-        stamp: input.stamp,
-        source: Source::Text(text, format),
-        notices: notices(&rows, &layout),
-        layout,
-        collected: collector.finish(),
-    })
 }
 
-/// The skipped parts of a text file.
-fn notices(rows: &Rows, layout: &Layout) -> Vec<String> {
-    let mut notices = Vec::new();
-    if rows.marked() {
-        notices.push("a byte-order mark was removed from the front of the file".to_owned());
-    }
-    let lines = rows.blank_lines();
-    if lines > 0 {
-        let plural = if lines == 1 { "" } else { "s" };
-        let mut notice = format!("{lines} blank line{plural} left out");
-        if layout.columns.len() == 1 {
-            notice += " (an empty field is written \"\")";
-        }
-        notices.push(notice);
-    }
-    notices
+enum Added {
+    New,
+    Old(u32),
+    Nothing,
 }
 
-fn read_parquet(
-    input: Input<'_>,
-    reading: &Reading,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Records, Problem> {
-    if reading.delimiter.is_some() {
-        return Err(Problem::TextOnly("delimiter"));
-    }
-    if reading.encoding.is_some() {
-        return Err(Problem::TextOnly("encoding"));
-    }
-    let length = input.stamp.length;
-    let table = Table::open(input.file, length)?;
-    let layout = Layout::find(table.columns(), reading, |key| table.key_type(key))?;
-    layout
-        .value
-        .map_or(Ok(()), |column| table.check_text(column))?;
-    if matches!(reading.output, Some(Format::Csv | Format::Tsv)) {
-        (0..layout.columns.len()).try_for_each(|column| table.check_text(column))?;
-    }
-
-    let mut collector = layout.collector(reading);
-    let total = table.rows();
-    let wanted: Vec<usize> = layout.keys.iter().copied().chain(layout.value).collect();
-    let mut batches = table.batches(Some(&wanted))?;
-    let mut value = Vec::new();
-    while let Some((first, rows)) = batches.next()? {
-        let all: Vec<u32> = (0..rows as u32).collect();
-        batches.read(&all)?;
-        let cells: Vec<Cells<'_>> = layout.keys.iter().map(|&c| batches.cells(c)).collect();
-        for row in 0..rows {
-            if collector.row(cells.iter().map(|cells| cells.get(row)))?
-                && let Some(column) = layout.value
-            {
-                value.clear();
-                batches.append_value(column, row, &mut value)?;
-                collector.value(&value, LONGEST_VALUE)?;
+impl Found {
+    /// Adds the item of `row`; `payload` is the index of its payload if it is new. The row of an
+    /// old item is not mapped yet.
+    fn add(
+        &mut self,
+        hashes: &mut HashTable<u32>,
+        item: Option<Item>,
+        row: u64,
+        payload: usize,
+    ) -> Result<Added, usize> {
+        let Some(item) = item else {
+            self.map(row, NONE);
+            return Ok(Added::Nothing);
+        };
+        let items = &self.items;
+        let same = |&other: &u32| items[other as usize] == item;
+        match hashes.entry(hash(&item), same, |&other| hash(&items[other as usize])) {
+            Entry::Occupied(entry) => {
+                self.duplicates += 1;
+                Ok(Added::Old(*entry.get()))
+            }
+            Entry::Vacant(entry) => {
+                let index = self.items.len();
+                if index == MOST || payload > MOST {
+                    return Err(MOST);
+                }
+                entry.insert(index as u32);
+                self.items.push(item);
+                self.map(row, index as u32);
+                if payload != index && self.payload.is_none() {
+                    self.payload = Some((0..index as u32).collect());
+                }
+                if let Some(places) = &mut self.payload {
+                    places.push(payload as u32);
+                }
+                Ok(Added::New)
             }
         }
-        progress(share(length, first + rows as u64, total), length);
     }
-    input.stamp.check(input.path)?;
-    Ok(Records {
-        path: input.path.to_owned(),
-        stamp: input.stamp,
-        source: Source::Parquet,
-        layout,
-        collected: collector.finish(),
-        notices: Vec::new(),
+
+    /// Records the item of `row`, the next one.
+    fn map(&mut self, row: u64, item: u32) {
+        if u64::from(item) != row && self.rows.is_none() {
+            self.rows = Some((0..row as u32).collect());
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.push(item);
+        }
+    }
+
+    /// The first row of an item, which is before `row`.
+    fn first_row(&self, item: u32, row: u64) -> u64 {
+        let rows = self.rows.as_ref();
+        let place = rows.and_then(|rows| rows.iter().position(|&found| found == item));
+        place.map_or(u64::from(item), |place| place as u64).min(row)
+    }
+}
+
+/// An item is a hash already.
+fn hash(item: &Item) -> u64 {
+    u64::from_le_bytes([
+        item[0], item[1], item[2], item[3], item[4], item[5], item[6], item[7],
+    ])
+}
+
+fn duplicate(table: &Table, first: u64, second: u64) -> Error {
+    let (file, first) = table.place(first);
+    let (other, _) = table.place(second);
+    let first_file = (file != other).then(|| file.to_owned());
+    table.error_at(second, |second| Problem::DuplicateKey {
+        first,
+        first_file,
+        second,
     })
-}
-
-/// The part of `length` bytes that corresponds to `done` of `total` rows.
-pub(crate) fn share(length: u64, done: u64, total: u64) -> u64 {
-    (u128::from(length) * u128::from(done.min(total)) / u128::from(total.max(1))) as u64
-}
-
-/// Checks that every field is UTF-8, as text columns of a Parquet file require.
-pub(crate) fn check_utf8(record: &csv::ByteRecord, row: u64) -> Result<(), Problem> {
-    // The fields together may be valid although a border between them splits a character.
-    match record
-        .iter()
-        .position(|field| std::str::from_utf8(field).is_err())
-    {
-        None => Ok(()),
-        Some(column) => Err(Problem::NotUtf8 {
-            row,
-            column: column + 1,
-        }),
-    }
-}
-
-/// The properties by which a file is recognized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) length: u64,
-    modified: Option<SystemTime>,
-    /// Device and inode number of the file, on systems that have them.
-    number: (u64, u64),
-}
-
-impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let number = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let number = (0, 0);
-        Self {
-            length: metadata.len(),
-            modified: metadata.modified().ok(),
-            number,
-        }
-    }
-
-    /// Checks that the file at `path` is still the same.
-    pub(crate) fn check(&self, path: &Path) -> Result<(), Problem> {
-        match fs::metadata(path) {
-            Ok(metadata) if Self::of(&metadata) == *self => Ok(()),
-            _ => Err(Problem::Changed),
-        }
-    }
-}
-
-/// An open file.
-pub(crate) struct Input<'a> {
-    path: &'a Path,
-    pub(crate) file: File,
-    pub(crate) stamp: Stamp,
-}
-
-impl<'a> Input<'a> {
-    /// Opens a regular file. The kind of the file is checked first: opening a pipe would wait for
-    /// its other end.
-    pub(crate) fn open(path: &'a Path) -> Result<Self, Problem> {
-        let metadata = fs::metadata(path).map_err(Problem::Open)?;
-        if metadata.is_dir() {
-            return Err(Problem::Folder);
-        }
-        if !metadata.is_file() {
-            return Err(Problem::NotAFile);
-        }
-        let file = File::open(path).map_err(Problem::Open)?;
-        let stamp = Stamp::of(&file.metadata().map_err(Problem::Read)?);
-        Ok(Self { path, file, stamp })
-    }
 }

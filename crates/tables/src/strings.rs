@@ -51,33 +51,19 @@ impl ByteStrings {
     }
 
     /// The buffer for building a string in place; only appended bytes belong to it.
-    /// [`commit`](Self::commit) adds the string to the list, and [`roll_back`](Self::roll_back)
-    /// removes it.
+    /// [`commit`](Self::commit) adds the string to the list.
     pub(crate) fn open(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
-    }
-
-    /// The string being built.
-    pub(crate) fn opened(&self) -> &[u8] {
-        &self.bytes[self.committed()..]
     }
 
     pub(crate) fn commit(&mut self) {
         self.ends.push(self.bytes.len() as u64);
     }
 
-    pub(crate) fn roll_back(&mut self) {
-        self.bytes.truncate(self.committed());
-    }
-
     /// Frees the unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
-    }
-
-    fn committed(&self) -> usize {
-        self.ends.last().map_or(0, |&end| end as usize)
     }
 }
 
@@ -103,18 +89,14 @@ mod tests {
     }
 
     #[test]
-    fn strings_come_back_and_unfinished_ones_do_not_count() {
+    fn strings_come_back() {
         let mut list: ByteStrings = ["a", "", "bc"].into_iter().collect();
-        list.open().extend_from_slice(b"left out");
-        assert_eq!(list.opened(), b"left out");
-        list.roll_back();
         list.open().extend_from_slice(b"d");
         list.commit();
         assert_eq!(
             list.iter().collect::<Vec<_>>(),
             [&b"a"[..], b"", b"bc", b"d"]
         );
-        assert_eq!((list.len(), list.committed()), (4, 4));
-        assert!(!list.is_empty() && ByteStrings::default().is_empty());
+        assert!(list.len() == 4 && !list.is_empty() && ByteStrings::default().is_empty());
     }
 }

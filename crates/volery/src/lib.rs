@@ -45,7 +45,8 @@
 //! | `tls` (default) | connections between two machines; needs a C compiler |
 //! | `psi` | private set intersection, private look-ups, the batched OPRF |
 //! | `apps` | polynomial evaluation, linear algebra, sparse vectors, arrays with private indices |
-//! | `tables` | reads keys from CSV and Parquet files and writes matching rows |
+//! | `tables` | reads keys from text, Parquet and Arrow files and writes rows |
+//! | `matching` | `psi` and `tables`: whole matching runs, as those of the program |
 //!
 //! No feature changes what a protocol does.
 //!
@@ -81,7 +82,11 @@ pub use volery_psi as psi;
 #[cfg(feature = "apps")]
 pub use volery_apps as apps;
 
-/// Reads keys from CSV and Parquet files and writes matching rows.
+/// Whole matching runs on the records of two tables.
+#[cfg(feature = "matching")]
+pub use volery_matching as matching;
+
+/// Reads keys from text, Parquet and Arrow files and writes rows.
 #[cfg(feature = "tables")]
 pub use volery_tables as tables;
 

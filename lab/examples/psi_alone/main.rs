@@ -3,12 +3,14 @@
 //! Both parties run once, and the bytes each receives are recorded. Then each runs again alone
 //! against the recording, with the same seeds and therefore the same messages: the time is that of
 //! its own computation, independent of the other party, whose threads do not compete for the
-//! machine. Each phase is shown with the time of its kernels, each measured alone in the same run:
-//! the least that one thread needs.
+//! machine. With `kkrt` each phase is shown with the time of its kernels, each measured alone in
+//! the same run: the least that one thread needs.
 //!
 //! ```sh
-//! cargo run --release --example psi_alone -- [LOG_ITEMS] [THREADS,..]
+//! cargo run --release --example psi_alone -- [LOG_ITEMS] [THREADS,..] [PROTOCOL]
 //! ```
+//!
+//! A protocol is `kkrt` or a form of `vole`: `malicious`, `fast`, `low-communication`.
 
 #![allow(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -21,7 +23,8 @@ use std::time::{Duration, Instant};
 use volery_channel::{Channel, SessionId, Transport, memory, run_two_channels};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::{Parameters, Phase, Receiver, Result, Sender, Settings, Variant, Watch};
+use volery_psi::choice::Protocol;
+use volery_psi::{Parameters, Phase, Receiver, Result, Sender, Settings, Variant, Watch, vole};
 
 use limits::Units;
 
@@ -99,19 +102,39 @@ struct Measured {
     phases: Vec<(Phase, Duration)>,
 }
 
-/// One party's online phase; the offline one is not timed.
-fn run(party: Party, items: &[[u8; 16]], channel: &mut Channel) -> Result<Measured> {
+/// One party's run; an offline phase of its own, which only KKRT has, is not timed.
+fn run(
+    protocol: Protocol,
+    party: Party,
+    items: &[[u8; 16]],
+    channel: &mut Channel,
+) -> Result<Measured> {
     let session = SessionId::from_bytes([7; 32]);
+    let rng = Prg::new(Block::new(party as u128));
     let (settings, mut clock) = (Settings::default(), Clock::default());
     let start;
-    match party {
-        Party::Sender => {
-            let sender = Sender::setup(session, Prg::new(Block::new(1)), channel)?;
+    match (protocol, party) {
+        (Protocol::Vole(form), party) => {
+            let settings = vole::Settings { form, both: false };
+            start = Instant::now();
+            match party {
+                Party::Sender => {
+                    let sender = vole::Sender::new(session, rng);
+                    sender.intersect(items, settings, &mut clock, channel)?;
+                }
+                Party::Receiver => {
+                    let receiver = vole::Receiver::new(session, rng);
+                    receiver.intersect(items, settings, &mut clock, channel)?;
+                }
+            }
+        }
+        (_, Party::Sender) => {
+            let sender = Sender::setup(session, rng, channel)?;
             start = Instant::now();
             sender.intersect(items, settings, &mut clock, channel)?;
         }
-        Party::Receiver => {
-            let receiver = Receiver::setup(session, Prg::new(Block::new(2)), channel)?;
+        (_, Party::Receiver) => {
+            let receiver = Receiver::setup(session, rng, channel)?;
             start = Instant::now();
             receiver.intersect(items, settings, &mut clock, channel)?;
         }
@@ -128,7 +151,7 @@ fn run(party: Party, items: &[[u8; 16]], channel: &mut Channel) -> Result<Measur
 }
 
 /// The bytes each party receives in a run of both.
-fn record(sets: &[Vec<[u8; 16]>; 2]) -> Result<[Arc<Vec<u8>>; 2]> {
+fn record(protocol: Protocol, sets: &[Vec<[u8; 16]>; 2]) -> Result<[Arc<Vec<u8>>; 2]> {
     let records = [Record::default(), Record::default()];
     let (left, right) = memory::pair();
     let recording = |inner, record: &Record| {
@@ -140,8 +163,8 @@ fn record(sets: &[Vec<[u8; 16]>; 2]) -> Result<[Arc<Vec<u8>>; 2]> {
     let ((sent, _), (received, _)) = run_two_channels(
         recording(left, &records[0]),
         recording(right, &records[1]),
-        |channel| run(Party::Sender, &sets[0], channel),
-        |channel| run(Party::Receiver, &sets[1], channel),
+        |channel| run(protocol, Party::Sender, &sets[0], channel),
+        |channel| run(protocol, Party::Receiver, &sets[1], channel),
     );
     sent?;
     received?;
@@ -155,17 +178,24 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let log: u32 = arguments.next().map_or(Ok(20), |log| log.parse())?;
     let threads = arguments.next().unwrap_or_else(|| "1,2".to_owned());
+    let protocol = match arguments.next().as_deref() {
+        None | Some("kkrt") => Protocol::Kkrt(Variant::Kkrt),
+        Some(form) => Protocol::Vole(form.parse()?),
+    };
     let n = 1_u128 << log;
     let items = |from: u128| -> Vec<[u8; 16]> {
         let spread = |i: u128| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         (from..from + n).map(|i| spread(i).to_le_bytes()).collect()
     };
     let sets = [items(0), items(n / 2)];
-    let records = record(&sets)?;
+    let records = record(protocol, &sets)?;
 
     let parameters = Parameters::new(Variant::Kkrt, n as u64, n as u64);
-    let units = Units::measure(n as usize, &parameters);
-    println!("2^{log} items a side, {parameters}; the fastest of {RUNS} runs, nanoseconds an item");
+    let units = match protocol {
+        Protocol::Kkrt(_) => Some(Units::measure(n as usize, &parameters)),
+        _ => None,
+    };
+    println!("2^{log} items a side, {protocol}; the fastest of {RUNS} runs, nanoseconds an item");
     for ((party, items), bytes) in Party::BOTH.into_iter().zip(&sets).zip(&records) {
         let mut first = None;
         for count in threads.split(',') {
@@ -177,7 +207,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                     bytes: Arc::clone(bytes),
                     next: Mutex::new(0),
                 });
-                pool.install(|| run(party, items, &mut channel))
+                pool.install(|| run(protocol, party, items, &mut channel))
             });
             let runs = runs.collect::<Result<Vec<_>>>()?;
             let Some(best) = runs.into_iter().min_by_key(|run| run.total) else {
@@ -190,7 +220,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             let mut limits = 0.0;
             for (phase, time) in best.phases {
                 let time = each(time);
-                match units.limit(party, phase, &parameters) {
+                let limit = units
+                    .as_ref()
+                    .map(|units| units.limit(party, phase, &parameters));
+                match limit.flatten() {
                     Some((limit, uses)) => {
                         limits += limit;
                         let ratio = time / limit;
@@ -201,7 +234,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                     None => println!("    {phase:?} {time:.1}"),
                 }
             }
-            println!("    all at least {limits:.1}, ratio {:.2}", total / limits);
+            if limits > 0.0 {
+                println!("    all at least {limits:.1}, ratio {:.2}", total / limits);
+            }
         }
     }
     Ok(())

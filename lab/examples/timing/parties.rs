@@ -8,6 +8,7 @@ use volery_ot::softspoken::{self, SmallField};
 use volery_ot::{CotReceiver, CotSender, base, convert, iknp};
 use volery_pcg::gilboa;
 use volery_primitives::{Block, prg::Prg};
+use volery_psi::dh;
 
 use crate::Promise::Constant;
 use crate::Step;
@@ -30,6 +31,7 @@ pub(crate) fn all(samples: usize) -> Vec<Step> {
         multiplication::<Fp61>(samples / 20),
         multiplication::<Z64>(samples / 20),
         multiplication::<Gf128>(samples / 20),
+        exponentiation(samples / 50),
     ]
 }
 
@@ -159,6 +161,42 @@ fn base_choices(samples: usize) -> Step {
     };
     Step::new(
         "choice bits: base OTs",
+        Constant,
+        samples,
+        Of::new(draw, run),
+    )
+}
+
+/// The sender of an intersection by Diffie-Hellman, whose randomness is always the same or drawn
+/// anew. It has one item: the order of several is secret from the peer only.
+fn exponentiation(samples: usize) -> Step {
+    let items: [[u8; 1]; 1] = [[1]];
+    let sender = move |rng: Prg, channel: &mut Channel| {
+        dh::Sender::new(SESSION, rng).intersect(&items[..], &mut (), channel)
+    };
+    let (sent, recording) = record(
+        |channel| sender(Prg::new(Block::ZERO), channel),
+        |channel| {
+            let theirs: Vec<[u8; 1]> = (0..8).map(|item| [item]).collect();
+            dh::Receiver::new(SESSION, Prg::new(Block::ONE)).intersect(
+                &theirs[..],
+                &mut (),
+                channel,
+            )
+        },
+    );
+    sent.expect("an intersection between honest parties");
+    let draw = move |fixed: bool, rng: &mut Prg| {
+        let random = rng.fork("sender");
+        let rng = if fixed { Prg::new(Block::ONE) } else { random };
+        (rng, replay(recording.clone(), 0))
+    };
+    let run = move |(rng, channel): &mut (Prg, Channel)| {
+        // With other randomness the end of the recorded run is another, which is an error.
+        black_box(sender(rng.fork("run"), channel).is_ok());
+    };
+    Step::new(
+        "exponent: set intersection by Diffie-Hellman",
         Constant,
         samples,
         Of::new(draw, run),

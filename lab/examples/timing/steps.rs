@@ -5,9 +5,10 @@ use std::hint::black_box;
 use subtle::ConstantTimeEq;
 use volery_channel::SessionId;
 use volery_field::{F2, Fp61, Gf128, Ring, Z64};
+use volery_okvs::{Band, Preset, Rows, Shape as BandShape};
 use volery_pcg::correlation::{Correlation, Cot};
 use volery_pcg::ggm::{self, PuncturedSums, Scratch, Shape, TreePrgs};
-use volery_primitives::aes::Aes128;
+use volery_primitives::aes::{Aes128, rekeyed};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::{Block, bits, clmul, prg::Prg, transpose};
 
@@ -34,6 +35,9 @@ pub(crate) fn all(samples: usize) -> Vec<Step> {
         packed_bits(samples),
         rebuilding::<Fp61>(samples / 10),
         rebuilding::<Gf128>(samples / 10),
+        encoding(samples / 20),
+        decoding(samples / 20),
+        evaluation(samples / 5),
     ]);
     steps
 }
@@ -265,4 +269,75 @@ fn rebuilding<R: Ring>(samples: usize) -> Step {
     };
     let name = format!("{}: a tree around its missing leaf", R::NAME);
     Step::new(name, Nothing, samples, Of::new(draw, run))
+}
+
+/// Keys of a key-value store.
+const KEYS: usize = 1 << 10;
+
+/// A matrix of a set intersection, with the rows of some keys.
+fn band() -> (Band, Rows) {
+    let band = Band::new(BandShape::new(Preset::Band9, KEYS), Block::ONE);
+    let rows = band.rows(&(0..KEYS as u128).map(Block::new).collect::<Vec<_>>());
+    (band, rows)
+}
+
+/// Blocks that are zero or random.
+fn blocks(count: usize) -> impl FnMut(bool, &mut Prg) -> Vec<Block> {
+    move |zero, rng| {
+        let mut blocks = vec![Block::ZERO; count];
+        rng.fill_blocks(&mut blocks);
+        if zero {
+            blocks.fill(Block::ZERO);
+        }
+        blocks
+    }
+}
+
+/// An encoding of zeros or of random values under the same keys.
+fn encoding(samples: usize) -> Step {
+    let (band, rows) = band();
+    let mut columns = vec![Block::ZERO; band.shape().columns];
+    let run = move |values: &mut Vec<Block>| {
+        let encoded = band.encode(&rows, values, &mut columns);
+        encoded.expect("the rows are independent");
+        black_box(&columns);
+    };
+    let bench = Of::new(blocks(KEYS), run);
+    Step::new("values: encoding them", Constant, samples, bench)
+}
+
+/// Decoding all keys from columns that are zero or random.
+fn decoding(samples: usize) -> Step {
+    let (band, rows) = band();
+    let mut values = vec![Block::ZERO; KEYS];
+    let columns = blocks(band.shape().columns);
+    let run = move |columns: &mut Vec<Block>| {
+        band.decode(&rows, columns, &mut values);
+        black_box(&values);
+    };
+    Step::new(
+        "values: decoding keys",
+        Constant,
+        samples,
+        Of::new(columns, run),
+    )
+}
+
+/// What is done with decoded values under `delta`, which is zero or random.
+fn evaluation(samples: usize) -> Step {
+    let draw = |zero: bool, rng: &mut Prg| {
+        let delta = blocks(1)(zero, rng)[0];
+        (delta, blocks(256)(false, rng), blocks(256)(false, rng))
+    };
+    let run = |(delta, values, digests): &mut (Block, Vec<Block>, Vec<Block>)| {
+        clmul::gf128_axpy(values, *delta, digests);
+        rekeyed(values, digests);
+        black_box(&digests);
+    };
+    Step::new(
+        "delta: outputs from decoded values",
+        Constant,
+        samples,
+        Of::new(draw, run),
+    )
 }

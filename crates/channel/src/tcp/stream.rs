@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use socket2::{Socket, TcpKeepalive};
 
 use super::allowance::Allowance;
-use super::{loopback_only, resolve};
-use crate::pipe::{Pipe, deadline_after, is_timeout};
+use super::{Patience, loopback_only, resolve};
+use crate::pipe::{CHUNK, Pipe, deadline_after, is_timeout};
 use crate::{Error, Result, Transport};
 
 /// Idle time before keep-alive probes start.
@@ -61,10 +61,8 @@ impl Wait {
 }
 
 /// Closes a connection owned by another thread.
-#[cfg(feature = "tls")]
 pub(crate) struct Breaker(Arc<Socket>);
 
-#[cfg(feature = "tls")]
 impl Breaker {
     pub(crate) fn end(&self) {
         // The connection may already be closed.
@@ -78,55 +76,65 @@ impl Stream {
     /// # Errors
     /// As [`connect`](super::connect).
     pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
-        Self::connect_to(&loopback_only(resolve(address)?)?, timeout)
+        Self::meet(address, timeout.into(), loopback_only)
     }
 
-    /// Connects to any address, for a connection that is authenticated afterwards.
-    #[cfg(feature = "tls")]
-    pub(crate) fn connect_anywhere(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
-        Self::connect_to(&resolve(address)?, timeout)
-    }
-
-    fn connect_to(addresses: &[SocketAddr], timeout: Duration) -> Result<Self> {
-        let start = Instant::now();
+    /// Connects to any address that `allowed` returns, retrying whatever may come up: names are
+    /// resolved anew each time.
+    pub(crate) fn meet(
+        address: impl ToSocketAddrs,
+        patience: Patience,
+        allowed: impl Fn(Vec<SocketAddr>) -> Result<Vec<SocketAddr>>,
+    ) -> Result<Self> {
+        let (start, wait) = (Instant::now(), patience.wait);
         let mut pause = Duration::from_millis(1);
         loop {
-            let mut refused = None;
-            let mut is_hopeless = true;
-            for (tried, address) in addresses.iter().enumerate() {
+            let addresses = match resolve(&address) {
+                Err(Error::Io(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+                    return Err(Error::Io(error));
+                }
+                Err(error) => Err(error),
+                Ok(addresses) => Ok(allowed(addresses)?),
+            };
+            let mut last = None;
+            let mut is_hopeless = addresses.is_ok();
+            for (tried, address) in addresses.iter().flatten().enumerate() {
                 // An address that drops all packets leaves time for the next one.
-                let share = (addresses.len() - tried).try_into().unwrap_or(u32::MAX);
-                let left = timeout.saturating_sub(start.elapsed()) / share;
+                let many = addresses.as_ref().map_or(1, Vec::len);
+                let share = (many - tried).try_into().unwrap_or(u32::MAX);
+                let left = wait.saturating_sub(start.elapsed()) / share;
                 let left = left.max(Duration::from_millis(1));
                 let asked = Instant::now();
                 match TcpStream::connect_timeout(address, left) {
                     Ok(stream) if is_connected_to_itself(&stream) => is_hopeless = false,
                     Ok(stream) => {
                         let round_trip = Some(asked.elapsed());
-                        let mut stream = Self::new(stream, timeout).map_err(Error::Io)?;
+                        let mut stream = Self::new(stream, patience.timeout).map_err(Error::Io)?;
                         stream.round_trip = round_trip;
                         return Ok(stream);
                     }
-                    Err(error) if may_come_up(error.kind()) => is_hopeless = false,
                     // A name may resolve to an address family that this machine does not have.
-                    Err(error) => refused = Some(error),
+                    Err(error) => {
+                        is_hopeless &= !may_come_up(error.kind());
+                        last = Some(error);
+                    }
                 }
             }
-            if let Some(error) = refused.filter(|_| is_hopeless) {
+            if is_hopeless && let Some(error) = last {
                 return Err(Error::Io(error));
             }
-            let Some(left) = timeout.checked_sub(start.elapsed()) else {
-                let list = addresses
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(" or ");
-                return Err(Error::TimedOut(format!(
-                    "no peer listened on {list} within {timeout:?}"
-                )));
+            let Some(left) = wait.checked_sub(start.elapsed()) else {
+                return Err(Error::TimedOut(match addresses {
+                    Err(error) => format!("the name did not resolve within {wait:?}: {error}"),
+                    Ok(addresses) => {
+                        let list: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+                        let list = list.join(" or ");
+                        format!("no peer listened on {list} within {wait:?}")
+                    }
+                }));
             };
             thread::sleep(pause.min(left));
-            pause = (pause * 2).min(Duration::from_millis(50));
+            pause = (pause * 2).min(Duration::from_millis(500));
         }
     }
 
@@ -162,7 +170,6 @@ impl Stream {
     }
 
     /// Closes the connection from outside, whatever its owner waits for.
-    #[cfg(feature = "tls")]
     pub(crate) fn breaker(&self) -> Breaker {
         Breaker(Arc::clone(&self.socket))
     }
@@ -226,6 +233,31 @@ impl Stream {
         }
     }
 
+    /// Queues at most [`CHUNK`] bytes, all or none of them.
+    fn push(
+        &self,
+        piece: &[u8],
+        timeout: Option<Duration>,
+        alive: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let mut progress = (self.queue.released(), Instant::now());
+        loop {
+            let pushed = self.queue.push(piece, timeout.map(|timeout| timeout / 4));
+            match (&pushed, timeout) {
+                (Err(error), Some(timeout)) if is_timeout(error.kind()) => {
+                    let released = self.queue.released();
+                    if released != progress.0 {
+                        progress = (released, Instant::now());
+                    }
+                    if !alive() && progress.1.elapsed() >= timeout {
+                        return pushed;
+                    }
+                }
+                _ => return pushed,
+            }
+        }
+    }
+
     fn note_timeout<T>(&self, result: io::Result<T>) -> io::Result<T> {
         let timed_out = result.as_ref().is_err_and(|error| is_timeout(error.kind()));
         self.is_peer_slow.store(timed_out, Ordering::Relaxed);
@@ -278,6 +310,8 @@ fn may_come_up(kind: io::ErrorKind) -> bool {
             | Kind::HostUnreachable
             | Kind::NetworkUnreachable
             | Kind::NetworkDown
+            // A firewall.
+            | Kind::PermissionDenied
     )
 }
 
@@ -304,11 +338,25 @@ fn send_queued(socket: &Socket, queue: &Pipe) {
 
 impl Transport for Stream {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        self.write_while(bytes, timeout, &|| false)
+    }
+
+    fn write_while(
+        &self,
+        bytes: &[u8],
+        timeout: Option<Duration>,
+        alive: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
         if let Some(kind) = self.queue.failure() {
             return Err(kind.into());
         }
         let sent = self.send_directly(bytes)?;
-        self.note_timeout(self.queue.push(&bytes[sent..], timeout))
+        let mut pieces = bytes[sent..].chunks(CHUNK);
+        self.note_timeout(pieces.try_for_each(|piece| self.push(piece, timeout, alive)))
+    }
+
+    fn is_idle(&self) -> bool {
+        self.queue.is_idle()
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {

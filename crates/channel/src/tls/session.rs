@@ -240,13 +240,20 @@ impl<T: Transport> Tls<T> {
 
     /// Hands finished records to the transport.
     fn send_records(&self, timeout: Option<Duration>) -> io::Result<()> {
-        let mut outgoing = lock(&self.outgoing);
+        self.send_records_through(&mut lock(&self.outgoing), timeout)
+    }
+
+    fn send_records_through(
+        &self,
+        outgoing: &mut Vec<u8>,
+        timeout: Option<Duration>,
+    ) -> io::Result<()> {
         outgoing.clear();
-        take_records(&mut lock(&self.connection), &mut outgoing)?;
+        take_records(&mut lock(&self.connection), outgoing)?;
         if outgoing.is_empty() {
             return Ok(());
         }
-        self.inner.write(&outgoing, timeout)
+        self.inner.write(outgoing, timeout)
     }
 
     /// As [`Transport::read`], and `None` after reading encrypted bytes that did not complete a
@@ -281,10 +288,10 @@ impl Incoming {
         let answers = connection.wants_write();
         drop(connection);
         // Replies to received records, such as new keys or an alert.
-        let sent = if answers {
-            tls.send_records(timeout)
-        } else {
-            Ok(())
+        // A thread that is in a write, perhaps this one, takes them along.
+        let sent = match tls.outgoing.try_lock() {
+            Ok(mut outgoing) if answers => tls.send_records_through(&mut outgoing, timeout),
+            _ => Ok(()),
         };
         result.map_err(|error| io::Error::other(map_error(error)))?;
         sent
@@ -348,6 +355,15 @@ fn map_error(error: rustls::Error) -> Error {
 
 impl<T: Transport> Transport for Tls<T> {
     fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        self.write_while(bytes, timeout, &|| false)
+    }
+
+    fn write_while(
+        &self,
+        bytes: &[u8],
+        timeout: Option<Duration>,
+        alive: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
         let mut outgoing = lock(&self.outgoing);
         for piece in bytes.chunks(PIECE) {
             outgoing.clear();
@@ -355,9 +371,13 @@ impl<T: Transport> Transport for Tls<T> {
             connection.writer().write_all(piece)?;
             take_records(&mut connection, &mut outgoing)?;
             drop(connection);
-            self.inner.write(&outgoing, timeout)?;
+            self.inner.write_while(&outgoing, timeout, alive)?;
         }
         Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.inner.is_idle()
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {

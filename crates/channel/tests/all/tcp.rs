@@ -199,7 +199,8 @@ fn a_slow_reader_is_not_a_timeout() {
             }
             peer.write_all(&[1]).unwrap();
         });
-        let mut channel = tcp::connect(address, timeout).unwrap();
+        let stream = Stream::connect(address, timeout).unwrap();
+        let mut channel = Channel::with_timeout(stream, Some(timeout));
         channel.send(&vec![0; MUCH]).unwrap();
         let mut answer = [0];
         channel.recv(&mut answer).unwrap();

@@ -347,7 +347,7 @@ fn the_pinned_identity_is_refused_once_it_has_expired() {
             refusals.push(refusal)
         })
     });
-    assert!(matches!(accepted, Err(Error::TimedOut(why)) if why.contains("1 other connections")));
+    assert!(matches!(accepted, Err(Error::TimedOut(why)) if why.contains("one other connection")));
     let why = refusals[0].error.to_string();
     assert!(why.contains("pinned, but it expired on"), "{why}");
 }

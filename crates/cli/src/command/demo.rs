@@ -244,15 +244,17 @@ fn print(rows: &[Row], sets: &sets::Row) -> std::io::Result<()> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
+    use super::super::options::OutputArguments;
     use super::*;
 
     fn common() -> Common {
         Common {
-            report: None,
+            output: OutputArguments {
+                quiet: true,
+                ..OutputArguments::default()
+            },
             threads: Some(1),
-            timeout: 60,
-            quiet: true,
-            verbose: 0,
+            timeout: std::time::Duration::from_secs(60),
         }
     }
 
@@ -262,7 +264,7 @@ mod tests {
         for n in [0, 1, 1009] {
             let path = place.path().join("demo.json");
             let mut common = common();
-            common.report = Some(path.clone());
+            common.output.report = Some(path.clone());
             run(&Arguments { n, common }).unwrap();
             let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let rows = report.result["rows"].as_array().unwrap();

@@ -1,15 +1,19 @@
 //! The peer's address, its identity, and the connection to it.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::net::ToSocketAddrs as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use volery_channel::tls::{self, Fingerprint, Identity, Refusal};
+use volery_channel::tcp::{Patience, Refusal};
+use volery_channel::tls::{self, Fingerprint, Identity};
 use volery_channel::{Channel, tcp};
 
 use super::identity;
 use super::options::Reporter;
 use crate::exit::{Failure, Status};
+use crate::{said, values};
 
 /// Number of refused connections that are reported one by one; more would flood the screen.
 const MAX_REPORTED: usize = 10;
@@ -24,7 +28,7 @@ pub(crate) struct EndpointArguments {
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
 
-    /// Connect to the peer at this address, retrying until the timeout
+    /// Connect to the peer at this address, retrying until --wait ends
     #[arg(long, value_name = "HOST:PORT")]
     connect: Option<String>,
 
@@ -33,15 +37,47 @@ pub(crate) struct EndpointArguments {
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
 
-    /// Fingerprint of the peer's identity; every other identity is refused
-    #[arg(long, value_name = "FINGERPRINT")]
+    /// Fingerprint of the peer's identity, or a file that holds it; every other identity is refused
+    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint)]
     peer: Option<Fingerprint>,
+
+    /// How long to wait for the peer to be there, such as 90s, 10m or 1h
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::time)]
+    wait: Duration,
+
+    /// Accept an --identity that its group can read, such as a mounted secret; never one that all
+    /// users can read
+    #[arg(long)]
+    allow_group_readable_identity: bool,
+}
+
+/// Longest file with a fingerprint, in bytes.
+const FINGERPRINT_BOUND: u64 = 4096;
+
+/// Parses a fingerprint, or reads it from the file of this name.
+fn fingerprint(text: &str) -> Result<Fingerprint, String> {
+    let wrong = match text.parse::<Fingerprint>() {
+        Ok(fingerprint) => return Ok(fingerprint),
+        Err(wrong) => wrong,
+    };
+    let path = Path::new(text);
+    if !path.is_file() {
+        return Err(format!("{wrong}; and there is no file of this name"));
+    }
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut contents = String::new();
+    file.take(FINGERPRINT_BOUND)
+        .read_to_string(&mut contents)
+        .map_err(|error| format!("the file: {error}"))?;
+    let read = contents.trim().parse::<Fingerprint>();
+    read.map_err(|wrong| format!("the file holds no fingerprint: {wrong}"))
 }
 
 /// A checked endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     place: Address,
+    wait: Duration,
     /// Own identity and the peer's fingerprint; `None` only for a connection within this machine.
     secured: Option<(Identity, Fingerprint)>,
 }
@@ -65,7 +101,7 @@ impl EndpointArguments {
                 None
             }
             (Some(folder), Some(peer)) => {
-                let identity = identity::load(folder)?;
+                let identity = identity::load(folder, self.allow_group_readable_identity)?;
                 if identity.fingerprint() == peer {
                     return Err(Failure::usage(
                         "--peer",
@@ -85,7 +121,16 @@ impl EndpointArguments {
                     .hint("'volery keygen --out DIR' makes one and prints its fingerprint"));
             }
         };
-        Ok(Endpoint { place, secured })
+        let mut known = said::known();
+        let print = |fingerprint: Fingerprint| fingerprint.to_string();
+        known.identity = secured.as_ref().map(|(own, _)| print(own.fingerprint()));
+        known.peer = secured.as_ref().map(|(_, peer)| print(*peer));
+        drop(known);
+        Ok(Endpoint {
+            place,
+            wait: self.wait,
+            secured,
+        })
     }
 
     fn place(&self) -> Result<Address, Failure> {
@@ -132,11 +177,12 @@ impl Address {
         Err(Failure::usage(self.option(), message).hint("for example 127.0.0.1:7000"))
     }
 
-    /// Refuses an address off this machine before any work is done.
+    /// Refuses an address off this machine before any work is done. A name that does not resolve
+    /// yet is checked when it does.
     fn check_loopback(&self) -> Result<(), Failure> {
-        let mut addresses = self.address().to_socket_addrs().map_err(|error| {
-            Failure::usage(self.option(), format_args!("{}: {error}", self.address()))
-        })?;
+        let Ok(mut addresses) = self.address().to_socket_addrs() else {
+            return Ok(());
+        };
         let outside = addresses.find(|address| !address.ip().to_canonical().is_loopback());
         let Some(outside) = outside else {
             return Ok(());
@@ -164,12 +210,24 @@ impl Address {
 }
 
 impl Endpoint {
-    /// Makes the connection.
+    /// Makes the connection; `timeout` is for the time after it.
     ///
     /// # Errors
-    /// If the address cannot be used, no peer connects within `timeout`, or the peer has another
-    /// identity.
+    /// If the address cannot be used, no peer is there in time, or the peer has another identity.
     pub(crate) fn open(&self, timeout: Duration, reporter: Reporter) -> Result<Channel, Failure> {
+        self.open_within(self.wait, timeout, reporter)
+    }
+
+    /// As [`open`](Self::open), with another time to wait for the peer.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn open_within(
+        &self,
+        wait: Duration,
+        timeout: Duration,
+        reporter: Reporter,
+    ) -> Result<Channel, Failure> {
         if let Some((identity, _)) = &self.secured {
             let left = identity.validity().end.duration_since(SystemTime::now());
             if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
@@ -179,39 +237,48 @@ impl Endpoint {
                 ));
             }
         }
+        let patience = Patience { wait, timeout };
         let channel = match &self.place {
             Address::Connect(address) => {
-                reporter.explain(format_args!("connecting to {address}"));
+                reporter.tell(format_args!(
+                    "connecting to {address}, for at most {wait:?}"
+                ));
+                reporter.begin("meeting");
                 let connected = match &self.secured {
-                    None => tcp::connect(&**address, timeout),
-                    Some((identity, peer)) => tls::connect(&**address, identity, *peer, timeout),
+                    None => tcp::connect(&**address, patience),
+                    Some((identity, peer)) => tls::connect(&**address, identity, *peer, patience),
                 };
                 connected.map_err(|error| self.place.unusable(error))?
             }
             Address::Listen(address) => {
-                // With port 0 this line is the only way to learn the port.
+                // With port 0 the first line is the only way to learn the port.
                 let tell = |here| {
-                    let needed = address.ends_with(":0");
-                    reporter.announce(format_args!("listening on {here}"), needed);
+                    reporter.announce(format_args!("listening on {here}"));
+                    reporter.tell(format_args!(
+                        "waiting for the peer to connect, for at most {wait:?}"
+                    ));
+                    reporter.begin("meeting");
                 };
                 let bound = |error| self.place.unusable(error);
+                let mut left = MAX_REPORTED;
+                let refused = |refusal: Refusal| report_refusal(&refusal, &mut left, reporter);
                 match &self.secured {
                     None => {
                         let listener = tcp::Listener::bind(&**address).map_err(bound)?;
                         tell(listener.local_addr()?);
-                        Channel::with_timeout(listener.accept(timeout)?, Some(timeout))
+                        listener.accept_channel(patience, refused)?
                     }
                     Some((identity, peer)) => {
                         let listener = tls::Listener::bind(&**address).map_err(bound)?;
                         tell(listener.local_addr()?);
-                        let mut left = MAX_REPORTED;
-                        listener.accept(identity, *peer, timeout, |refusal| {
-                            report_refusal(&refusal, &mut left, reporter);
-                        })?
+                        listener.accept(identity, *peer, patience, refused)?
                     }
                 }
             }
         };
+        reporter.end();
+        let learned = "the peer learned the address, the settings and the duration of this run";
+        said::known().revealed.push(learned.to_owned());
         match channel.description() {
             "" => reporter.explain("connected"),
             protection => reporter.explain(format_args!("connected, {protection}")),
@@ -258,6 +325,8 @@ mod tests {
                 connect: connect.map(str::to_owned),
                 identity: None,
                 peer: None,
+                wait: Duration::from_secs(1),
+                allow_group_readable_identity: false,
             }
             .endpoint()
             .map(|endpoint| endpoint.place)

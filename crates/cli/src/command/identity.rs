@@ -34,11 +34,12 @@ pub(crate) fn store(identity: &Identity, folder: Folder) -> Result<(), Failure> 
     folder.commit()
 }
 
-/// Reads the identity in `folder`; checks that it is valid now and that no other user can read it.
+/// Reads the identity in `folder`; checks that it is valid now and that no other user can read it,
+/// or, with `group`, that none beyond its group can.
 ///
 /// # Errors
 /// A failure that names `--identity`, the folder, and the remedy.
-pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
+pub(crate) fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
     let path = folder.join(IDENTITY);
     let unusable = |why: &dyn std::fmt::Display| {
         Failure::new(
@@ -46,14 +47,15 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
             format_args!("--identity: {}: {why}", path.display()),
         )
     };
-    let pem = read_private(&path).map_err(|error| match error.kind() {
+    let pem = read_private(&path, group).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unusable(&"there is no identity")
             .hint("'volery keygen --out DIR' makes one and prints its fingerprint"),
         io::ErrorKind::PermissionDenied
-            if fs::metadata(&path).is_ok_and(|data| is_exposed(&data)) =>
+            if fs::metadata(&path).is_ok_and(|data| is_exposed(&data, group)) =>
         {
             unusable(&error).hint(format_args!(
-                "chmod 600 {}; if others could read it, make a new identity",
+                "chmod 600 {}; if others could read it, make a new identity; --allow-group-readable-identity accepts \
+                 mode 0440 and 0640, where the group is meant to read it",
                 path.display()
             ))
         }
@@ -72,11 +74,11 @@ pub(crate) fn load(folder: &Path) -> Result<Identity, Failure> {
     Ok(identity)
 }
 
-fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
+fn read_private(path: &Path, group: bool) -> io::Result<Zeroizing<String>> {
     let file = File::open(path)?;
     // Metadata of the opened file, even if its name now leads elsewhere.
     let data = file.metadata()?;
-    if is_exposed(&data) {
+    if is_exposed(&data, group) {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
             "other users can read or change this private key",
@@ -91,9 +93,12 @@ fn read_private(path: &Path) -> io::Result<Zeroizing<String>> {
     Ok(pem)
 }
 
-/// Whether another user can read or change the file.
-fn is_exposed(data: &Metadata) -> bool {
-    data.permissions().mode() & 0o077 != 0 || data.uid() != rustix::process::geteuid().as_raw()
+/// Whether another user can read or change the file. With `group`, its group may read it, and root,
+/// who mounts secrets, may own it.
+fn is_exposed(data: &Metadata, group: bool) -> bool {
+    let (forbidden, root) = if group { (0o037, 0) } else { (0o077, u32::MAX) };
+    let own = rustix::process::geteuid().as_raw();
+    data.permissions().mode() & forbidden != 0 || ![own, root].contains(&data.uid())
 }
 
 #[cfg(test)]
@@ -114,14 +119,14 @@ mod tests {
     }
 
     fn refused(place: &Path) -> String {
-        load(&place.join("id")).unwrap_err().to_string()
+        load(&place.join("id"), false).unwrap_err().to_string()
     }
 
     #[test]
     fn a_stored_identity_loads_and_is_private() {
         let place = tempfile::tempdir().unwrap();
         let identity = stored(place.path(), SystemTime::now() + DAY);
-        let loaded = load(&place.path().join("id")).unwrap();
+        let loaded = load(&place.path().join("id"), false).unwrap();
         assert_eq!(loaded.fingerprint(), identity.fingerprint());
         let mode = |path: &str| {
             fs::metadata(place.path().join(path))
@@ -155,6 +160,23 @@ mod tests {
                 refused(place.path()).contains("hint: chmod 600"),
                 "{mode:o}"
             );
+        }
+        // Its group may read it where that is asked for; others never, and nobody may write it.
+        for (mode, accepted) in [
+            (0o640, true),
+            (0o440, true),
+            (0o600, true),
+            (0o644, false),
+            (0o660, false),
+            (0o444, false),
+        ] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let result = load(&place.path().join("id"), true);
+            let exposed = result
+                .unwrap_err()
+                .to_string()
+                .contains("other users can read");
+            assert_eq!(exposed, !accepted, "{mode:o}");
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "x".repeat(100_000)).unwrap();

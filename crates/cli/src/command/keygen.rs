@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use volery_channel::tls::Identity;
 
 use super::identity::store;
-use super::options::Common;
+use super::options::OutputArguments;
 use crate::exit::{Failure, Status};
 use crate::output::Folder;
 use crate::report::Report;
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     days: u32,
 
     #[command(flatten)]
-    common: Common,
+    output: OutputArguments,
 }
 
 /// Runs the subcommand.
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         |error| Failure::new(Status::Other, error).hint("check the clock of this machine"),
     )?;
     let folder = Folder::prepare("--out", &arguments.out, false)?;
-    let report_place = arguments.common.prepare_report()?;
+    let report_place = arguments.output.prepare_report()?;
     let place = folder.target().to_owned();
     store(&identity, folder)?;
     writeln!(std::io::stdout(), "{}", identity.fingerprint())
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .result
         .insert("last_day".to_owned(), last.clone().into());
     report_place.write(&report)?;
-    arguments.common.reporter().say(format_args!(
+    arguments.output.reporter().say(format_args!(
         "wrote an identity valid until {last} to {}; give its fingerprint (on standard output) to the other party",
         place.display()
     ));

@@ -1,66 +1,84 @@
-//! `volery lookup`: gives the receiver the sender's values for the keys that both have.
+//! `volery lookup`: gives the receiver columns of the sender for the keys that both have.
 
 use volery_channel::Role;
 
-use super::matching::{self, Verb};
+use super::matching::{self, Lookup, names};
 use crate::exit::Failure;
 
-/// Look up the keys of a file in the peer's file; the receiver gets its own matching rows, each
-/// with the sender's value
+/// Look up the keys of a table in the peer's table; the receiver gets its own matching rows, each
+/// with columns of the sender
 ///
-/// The sender names a column of values, at most 1024 bytes each. The peer learns how many keys this
-/// side has; the receiver learns which of its keys the sender has, their values, and the length of
-/// the longest value of all, and nobody anything else. Security is malicious, except that a sender
-/// may give any values. With --both on both sides, the sender gets its own matching rows too, and
+/// The sender names columns, together at most 16 KB a row. The peer learns how many different keys
+/// this side has; the receiver learns which of its keys the sender has, the columns for these keys,
+/// and the length of the longest payload of all, and nobody anything else. Of several rows of the
+/// sender with the same key the first one counts. Security is malicious, except that a sender may
+/// give any values. With --both on both sides, the sender gets its own matching rows too, and
 /// security is semi-honest.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Sender: column of the values
-    #[arg(long, value_name = "COL")]
+    /// Sender: the columns that the receiver gets, with their types; a name with a comma stands in
+    /// double quotes
+    #[arg(long, value_name = "COL,..", help_heading = "Output")]
     value: Option<String>,
 
-    /// Receiver: name of the value column in the output
-    #[arg(long, value_name = "NAME")]
+    /// Receiver: names for these columns in the output, in their order [default: the sender's, with
+    /// '_sender' behind a name that is taken]
+    #[arg(long, value_name = "NAME,..", help_heading = "Output")]
     value_name: Option<String>,
+
+    /// Receiver: write the rows without a match too, with empty columns of the sender
+    #[arg(long, help_heading = "Output")]
+    left: bool,
 
     #[command(flatten)]
     matching: matching::MatchingArguments,
 }
 
-/// Default name of the value column in the output.
-const VALUE_NAME: &str = "value";
-
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let matching = &arguments.matching;
-    match (matching.role, &arguments.value, &arguments.value_name) {
+    let Arguments {
+        value,
+        value_name,
+        left,
+        matching,
+    } = arguments;
+    let refuse = |option, what| Err(Failure::usage(option, what));
+    match (matching.role, value, value_name) {
         (Role::Sender, None, _) => {
-            return Err(Failure::usage(
+            return refuse(
                 "--value",
-                "required at the sender: the column of its values",
-            ));
+                "required at the sender: the columns that the receiver gets",
+            );
         }
         (Role::Sender, _, Some(_)) => {
-            return Err(Failure::usage(
+            return refuse(
                 "--value-name",
-                "only the receiver's output has a value column; remove --value-name at the sender",
-            ));
+                "only the receiver's output has columns of the sender; remove --value-name at the sender",
+            );
+        }
+        (Role::Sender, ..) if *left => {
+            return refuse(
+                "--left",
+                "only the receiver's output has columns of the sender; remove --left at the sender",
+            );
         }
         (Role::Receiver, Some(_), _) => {
-            return Err(Failure::usage(
+            let failure = Failure::usage(
                 "--value",
-                "only the sender has values; remove --value at the receiver",
-            )
-            .hint("--value-name NAME sets the name of the value column in the output"));
+                "only the sender names columns; remove --value at the receiver",
+            );
+            return Err(failure.hint("--value-name NAME,.. sets their names in the output"));
         }
         _ => {}
     }
-    let name = arguments.value_name.as_deref().unwrap_or(VALUE_NAME);
-    matching::run(
-        matching,
-        Verb::Lookup {
-            value: arguments.value.as_deref(),
-            name,
-        },
-    )
+    let list = |option, text: &Option<String>| match text {
+        None => Ok(Vec::new()),
+        Some(text) => names(text).map_err(|what| Failure::usage(option, what)),
+    };
+    let lookup = Lookup {
+        values: list("--value", value)?,
+        names: list("--value-name", value_name)?,
+        left: *left,
+    };
+    matching::run(matching, Some(&lookup))
 }

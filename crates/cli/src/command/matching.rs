@@ -1,52 +1,25 @@
-//! The part that `psi` and `lookup` share: reads a file of records and writes its matching rows.
+//! The part that `psi` and `lookup` share: reads tables of records and writes the matching rows.
 
-mod input;
-mod output;
-mod protocol;
-mod run;
+mod files;
 mod text;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use indicatif::ProgressBar;
 use volery_channel::{Link, Role};
+use volery_matching::{Columns, Error, Local, Name, Progress, Settings, Side, Verb, Wrong};
 use volery_pcg::Security;
-use volery_tables::{Duplicates, EmptyKeys, Encoding, Records};
+use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
 
 use super::endpoint::EndpointArguments;
-use super::options::{Common, parse_link, role};
-use super::paths;
-use crate::exit::Failure;
+use super::options::{Common, Reporter, parse_link, role};
+use crate::exit::{Failure, Status};
+use crate::output::SingleFile;
 use crate::report::peak_memory;
-use output::OutputFile;
-use text::{Revealed, report, summary};
-
-pub(crate) use protocol::{Name, Settings};
-pub(crate) use run::{Outcome, PhaseTimer, run_party};
-
-/// The result for the matching keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb<'a> {
-    /// Write their rows.
-    Psi,
-    /// Write their rows with the sender's values.
-    Lookup {
-        /// Sender: column of the values.
-        value: Option<&'a str>,
-        /// Receiver: name of that column in the output.
-        name: &'a str,
-    },
-}
-
-impl Verb<'_> {
-    /// The subcommand's name on the command line.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Psi => "psi",
-            Self::Lookup { .. } => "lookup",
-        }
-    }
-}
+use crate::said::many;
+use crate::{page, said, values};
+use files::OutputFile;
 
 /// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -61,97 +34,222 @@ pub(crate) struct MatchingArguments {
     #[command(flatten)]
     endpoint: EndpointArguments,
 
-    /// Input file of this party: .csv, .tsv, .txt (text with a header) or .parquet
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    /// Input of this party: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet;
+    /// .arrow), a folder of Parquet files, or a pattern with '*'; '-' is standard input. Several
+    /// are one table: repeat --input
+    #[arg(long, value_name = "FILE", required = true, help_heading = "Input")]
+    input: Vec<PathBuf>,
 
-    /// The key column, or several columns that together form one key; NAME:TYPE reads a column as
-    /// text, binary, integer, boolean or date
-    #[arg(long, value_name = "COL,..", value_delimiter = ',', required = true)]
+    /// Format of standard input, or of files whose names do not say it
+    #[arg(long, value_name = "FORMAT", value_parser = format, help_heading = "Input")]
+    format: Option<Format>,
+
+    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = "Input")]
+    delimiter: Option<u8>,
+
+    /// Encoding of a text file, such as utf-16le or windows-1252: keys are then compared as UTF-8
+    /// [default: keys are bytes]
+    #[arg(long, value_name = "LABEL", help_heading = "Input")]
+    encoding: Option<Encoding>,
+
+    /// The key column, or several columns that together form one key. NAME:SPEC reads a column as a
+    /// type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it by normalisers
+    /// with '+' in between, such as email or trim+lower+nfc or e164=DE; 'volery lint' tries them.
+    /// A name with a comma or colon stands in double quotes
+    #[arg(
+        long,
+        value_name = "COL[:SPEC],..",
+        required = true,
+        help_heading = "Keys"
+    )]
     key: Vec<String>,
 
-    /// Output file for this party's matching rows: .csv, .tsv, .txt or .parquet; appears when the
-    /// run is complete
-    #[arg(long, value_name = "FILE")]
+    /// Another key by which rows match that do not match by the keys before it; may be repeated.
+    /// Both sides give the same number of keys, in the same order
+    #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
+    or: Vec<String>,
+
+    /// Treatment of rows with the same key: 'keep', all of them match or none; 'error'; or 'dedup',
+    /// only the first
+    #[arg(long, value_name = "RULE", default_value = "keep", value_parser = duplicates, help_heading = "Keys")]
+    duplicates: Duplicates,
+
+    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
+    /// with --or such a row has no part in that key
+    #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys, help_heading = "Keys")]
+    empty_keys: EmptyKeys,
+
+    /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or 'skip'
+    #[arg(long, value_name = "RULE", default_value = "error", value_parser = malformed, help_heading = "Keys")]
+    malformed: Malformed,
+
+    /// Output file for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
+    /// .parquet or .arrow; appears when the run is complete. '-' is standard output, as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
 
     /// Replace an existing output file
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     force: bool,
 
+    /// Append a column with the number of the key by which a row matched: 1 for --key, 2 for the
+    /// first --or
+    #[arg(long, value_name = "NAME", help_heading = "Output")]
+    rule_column: Option<String>,
+
+    /// Write a page about the run to this file, to be looked at in a browser
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+
     /// Matching protocol; both sides name the same
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(long, value_name = "NAME", default_value_t, help_heading = "Protocol")]
     protocol: Name,
 
     /// Adversary that the run is secure against: malicious, a peer that may do anything; or
     /// semi-honest, a peer that follows the protocol and inspects what it receives [default:
     /// malicious; semi-honest with --both, vole-low, kkrt and kkrt-paper, which have no malicious
     /// form]
-    #[arg(long)]
+    #[arg(long, help_heading = "Protocol")]
     security: Option<Security>,
 
     /// Link that --protocol auto chooses for: RATE,RTT such as 100Mbit,20ms [default: the link that
     /// the parties measure]
-    #[arg(long, value_name = "RATE,RTT", value_parser = parse_link)]
+    #[arg(long, value_name = "RATE,RTT", value_parser = parse_link, help_heading = "Protocol")]
     link: Option<Link>,
 
     /// Give the result to the sender too, with semi-honest security; both sides must set this
-    #[arg(long)]
+    #[arg(long, help_heading = "Protocol")]
     both: bool,
 
-    /// Treatment of a row whose key occurs in an earlier row: 'error', or 'dedup' to keep the first
-    /// row of each key
-    #[arg(long, value_name = "RULE", default_value = "error", value_parser = duplicates)]
-    duplicates: Duplicates,
+    /// Memory that the run may take, such as 2GiB: the keys are then on disk, and matched bucket by
+    /// bucket
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Running")]
+    memory: Option<u64>,
 
-    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out
-    #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys)]
-    empty_keys: EmptyKeys,
+    /// Folder for keys on disk and for the progress of the run: the same command goes on with a run
+    /// that broke, and does nothing when it is complete. Holds hashes of the keys until then
+    #[arg(long, value_name = "DIR", help_heading = "Running")]
+    resume: Option<PathBuf>,
 
-    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
-    delimiter: Option<u8>,
+    /// Least number of buckets, which are matched one after the other
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Running")]
+    buckets: Option<u32>,
 
-    /// Encoding of a text file, such as utf-16le or windows-1252: keys are then compared as UTF-8
-    /// [default: keys are bytes]
-    #[arg(long, value_name = "LABEL")]
-    encoding: Option<Encoding>,
+    /// Say what the run will cost and reveal, and end; nothing is sent
+    #[arg(long, help_heading = "Running")]
+    dry_run: bool,
+
+    /// Rows of the peer, for --dry-run [default: as many as here]
+    #[arg(long, value_name = "N", value_parser = values::count, requires = "dry_run", help_heading = "Running")]
+    peer_rows: Option<u64>,
 
     #[command(flatten)]
     common: Common,
 }
 
-impl MatchingArguments {
-    fn settings(&self) -> Result<Settings, Failure> {
-        Settings::new(self.protocol, self.security, self.both, self.link)
-    }
+/// What `lookup` adds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lookup {
+    /// Sender: the columns of the payload.
+    pub(super) values: Vec<String>,
+    /// Receiver: names for them.
+    pub(super) names: Vec<String>,
+    /// Receiver: keeps all its rows.
+    pub(super) left: bool,
+}
 
-    /// Whether this side gets rows.
-    fn gets_rows(&self) -> bool {
-        self.role == Role::Receiver || self.both
+fn choose<T: Copy>(name: &str, all: &[(&str, T)]) -> Result<T, String> {
+    let found = all.iter().find(|(other, _)| *other == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+        format!("choose {}", listed(&names))
+    })
+}
+
+/// "a or b", "a, b or c".
+fn listed(names: &[&str]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        names => names.join(""),
     }
 }
 
-/// The most key columns: the handshake compares their types, and its messages are short.
-const MAX_KEY_COLUMNS: usize = 256;
-
 fn duplicates(name: &str) -> Result<Duplicates, String> {
-    match name {
-        "error" => Ok(Duplicates::Error),
-        "dedup" => Ok(Duplicates::Dedup),
-        _ => Err("choose error or dedup".to_owned()),
-    }
+    let all = [
+        ("keep", Duplicates::Keep),
+        ("error", Duplicates::Error),
+        ("dedup", Duplicates::Dedup),
+    ];
+    choose(name, &all)
 }
 
 fn empty_keys(name: &str) -> Result<EmptyKeys, String> {
-    match name {
-        "error" => Ok(EmptyKeys::Error),
-        "skip" => Ok(EmptyKeys::Skip),
-        _ => Err("choose error or skip".to_owned()),
+    choose(
+        name,
+        &[("error", EmptyKeys::Error), ("skip", EmptyKeys::Skip)],
+    )
+}
+
+fn malformed(name: &str) -> Result<Malformed, String> {
+    choose(
+        name,
+        &[("error", Malformed::Error), ("skip", Malformed::Skip)],
+    )
+}
+
+fn format(name: &str) -> Result<Format, String> {
+    let all = [
+        ("csv", Format::Csv),
+        ("tsv", Format::Tsv),
+        ("parquet", Format::Parquet),
+        ("arrow", Format::Arrow),
+    ];
+    choose(name, &all)
+}
+
+/// Names with commas in between; one with a comma stands in double quotes, a quote in it twice.
+pub(super) fn names(text: &str) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    loop {
+        let (name, left) = match rest.strip_prefix('"') {
+            None => match rest.split_once(',') {
+                Some((name, left)) => (name.to_owned(), Some(left)),
+                None => (rest.to_owned(), None),
+            },
+            Some(quoted) => {
+                let (mut name, mut left) = (String::new(), quoted);
+                loop {
+                    let (piece, after) = left.split_once('"').ok_or("a quote does not close")?;
+                    name += piece;
+                    left = match after.strip_prefix('"') {
+                        Some(after) => after,
+                        None => break left = after,
+                    };
+                    name.push('"');
+                }
+                match left {
+                    "" => (name, None),
+                    _ => {
+                        let left = left.strip_prefix(',');
+                        (name, Some(left.ok_or("a comma is missing after a quote")?))
+                    }
+                }
+            }
+        };
+        if name.is_empty() {
+            return Err("a name is empty".to_owned());
+        }
+        names.push(name);
+        match left {
+            Some(left) => rest = left,
+            None => return Ok(names),
+        }
     }
 }
 
-fn delimiter(text: &str) -> Result<u8, String> {
+pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
         [byte] => Ok(*byte),
@@ -159,86 +257,236 @@ fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// Runs one of the subcommands.
+impl From<Wrong> for Failure {
+    fn from(wrong: Wrong) -> Self {
+        Self::usage(wrong.option, wrong.what).hint(wrong.hint)
+    }
+}
+
+impl From<volery_tables::Error> for Failure {
+    fn from(error: volery_tables::Error) -> Self {
+        let failure = Self::new(Status::Other, &error);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = error.hint();
+        let failure = match error {
+            Error::Protocol(volery_psi::Error::Channel(error)) => disagreement(error),
+            Error::Table(error) => return error.into(),
+            Error::LongKeys => Self::usage("--key", error),
+            Error::LittleMemory { .. } => Self::usage("--memory", error),
+            other => Self::new(Status::Other, other),
+        };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// The remedy for settings that differ between the two sides.
+fn disagreement(error: volery_channel::Error) -> Failure {
+    use volery_channel::Error;
+    let hint = match &error {
+        Error::Mismatch { field, .. } if field == volery_matching::KEYS => {
+            "give the same keys on both sides: as many --key and --or in the same order, with the same types and normalisers; the names of the columns may differ"
+        }
+        Error::Mismatch { field, .. } if field == volery_matching::BOTH => {
+            "the sender gets the result only if both sides set --both"
+        }
+        Error::Mismatch { field, .. } if field == volery_matching::PROGRESS => {
+            "use the folders of the same run on both sides; to begin anew, name new folders on both"
+        }
+        _ => return error.into(),
+    };
+    Failure::from(error).hint(hint)
+}
+
+/// Runs one of the subcommands; a lookup has `lookup`.
 ///
 /// # Errors
 /// Any error that ends the run.
-pub(super) fn run(arguments: &MatchingArguments, verb: Verb<'_>) -> Result<(), Failure> {
+pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Result<(), Failure> {
     let common = &arguments.common;
     let reporter = common.reporter();
-    let endpoint = arguments.endpoint.endpoint()?;
-    let settings = arguments.settings()?;
-    let columns = arguments.key.len();
-    if columns > MAX_KEY_COLUMNS {
-        return Err(Failure::usage(
-            "--key",
-            format_args!("{columns} columns given; a key has at most {MAX_KEY_COLUMNS}"),
-        ));
-    }
-    paths::check_report(
-        common.report.as_deref(),
-        Some(&arguments.input),
-        arguments.out.as_deref(),
+    let verb = lookup.map_or(Verb::Psi, |_| Verb::Lookup);
+    let MatchingArguments { role, both, .. } = *arguments;
+    let settings = Settings::new(
+        verb,
+        role,
+        arguments.protocol,
+        arguments.security,
+        both,
+        arguments.link,
     )?;
-    let place = OutputFile::prepare(arguments)?;
+    let endpoint = match arguments.dry_run {
+        true => None,
+        false => Some(arguments.endpoint.endpoint()?),
+    };
+    let local = arguments.local();
+    if local.is_complete() {
+        let folder = arguments.resume.as_deref().unwrap_or_else(|| "".as_ref());
+        reporter.say(format_args!(
+            "{}: this run is complete; name another folder for a new one",
+            folder.display()
+        ));
+        return Ok(());
+    }
+    files::check_names(arguments)?;
+    let place = match arguments.dry_run {
+        true => None,
+        false => OutputFile::prepare(arguments, &settings)?,
+    };
+    let page = arguments.html.as_deref();
+    let page = page
+        .map(|path| SingleFile::prepare("--html", path))
+        .transpose()?;
     let report_place = common.prepare_report()?;
     let pool = common.pool()?;
 
-    let reading = Instant::now();
-    let records = input::read(arguments, verb, place.as_ref())?;
-    let read = reading.elapsed();
-    let revealed = Revealed::of(verb, arguments.role, &settings);
-    for line in revealed.lines(&records) {
-        reporter.say(line);
-    }
-
-    let mut channel = endpoint.open(common.timeout(), reporter)?;
     let start = Instant::now();
-    let mut told = PhaseTimer::new(reporter);
-    let outcome = pool.install(|| {
-        run_party(
-            verb,
-            arguments.role,
-            &settings,
-            &records,
-            &mut told,
-            &mut channel,
-        )
-    })?;
-    told.finish();
-    let connection = endpoint.describe(&channel);
-    drop(channel);
-
-    let writing = Instant::now();
-    let rows = match (place, &outcome.matched.common) {
-        (Some(place), Some(common)) => Some(place.write(&records, common, &outcome, verb)?),
-        _ => None,
+    let mut told = Told::new(reporter);
+    let reading = files::reading(arguments, lookup)?;
+    let table = Table::open(&files::inputs(arguments))?;
+    if let Some(place) = &place {
+        place.check(&table)?;
+    }
+    let columns = Columns {
+        left: lookup.is_some_and(|lookup| lookup.left),
+        names: lookup
+            .map(|lookup| lookup.names.clone())
+            .unwrap_or_default(),
+        rule: arguments.rule_column.clone(),
     };
-    let mut report = report(verb, arguments, &settings, &records, &outcome, &revealed);
-    report.result.insert("connection".to_owned(), connection);
-    text::add_seconds(&mut report, read, &told, rows.map(|_| writing.elapsed()));
+    columns.check(&table).map_err(|what| {
+        let option = match columns.names.is_empty() {
+            true => "--rule-column",
+            false => "--value-name",
+        };
+        Failure::usage(option, what).hint("choose another name")
+    })?;
+    let side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
+    told.end();
+    text::tell_counts(reporter, &table, &side);
+    let rules = reading.rules.len();
+    let disk = arguments.memory.is_some() || arguments.resume.is_some();
+    let revealed = volery_matching::revealed(&settings, rules, disk || local.buckets > 1);
+    let mut named = vec![match side.distinct(0) {
+        Some((keys, _)) => format!("this side has {}", many(keys, "different key")),
+        None => format!("this side has {}", many(side.rows(), "row")),
+    }];
+    named.extend(revealed.iter().cloned());
+    for line in &named {
+        reporter.tell(line);
+    }
+    let Some(endpoint) = endpoint else {
+        return text::plan(arguments, &settings, &side, &revealed, report_place);
+    };
+
+    let mut report = text::report(arguments, &settings, &table, &side, &revealed);
+    if side.has_all_results() {
+        // Only the peer may not know yet; it matters to a sender that still waits.
+        reporter.tell("all results of this run are here already; telling the peer");
+    }
+    let finished_before = side.has_all_results();
+    let opened = match finished_before {
+        true => endpoint.open_within(Duration::from_secs(10), common.timeout(), reporter),
+        false => endpoint.open(common.timeout(), reporter),
+    };
+    let (matches, finish, outcome) = match opened {
+        Err(_) if finished_before => {
+            let (matches, finish) = side.into_matches()?;
+            (Some(matches), finish, None)
+        }
+        Err(failure) => return Err(failure),
+        Ok(mut channel) => {
+            said::known().revealed.extend(revealed.iter().cloned());
+            let mut outcome = pool.install(|| side.run(&mut channel, &mut told))?;
+            told.end();
+            report
+                .result
+                .insert("connection".to_owned(), endpoint.describe(&channel));
+            let matches = outcome.matches.take();
+            text::add_outcome(&mut report, &settings, &outcome);
+            let (finish, outcome) = outcome.split();
+            (matches, finish, Some(outcome))
+        }
+    };
+    let mut written = None;
+    if let (Some(place), Some(matches)) = (place, &matches) {
+        written = Some(place.write(&table, matches, &columns, &mut told)?);
+        told.end();
+    }
+    finish.finish()?;
+    text::add_matches(&mut report, matches.as_ref(), written);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
+    let report = report.up_to_now();
+    if let Some(page) = page {
+        let value = serde_json::to_value(&report).expect("a report serialises");
+        page.commit(page::render(&value).as_bytes())?;
+    }
     report_place.write(&report)?;
-    reporter.say(summary(arguments, &records, &outcome, &report));
+    for line in text::summary(arguments, &report, outcome.as_ref(), matches.as_ref()) {
+        reporter.say(line);
+    }
     Ok(())
 }
 
-/// The keys of a file in the form the protocol takes.
-pub(crate) struct Keys<'a>(pub(crate) &'a volery_tables::ByteStrings);
-
-impl volery_psi::Items for Keys<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn item(&self, index: usize) -> &[u8] {
-        self.0.get(index)
+impl MatchingArguments {
+    /// Where this side keeps its keys.
+    fn local(&self) -> Local {
+        let beside = self.out.as_deref().filter(|out| *out != "-").map(|out| {
+            let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+            parent.unwrap_or_else(|| ".".as_ref()).to_owned()
+        });
+        Local {
+            memory: self.memory,
+            folder: self.resume.clone().or(beside),
+            resume: self.resume.is_some(),
+            buckets: self.buckets.unwrap_or(1),
+        }
     }
 }
 
-/// The types of the key columns, which must be the same on both sides.
-fn key_types(records: &Records) -> String {
-    let names: Vec<_> = records.key_types().iter().map(|kind| kind.name()).collect();
-    names.join(", ")
+/// Shows the phases of a run.
+pub(super) struct Told {
+    reporter: Reporter,
+    bar: ProgressBar,
+}
+
+impl Told {
+    pub(super) fn new(reporter: Reporter) -> Self {
+        Self {
+            reporter,
+            bar: ProgressBar::hidden(),
+        }
+    }
+
+    /// Ends the last phase.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+        self.reporter.end();
+    }
+}
+
+impl Progress for Told {
+    fn begin(&mut self, phase: &'static str, steps: u64) {
+        self.bar.finish_and_clear();
+        self.bar = self.reporter.phase(phase, steps);
+    }
+
+    fn done(&mut self, steps: u64) {
+        self.bar.set_position(steps);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.reporter.explain(text);
+    }
 }

@@ -270,7 +270,12 @@ fn run_in<R: VoleRing>(
     let endpoint = meeting.endpoint()?;
     let place = arguments.place()?;
     let report = meeting.common.report.as_deref();
-    paths::check_report(report, Some(&arguments.input), arguments.out.as_deref())?;
+    paths::check_report(
+        "--report",
+        report,
+        Some(&arguments.input),
+        arguments.out.as_deref(),
+    )?;
     let report_place = meeting.common.prepare_report()?;
     let pool = meeting.common.pool()?;
 

@@ -13,13 +13,14 @@ use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;
 
 use super::endpoint::{Endpoint, EndpointArguments};
-use super::options::{Common, role};
+use super::options::{Common, Reporter, role};
 use super::paths::{check_free, same};
 use crate::exit::{Failure, Status};
 use crate::npy::Table;
 use crate::output::SingleFile;
 use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds, peak_memory};
+use crate::said;
 
 /// The connection and security options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -62,6 +63,7 @@ pub(super) struct Run {
     role: Role,
     pub(super) security: Security,
     endpoint: Endpoint,
+    reporter: Reporter,
     pub(super) channel: Channel,
     pub(super) session: SessionId,
     pub(super) rng: Prg,
@@ -106,8 +108,10 @@ impl PeerArguments {
         mut fields: Vec<(&'static str, String)>,
     ) -> Result<Run, Failure> {
         let common = &self.common;
-        let mut channel = endpoint.open(common.timeout(), common.reporter())?;
+        let reporter = common.reporter();
+        let mut channel = endpoint.open(common.timeout(), reporter)?;
         let start = Instant::now();
+        reporter.begin("setup and evaluation");
         let mut nonce = [0; 32];
         fresh_prg()?.fill_bytes(&mut nonce);
         fields.push(("--security", security.to_string()));
@@ -122,6 +126,7 @@ impl PeerArguments {
             role: self.role,
             security,
             endpoint,
+            reporter,
             channel,
             session,
             rng: fresh_prg()?,
@@ -142,6 +147,8 @@ impl Run {
         ours: u64,
         (option, what, most): (&str, &str, u64),
     ) -> Result<usize, Failure> {
+        let learned = format!("the peer learned the size of this side's input: {ours}");
+        said::known().revealed.push(learned);
         self.channel.send(&ours.to_le_bytes())?;
         self.channel.flush()?;
         let mut theirs = [0; 8];
@@ -171,6 +178,7 @@ impl Run {
         (n, length): (u64, u64),
         mut result: serde_json::Map<String, serde_json::Value>,
     ) -> Result<Report, Failure> {
+        self.reporter.end();
         let plan =
             vole::plan::<R>(Some(length), Link::default(), self.security).map_err(Error::from)?;
         let stats = self.channel.stats();

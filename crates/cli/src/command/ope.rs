@@ -134,6 +134,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reporter = meeting.common.reporter();
     let endpoint = meeting.endpoint()?;
     paths::check_report(
+        "--report",
         meeting.common.report.as_deref(),
         arguments.input.as_deref().or(arguments.points.as_deref()),
         arguments.out.as_deref(),

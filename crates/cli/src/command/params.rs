@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Writes lines to standard output.
-fn print(text: impl fmt::Display) -> Result<(), Failure> {
+pub(super) fn print(text: impl fmt::Display) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{text}")
         .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
 }

@@ -16,11 +16,12 @@ pub(super) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     )
 }
 
-/// Refuses a report path that is the input or the output file.
+/// Refuses a path of a report that is the input or the output file.
 ///
 /// # Errors
 /// A usage error.
 pub(super) fn check_report(
+    option: &str,
     report: Option<&Path>,
     input: Option<&Path>,
     out: Option<&Path>,
@@ -31,8 +32,8 @@ pub(super) fn check_report(
     for (other, what) in [(input, "the input file"), (out, "the output file")] {
         if other.is_some_and(|other| same(report, other)) {
             return Err(
-                Failure::usage("--report", format_args!("{} is {what}", report.display()))
-                    .hint("name another file for the report"),
+                Failure::usage(option, format_args!("{} is {what}", report.display()))
+                    .hint("name another file for it"),
             );
         }
     }

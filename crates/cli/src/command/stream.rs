@@ -19,6 +19,7 @@ use crate::npy::Form;
 use crate::output::Folder;
 use crate::party::{Correlation, Party};
 use crate::report::{Report, Seconds, peak_memory};
+use crate::said::many;
 
 /// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -103,13 +104,16 @@ fn run_party<E: Party>(
 
     let mut channel = endpoint.open(common.timeout(), reporter)?;
     let start = Instant::now();
+    reporter.begin("setup");
     let mut listener = StreamProgress {
         reporter,
-        progress: reporter.progress(n),
+        n,
+        progress: ProgressBar::hidden(),
     };
     let (outcome, agreed) =
         pool.install(|| make::<E>(order, key, &folder, &mut channel, &mut listener))?;
     listener.progress.finish_and_clear();
+    reporter.end();
 
     let mut report = report::<E>(n, &agreed, &outcome);
     let connection = endpoint.describe(&channel);
@@ -154,12 +158,18 @@ fn make<E: Party>(
 /// Reports the phases and moves the progress bar.
 struct StreamProgress {
     reporter: Reporter,
+    n: u64,
     progress: ProgressBar,
 }
 
 impl driver::Listener for StreamProgress {
     fn phase(&mut self, what: &str) {
         self.progress.suspend(|| self.reporter.explain(what));
+    }
+
+    fn set_up(&mut self) {
+        self.reporter.begin("correlations");
+        self.progress = self.reporter.progress(self.n);
     }
 
     fn done(&mut self, count: usize) {
@@ -261,11 +271,11 @@ fn summary(
     let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };
     let bytes = traffic.bytes_sent + traffic.bytes_received;
     let what = match report.ring.as_deref() {
-        Some("f2") | None => "correlated OTs".to_owned(),
-        Some(ring) => format!("correlations over {ring}"),
+        Some("f2") | None => many(n, "correlated OT"),
+        Some(ring) => format!("{} over {ring}", many(n, "correlation")),
     };
     format!(
-        "{}: {n} {what} by {}, {}, in {:.3} s ({:.1} ns each), {} bytes sent, {} received ({:.2} bits each), in {target}",
+        "{}: {what} by {}, {}, in {:.3} s ({:.1} ns each), {} bytes sent, {} received ({:.2} bits each), in {target}",
         report.role.as_deref().unwrap_or_default(),
         plan.name(),
         security_words(plan),

@@ -9,12 +9,14 @@ use crate::exit::{Failure, Status};
 pub(crate) fn clean_up_on_signal() {
     // This fails only if a handler is already installed, which then does the same.
     let _ = ctrlc::set_handler(|| {
+        let failure = nothing_left();
+        crate::report::report_failure(&failure, true);
         // The lock is held to the end: nothing can be created or renamed any more.
         let unfinished = unfinished();
         for path in unfinished.iter() {
             remove(path);
         }
-        nothing_left().tell();
+        failure.print();
         process::exit(Status::Other as i32);
     });
 }

@@ -46,8 +46,9 @@ fn calls(verb: &str, place: &Path) -> [Vec<String>; 2] {
                 .to_vec(),
         };
         let seconds = TIMEOUT.as_secs().to_string();
-        let start = [verb, "--role", role, "--timeout", &seconds].map(str::to_owned);
-        [start.to_vec(), own].concat()
+        let start = [verb, "--role", role, "--timeout", &seconds];
+        let start = [&start[..], &["--wait", &seconds]].concat();
+        [start.into_iter().map(str::to_owned).collect(), own].concat()
     })
 }
 
@@ -262,7 +263,7 @@ fn a_silent_connection_ends_both_at_the_timeout() {
     let out = place.path().join("out");
     let mut party = Command::new(env!("CARGO_BIN_EXE_volery"))
         .args(words(
-            "cot --role sender --listen 127.0.0.1:0 --n 1000 --timeout 2",
+            "cot --role sender --listen 127.0.0.1:0 --n 1000 --wait 2 --timeout 2",
         ))
         .args(["--out", text(&out)])
         .stderr(Stdio::piped())
@@ -283,4 +284,26 @@ fn a_silent_connection_ends_both_at_the_timeout() {
     );
     drop(silent);
     assert!(names(place.path()).is_empty());
+}
+
+/// A stopped process keeps its connection, and its kernel acknowledges what comes.
+#[test]
+fn a_stopped_party_is_found_by_the_other() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| text(&place.path().join(name)).to_owned();
+    let call = |role, endpoint: [&str; 2]| {
+        let out = path(role);
+        let start = ["cot", "--role", role, "--n", "1e9", "--timeout", "2"];
+        Running::start(&[&start[..], &["--out", &out], &endpoint].concat())
+    };
+    let sender = call("sender", ["--listen", "127.0.0.1:0"]);
+    let address = format!("127.0.0.1:{}", sender.port());
+    let receiver = call("receiver", ["--connect", &address]);
+    thread::sleep(Duration::from_secs(1));
+    sender.signal("STOP");
+    let ended = receiver.finish_within(Duration::from_secs(60));
+    sender.signal("KILL");
+    sender.finish();
+    ended.assert_refused(4, &["timed out"]);
+    assert!(!place.path().join("receiver").exists());
 }

@@ -21,7 +21,7 @@ fn against(peer: impl Fn(TcpStream) + Sync) -> Vec<Finished> {
             let place = tempfile::tempdir().unwrap();
             let out = place.path().join("out");
             let out = text(&out);
-            let common = format!("vole --role {role} --n 1000 --timeout 2 --out {out}");
+            let common = format!("vole --role {role} --n 1000 --wait 2 --timeout 2 --out {out}");
             let finished = if listening {
                 let us = Running::start(&words(&format!("{common} --listen 127.0.0.1:0")));
                 let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, us.port())).unwrap();
@@ -56,9 +56,19 @@ fn drain(mut stream: TcpStream) {
     while stream.read(&mut bytes).is_ok_and(|count| count > 0) {}
 }
 
+/// Fails unless our side refused the stranger: as the only one that was there if it connects, as
+/// one of whom it may have to wait for the right one if it listens.
+fn assert_refused(all: &[Finished], connecting: (i32, &str), listening: &str) {
+    for pair in all.chunks(2) {
+        pair[0].assert_refused(4, &["did not connect", "one other connection was refused"]);
+        assert!(pair[0].stderr.contains(listening), "{:?}", pair[0]);
+        pair[1].assert_refused(connecting.0, &[connecting.1]);
+    }
+}
+
 #[test]
 fn random_bytes() {
-    for finished in against(|mut stream| {
+    let all = against(|mut stream| {
         // Any fixed part of a generator's output serves.
         let mut state = 1_u64;
         let bytes: Vec<u8> = (0..65_536)
@@ -71,26 +81,23 @@ fn random_bytes() {
             .collect();
         let _ = stream.write_all(&bytes);
         drain(stream);
-    }) {
-        finished.assert_refused(3, &["does not speak volery"]);
-    }
+    });
+    assert_refused(&all, (3, "does not speak volery"), "does not speak volery");
 }
 
 #[test]
 fn a_web_browser() {
-    for finished in against(|mut stream| {
+    let all = against(|mut stream| {
         let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
         drain(stream);
-    }) {
-        finished.assert_refused(3, &["does not speak volery"]);
-    }
+    });
+    assert_refused(&all, (3, "does not speak volery"), "does not speak volery");
 }
 
 #[test]
 fn a_peer_that_closes_at_once() {
-    for finished in against(drop) {
-        finished.assert_refused(4, &["closed the connection"]);
-    }
+    let closed = "closed the connection";
+    assert_refused(&against(drop), (4, closed), closed);
 }
 
 #[test]
@@ -100,12 +107,22 @@ fn a_peer_that_says_nothing() {
     }
 }
 
+/// The first bytes of each direction, with a timeout of two seconds.
+const GREETING: &[u8] = b"\x89volery\x01\xd0\x07\0\0";
+
+/// A frame of the protocol's bytes.
+fn frame(bytes: &[u8]) -> Vec<u8> {
+    let [a, b, c, _] = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+    [&[0, a, b, c], bytes].concat()
+}
+
 #[test]
 fn a_peer_that_trickles() {
     for finished in against(|mut stream| {
+        let _ = stream.write_all(GREETING);
         // Each byte is right and counts as progress, but the whole handshake takes too long.
         for byte in b"\x89volery\n\x01\x00\xff\x00".iter().chain(&[0; 100]) {
-            if stream.write_all(&[*byte]).is_err() {
+            if stream.write_all(&frame(&[*byte])).is_err() {
                 return;
             }
             thread::sleep(Duration::from_secs(1));
@@ -116,10 +133,24 @@ fn a_peer_that_trickles() {
 }
 
 #[test]
+fn a_peer_that_only_beats() {
+    for finished in against(|mut stream| {
+        let _ = stream.write_all(GREETING);
+        // The handshake has a time of its own: signs of life are not enough there.
+        while stream.write_all(&[1, 0, 0, 0]).is_ok() {
+            thread::sleep(Duration::from_millis(300));
+        }
+    }) {
+        finished.assert_refused(4, &["timed out"]);
+    }
+}
+
+#[test]
 fn a_hello_with_an_absurd_length() {
     for finished in against(|mut stream| {
-        let _ = stream.write_all(b"\x89volery\n\x01\x00\xff\xff");
-        let _ = stream.write_all(&[0xff; 70_000]);
+        let _ = stream.write_all(GREETING);
+        let _ = stream.write_all(&frame(b"\x89volery\n\x01\x00\xff\xff"));
+        let _ = stream.write_all(&frame(&[0xff; 70_000]));
         drain(stream);
     }) {
         finished.assert_refused(3, &["hello is malformed"]);
@@ -220,7 +251,7 @@ fn nobody_comes() {
     let address = format!("127.0.0.1:{port}");
     for endpoint in ["--listen 127.0.0.1:0", &format!("--connect {address}")] {
         let out = text(&out);
-        let call = format!("vole --role sender --n 5 --timeout 1 --out {out} {endpoint}");
+        let call = format!("vole --role sender --n 5 --wait 1 --out {out} {endpoint}");
         Running::start(&words(&call))
             .finish_within(LIMIT)
             .assert_refused(4, &["timed out"]);
@@ -246,6 +277,16 @@ fn a_signal_leaves_nothing() {
         );
         us.signal(signal);
         us.finish_within(LIMIT).assert_refused(1, &["signal"]);
-        assert!(names(place.path()).is_empty(), "{signal}");
+        assert_eq!(names(place.path()), ["report.json"], "{signal}");
+        let report = std::fs::read(&report).unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+        assert_eq!(
+            (&report["status"], &report["protocol"]),
+            (&1.into(), &"vole".into())
+        );
+        assert!(
+            report["error"].as_str().unwrap().contains("signal"),
+            "{report}"
+        );
     }
 }

@@ -10,7 +10,7 @@ use crate::common::pair::{Folder, PLANTED, assert_matched};
 use crate::common::proxy::{Act, Tampering, wire};
 use crate::common::{Finished, Running};
 use volery_channel::{Channel, Hello, SessionId, handshake, tcp};
-use volery_primitives::{Block, prg::Prg};
+use volery_primitives::{Block, prg::Prg, ro::RandomOracle};
 use volery_psi::lookup::value_bytes;
 use volery_psi::{Parameters, Variant, vole};
 
@@ -89,7 +89,16 @@ impl Sides {
         assert!(allowed.contains(&status), "{why}: {ended:?}");
         ended.assert_refused(status, &[]);
         assert!(!ended.stderr.contains(PLANTED), "{why}: {ended:?}");
-        assert_eq!(self.folders[side].names(), ["data.csv"], "{why}: {ended:?}");
+        let folder = &self.folders[side];
+        assert_eq!(
+            folder.names(),
+            ["data.csv", "report.json"],
+            "{why}: {ended:?}"
+        );
+        let report = folder.read("report.json");
+        assert!(!report.contains(PLANTED), "{why}: {report}");
+        assert_eq!(folder.json("report.json")["status"], status, "{why}");
+        self.clean(side);
     }
 
     /// The bytes that each side sends in an undisturbed run.
@@ -302,7 +311,7 @@ fn well_begun(us: &Running, verb: &'static str, role: &'static str) -> Channel {
         ("--protocol", "kkrt"),
         ("--both", "yes"),
         ("security", "semi-honest"),
-        ("the types of the key columns", "text"),
+        ("the key columns", "text"),
     ];
     begun_with(us, verb, role, &fields).0
 }
@@ -326,6 +335,16 @@ fn begun_with(
     (channel, session)
 }
 
+/// The session of the first bucket of the first key.
+fn first_part(session: SessionId) -> SessionId {
+    let mut oracle = RandomOracle::new("volery matching: part");
+    oracle
+        .absorb(session.as_bytes())
+        .absorb_u64(0)
+        .absorb_u64(0);
+    SessionId::from_bytes(oracle.finish32())
+}
+
 /// A peer of a choice of the protocol that tells one number of keys, and then runs the chosen
 /// protocol with another, or not at all.
 #[test]
@@ -343,13 +362,20 @@ fn sizes_that_are_not_those_of_the_sets() {
             ("--both", "no"),
             ("security", "malicious"),
             ("--link", "100000000 bit/s, 0.02 s"),
-            ("the types of the key columns", "text"),
+            ("the key columns", "text"),
         ];
         let (mut channel, session) = begun_with(&us, "psi", "receiver", &fields);
+        // No progress of an earlier run, and one bucket.
+        channel.send(&[0; 33]).unwrap();
+        channel.send(&1_u32.to_le_bytes()).unwrap();
         channel.send(&told.to_le_bytes()).unwrap();
         channel.flush().unwrap();
-        channel.recv(&mut [0; 8]).unwrap();
+        channel.recv(&mut [0; 37 + 8]).unwrap();
         if keys > 0 {
+            // It keeps no progress.
+            channel.send(&[0]).unwrap();
+            channel.recv(&mut [0]).unwrap();
+            let session = first_part(session);
             let items: Vec<_> = (0..keys).map(|i| format!("key {i}")).collect();
             let receiver = vole::Receiver::new(session, Prg::new(Block::new(5)));
             let settings = vole::Settings::default();
@@ -428,7 +454,8 @@ impl Sides {
     fn stated(&self) -> [u64; 2] {
         let keys = KEYS as u64;
         let parameters = Parameters::new(Variant::Kkrt, keys, keys);
-        let longest = format!("{PLANTED} {}", KEYS - 1).len();
+        // With the length of the payload, its bits of nulls, and the length of the text.
+        let longest = 2 + 1 + 1 + format!("{PLANTED} {}", KEYS - 1).len();
         let values = match self.verb {
             "lookup" => value_bytes(&parameters, longest),
             _ => 0,

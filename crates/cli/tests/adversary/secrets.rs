@@ -226,11 +226,19 @@ fn debug_shows_nothing() {
     let folder = Folder::new();
     let [path, _] = files(&folder);
     let reading = volery_tables::Reading {
-        keys: vec!["k".to_owned()],
-        value: Some("v".to_owned()),
+        rules: vec![volery_tables::Rule::parse("k").unwrap()],
+        values: vec!["v".to_owned()],
         ..volery_tables::Reading::default()
     };
-    let records = volery_tables::read(Path::new(&path), &reading, &mut |_, _| ()).unwrap();
+    let inputs = volery_tables::Inputs {
+        paths: vec![path.into()],
+        ..volery_tables::Inputs::default()
+    };
+    let opened = volery_tables::Table::open(&inputs).unwrap();
+    let records = volery_tables::Records::read(&opened, &reading, &mut |_, _| ()).unwrap();
+    let batch = opened.scan(&[0, 1]).unwrap().next().unwrap().unwrap();
+    let schema = batch.rows.schema();
+    let held = volery_tables::Table::from_batches(schema, vec![batch.rows.clone()]);
     let now = std::time::SystemTime::now();
     let hour = std::time::Duration::from_secs(3600);
     let identity = Identity::generate("test", now..now + hour).unwrap();
@@ -239,7 +247,7 @@ fn debug_shows_nothing() {
         format!("{fp61:?} {:?} {:?}", Z64::new(WORD), Gf128::new(block)),
         format!("{:?} {:?}", Prg::new(block), Aes128::new(block)),
         format!("{table:?} {full:?} {found:?}"),
-        format!("{records:#?}"),
+        format!("{records:#?} {opened:#?} {batch:#?} {held:#?}"),
         format!("{identity:#?}"),
     ];
     let mut secrets = vec![PLANTED.to_lowercase()];

@@ -64,7 +64,7 @@ impl Finished {
             );
         }
         for line in self.stderr.lines() {
-            let known = ["error: ", "hint: ", "volery: "];
+            let known = ["error: ", "hint: ", "note: ", "volery: "];
             assert!(
                 known.iter().any(|start| line.starts_with(start)),
                 "{line:?}"

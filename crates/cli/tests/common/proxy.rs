@@ -1,7 +1,7 @@
 //! A proxy between two processes that changes their bytes as a bad network or a malicious peer
 //! would.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
@@ -28,7 +28,7 @@ pub(crate) enum Act {
 pub(crate) struct Tampering {
     /// The direction: bytes of the side that listens, or of the side that connects.
     pub(crate) of_listener: bool,
-    /// The number of bytes that pass unchanged first.
+    /// The number of bytes of the protocol, without frames, that pass unchanged first.
     pub(crate) at: u64,
     pub(crate) act: Act,
 }
@@ -62,8 +62,67 @@ pub(crate) fn wire(to: u16, tampering: Tampering) -> (u16, mpsc::Receiver<()>) {
     (port, begins)
 }
 
+/// One direction of a connection, without its frames: the protocol's own bytes.
+struct Inner {
+    from: TcpStream,
+    to: TcpStream,
+    /// Bytes of the current frame still to come.
+    left: usize,
+    /// Nothing more passes.
+    stalled: bool,
+}
+
+impl Inner {
+    /// Passes the greeting on.
+    fn new(mut from: TcpStream, mut to: TcpStream) -> io::Result<Self> {
+        let mut greeting = [0; 12];
+        from.read_exact(&mut greeting)?;
+        to.write_all(&greeting)?;
+        let (left, stalled) = (0, false);
+        Ok(Self {
+            from,
+            to,
+            left,
+            stalled,
+        })
+    }
+
+    /// The next bytes, at most to the end of a frame; passes heartbeats on.
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while self.left == 0 {
+            let mut header = [0; 4];
+            self.from.read_exact(&mut header)?;
+            let [kind, a, b, c] = header;
+            self.left = u32::from_le_bytes([a, b, c, 0]) as usize;
+            if kind == 1 && !self.stalled {
+                self.to.write_all(&header)?;
+            }
+        }
+        let most = bytes.len().min(self.left);
+        let count = self.from.read(&mut bytes[..most])?;
+        self.left -= count;
+        Ok(count)
+    }
+
+    /// Sends bytes in a frame of their own.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() || self.stalled {
+            return Ok(());
+        }
+        let [a, b, c, _] = u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        self.to.write_all(&[&[0, a, b, c], bytes].concat())
+    }
+}
+
 /// Copies one direction until its end, and passes the end on.
-fn pump(mut from: TcpStream, mut to: TcpStream, tampering: Tampering, begun: &mpsc::Sender<()>) {
+fn pump(from: TcpStream, to: TcpStream, tampering: Tampering, begun: &mpsc::Sender<()>) {
+    let end = to.try_clone().unwrap();
+    // The end of a connection, or its loss, ends the copying.
+    let _ = Inner::new(from, to).and_then(|inner| copy(inner, tampering, begun));
+    let _ = end.shutdown(Shutdown::Both);
+}
+
+fn copy(mut inner: Inner, tampering: Tampering, begun: &mpsc::Sender<()>) -> io::Result<()> {
     let mut left = tampering.at;
     let mut act = Some(tampering.act).filter(|act| *act != Act::Pass);
     let mut skip = 0;
@@ -76,26 +135,21 @@ fn pump(mut from: TcpStream, mut to: TcpStream, tampering: Tampering, begun: &mp
             let _ = begun.send(());
             match act {
                 Act::Pass => {}
-                Act::Cut => {
-                    let _ = from.shutdown(Shutdown::Both);
-                    break;
-                }
-                Act::Stall => skip = usize::MAX,
-                Act::Insert(count) => {
-                    if to.write_all(&vec![0x5a; count]).is_err() {
-                        break;
-                    }
-                }
+                Act::Cut => return inner.from.shutdown(Shutdown::Both),
+                Act::Stall => inner.stalled = true,
+                Act::Insert(count) => inner.write(&vec![0x5a; count])?,
                 Act::Drop(count) => skip = count,
                 Act::Xor(mask) => {
                     let mut number = [0; 8];
-                    if from.read_exact(&mut number).is_err() {
-                        break;
+                    let mut have = 0;
+                    while have < number.len() {
+                        match inner.read(&mut number[have..])? {
+                            0 => return Ok(()),
+                            count => have += count,
+                        }
                     }
                     let other = u64::from_le_bytes(number) ^ mask;
-                    if to.write_all(&other.to_le_bytes()).is_err() {
-                        break;
-                    }
+                    inner.write(&other.to_le_bytes())?;
                 }
             }
         }
@@ -103,18 +157,13 @@ fn pump(mut from: TcpStream, mut to: TcpStream, tampering: Tampering, begun: &mp
             Some(_) => bytes.len().min(usize::try_from(left).unwrap()),
             None => bytes.len(),
         };
-        let count = match from.read(&mut bytes[..wanted]) {
-            Ok(count) if count > 0 => count,
-            _ => break,
+        let count = match inner.read(&mut bytes[..wanted])? {
+            0 => return Ok(()),
+            count => count,
         };
         left = left.saturating_sub(count as u64);
         let skipped = skip.min(count);
-        if skip != usize::MAX {
-            skip -= skipped;
-        }
-        if to.write_all(&bytes[skipped..count]).is_err() {
-            break;
-        }
+        skip -= skipped;
+        inner.write(&bytes[skipped..count])?;
     }
-    let _ = to.shutdown(Shutdown::Both);
 }

@@ -70,18 +70,17 @@ fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
         |channel| send(ours, channel).unwrap(),
         |channel| receive(theirs, channel).unwrap(),
     );
-    let (sender_items, receiver_items) = (ours.len() as u64, theirs.len() as u64);
-    assert_eq!(
-        (sent.sender_items, sent.receiver_items),
-        (sender_items, receiver_items)
-    );
+    let parameters = Parameters {
+        sender_items: ours.len() as u64,
+        receiver_items: theirs.len() as u64,
+    };
+    assert_eq!(sent.parameters, parameters);
     let set: HashSet<_> = ours.iter().collect();
     let common = (0..theirs.len()).filter(|&i| set.contains(&theirs[i]));
     assert_eq!(
         received,
         Received {
-            sender_items,
-            receiver_items,
+            parameters,
             common: common.collect(),
         }
     );
@@ -113,7 +112,8 @@ fn over_tcp() {
         |channel| send(&items(0..40), channel).unwrap(),
         |channel| receive(&items(30..60), channel).unwrap(),
     );
-    assert_eq!((sent.sender_items, sent.receiver_items), (40, 30));
+    let sizes = |parameters: Parameters| [parameters.sender_items, parameters.receiver_items];
+    assert_eq!(sizes(sent.parameters), [40, 30]);
     assert_eq!(received.common, (0..10).collect::<Vec<_>>());
 }
 
@@ -189,8 +189,9 @@ fn search() {
         let values: Vec<_> = (0..20).map(value).collect();
         let (answered, found, stats) = search_for(&keywords, &values, &items(5..11));
         assert_eq!((answered.longest, found.longest), (longest, longest));
-        assert_eq!((answered.sender_items, answered.receiver_items), (20, 6));
-        assert_eq!((found.sender_items, found.receiver_items), (20, 6));
+        assert_eq!(answered.parameters, found.parameters);
+        assert_eq!(found.parameters.sender_items, 20);
+        assert_eq!(found.parameters.receiver_items, 6);
         assert_eq!(found.items, [0, 1, 2, 3, 4, 5]);
         assert_eq!(found.values, values[5..11]);
         let expected = bytes(20, 6, Some(longest));

@@ -50,7 +50,7 @@ const PAPER: Settings = Settings {
 
 /// The terms of an honest party of an intersection with the first settings.
 static TERMS: std::sync::LazyLock<Terms> =
-    std::sync::LazyLock::new(|| ONE.terms(Protocol::Intersection));
+    std::sync::LazyLock::new(|| ONE.terms(Protocol::Intersection, 1));
 
 /// Runs two parties in memory. A party that receives nothing for a while times out.
 fn meet<A: Send, B: Send>(
@@ -171,11 +171,11 @@ fn a_size_above_the_bound() {
             claim(Role::Receiver, *TERMS, size, channel)
         });
         assert_caught(sent, TOO_LARGE);
-        let terms = BOTH.terms(Protocol::Intersection);
+        let terms = BOTH.terms(Protocol::Intersection, 1);
         let received =
             receiver_against(BOTH, |_, channel| claim(Role::Sender, terms, size, channel));
         assert_caught(received, TOO_LARGE);
-        let terms = ONE.terms(Protocol::Search);
+        let terms = ONE.terms(Protocol::Search, 1);
         let found = searcher_against(|_, channel| claim(Role::Sender, terms, size, channel));
         assert_caught(found, TOO_LARGE);
     }
@@ -192,7 +192,7 @@ fn a_size_above_the_bound() {
 fn a_size_that_is_not_meant() {
     let size = MAX_ITEMS as usize;
     for settings in [ONE, BOTH, PAPER] {
-        let terms = settings.terms(Protocol::Intersection);
+        let terms = settings.terms(Protocol::Intersection, 1);
         let sent = sender_against(settings, |mut receiver, channel| {
             agree(&mut receiver, terms, size, channel)?;
             channel.send(&[0; 1000])?;

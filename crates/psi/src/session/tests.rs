@@ -25,11 +25,13 @@ pub(super) fn dealt(seed: u128) -> (Sender, Receiver) {
         oprf: receiver,
         session: SESSION,
         rng: rng.fork("receiver"),
+        parts: 1,
     };
     let sender = Sender {
         oprf: sender,
         session: SESSION,
         rng,
+        parts: 1,
     };
     (sender, receiver)
 }

@@ -73,14 +73,15 @@ impl Functions {
     }
 
     /// `h` of each digest.
-    fn values(&self, digests: &[Block]) -> Zeroizing<Vec<Block>> {
-        let mut values = Zeroizing::new(vec![Block::ZERO; digests.len()]);
-        self.value.feed_forward(digests, &mut values);
+    fn values(&self, digests: &[Block], values: &mut [Block]) {
+        self.value.feed_forward(digests, values);
+        if self.value_bits == 128 {
+            return;
+        }
         let mask = Block::new(mask(self.value_bits));
         for value in values.iter_mut() {
             *value &= mask;
         }
-        values
     }
 
     /// `H`: the outputs replace the digests, and their second blocks are written to `second`. The
@@ -167,19 +168,22 @@ impl Keys {
             .zip(second)
             .for_each(|(digests, second)| {
                 let rows = self.functions.band.rows(digests);
-                self.finish(bin, &rows, digests, second);
+                self.finish(bin, rows, digests, second);
             });
     }
 
     /// [`evaluate`](Self::evaluate) of one chunk.
-    fn finish(&self, bin: usize, rows: &Rows, digests: &mut [Block], second: Option<&mut [Block]>) {
+    fn finish(&self, bin: usize, rows: Rows, digests: &mut [Block], second: Option<&mut [Block]>) {
         let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
         let functions = &self.functions;
-        let mut out = Zeroizing::new(vec![Block::ZERO; digests.len()]);
+        let [mut out, mut values] =
+            [(); 2].map(|()| Zeroizing::new(vec![Block::ZERO; digests.len()]));
         functions
             .band
-            .decode(rows, bytemuck::cast_slice(columns), &mut out);
-        gf128_axpy(&mut out, *self.delta, &functions.values(digests));
+            .decode(&rows, bytemuck::cast_slice(columns), &mut out);
+        functions.band.recycle(rows);
+        functions.values(digests, &mut values);
+        gf128_axpy(&mut out, *self.delta, &values);
         functions.outputs(&mut out, self.offset, digests, second);
     }
 }
@@ -287,7 +291,7 @@ impl Evaluator {
                 let second = chunks(second, digests.len());
                 let digests = digests.par_chunks_mut(CHUNK);
                 let work = digests.zip(second).zip(rows);
-                work.for_each(|((digests, second), rows)| keys.finish(bin, &rows, digests, second));
+                work.for_each(|((digests, second), rows)| keys.finish(bin, rows, digests, second));
             };
         let (mut fixed, mut prepared) = ([0; 32], Vec::new());
         if malicious {
@@ -432,19 +436,22 @@ impl Encoder {
                 functions
                     .band
                     .decode(&rows, bytemuck::cast_slice(columns), values);
+                functions.band.recycle(rows);
             });
         };
         // The same memory for all groups: the system needs long to hand it out.
-        let scratch = || Buffer::<Block>::zeroed(width);
+        let capacity = parameters.capacity(parameters.sides()[1]);
+        let scratch = || [width, capacity].map(Buffer::<Block>::zeroed);
         let at_a_time = rayon::current_num_threads().min(encoded.len());
         let mut scratch: Vec<_> = (0..at_a_time).map(|_| scratch()).collect();
         for group in encoded.chunks_mut(at_a_time) {
             let work = group.par_iter_mut().zip(&mut scratch);
-            work.for_each(|(one, columns)| {
+            work.for_each(|(one, [columns, values])| {
                 let digests = set.bin(one.bin);
                 let rows = functions.band.rows(digests);
-                let values = functions.values(digests);
-                one.failed = functions.band.encode(&rows, &values, columns).is_err();
+                let values = &mut values[..digests.len()];
+                functions.values(digests, values);
+                one.failed = functions.band.encode(&rows, values, columns).is_err();
                 for (masked, column) in one.columns.iter_mut().zip(columns.iter()) {
                     *masked ^= *column;
                 }

@@ -8,22 +8,10 @@ use crate::items::Items;
 use crate::watch::Watch;
 
 /// The sender's result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// With [`Settings::both`] the numbers of its items that are common, ascending.
-    pub common: Option<Vec<usize>>,
-}
+pub type Sent = crate::results::Sent<Parameters>;
 
 /// The receiver's result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// The numbers of its items that are common, ascending.
-    pub common: Vec<usize>,
-}
+pub type Received = crate::results::Received<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn which of its items are among these. The call fixes the items, which

@@ -23,34 +23,10 @@ use crate::watch::Watch;
 const PIECE: usize = 1 << 13;
 
 /// The sender's result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// Bytes of the longest value, which the receiver learns.
-    pub longest: usize,
-    /// With [`Settings::both`] the numbers of its keywords that were found, ascending.
-    pub found: Option<Vec<usize>>,
-}
+pub type Answered = crate::results::Answered<Parameters>;
 
-/// The receiver's result. `Debug` shows no value.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The sizes and the parameters derived from them.
-    pub parameters: Parameters,
-    /// Bytes of the sender's longest value.
-    pub longest: usize,
-    /// The numbers of its keywords that the sender has, ascending.
-    pub items: Vec<usize>,
-    /// The value of each, in the same order.
-    pub values: Vec<Vec<u8>>,
-}
-
-impl std::fmt::Debug for Found {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Found({} values, ..)", self.values.len())
-    }
-}
+/// The receiver's result.
+pub type Found = crate::results::Found<Parameters>;
 
 impl Sender {
     /// Lets the receiver learn the values of its keywords that are among these. The call fixes
@@ -134,7 +110,10 @@ impl Receiver {
         let (base, size) = (done.base(), LENGTH + longest);
         let mut values = Vec::with_capacity(matches.found.len());
         let mut ciphertexts = Zeroizing::new(Vec::new());
-        let mut found = matches.found.iter().copied().peekable();
+        let found = matches.found.iter();
+        let mut found = found
+            .map(|&(number, place)| (number as usize, place as usize))
+            .peekable();
         let items = match done.parameters.trivial() {
             true => 0,
             false => done.parameters.sender_items as usize,

@@ -32,7 +32,7 @@ pub(super) type PlacedTags = Zeroizing<Vec<Placed>>;
 /// The result of the encoder's search.
 pub(super) struct Matches {
     /// For each tag that was found, its number and the place of the own item.
-    pub(super) found: Zeroizing<Vec<(usize, usize)>>,
+    pub(super) found: Zeroizing<Vec<(u32, u32)>>,
     /// A deviation of the peer that was detected. It is an error once the run has ended as usual,
     /// so that the peer does not learn whether it concerned a common item.
     pub(super) suspect: Option<&'static str>,
@@ -111,7 +111,7 @@ impl Done {
                 while own.next_if(|own| own.tag < tag).is_some() {}
                 while let Some(own) = own.next_if(|own| own.tag == tag) {
                     matched = Some(tag);
-                    matches.found.push((number, own.place));
+                    matches.found.push((number as u32, own.place));
                 }
                 number += 1;
             }
@@ -172,8 +172,9 @@ impl Done {
             for first in (0..tags).step_by(SHARED) {
                 let bytes = &mut bytes[..SHARED.min(tags - first).div_ceil(8)];
                 bytes.fill(0);
-                while let Some((number, _)) = found.next_if(|(number, _)| number - first < SHARED) {
-                    bits::set(bytes, number - first, true);
+                let within = |(number, _): &&(u32, u32)| *number as usize - first < SHARED;
+                while let Some((number, _)) = found.next_if(within) {
+                    bits::set(bytes, *number as usize - first, true);
                 }
                 channel.send(bytes)?; // step 9
             }
@@ -185,7 +186,9 @@ impl Done {
             return Err(misbehaved(what));
         }
         let numbers = matches.found.iter();
-        let mut common: Vec<_> = numbers.map(|(_, place)| self.set.number(*place)).collect();
+        let mut common: Vec<_> = numbers
+            .map(|(_, place)| self.set.number(*place as usize))
+            .collect();
         common.sort_unstable();
         Ok(common)
     }
@@ -216,7 +219,7 @@ struct OwnTags<'a> {
 /// A tag of the encoder.
 struct OwnTag {
     tag: u128,
-    place: usize,
+    place: u32,
 }
 
 impl<'a> OwnTags<'a> {
@@ -262,9 +265,9 @@ impl<'a> OwnTags<'a> {
 
     fn iter(&self) -> impl Iterator<Item = OwnTag> {
         self.sorted.iter().map(|block| {
-            let place = block.low() as u32 as usize;
+            let place = block.low() as u32;
             let mut tag = u128::from(*block) >> 32 << self.lower_bits;
-            if let Some(lower) = self.lower.get(place) {
+            if let Some(lower) = self.lower.get(place as usize) {
                 tag |= u128::from(*lower);
             }
             OwnTag { tag, place }
@@ -276,7 +279,9 @@ impl<'a> OwnTags<'a> {
 #[cfg(test)]
 pub(super) fn own_tags(set: &mut Binned, bits: u32) -> Vec<(u128, usize)> {
     let own = OwnTags::new(set, bits);
-    own.iter().map(|own| (own.tag, own.place)).collect()
+    own.iter()
+        .map(|own| (own.tag, own.place as usize))
+        .collect()
 }
 
 /// The tag of an output: its highest `bits` bits.

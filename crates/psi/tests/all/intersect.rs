@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use volery_channel::{run_two_parties_tcp, run_two_parties_with_stats};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
-use volery_psi::{Error, Receiver, Sender, Settings, Variant};
+use volery_psi::{Error, Receiver, Sender, Settings, Variant, vole};
 
 fn check(sender: &[Vec<u8>], receiver: &[Vec<u8>], kind: Kind) {
     let (sent, received) = intersect(sender, receiver, kind);
@@ -70,6 +70,35 @@ fn sizes_that_once_went_wrong_elsewhere() {
     for kind in Kind::all() {
         check(&items(0, 6789), &items(3000, 3000 + 7890), kind);
         check(&items(0, 16_384), &items(8191, 8191 + 16_385), kind);
+    }
+}
+
+/// Both ways, with the setup: the figures of docs/performance.md.
+#[test]
+fn bytes_an_item_at_2_to_the_20() {
+    let items: Vec<_> = (0..3_u32 << 19).map(u32::to_le_bytes).collect();
+    let (ours, theirs) = (&items[..1 << 20], &items[1 << 19..]);
+    for (form, most) in [
+        (vole::Form::Fast, 27.0),
+        (vole::Form::Low, 19.5),
+        (vole::Form::Malicious, 33.0),
+    ] {
+        let settings = vole::Settings { form, both: false };
+        let ((_, stats), (received, _)) = run_two_parties_with_stats(
+            |channel| {
+                let sender = vole::Sender::new(SESSION, Prg::new(Block::new(1)));
+                let sent = sender.intersect(ours, settings, &mut (), channel);
+                sent.unwrap()
+            },
+            |channel| {
+                let receiver = vole::Receiver::new(SESSION, Prg::new(Block::new(2)));
+                let received = receiver.intersect(theirs, settings, &mut (), channel);
+                received.unwrap()
+            },
+        );
+        assert!(received.common.into_iter().eq(0..1 << 19));
+        let each = (stats.bytes_sent + stats.bytes_received) as f64 / f64::from(1 << 20);
+        assert!((most - 0.6..=most).contains(&each), "{form}: {each}");
     }
 }
 

@@ -168,7 +168,7 @@ fn every_length() {
 
 #[test]
 fn a_value_that_is_too_long_is_refused() {
-    for (item, bytes) in [(0, 1025), (19, 1025), (7, 100_000)] {
+    for (item, bytes) in [(0, MAX_VALUE + 1), (19, MAX_VALUE + 1), (7, 100_000)] {
         let mut values = vec![b"secret".to_vec(); 20];
         values[item] = vec![b's'; bytes];
         let (left, right) = Channel::memory_pair();
@@ -183,7 +183,7 @@ fn a_value_that_is_too_long_is_refused() {
         assert_eq!(
             error.to_string(),
             format!(
-                "the value of item {item} (counted from 0) has {bytes} bytes, but at most 1024 are supported: shorten it"
+                "the value of item {item} (counted from 0) has {bytes} bytes, but at most 16384 are supported: shorten it"
             )
         );
         assert!(!format!("{error:?}").contains("ss"));

@@ -1,23 +1,26 @@
-//! Conversion of panics of the Parquet library at damaged files to errors.
+//! Conversion of panics of the libraries at damaged files to errors.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
+use super::damaged;
 use crate::error::Problem;
+use crate::format::Format;
 
 thread_local! {
     /// Whether this thread is in a call of the library, in which a panic means a damaged file.
     static DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `decode`, a call of the Parquet library; a panic in it is reported as a damaged file, of
-/// which `after` rows were readable.
+/// Runs `decode`, a call of the library for `format`; a panic in it is reported as a damaged file,
+/// of which `after` rows were readable.
 ///
 /// The state of `decode` must not be used again after an error. The first call installs a panic
 /// hook in front of the existing one, which suppresses these panics only: their messages may quote
 /// from the file.
 pub(crate) fn guarded<T>(
+    format: Format,
     after: u64,
     decode: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
@@ -33,7 +36,7 @@ pub(crate) fn guarded<T>(
     let outer = DECODING.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(decode));
     DECODING.set(outer);
-    result.unwrap_or_else(|_| Err(super::damaged(after, "the Parquet library panicked")))
+    result.unwrap_or_else(|_| Err(damaged(format, after, "the library panicked")))
 }
 
 #[cfg(test)]
@@ -42,9 +45,9 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_damaged_file() {
-        let result: Result<(), _> = guarded(7, || panic!("at the file"));
+        let result: Result<(), _> = guarded(Format::Parquet, 7, || panic!("at the file"));
         assert!(matches!(result, Err(Problem::Damaged { after: 7, .. })));
         assert!(!DECODING.get());
-        assert!(matches!(guarded(0, || Ok(5)), Ok(5)));
+        assert!(matches!(guarded(Format::Parquet, 0, || Ok(5)), Ok(5)));
     }
 }

@@ -37,9 +37,10 @@ const NESTED: u32 = 1 << 24;
 const ENTRIES: u32 = 1 << 22;
 
 /// All rows of a file, page by page.
+#[derive(Clone)]
 pub(super) struct Pages {
     source: Arc<Source>,
-    metadata: Arc<ParquetMetaData>,
+    pub(super) metadata: Arc<ParquetMetaData>,
 }
 
 impl Pages {
@@ -49,10 +50,16 @@ impl Pages {
         Self { source, metadata }
     }
 
-    /// The most bytes that a single value of one of the columns `leaves` has which takes fewer in
-    /// the file: an entry of a dictionary, which each row can name, or a value of fixed length,
-    /// which is set aside even where it is null.
-    pub(super) fn longest_value(&self, leaves: &[usize]) -> Result<u64> {
+    /// The number of rows of a row group, by the footer. A negative number is none: the rows that
+    /// are then missing are noticed when they are counted.
+    pub(super) fn rows(&self, group: usize) -> usize {
+        usize::try_from(self.metadata.row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// The most bytes that a single value of one of the columns `leaves` has in a row group which
+    /// takes fewer in the file: an entry of a dictionary, which each row can name, or a value of
+    /// fixed length, which is set aside even where it is null.
+    pub(super) fn longest_value(&self, group: usize, leaves: &[usize]) -> Result<u64> {
         let mut longest = 0;
         for &leaf in leaves {
             let column = self.metadata.file_metadata().schema_descr().column(leaf);
@@ -62,14 +69,12 @@ impl Pages {
                     return Err(refused("values of a fixed length above the limit"));
                 }
             }
-            for group in 0..self.metadata.num_row_groups() {
-                let mut pages = self.open(group, leaf)?;
-                if pages.peek_next_page()?.is_some_and(|page| page.is_dict)
-                    && let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()?
-                    && column.physical_type() == Type::BYTE_ARRAY
-                {
-                    longest = longest.max(longest_entry(&buf));
-                }
+            let mut pages = self.open(group, leaf)?;
+            if pages.peek_next_page()?.is_some_and(|page| page.is_dict)
+                && let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()?
+                && column.physical_type() == Type::BYTE_ARRAY
+            {
+                longest = longest.max(longest_entry(&buf));
             }
         }
         Ok(longest)
@@ -77,12 +82,13 @@ impl Pages {
 
     /// The pages of the column `leaf` in a row group.
     pub(super) fn open(&self, group: usize, leaf: usize) -> Result<Box<dyn PageReader>> {
-        let group = self.metadata.row_group(group);
-        let chunk = group
+        let chunk = self
+            .metadata
+            .row_group(group)
             .columns()
             .get(leaf)
             .ok_or_else(|| refused("a row group that lacks a column"))?;
-        let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+        let rows = self.rows(group);
         Ok(Box::new(Checked {
             inner: SerializedPageReader::new(Arc::clone(&self.source), chunk, rows, None)?,
             column: chunk.column_descr_ptr(),

@@ -1,7 +1,7 @@
 //! Numbers of variable length, as in the footers and encodings of Parquet.
 
 /// A number in 7 bits a byte, the lowest first.
-pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

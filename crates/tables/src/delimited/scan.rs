@@ -18,7 +18,7 @@ const LONGEST_ROW: u64 = 64 << 20;
 /// A problem ends the stream with an error at its position: every row before it has been passed on.
 /// [`take_problem`](Self::take_problem) returns the problem.
 pub(super) struct Scan {
-    inner: Box<dyn Read>,
+    inner: Box<dyn Read + Send>,
     encoding: &'static str,
     classes: [Class; 256],
     state: State,
@@ -62,7 +62,7 @@ enum Class {
 
 impl Scan {
     /// `encoding` is the name of the encoding `inner` decodes, for messages.
-    pub(super) fn new(inner: Box<dyn Read>, delimiter: u8, encoding: &'static str) -> Self {
+    pub(super) fn new(inner: Box<dyn Read + Send>, delimiter: u8, encoding: &'static str) -> Self {
         let mut classes = [Class::Other; 256];
         classes[usize::from(b'"')] = Class::Quote;
         classes[usize::from(delimiter)] = Class::Delimiter;

@@ -4,11 +4,11 @@ use std::error::Error as _;
 
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use volery_tables::{EmptyKeys, Format, Problem, Reading};
+use volery_tables::{EmptyKeys, Format, Problem};
 
 use super::parquet::{mixed, store};
 use super::table::{required, strings, table};
-use crate::{Folder, by, complaint, matches, read, read_as};
+use crate::{Folder, Reading, by, complaint, matches, read, read_as};
 
 #[test]
 fn files_that_are_not_whole() {
@@ -93,7 +93,7 @@ fn damaged_bytes_never_make_it_panic() {
         if let Ok(records) = read(&path, &reading) {
             let items: Vec<u32> = (0..records.keys().len() as u32).collect();
             let format = [Format::Csv, Format::Parquet][i / 3 % 2];
-            let _ = matches(&records, &items, format, None);
+            let _ = matches(&records, &items, format);
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Text files.
 
-use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Reading, Records};
+use arrow_array::cast::AsArray as _;
+use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Inputs, Reading, Records};
 
 use super::Script;
-use super::files::{assert_items, assert_same, columns, picked, read, stored, written};
+use super::files::{
+    assert_items, assert_same, columns, first_rows, open, picked, read, rule, stored, written,
+};
+use super::parquet::DUPLICATES;
 use super::reference::{self, Question, Row};
 
 const DELIMITERS: [u8; 8] = *b",\t;| a:\0";
@@ -41,16 +45,15 @@ pub fn csv(data: &[u8]) {
     let name = if tab_by_name { "rows.tsv" } else { "rows.csv" };
     let output = OUTPUTS[usize::from(flags >> 1 & 3) % 3];
     let named = (delimiter & 0x80 == 0).then(|| DELIMITERS[usize::from(delimiter % 8)]);
-    let mut reading = Reading {
-        delimiter: named,
-        encoding: (encoding & 0x80 != 0).then(|| label(encoding)),
-        duplicates: [Duplicates::Error, Duplicates::Dedup][usize::from(flags >> 3 & 1)],
-        empty_keys: [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 4 & 1)],
-        output: Some(output),
-        ..Reading::default()
+    let inputs = |name: &str, bytes: &[u8], delimiter, encoding| Inputs {
+        paths: vec![stored(name, bytes)],
+        delimiter,
+        encoding,
+        format: None,
     };
-    let path = stored(name, bytes);
-    let columns = columns(&path, &reading);
+    let coded = (encoding & 0x80 != 0).then(|| label(encoding));
+    let opened = open(&inputs(name, bytes, named, coded));
+    let columns = opened.as_ref().map(columns).unwrap_or_default();
     let count = columns.len().max(1);
     let column = |i: usize| columns.get(i % count).cloned().unwrap_or_default();
     let chosen: Vec<(usize, &str)> = (0..=usize::from(keys & 3))
@@ -59,22 +62,32 @@ pub fn csv(data: &[u8]) {
             ((usize::from(keys >> 2) + i) % count, kind)
         })
         .collect();
-    reading.keys = chosen
+    let names: Vec<String> = chosen.iter().map(|(i, _)| column(*i)).collect();
+    let keys: Vec<(&str, &str)> = names
         .iter()
-        .map(|(i, kind)| format!("{}:{kind}", column(*i)))
+        .zip(&chosen)
+        .map(|(name, (_, kind))| (name.as_str(), *kind))
         .collect();
     let value = (flags >> 5 & 1 == 1).then(|| usize::from(flags >> 6) % count);
-    reading.value = value.map(column);
+    let duplicates = DUPLICATES[usize::from(flags >> 3 & 1 | mask >> 6 & 2) % 3];
+    let empty_keys = [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 4 & 1)];
+    let rules = rule(&keys).map(|rule| vec![rule]);
+    let reading = Reading {
+        rules: rules.unwrap_or_default(),
+        values: value.map(column).into_iter().collect(),
+        duplicates,
+        empty_keys,
+        ..Reading::default()
+    };
 
-    let result = read(&path, &reading);
+    let result = opened.and_then(|table| Ok((read(&table, &reading)?, table)));
     let delimiter = named.unwrap_or(if tab_by_name { b'\t' } else { b',' });
-    // A name that has the form of a key with its type, or that a command line cannot hold, is a
-    // different query.
-    let plain = reading.encoding.is_none()
+    // A column without a name cannot be a key.
+    let plain = coded.is_none()
         && chosen
             .iter()
             .all(|(_, kind)| matches!(*kind, "text" | "binary"))
-        && !columns.iter().any(|c| c.contains([':', '\u{fffd}']))
+        && !names.iter().any(String::is_empty)
         && delimiter != 0;
     let expected = plain.then(|| {
         let rows = reference::parse(bytes, delimiter)?;
@@ -82,9 +95,8 @@ pub fn csv(data: &[u8]) {
         let question = Question {
             keys: keys.clone(),
             value,
-            duplicates: reading.duplicates,
-            empty_keys: reading.empty_keys,
-            only_utf8: output == Format::Parquet,
+            duplicates,
+            empty_keys,
         };
         keys.sort_unstable();
         keys.dedup();
@@ -98,17 +110,24 @@ pub fn csv(data: &[u8]) {
             "both parsers accept or both refuse"
         );
     }
-    let Ok(records) = result else { return };
+    let Ok((records, table)) = result else { return };
     assert_same(
         &records,
-        &read(&path, &reading).expect("the same file was read before"),
+        &read(&table, &reading).expect("the same file was read before"),
     );
     if let Some(Some((rows, items, question))) = &expected {
-        compare(&records, rows, items, question);
+        compare(&records, rows, items, question, &chosen);
     }
 
-    let items = picked(records.keys().len(), mask);
-    let file = written(&records, &items, output).expect("the announced output can be written");
+    let items = picked(records.items(0).len(), mask);
+    let file = written(&table, &records, &items, output);
+    if let Some(Some((rows, numbers, _))) = &expected {
+        let mut wanted = items.iter().map(|&item| &rows[numbers[item as usize]]);
+        let is_text = |field: &Vec<u8>| std::str::from_utf8(field).is_ok();
+        let has_form = output != Format::Parquet || wanted.all(|row| row.iter().all(is_text));
+        assert_eq!(file.is_ok(), has_form, "only text can be written as text");
+    }
+    let Ok(file) = file else { return };
     let name = ["rows.csv", "rows.tsv", "rows.parquet"][usize::from(flags >> 1 & 3) % 3];
     let same = matches!(
         (tab_by_name, output),
@@ -116,14 +135,15 @@ pub fn csv(data: &[u8]) {
     );
     let kept = if output == Format::Tsv { b'\t' } else { b',' };
     let kept = if same { delimiter } else { kept };
+    let kept_by_name = (output != Format::Parquet).then_some(kept);
     let reading = Reading {
-        delimiter: (output != Format::Parquet).then_some(kept),
-        encoding: None,
         duplicates: Duplicates::Error,
         empty_keys: EmptyKeys::Error,
         ..reading
     };
-    let again = read(&stored(name, &file), &reading).expect("a written file can be read");
+    let again = open(&inputs(name, &file, kept_by_name, None));
+    let again = again.and_then(|table| read(&table, &reading));
+    let again = again.expect("a written file can be read");
     assert_items(&again, &records, &items);
     if output != Format::Parquet
         && let Some(Some((rows, numbers, _))) = &expected
@@ -146,25 +166,37 @@ fn label(encoding: u8) -> Encoding {
 }
 
 /// Checks that the records equal the result of the plain parser.
-fn compare(records: &Records, rows: &[Row], items: &[usize], question: &Question) {
-    assert_eq!(records.counts().rows as usize, rows.len() - 1);
-    assert_eq!(records.keys().len(), items.len());
+fn compare(
+    records: &Records,
+    rows: &[Row],
+    items: &[usize],
+    question: &Question,
+    chosen: &[(usize, &str)],
+) {
+    assert_eq!(records.rows() as usize, rows.len() - 1);
+    let firsts = items.iter().map(|&number| number as u64 - 1);
+    assert!(first_rows(records).into_iter().eq(firsts));
     for (i, &number) in items.iter().enumerate() {
-        assert_eq!(records.row_of(i), number as u64);
         let mut key = Vec::new();
-        for (&column, kind) in question.keys.iter().zip(records.key_types()) {
-            let field = &rows[number][column];
-            key.push(if kind.name() == "text" { 1 } else { 2 });
+        for (column, kind) in chosen {
+            let field = &rows[number][*column];
+            key.push(if *kind == "text" { 1 } else { 2 });
             key.extend_from_slice(&(field.len() as u64).to_le_bytes());
             key.extend_from_slice(field);
         }
+        let item = blake3::derive_key("volery 2026 item", &key);
         assert!(
-            records.keys().get(i) == key,
+            records.items(0)[i] == item[..16],
             "both parsers read the same key"
         );
-        let value = question.value.map(|column| rows[number][column].as_slice());
+        let Some(column) = question.value else {
+            continue;
+        };
+        let schema = records.payload_schema().expect("a payload was named");
+        let columns = schema.decode([Some(records.payload(0, i as u32))]);
+        let columns = columns.expect("a payload can be decoded");
         assert!(
-            records.values().map(|values| values.get(i)) == value,
+            columns[0].as_string::<i32>().value(0).as_bytes() == rows[number][column],
             "both parsers read the same value"
         );
     }

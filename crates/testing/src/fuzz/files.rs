@@ -1,10 +1,13 @@
 //! Files for the readers, in a folder of each thread, overwritten for each input.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use volery_tables::{Error, Format, Output, Reading, Records};
+use volery_tables::{
+    Error, Format, Inputs, Output, Packing, Problem, Reading, Records, Rule, Sink, Table,
+};
 
 thread_local! {
     static FOLDER: TempDir = tempfile::tempdir().expect("the system provides a temporary folder");
@@ -22,31 +25,67 @@ pub(super) fn stored(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Reads the file; checks the message of an error.
-pub(super) fn read(path: &Path, reading: &Reading) -> Result<Records, Error> {
-    let result = volery_tables::read(path, reading, &mut |_, _| {});
-    if let Err(error) = &result {
-        check_message(error);
-    }
-    result
+/// Opens the file; checks the message of an error.
+pub(super) fn open(inputs: &Inputs) -> Result<Table, Error> {
+    Table::open(inputs).inspect_err(check_message)
 }
 
-/// Writes the rows of these items in this format.
-pub(super) fn written(records: &Records, items: &[u32], format: Format) -> Result<Vec<u8>, Error> {
-    let mut file = Vec::new();
+/// Reads the table; checks the message of an error.
+pub(super) fn read(table: &Table, reading: &Reading) -> Result<Records, Error> {
+    Records::read(table, reading, &mut |_, _| {}).inspect_err(check_message)
+}
+
+/// A rule of these columns, each with what follows its colon.
+pub(super) fn rule(columns: &[(&str, &str)]) -> Result<Rule, Problem> {
+    let columns = columns.iter().map(|(name, spec)| {
+        let colon = if spec.is_empty() { "" } else { ":" };
+        format!("\"{}\"{colon}{spec}", name.replace('"', "\"\""))
+    });
+    Rule::parse(&columns.collect::<Vec<_>>().join(","))
+}
+
+/// Writes the first rows of these items, ascending, in this format.
+pub(super) fn written(
+    table: &Table,
+    records: &Records,
+    items: &[u32],
+    format: Format,
+) -> Result<Vec<u8>, Error> {
+    let result = write(table, &first_rows(records), items, format);
+    result.inspect_err(check_message)
+}
+
+fn write(table: &Table, rows: &[u64], items: &[u32], format: Format) -> Result<Vec<u8>, Error> {
     let output = Output {
-        file: &mut file,
         format,
-        extra: None,
+        packing: Packing::None,
+        like: Some(table),
     };
-    match records.write_matches(items, output, &mut |_, _| {}) {
-        Ok(written) => assert_eq!(written.rows, items.len() as u64),
-        Err(error) => {
-            check_message(&error);
-            return Err(error);
+    let failed = |problem| Error::new(Path::new("out"), problem);
+    let mut sink = Sink::new(Vec::new(), output, table.schema()).map_err(failed)?;
+    let rows: HashSet<u64> = items.iter().map(|&item| rows[item as usize]).collect();
+    let wanted = |row| rows.contains(&row);
+    let mut scan = table.select(&wanted)?;
+    let mut count = 0;
+    while let Some(batch) = scan.next()? {
+        count += batch.rows.num_rows();
+        let written = sink.write(&batch.rows);
+        written.map_err(|problem| table.error(&batch, problem))?;
+    }
+    assert_eq!(count, items.len(), "a row for each item");
+    sink.finish().map_err(failed)
+}
+
+/// The first row of each item, counted from 0.
+pub(super) fn first_rows(records: &Records) -> Vec<u64> {
+    let mut rows = Vec::new();
+    for row in 0..records.rows() {
+        if records.item_of_row(0, row) == Some(rows.len() as u32) {
+            rows.push(row);
         }
     }
-    Ok(file)
+    assert_eq!(rows.len(), records.items(0).len(), "each item has a row");
+    rows
 }
 
 /// Messages are single lines.
@@ -62,40 +101,34 @@ fn check_message(error: &Error) {
     }
 }
 
-/// The names of the columns of a file, as its reader reports them.
-pub(super) fn columns(path: &Path, reading: &Reading) -> Vec<String> {
-    let nowhere = Reading {
-        keys: vec!["\u{1}there is no such column".to_owned()],
-        ..reading.clone()
-    };
-    match read(path, &nowhere) {
-        Err(error) => match error.problem() {
-            volery_tables::Problem::MissingColumn { columns, .. } => columns.clone(),
-            _ => Vec::new(),
-        },
-        Ok(_) => Vec::new(),
-    }
+/// The names of the columns of a table.
+pub(super) fn columns(table: &Table) -> Vec<String> {
+    let fields = table.schema().fields().iter();
+    fields.map(|field| field.name().clone()).collect()
 }
 
 /// Checks that two readings of the same file are equal.
 pub(super) fn assert_same(a: &Records, b: &Records) {
     assert_eq!(a.counts(), b.counts());
-    assert_eq!(a.key_types(), b.key_types());
-    assert!(a.keys() == b.keys(), "both readings have the same keys");
+    assert_eq!(a.key_description(), b.key_description());
+    assert!(a.items(0) == b.items(0), "both readings have the same keys");
+    let items = 0..a.items(0).len() as u32;
     assert!(
-        a.values() == b.values(),
+        items
+            .into_iter()
+            .all(|i| a.payload(0, i) == b.payload(0, i)),
         "both readings have the same values"
     );
-    assert_eq!(a.notices(), b.notices());
-    assert!((0..a.keys().len()).all(|i| a.row_of(i) == b.row_of(i)));
+    assert!((0..a.rows()).all(|row| a.item_of_row(0, row) == b.item_of_row(0, row)));
 }
 
-/// Checks that `again` holds the keys and the values of these items of `records`, in this order.
+/// Checks that `again` holds the keys of these items of `records`, in this order.
 pub(super) fn assert_items(again: &Records, records: &Records, items: &[u32]) {
-    assert_eq!(again.keys().len(), items.len());
-    for (i, &item) in items.iter().enumerate() {
-        assert!(again.keys().get(i) == records.keys().get(item as usize));
-    }
+    let wanted = items.iter().map(|&item| &records.items(0)[item as usize]);
+    assert!(
+        again.items(0).iter().eq(wanted),
+        "the keys that were written"
+    );
 }
 
 /// Items selected by the bits of `mask`, repeated.

@@ -1,11 +1,15 @@
 //! Parquet files.
 
-use volery_tables::{Duplicates, EmptyKeys, Format, Reading};
+use volery_tables::{Duplicates, EmptyKeys, Format, Inputs, Malformed, Reading};
 
 use super::Script;
-use super::files::{assert_items, assert_same, columns, picked, read, stored, written};
+use super::files::{assert_items, assert_same, columns, open, picked, read, rule, stored, written};
 
-const TYPES: [&str; 6] = ["", ":text", ":binary", ":integer", ":boolean", ":date"];
+const TYPES: [&str; 6] = ["", "text", "binary", "integer", "boolean", "date"];
+
+/// Policies for duplicates.
+pub(super) const DUPLICATES: [Duplicates; 3] =
+    [Duplicates::Error, Duplicates::Dedup, Duplicates::Keep];
 
 /// A Parquet file: four bytes of options, then the file.
 ///
@@ -14,61 +18,87 @@ const TYPES: [&str; 6] = ["", ":text", ":binary", ":integer", ":boolean", ":date
 pub fn parquet(data: &[u8]) {
     let mut script = Script(data);
     let [keys, types, flags, mask] = [(); 4].map(|()| script.byte());
-    let path = stored("rows.parquet", script.rest());
-
-    let mut reading = Reading {
-        duplicates: [Duplicates::Error, Duplicates::Dedup][usize::from(flags & 1)],
-        empty_keys: [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 1 & 1)],
-        output: [None, Some(Format::Csv), Some(Format::Parquet), None][usize::from(flags >> 2 & 3)],
-        ..Reading::default()
+    let Ok(table) = open(&file("rows.parquet", script.rest())) else {
+        return;
     };
-    let columns = columns(&path, &reading);
-    if columns.is_empty() {
+
+    let columns = columns(&table);
+    let count = columns.len();
+    if count == 0 {
         return;
     }
-    let column = |i: usize| columns[i % columns.len()].as_str();
-    let chosen: Vec<&str> = (0..=usize::from(keys & 3))
-        .map(|i| column(usize::from(keys >> 2) + i))
-        .collect();
     let kinds = (0..)
         .step_by(2)
         .map(|i| TYPES[usize::from(types >> i) % TYPES.len()]);
-    let keys = chosen.iter().zip(kinds);
-    reading.keys = keys.map(|(name, kind)| format!("{name}{kind}")).collect();
-    reading.value = (flags >> 4 & 1 == 1).then(|| column(usize::from(flags >> 5)).to_owned());
-    let Ok(records) = read(&path, &reading) else {
+    let chosen: Vec<(usize, &str)> = (0..=usize::from(keys & 3))
+        .map(|i| (usize::from(keys >> 2) + i) % count)
+        .zip(kinds)
+        .collect();
+    let named = |(column, kind): &(usize, &'static str)| (columns[*column].as_str(), *kind);
+    let Ok(first) = rule(&chosen.iter().map(named).collect::<Vec<_>>()) else {
+        return;
+    };
+    let value = (flags >> 4 & 1 == 1).then(|| columns[usize::from(flags >> 5) % count].clone());
+    let reading = Reading {
+        rules: vec![first],
+        values: value.into_iter().collect(),
+        duplicates: DUPLICATES[usize::from(flags & 1 | flags >> 1 & 2) % 3],
+        empty_keys: [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 1 & 1)],
+        malformed: [Malformed::Error, Malformed::Skip][usize::from(flags >> 3 & 1)],
+    };
+    let Ok(records) = read(&table, &reading) else {
         return;
     };
     assert_same(
         &records,
-        &read(&path, &reading).expect("the same file was read before"),
+        &read(&table, &reading).expect("the same file was read before"),
     );
 
-    let items = picked(records.keys().len(), mask);
+    let items = picked(records.items(0).len(), mask);
     let again = Reading {
         duplicates: Duplicates::Error,
         empty_keys: EmptyKeys::Error,
-        output: None,
-        ..reading.clone()
+        malformed: Malformed::Error,
+        ..reading
+    };
+    let check = |name, bytes: &[u8], reading: &Reading| {
+        let table = open(&file(name, bytes)).expect("a written file can be opened");
+        let again = read(&table, reading).expect("a written file can be read");
+        assert_items(&again, &records, &items);
     };
     // Parts of the file that were not needed to read the keys may be damaged.
-    if let Ok(file) = written(&records, &items, Format::Parquet) {
-        let again =
-            read(&stored("out.parquet", &file), &again).expect("a written file can be read");
-        assert_items(&again, &records, &items);
+    if let Ok(bytes) = written(&table, &records, &items, Format::Parquet) {
+        check("out.parquet", &bytes, &again);
     }
-    let kinds: Vec<_> = records.key_types().iter().map(|kind| kind.name()).collect();
-    let has_one_form = |kind: &&str| matches!(*kind, "text" | "integer" | "boolean");
-    if let Ok(file) = written(&records, &items, Format::Csv)
-        && kinds.iter().all(has_one_form)
-        && !columns.iter().any(|column| column.contains(':'))
+    let kinds: Vec<_> = records.key_description().split(',').collect();
+    let has_one_form = |((column, _), kind): (&(usize, &str), &&str)| {
+        // Bytes are hexadecimal as text, and other numbers may have a point.
+        let stored = table.schema().field(*column).data_type().to_string();
+        matches!(*kind, "text" | "integer" | "boolean")
+            && !["Binary", "Float", "Decimal"]
+                .iter()
+                .any(|name| stored.contains(name))
+    };
+    if chosen.iter().zip(&kinds).all(has_one_form)
+        && let Ok(bytes) = written(&table, &records, &items, Format::Csv)
     {
-        let keys = chosen.iter().zip(kinds);
+        let keys = chosen.iter().zip(&kinds);
+        let keys: Vec<_> = keys
+            .map(|((column, _), kind)| (columns[*column].as_str(), *kind))
+            .collect();
         let again = Reading {
-            keys: keys.map(|(name, kind)| format!("{name}:{kind}")).collect(),
+            rules: vec![rule(&keys).expect("the same columns were a rule before")],
+            values: Vec::new(),
             ..again
         };
-        let again = read(&stored("out.csv", &file), &again).expect("a written file can be read");
-        assert_items(&again, &records, &items);
+        check("out.csv", &bytes, &again);
+    }
+}
+
+/// A Parquet file, or a text file by that name, of these bytes.
+fn file(name: &str, bytes: &[u8]) -> Inputs {
+    Inputs {
+        paths: vec![stored(name, bytes)],
+        ..Inputs::default()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use volery_tables::{Duplicates, EmptyKeys, LONGEST_VALUE};
+use volery_tables::{Duplicates, EmptyKeys, LONGEST_PAYLOAD};
 
 pub(super) type Row = Vec<Vec<u8>>;
 
@@ -26,6 +26,9 @@ pub(super) fn parse(mut bytes: &[u8], delimiter: u8) -> Option<Vec<Row>> {
     }
     let header: &Row = rows.first()?;
     let names: HashSet<_> = header.iter().collect();
+    if !header.iter().all(|name| std::str::from_utf8(name).is_ok()) {
+        return None;
+    }
     let whole = rows.iter().all(|row| row.len() == header.len());
     (whole && names.len() == header.len()).then_some(rows)
 }
@@ -75,16 +78,11 @@ pub(super) struct Question {
     pub(super) value: Option<usize>,
     pub(super) duplicates: Duplicates,
     pub(super) empty_keys: EmptyKeys,
-    pub(super) only_utf8: bool,
 }
 
 /// The numbers of the rows that are items, counted from 1; `None` if one of the rules makes it an
 /// error.
 pub(super) fn items(rows: &[Row], question: &Question) -> Option<Vec<usize>> {
-    let is_text = |field: &Vec<u8>| std::str::from_utf8(field).is_ok();
-    if question.only_utf8 && !rows.iter().flatten().all(is_text) {
-        return None;
-    }
     let mut seen = HashSet::new();
     let mut items = Vec::new();
     for (number, row) in rows.iter().enumerate().skip(1) {
@@ -98,13 +96,14 @@ pub(super) fn items(rows: &[Row], question: &Question) -> Option<Vec<usize>> {
         if !seen.insert(key) {
             match question.duplicates {
                 Duplicates::Error => return None,
-                Duplicates::Dedup => continue,
+                Duplicates::Dedup | Duplicates::Keep => continue,
             }
         }
-        if question
-            .value
-            .is_some_and(|column| row[column].len() as u64 > LONGEST_VALUE)
-        {
+        // The encoding of a value has fewer bytes than this besides the text.
+        let is_value = |field: &[u8]| {
+            std::str::from_utf8(field).is_ok() && field.len() + 16 <= LONGEST_PAYLOAD
+        };
+        if question.value.is_some_and(|column| !is_value(&row[column])) {
             return None;
         }
         items.push(number);

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 
+use tempfile::TempDir;
 use volery_channel::Role;
-use volery_tables::{ByteStrings, Reading, Records};
+use volery_matching::{Columns, Local, Name, Outcome, Settings, Side, Verb};
+use volery_tables::{Format, Inputs, Packing, Reading, Rule, Table};
 
-use super::super::matching::{Name, Outcome, PhaseTimer, Settings, Verb, run_party};
 use super::super::options::{Common, pool};
 use super::super::table::table;
 use crate::driver;
@@ -51,28 +52,29 @@ pub(super) struct Row {
 
 /// Runs both parties and compares the result with an intersection in plaintext.
 pub(super) fn run(common: &Common) -> Result<Row, Failure> {
-    let [theirs, ours] = read()?;
     let threads = common
         .threads
         .map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
-    // Two bars at once would overwrite each other, and a tenth of a second needs none.
-    let quiet = Common {
-        quiet: true,
-        verbose: 0,
-        ..common.clone()
-    };
-    let settings = Settings::new(Name::Vole, None, false, None)?;
-    let party = |role, records, channel: &mut _| {
-        let mut told = PhaseTimer::new(quiet.reporter());
-        run_party(Verb::Psi, role, &settings, records, &mut told, channel)
-    };
+    let folder = tempfile::tempdir().map_err(|error| {
+        let what = format_args!("cannot use a temporary folder: {error}");
+        Failure::new(Status::Other, what).hint("set TMPDIR to use another folder")
+    })?;
+    let settings = |role| Settings::new(Verb::Psi, role, Name::Vole, None, false, None);
+    let [sender, receiver] = [settings(Role::Sender)?, settings(Role::Receiver)?];
+    let (_, theirs) = side(&folder, FILES[0], &sender)?;
+    let (table, ours) = side(&folder, FILES[1], &receiver)?;
     let (sender, receiver) = driver::both(
         driver::loopback(common.timeout())?,
-        |channel| pools[0].install(|| party(Role::Sender, &theirs, channel)),
-        |channel| pools[1].install(|| party(Role::Receiver, &ours, channel)),
+        |channel| pools[0].install(|| Ok(theirs.run(channel, &mut ())?)),
+        |channel| pools[1].install(|| Ok(ours.run(channel, &mut ())?)),
     )?;
-    let row = row(&settings, &[sender, receiver], ours.keys(), theirs.keys());
+    let mut written = Vec::new();
+    let matches = receiver.matches.as_ref().expect("the receiver gets rows");
+    let format = (Format::Csv, Packing::None);
+    let result = matches.write(&table, &Columns::default(), &mut written, format, &mut ());
+    result.map_err(|error| Failure::new(Status::Other, error))?;
+    let row = row([&sender, &receiver], &written);
     match row.wrong {
         0 => Ok(row),
         wrong => Err(Failure::new(
@@ -85,51 +87,71 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     }
 }
 
-/// Reads both files through a temporary folder.
-fn read() -> Result<[Records; 2], Failure> {
-    let folder = tempfile::tempdir().map_err(|error| {
-        let what = format_args!("cannot use a temporary folder: {error}");
-        Failure::new(Status::Other, what).hint("set TMPDIR to use another folder")
+/// A table of the demo and its keys.
+fn side(
+    folder: &TempDir,
+    (name, contents): (&str, &[u8]),
+    settings: &Settings,
+) -> Result<(Table, Side), Failure> {
+    let path = folder.path().join(name);
+    fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
+    let table = Table::open(&Inputs {
+        paths: vec![path],
+        ..Inputs::default()
     })?;
+    let rule = Rule::parse(KEY).map_err(|problem| Failure::new(Status::Other, problem))?;
     let reading = Reading {
-        keys: vec![KEY.to_owned()],
+        rules: vec![rule],
         ..Reading::default()
     };
-    let read = |(name, contents): (&str, &[u8])| {
-        let path = folder.path().join(name);
-        fs::write(&path, contents).map_err(|error| Failure::file(&path, error))?;
-        Ok::<_, Failure>(volery_tables::read(&path, &reading, &mut |_, _| ())?)
-    };
-    let [sender, receiver] = FILES;
-    Ok([read(sender)?, read(receiver)?])
+    let side = Side::read(&table, &reading, settings, &Local::default(), &mut ())?;
+    Ok((table, side))
 }
 
-fn row(
-    settings: &Settings,
-    [sender, receiver]: &[Outcome; 2],
-    ours: &ByteStrings,
-    theirs: &ByteStrings,
-) -> Row {
-    let found: HashSet<usize> = receiver.matched.common.iter().flatten().copied().collect();
-    let set: HashSet<&[u8]> = theirs.iter().collect();
+/// The lines of a file without its header, and the key of each. The key is the first column that
+/// has its name; no field of these files has the end of a line or a quote in it.
+fn keyed(contents: &[u8]) -> Vec<(&str, &str)> {
+    let text = std::str::from_utf8(contents).expect("the files are UTF-8");
+    let mut lines = text.lines();
+    let header = lines.next().unwrap_or_default();
+    let column = fields(header).position(|name| name == KEY);
+    let column = column.expect("both files have the column");
+    lines
+        .map(|line| (line, fields(line).nth(column).unwrap_or_default()))
+        .collect()
+}
+
+/// The fields of a line: with quotes around it, a field may have commas.
+fn fields(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let fields = line.split(move |letter| {
+        quoted ^= letter == '"';
+        letter == ',' && !quoted
+    });
+    fields.map(|field| field.trim_matches('"'))
+}
+
+fn row([sender, receiver]: [&Outcome; 2], written: &[u8]) -> Row {
+    let set: HashSet<&str> = keyed(FILES[0].1).into_iter().map(|(_, key)| key).collect();
+    let ours = keyed(FILES[1].1);
+    let found: HashSet<&str> = keyed(written).into_iter().map(|(line, _)| line).collect();
     let wrong = ours
         .iter()
-        .enumerate()
-        .filter(|(item, key)| found.contains(item) != set.contains(key));
+        .filter(|(line, key)| found.contains(line) != set.contains(key));
     // The run ends when the slower party ends.
     let slower = |of: fn(&Outcome) -> f64| of(sender).max(of(receiver));
-    let parameters = &receiver.parameters;
+    let parameters = receiver.parameters.as_ref().expect("the run had one part");
     let [sender_items, receiver_items] = parameters.sizes();
     Row {
         protocol: "psi",
-        variant: receiver.agreed.protocol.name(),
+        variant: receiver.protocol.name(),
         sender_file: FILES[0].0,
         receiver_file: FILES[1].0,
         key: KEY,
         sender_items,
         receiver_items,
         common: found.len(),
-        security: settings.security.to_string(),
+        security: receiver.protocol.security().to_string(),
         parameters: parameters.describe(),
         assumption: parameters.assumption(),
         false_positive_log2: parameters.false_positive(),

@@ -1,374 +1,376 @@
-//! The texts of a run: what it reveals, its report, and its last line.
+//! The texts of a run: its plan, its report, and its last lines.
 
-use std::time::Duration;
+use std::fmt::Write as _;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use volery_channel::Role;
-use volery_pcg::Security;
-use volery_psi::lookup::value_bytes;
-use volery_psi::vole::Form;
-use volery_psi::{Phase, vole};
-use volery_tables::Records;
+use volery_matching::{Choice, Matches, Outcome, Settings, Side};
+use volery_tables::Table;
 
-use super::run::Parameters;
-use super::{MatchingArguments, Outcome, PhaseTimer, Settings, Verb, key_types};
+use super::MatchingArguments;
+use crate::command::options::Reporter;
+use crate::exit::Failure;
 use crate::randomness::hex;
-use crate::report::{Report, Seconds};
+use crate::report::{PreparedReport, Report, Seconds, peak_memory};
+use crate::said::many;
 
-impl Parameters {
-    /// The numbers of items of sender and receiver.
-    pub(crate) fn sizes(&self) -> [u64; 2] {
-        match self {
-            Self::Vole(parameters) => [parameters.sender_items, parameters.receiver_items],
-            Self::Kkrt(parameters) => [parameters.sender_items, parameters.receiver_items],
-            Self::Dh(sizes) => *sizes,
-        }
+/// Tells what was left out of a table.
+pub(super) fn tell_counts(reporter: Reporter, table: &Table, side: &Side) {
+    let names: Vec<_> = table
+        .paths()
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let name = match &names[..] {
+        [] => "the table".to_owned(),
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {}", many(rest.len() as u64, "other file")),
+    };
+    for notice in table.notices() {
+        reporter.tell(format_args!("{name}: {notice}"));
     }
-
-    fn peer_items(&self, role: Role) -> u64 {
-        let [sender, receiver] = self.sizes();
-        match role {
-            Role::Sender => receiver,
-            Role::Receiver => sender,
-        }
-    }
-
-    /// In words.
-    pub(crate) fn describe(&self) -> String {
-        match self {
-            Self::Vole(parameters) => parameters.to_string(),
-            Self::Kkrt(parameters) => parameters.to_string(),
-            Self::Dh([_, receiver]) => {
-                format!("Curve25519, polynomial of degree {receiver}, tags of 128 bits")
-            }
-        }
-    }
-
-    /// The assumptions that the security of a run rests on, with their level.
-    pub(crate) fn assumption(&self) -> String {
-        match self {
-            Self::Vole(parameters) => {
-                let adversary = match parameters.form {
-                    Form::Malicious => PEER_DEVIATES,
-                    Form::Fast | Form::Low => PEER_FOLLOWS,
-                };
-                format!(
-                    "{adversary}; AES-128 an ideal cipher; vector OLE: {}; {:.0} statistical",
-                    parameters.assumption(),
-                    self.statistical_bits().floor()
-                )
-            }
-            // The 512 OTs come from OT extension.
-            Self::Kkrt(_) => format!(
-                "{PEER_FOLLOWS}; gap Diffie-Hellman in Ristretto255, AES-128 as an ideal cipher, BLAKE3 as a random \
-                 oracle, no LPN; 128 bits, 40 statistical"
-            ),
-            Self::Dh(_) => format!(
-                "{PEER_DEVIATES}; gap Diffie-Hellman in Curve25519, BLAKE3 as a random oracle, an eight-round Feistel \
-                 network of it as an ideal permutation, no LPN; 128 bits, {:.0} statistical",
-                self.statistical_bits().floor()
-            ),
-        }
-    }
-
-    /// What may go wrong between honest parties, with the negative logarithm of its probability.
-    fn failures(&self) -> Vec<(&'static str, f64)> {
-        match self {
-            Self::Vole(parameters) => {
-                let causes = parameters.failures().into_iter();
-                causes.map(|cause| (cause.what, cause.bits)).collect()
-            }
-            Self::Kkrt(_) => vec![
-                ("a false match", -self.false_positive()),
-                ("the items do not fit into a cuckoo table", 40.0),
-                ("outputs of the code are not pseudorandom", 40.0),
-            ],
-            Self::Dh(_) => vec![(
-                "two different items have the same tag",
-                -self.false_positive(),
-            )],
-        }
-    }
-
-    /// The negative logarithm of the probability that any of them happens.
-    fn failure_bits(&self) -> f64 {
-        let all = self.failures();
-        -all.iter()
-            .map(|(_, bits)| (-bits).exp2())
-            .sum::<f64>()
-            .log2()
-    }
-
-    /// The binary logarithm of a bound on the probability of any false match.
-    pub(crate) fn false_positive(&self) -> f64 {
-        match self {
-            Self::Vole(parameters) => parameters.false_positive(),
-            Self::Kkrt(parameters) => parameters.false_positive(),
-            Self::Dh(sizes) => {
-                let pairs = sizes.iter().map(|items| (*items).max(1) as f64);
-                pairs.product::<f64>().log2() - 128.0
-            }
-        }
-    }
-
-    /// The statistical security: that of the checks, if there are any, and of the result.
-    fn statistical_bits(&self) -> f64 {
-        let checks = match self {
-            Self::Vole(parameters) => parameters.check_bits().map_or(f64::INFINITY, f64::from),
-            Self::Kkrt(_) | Self::Dh(_) => f64::INFINITY,
+    let rules = &side.counts().rules;
+    for (rule, counts) in rules.iter().enumerate() {
+        let by = match rules.len() {
+            1 => String::new(),
+            _ => format!(" by key {}", rule + 1),
         };
-        checks.min(self.failure_bits())
-    }
-
-    /// Bytes of the receiver's encoded set (the rows of the OPRF for KKRT, the polynomial for dh),
-    /// of the sender's tags, of the values, and of the vector OLE by its model, which is exact
-    /// within some percent.
-    fn bytes(&self, longest: Option<usize>) -> [u64; 4] {
-        match self {
-            Self::Vole(parameters) => [
-                parameters.encoding_bytes(),
-                parameters.tag_bytes(),
-                longest.map_or(0, |longest| parameters.value_bytes(longest)),
-                parameters.correlation_bytes(),
-            ],
-            Self::Kkrt(parameters) => [
-                parameters.row_bytes(),
-                parameters.tag_bytes(),
-                longest.map_or(0, |longest| value_bytes(parameters, longest)),
-                0,
-            ],
-            Self::Dh([sender, receiver]) if *sender == 0 || *receiver == 0 => [0; 4],
-            Self::Dh([sender, receiver]) => [
-                32 * receiver,
-                16 * sender,
-                longest.map_or(0, |longest| sender * (longest as u64 + 2)),
-                0,
-            ],
+        for (number, why) in [
+            (counts.empty, "a key column is empty or null"),
+            (counts.malformed, "a key column is malformed"),
+        ] {
+            if number > 0 {
+                let rows = many(number, "row");
+                reporter.tell(format_args!("{name}: {rows} left out{by} because {why}"));
+            }
         }
-    }
-
-    /// The most items that a malicious receiver may have tested with 2^80 and 2^128 evaluations of
-    /// hash functions, as multiples of the number that it states, as far as there are bounds.
-    fn most_items(&self) -> [Option<f64>; 2] {
-        match self {
-            Self::Vole(parameters) => [80.0, 128.0].map(|log| parameters.most_items(log)),
-            // `dh` has this bound, and none for 2^128.
-            Self::Dh([_, receiver]) if *receiver > 0 => [Some(2.8 + 2.0 / *receiver as f64), None],
-            Self::Kkrt(_) | Self::Dh(_) => [None, None],
-        }
-    }
-
-    /// The parameters of `vole`.
-    fn vole(&self) -> Option<&vole::Parameters> {
-        match self {
-            Self::Vole(parameters) => Some(parameters),
-            Self::Kkrt(_) | Self::Dh(_) => None,
+        if let Some((_, number)) = side.distinct(rule).filter(|(_, number)| *number > 0) {
+            let rows = many(number, "row");
+            reporter.tell(format_args!(
+                "{name}: {rows} with a key of an earlier row{by}"
+            ));
         }
     }
 }
 
-const PEER_DEVIATES: &str = "malicious: the peer may do anything";
-const PEER_FOLLOWS: &str = "semi-honest: the peer follows the protocol";
-
-/// The information that each side learns, shown before the run and kept in the report.
-pub(super) struct Revealed(Vec<&'static str>);
-
-impl Revealed {
-    /// The information revealed by a run with these settings.
-    pub(super) fn of(verb: Verb<'_>, role: Role, settings: &Settings) -> Self {
-        let mut revealed = vec![
-            "each side learns how many different keys the other has, and the number and types of its key columns",
-        ];
-        revealed.push(match (verb, role) {
-            (Verb::Psi, Role::Sender) => "the peer learns which of its own keys this side has",
-            (Verb::Psi, Role::Receiver) => "this side learns which of its own keys the peer has",
-            (Verb::Lookup { .. }, Role::Sender) => {
-                "the peer learns which of its own keys this side has, their values, and the length of the longest value"
-            }
-            (Verb::Lookup { .. }, Role::Receiver) => {
-                "this side learns which of its own keys the peer has, their values, and the length of the longest value"
-            }
-        });
-        revealed.push(match (role, settings.both) {
-            (Role::Sender, true) => "this side learns which of its own keys the peer has (--both)",
-            (Role::Sender, false) => "this side learns nothing more",
-            (Role::Receiver, true) => {
-                "the peer learns which of its own keys this side has (--both)"
-            }
-            (Role::Receiver, false) => "the peer learns nothing more",
-        });
-        revealed.push(match (settings.security, settings.both, verb) {
-            (Security::SemiHonest, true, _) => {
-                "security is semi-honest, as always with --both: a peer that does not follow the protocol can learn more, or falsify the result"
-            }
-            (Security::SemiHonest, false, _) => {
-                "security is semi-honest: a peer that does not follow the protocol can learn more, or falsify the result"
-            }
-            (_, _, Verb::Psi) => {
-                "security is malicious: a peer that does not follow the protocol learns nothing else, but a receiver may test more keys than it states (result.most_items of the report)"
-            }
-            (_, _, Verb::Lookup { .. }) => {
-                "security is malicious: a peer that does not follow the protocol learns nothing else, but a receiver may test more keys than it states (result.most_items of the report), and a sender may give any values"
-            }
-        });
-        Self(revealed)
-    }
-
-    /// The lines shown before a run on these records.
-    pub(super) fn lines(&self, records: &Records) -> Vec<String> {
-        let own = format!("this side has {} different keys", records.keys().len());
-        let lines = std::iter::once(own).chain(self.0.iter().map(|&line| line.to_owned()));
-        lines.map(|line| format!("volery: {line}")).collect()
-    }
-}
-
-/// The report, except for values known only at the very end.
+/// The report as far as it is known before the run.
 pub(super) fn report(
-    verb: Verb<'_>,
     arguments: &MatchingArguments,
     settings: &Settings,
-    records: &Records,
-    outcome: &Outcome,
-    revealed: &Revealed,
+    table: &Table,
+    side: &Side,
+    revealed: &[String],
 ) -> Report {
-    let parameters = &outcome.parameters;
-    let matched = &outcome.matched;
-    let counts = records.counts();
-    let traffic = outcome.traffic;
-    let online = traffic.bytes_sent + traffic.bytes_received
-        - outcome.setup_traffic.bytes_sent
-        - outcome.setup_traffic.bytes_received;
-    let bytes = parameters.bytes(matched.longest);
-    let [encoding, tags, values, correlations] = bytes;
-    let failures = parameters.failures();
-    let failures = failures.iter().map(|(what, bits)| {
-        // A cause that cannot occur has no logarithm.
-        json!({ "what": what, "log2": bits.is_finite().then_some(-bits) })
+    let counts = side.counts();
+    let columns = std::iter::once(arguments.key.join(",")).chain(arguments.or.iter().cloned());
+    let rules: Vec<_> = columns
+        .zip(&counts.rules)
+        .enumerate()
+        .map(|(rule, (columns, counts))| {
+            let distinct = side.distinct(rule);
+            json!({
+                "rule": rule + 1,
+                "columns": columns,
+                "rows_with_key": counts.keys,
+                "empty": counts.empty,
+                "malformed": counts.malformed,
+                "changed": counts.changed,
+                "keys": distinct.map(|(keys, _)| keys),
+                "duplicates": distinct.map(|(_, rows)| rows),
+            })
+        })
+        .collect();
+    let first = counts.rules.first().copied().unwrap_or_default();
+    let result = json!({
+        "both": arguments.both,
+        "key_types": side.key_description(),
+        "rows": side.rows(),
+        "duplicates": side.distinct(0).map(|(_, rows)| rows),
+        "empty": first.empty,
+        "malformed": first.malformed,
+        "rules": rules,
+        "reveals": revealed,
     });
+    let mut report = Report {
+        role: Some(arguments.role.name().to_owned()),
+        n: side.distinct(0).map(|(keys, _)| keys),
+        security: Some(settings.security.to_string()),
+        ..Report::new(settings.verb.name())
+    };
+    report.result = object(result);
+    let digest = side
+        .digest()
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let files: Vec<_> = table
+        .paths()
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    report
+        .result
+        .insert("input_digest".to_owned(), digest.into());
+    report.result.insert("inputs".to_owned(), files.into());
+    report
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => unreachable!("the JSON literal is an object"),
+    }
+}
+
+impl Report {
+    fn rule(&mut self, rule: usize) -> Option<&mut Map<String, Value>> {
+        self.result.get_mut("rules")?.get_mut(rule)?.as_object_mut()
+    }
+}
+
+/// Adds what a run cost and how sure its result is.
+pub(super) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
+    let traffic = outcome.traffic;
+    let [all, setup] =
+        [traffic, outcome.setup_traffic].map(|one| one.bytes_sent + one.bytes_received);
+    let own = usize::from(settings.role == Role::Receiver);
+    let [items, peer_items] = [own, 1 - own].map(|side| outcome.sizes[0][side]);
+    report.n = Some(items);
+    report.bytes_sent = Some(traffic.bytes_sent);
+    report.bytes_received = Some(traffic.bytes_received);
+    report.messages = Some(traffic.messages_sent + traffic.messages_received);
+    report.seconds = Seconds {
+        setup: Some(outcome.setup.as_secs_f64()),
+        online: Some(outcome.online.as_secs_f64()),
+        ..Seconds::default()
+    };
+    for (rule, sizes) in outcome.sizes.iter().enumerate() {
+        if let Some(map) = report.rule(rule) {
+            map.insert("keys".to_owned(), sizes[own].into());
+            map.insert("peer_keys".to_owned(), sizes[1 - own].into());
+        }
+    }
+    let several = outcome.buckets > 1 || outcome.resumed > 0;
+    let buckets = several.then(|| {
+        json!({
+            "count": outcome.buckets,
+            "capacity": outcome.capacities[0][own],
+            "peer_capacity": outcome.capacities[0][1 - own],
+            "finished_before": outcome.resumed,
+            "attempts": outcome.attempts,
+        })
+    });
+    report.result.extend(object(json!({
+        "session": hex(outcome.session),
+        "protocol": outcome.protocol.name(),
+        "choice": outcome.choice.as_ref().map(choice),
+        "items": items,
+        "peer_items": peer_items,
+        "buckets": buckets,
+        "longest_value_bytes": outcome.longest,
+        "bytes_online": all - setup,
+        "bytes_setup": setup,
+    })));
+    let Some(parameters) = &outcome.parameters else {
+        return;
+    };
+    report.parameters = Some(parameters.describe());
+    report.assumption = Some(parameters.assumption());
+    // All executions together.
+    let parts = f64::from(outcome.buckets) * outcome.sizes.len() as f64;
+    let more = parts.log2();
+    let failures = parameters.failures().into_iter().map(|(what, bits)| {
+        // A cause that cannot occur has no logarithm.
+        json!({ "what": what, "log2": bits.is_finite().then_some(more - bits) })
+    });
+    let failures: Vec<_> = failures.collect();
     let [in_2_80, in_2_128] = parameters.most_items();
     let most_items = in_2_80.map(|most| json!({ "2^80 hashes": most, "2^128 hashes": in_2_128 }));
-    let memory = parameters.vole().map(|parameters| {
-        let search = matches!(verb, Verb::Lookup { .. });
-        parameters.memory(arguments.role, search, arguments.both)
-    });
-    let choice = outcome.agreed.choice.as_ref();
-    let result = json!({
-        "session": hex(outcome.session),
-        "protocol": outcome.agreed.protocol.name(),
-        "choice": choice.map(|choice| choice.to_json()),
-        "reveals": revealed.0,
-        "both": arguments.both,
-        "key_types": key_types(records),
-        "rows": counts.rows,
-        "rows_left_out": { "duplicate_key": counts.duplicates, "empty_key": counts.empty },
-        "items": records.keys().len(),
-        "peer_items": parameters.peer_items(arguments.role),
-        "common": matched.common.as_ref().map(Vec::len),
-        "longest_value_bytes": matched.longest,
-        "false_positive_log2": parameters.false_positive(),
-        "failures": failures.collect::<Vec<_>>(),
-        "failure_log2": -parameters.failure_bits(),
-        "statistical_bits": parameters.statistical_bits(),
+    let bytes = parameters.bytes(outcome.longest);
+    let [encoding, tags, values, correlations] = bytes.map(|bytes| bytes as f64 * parts);
+    report.result.extend(object(json!({
+        "false_positive_log2": more + parameters.false_positive(),
+        "failures": failures,
+        "failure_log2": more - parameters.failure_bits(),
+        "statistical_bits": parameters.statistical_bits() - more,
         "most_items": most_items,
         "bytes_encoding": encoding,
         "bytes_tags": tags,
         "bytes_values": values,
         "bytes_correlations": correlations,
-        "bytes_formula": bytes.iter().sum::<u64>(),
-        "bytes_online": online,
-        "bytes_setup": outcome.setup_traffic.bytes_sent + outcome.setup_traffic.bytes_received,
-        "memory_bytes": memory,
-    });
-    let serde_json::Value::Object(result) = result else {
-        unreachable!("the JSON literal above is an object")
-    };
-    Report {
-        role: Some(arguments.role.name().to_owned()),
-        n: Some(records.keys().len() as u64),
-        security: Some(settings.security.to_string()),
-        parameters: Some(parameters.describe()),
-        assumption: Some(parameters.assumption()),
-        bytes_sent: Some(traffic.bytes_sent),
-        bytes_received: Some(traffic.bytes_received),
-        messages: Some(traffic.messages_sent + traffic.messages_received),
-        seconds: Seconds {
-            setup: Some(outcome.setup.as_secs_f64()),
-            online: Some(outcome.online.as_secs_f64()),
-            ..Seconds::default()
-        },
-        result,
-        ..Report::new(verb.name())
-    }
+        "bytes_formula": encoding + tags + values + correlations,
+        "memory_bytes": parameters.memory(settings),
+    })));
 }
 
-/// Adds the seconds of the phases, of reading and of writing.
-pub(super) fn add_seconds(
-    report: &mut Report,
-    read: Duration,
-    told: &PhaseTimer,
-    write: Option<Duration>,
-) {
-    let mut seconds = serde_json::Map::new();
-    seconds.insert("read".to_owned(), read.as_secs_f64().into());
-    for phase in Phase::ALL {
-        let found = told.seconds.iter().find(|(there, _)| *there == phase);
-        if let Some((_, value)) = found {
-            seconds.insert(key(phase).to_owned(), (*value).into());
+/// Adds the result.
+pub(super) fn add_matches(report: &mut Report, matches: Option<&Matches>, written: Option<u64>) {
+    if let Some(matches) = matches {
+        for (rule, rows) in matches.by_rule().iter().enumerate() {
+            if let Some(map) = report.rule(rule) {
+                map.insert("matched_rows".to_owned(), (*rows).into());
+            }
         }
     }
-    let write = write.map(|write| write.as_secs_f64());
-    seconds.insert("write".to_owned(), write.into());
-    report.result.insert("seconds".to_owned(), seconds.into());
+    report.result.extend(object(json!({
+        "matched": matches.map(Matches::rows),
+        "rows_written": written,
+    })));
 }
 
-/// The name of a phase in the report.
-const fn key(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Agree => "agree",
-        Phase::Hash => "hash",
-        Phase::Place => "place",
-        Phase::Encode => "encode",
-        Phase::Correlate => "correlate",
-        Phase::Rows => "rows",
-        Phase::Match => "match",
-        Phase::Share => "share",
-    }
+fn choice(choice: &Choice) -> Value {
+    let predicted: Vec<_> = choice
+        .candidates
+        .iter()
+        .map(|one| {
+            json!({
+                "protocol": one.protocol.name(),
+                "seconds": one.seconds,
+                "bytes": one.bytes,
+            })
+        })
+        .collect();
+    json!({
+        "why": choice.why(),
+        "bits_per_second": choice.link.bits_per_second as u64,
+        "round_trip_seconds": choice.link.round_trip,
+        "predicted": predicted,
+    })
 }
 
-/// The last line of a run.
+/// The last lines of a run.
 pub(super) fn summary(
     arguments: &MatchingArguments,
-    records: &Records,
-    outcome: &Outcome,
     report: &Report,
-) -> String {
-    let parameters = &outcome.parameters;
-    let ours = records.keys().len();
-    let result = match (&outcome.matched.common, &arguments.out) {
-        (Some(common), Some(out)) => {
-            format!(
-                "{} of {ours} keys match; their rows are in {}",
-                common.len(),
+    outcome: Option<&Outcome>,
+    matches: Option<&Matches>,
+) -> Vec<String> {
+    let rows = report.result["rows"].as_u64().unwrap_or_default();
+    let mut text = format!("{}: ", arguments.role.name());
+    match (matches, &arguments.out) {
+        (Some(matches), Some(out)) => {
+            let _ = write!(
+                text,
+                "{} of {} match; {} in {}",
+                matches.rows(),
+                many(rows, "row"),
+                many(
+                    report.result["rows_written"].as_u64().unwrap_or_default(),
+                    "row"
+                ),
                 out.display()
-            )
+            );
         }
-        _ => format!("{ours} keys were matched against the peer's"),
+        _ => {
+            let _ = write!(text, "{} matched against the peer's", many(rows, "row"));
+        }
+    }
+    if let Some(outcome) = outcome {
+        let peer = report.result["peer_items"].as_u64().unwrap_or_default();
+        let _ = write!(
+            text,
+            " (the peer has {}), by {}, {}",
+            many(peer, "key"),
+            outcome.protocol,
+            report.security.as_deref().unwrap_or_default(),
+        );
+        if let (Some(_), Some(log2)) = (matches, report.result.get("false_positive_log2")) {
+            let log2 = log2.as_f64().unwrap_or_default();
+            let _ = write!(
+                text,
+                ", false matches with probability at most 2^{log2:.0} in all"
+            );
+        }
+        let _ = write!(
+            text,
+            ", in {:.3} s, {} bytes sent, {} received",
+            report.seconds.total.unwrap_or_default(),
+            outcome.traffic.bytes_sent,
+            outcome.traffic.bytes_received,
+        );
+    }
+    let mut lines = vec![text];
+    if let Some(matches) = matches {
+        if matches.by_rule().len() > 1 {
+            let each = matches.by_rule().iter().enumerate();
+            let each: Vec<_> = each
+                .map(|(rule, rows)| format!("{} by key {}", many(*rows, "row"), rule + 1))
+                .collect();
+            lines.push(format!("of these {}", each.join(", ")));
+        }
+        if matches.rows() == 0 && rows > 0 {
+            lines.push("no row matches. What usually causes that: the sides wrote their keys differently (case, spaces, country codes, accents: see --key COL:email, e164=REGION, trim+lower+nfc), compared other columns, or one side hashed its keys; 'volery lint FILE --key ..' shows what a key column holds without printing a key".to_owned());
+        }
+    }
+    lines
+}
+
+/// Says what a run would cost.
+pub(super) fn plan(
+    arguments: &MatchingArguments,
+    settings: &Settings,
+    side: &Side,
+    revealed: &[String],
+    place: PreparedReport,
+) -> Result<(), Failure> {
+    let own = side.distinct(0).map_or(side.rows(), |(keys, _)| keys);
+    let peer = arguments.peer_rows.unwrap_or(own);
+    let rules = 1 + arguments.or.len() as u64;
+    let link = arguments.link.unwrap_or_default();
+    let plan = side.plan(peer, link);
+    let (sender_items, receiver_items) = match settings.role {
+        Role::Sender => (own, peer),
+        Role::Receiver => (peer, own),
     };
-    let chance = match outcome.matched.common {
-        Some(_) => format!(
-            ", false matches with probability at most 2^{:.0} in all",
-            parameters.false_positive()
-        ),
-        None => String::new(),
-    };
-    format!(
-        "{}: {result} (the peer has {}), by {}, {}{chance}, in {:.3} s, {} bytes sent, {} received",
-        arguments.role.name(),
-        parameters.peer_items(arguments.role),
-        outcome.agreed.protocol,
-        report.security.as_deref().unwrap_or_default(),
-        report.seconds.total.unwrap_or_default(),
-        outcome.traffic.bytes_sent,
-        outcome.traffic.bytes_received,
-    )
+    let task = settings.task([sender_items, receiver_items]);
+    let choice_of = Choice::new(task, link);
+    let bytes = plan.bytes * rules;
+    let seconds = plan.seconds * rules as f64;
+    let mut text = format!(
+        "this side: {}, {} with a key\npeer: {} (assumed{})\nprotocol: {}, {}\n",
+        many(side.rows(), "row"),
+        many(own, "row"),
+        many(peer, "key"),
+        match arguments.peer_rows {
+            Some(_) => "",
+            None => "; --peer-rows",
+        },
+        plan.protocol,
+        settings.security,
+    );
+    let _ = write!(
+        text,
+        "bytes: {:.1} MB in both directions\ntime: {:.1} s at {:.0} Mbit/s and {:.0} ms{}, one thread a party, without reading and writing files\nmemory: {:.0} MB on this side, in {}\n",
+        bytes as f64 / 1e6,
+        seconds,
+        link.bits_per_second / 1e6,
+        link.round_trip * 1e3,
+        match arguments.link {
+            Some(_) => "",
+            None => " (assumed; --link)",
+        },
+        plan.memory as f64 / 1e6,
+        many(plan.buckets.into(), "bucket"),
+    );
+    for line in revealed {
+        let _ = writeln!(text, "- {line}");
+    }
+    crate::command::params::print(&text)?;
+    let mut report = Report::new(settings.verb.name());
+    report.role = Some(settings.role.name().to_owned());
+    report.n = Some(own);
+    report.security = Some(settings.security.to_string());
+    report.peak_rss_bytes = peak_memory();
+    report.result = object(json!({
+        "dry_run": true,
+        "rows": side.rows(),
+        "peer_items": peer,
+        "protocol": plan.protocol.name(),
+        "choice": choice(&choice_of),
+        "bytes": bytes,
+        "seconds": seconds,
+        "memory_bytes": plan.memory,
+        "buckets": plan.buckets,
+        "reveals": revealed,
+    }));
+    place.write(&report)
 }

@@ -194,7 +194,7 @@ impl InstanceArguments {
     fn tell(&self, reporter: Reporter, search: Search) {
         let bits = self.bits;
         let line = format_args!("searching the {search} for {bits} bits");
-        reporter.announce(line, true);
+        reporter.tell(line);
     }
 
     fn nothing(&self, what: &str) -> Failure {

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_primitives::{Block, prg::Prg};
 
+use super::super::options::OutputArguments;
 use super::*;
 use crate::npy::Writer;
 
@@ -15,11 +16,12 @@ fn arguments(place: &Path) -> Arguments {
         receiver: place.join("r"),
         ring: None,
         common: Common {
-            report: None,
+            output: OutputArguments {
+                quiet: true,
+                ..OutputArguments::default()
+            },
             threads: None,
-            timeout: 1,
-            quiet: true,
-            verbose: 0,
+            timeout: std::time::Duration::from_secs(1),
         },
     };
     fs::create_dir(&arguments.sender).unwrap();
@@ -109,7 +111,7 @@ fn one_wrong_bit_is_found_and_named() {
         let place = tempfile::tempdir().unwrap();
         let mut arguments = folders::<Gf128>(place.path(), CHUNK + 1);
         let report = place.path().join("found.json");
-        arguments.common.report = Some(report.clone());
+        arguments.common.output.report = Some(report.clone());
         flip(&place.path().join(name));
         let failure = run(&arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);

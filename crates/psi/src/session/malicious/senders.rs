@@ -280,11 +280,16 @@ fn values_that_are_too_long() {
 
 #[test]
 fn a_value_longer_than_announced() {
-    for (longest, length) in [(0, 1), (3, 4), (3, u16::MAX), (MAX_VALUE as u64, 1025)] {
+    for (longest, length) in [
+        (0, 1),
+        (3, 4),
+        (3, u16::MAX),
+        (MAX_VALUE as u64, MAX_VALUE as u16 + 1),
+    ] {
         let found = searcher_against(|sender, channel| answer(sender, longest, length, channel));
         assert_caught(found, LONG_VALUE);
     }
-    for (longest, length) in [(0, 0), (3, 0), (3, 3), (MAX_VALUE as u64, 1024)] {
+    for (longest, length) in [(0, 0), (3, 0), (3, 3), (MAX_VALUE as u64, MAX_VALUE as u16)] {
         let found = searcher_against(|sender, channel| answer(sender, longest, length, channel));
         let found = found.unwrap();
         assert_eq!(found.items, common(&theirs(), &ours()));

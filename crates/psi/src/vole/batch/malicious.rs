@@ -8,6 +8,7 @@ use std::thread;
 use volery_channel::{Error as ChannelError, run_two_channels};
 
 use super::*;
+use crate::lookup::MAX_VALUE;
 use crate::vole::matching::tag;
 use crate::vole::tests::{SESSION, receiver, rng, sender, set};
 use crate::vole::{Done, INTERSECTION, OPRF, Received, Receiver, SEARCH, Sender, Sent, Settings};
@@ -31,6 +32,13 @@ const LOW: Settings = Settings {
     form: Form::Low,
     both: false,
 };
+
+/// `h` of each digest.
+fn hashed(functions: &Functions, digests: &[Block]) -> Vec<Block> {
+    let mut values = vec![Block::ZERO; digests.len()];
+    functions.values(digests, &mut values);
+    values
+}
 
 fn ours() -> Vec<String> {
     set(0, 1, N)
@@ -106,7 +114,7 @@ fn try_encode(
     digests: &[Block],
     columns: &mut [Block],
 ) -> std::result::Result<(), volery_okvs::EncodeError> {
-    let (rows, values) = (functions.band.rows(digests), functions.values(digests));
+    let (rows, values) = (functions.band.rows(digests), hashed(functions, digests));
     functions.band.encode(&rows, &values, columns)
 }
 
@@ -571,7 +579,7 @@ fn hash_functions_are_drawn_anew() {
         functions
             .band
             .decode(&functions.band.rows(&keys), &columns, &mut row);
-        [row[0], functions.values(&keys)[0], functions.point]
+        [row[0], hashed(&functions, &keys)[0], functions.point]
     };
     let all = [
         of(1, 0, &[a, b]),
@@ -623,7 +631,7 @@ fn short_values_get_no_tags() {
     let zeros = |_: Shaped<'_>, _: &[Block], _: &mut [Block]| ();
     let short = |functions: Shaped<'_>, digests: &[Block], columns: &mut [Block]| {
         let functions = functions(shape(Form::Malicious));
-        let (rows, mut values) = (functions.band.rows(digests), functions.values(digests));
+        let (rows, mut values) = (functions.band.rows(digests), hashed(&functions, digests));
         for value in values.iter_mut() {
             *value &= Block::new(u64::MAX.into());
         }
@@ -893,7 +901,7 @@ fn values_of_a_search_that_are_too_long() {
         assert_eq!(found.items, COMMON);
         assert_eq!(found.values, vec![vec![0; usize::from(length)]; 3]);
     }
-    for longest in [1025, u64::from(u32::MAX), u64::MAX] {
+    for longest in [MAX_VALUE as u64 + 1, u64::from(u32::MAX), u64::MAX] {
         let (_, found) = meet(
             |channel| {
                 let (terms, party) = ((SEARCH, MALICIOUS), sender().party);

@@ -51,6 +51,10 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "runs the protocols of psi on tables; its own tests have a malicious peer for each message",
+        &["matching::run::Side::run"],
+    ),
+    (
         "carries the bytes of other protocols; its own tests have peers that send malformed frames",
         &[
             "channel::mux::Substream::channel",

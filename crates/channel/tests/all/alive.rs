@@ -1,0 +1,253 @@
+//! Peers that compute, stop, or send frames that no party sends.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use volery_channel::tcp::{self, Listener, Patience};
+use volery_channel::{Channel, Error, QUEUE_BOUND, Result};
+
+use crate::LONG;
+
+/// The timeout of the parties. A busy machine may keep a thread from running for a while.
+const TIMEOUT: Duration = Duration::from_millis(800);
+
+const PATIENCE: Patience = Patience {
+    wait: LONG,
+    timeout: TIMEOUT,
+};
+
+const GREETING: &[u8] = b"\x89volery\x01\xe8\x03\0\0";
+
+/// Two channels over plain TCP.
+fn plain() -> [Channel; 2] {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let left = thread::spawn(move || tcp::connect(address, PATIENCE).unwrap());
+    let right = listener.accept_channel(PATIENCE, |_| ()).unwrap();
+    [left.join().unwrap(), right]
+}
+
+#[cfg(feature = "tls")]
+fn secured() -> [Channel; 2] {
+    use std::time::SystemTime;
+
+    use volery_channel::tls::{self, Identity};
+    let now = SystemTime::now();
+    let [here, there] =
+        ["here", "there"].map(|name| Identity::generate(name, now..now + LONG * 60));
+    let (here, there) = (here.unwrap(), there.unwrap());
+    let prints = [here.fingerprint(), there.fingerprint()];
+    let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let left = thread::spawn(move || tls::connect(address, &there, prints[0], PATIENCE).unwrap());
+    let right = listener.accept(&here, prints[1], PATIENCE, |_| ()).unwrap();
+    [left.join().unwrap(), right]
+}
+
+fn pairs() -> Vec<[Channel; 2]> {
+    vec![
+        plain(),
+        #[cfg(feature = "tls")]
+        secured(),
+    ]
+}
+
+fn exchange(a: &mut Channel, b: &mut Channel) -> Result<()> {
+    for (from, to) in [(0, 1), (1, 0)] {
+        let ends = [&mut *a, &mut *b];
+        ends[from].send(b"word")?;
+        ends[from].flush()?;
+        let mut word = [0; 4];
+        ends[to].recv(&mut word)?;
+        assert_eq!(&word, b"word");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_peer_that_computes_for_longer_than_the_timeout_is_waited_for() {
+    for [mut a, mut b] in pairs() {
+        exchange(&mut a, &mut b).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(TIMEOUT * 3);
+                b.send(&[7]).unwrap();
+                b.flush().unwrap();
+            });
+            let mut answer = [0];
+            a.recv(&mut answer).unwrap();
+            assert_eq!(answer, [7]);
+        });
+        exchange(&mut a, &mut b).unwrap();
+    }
+}
+
+/// More than the queue holds, to a peer that computes before it reads, and had sent something that
+/// this party has not read: heartbeats are heard behind it.
+#[test]
+fn a_writer_waits_for_a_peer_that_computes() {
+    let [mut a, mut b] = plain();
+    exchange(&mut a, &mut b).unwrap();
+    let piece = vec![3; 1 << 20];
+    let pieces = QUEUE_BOUND / piece.len() + 8;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            b.send(&[5; 100_000]).unwrap();
+            b.flush().unwrap();
+            thread::sleep(TIMEOUT * 3);
+            let mut got = vec![0; piece.len()];
+            for _ in 0..pieces {
+                b.recv(&mut got).unwrap();
+                assert!(got == piece);
+            }
+        });
+        for _ in 0..pieces {
+            a.send(&piece).unwrap();
+        }
+        let mut early = [0; 100_000];
+        a.recv(&mut early).unwrap();
+        assert!(early == [5; 100_000]);
+    });
+}
+
+#[test]
+fn two_idle_sides_find_each_other_alive() {
+    for [mut a, mut b] in pairs() {
+        exchange(&mut a, &mut b).unwrap();
+        thread::sleep(TIMEOUT * 3);
+        exchange(&mut a, &mut b).unwrap();
+    }
+}
+
+#[test]
+fn two_sides_that_wait_for_each_other_time_out() {
+    for [mut a, mut b] in pairs() {
+        exchange(&mut a, &mut b).unwrap();
+        let start = Instant::now();
+        let other = thread::spawn(move || b.recv(&mut [0]).unwrap_err());
+        let errors = [a.recv(&mut [0]).unwrap_err(), other.join().unwrap()];
+        assert!(matches!(errors[0], Error::TimedOut(_)), "{errors:?}");
+        // The second may see the first close.
+        assert!(start.elapsed() < TIMEOUT * 10, "{errors:?}");
+    }
+}
+
+/// A channel whose peer says `said` after its greeting, and then nothing.
+fn against(said: &[u8]) -> (Channel, TcpStream) {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    peer.write_all(&[GREETING, said].concat()).unwrap();
+    (listener.accept_channel(PATIENCE, |_| ()).unwrap(), peer)
+}
+
+#[test]
+fn a_stopped_peer_is_found_within_the_timeout() {
+    // A stopped process keeps its connections, and its kernel acknowledges what comes.
+    let (mut channel, _peer) = against(&[1, 0, 0, 0]);
+    let start = Instant::now();
+    let error = channel.recv(&mut [0]).unwrap_err();
+    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
+    assert!(start.elapsed() >= TIMEOUT / 2 && start.elapsed() < TIMEOUT * 10);
+
+    let (mut channel, _peer) = against(&[]);
+    let sent = (0..QUEUE_BOUND >> 20).try_for_each(|_| channel.send(&[0; 1 << 20]));
+    let error = sent
+        .and_then(|()| channel.send(&[0; 32 << 20]))
+        .unwrap_err();
+    assert!(matches!(error, Error::TimedOut(_)), "{error:?}");
+}
+
+#[test]
+fn frames_that_no_party_sends_are_errors() {
+    let refused = |said: &[u8]| against(said).0.recv(&mut [0; 8]).unwrap_err();
+    for header in [
+        [0, 0, 0, 0],
+        [1, 1, 0, 0],
+        [1, 255, 255, 255],
+        [2, 1, 0, 0],
+        [255; 4],
+    ] {
+        let error = refused(&header);
+        let frame = matches!(error, Error::PeerMisbehaved(why) if why.contains("malformed frame"));
+        assert!(frame, "{header:?}: {error:?}");
+    }
+    let error = refused(&[1, 0, 0, 0].repeat(10_000));
+    assert!(
+        matches!(error, Error::PeerMisbehaved(why) if why.contains("floods")),
+        "{error:?}"
+    );
+    // The bytes before a cut are lost with their message.
+    let (mut channel, peer) = against(&[0, 255, 255, 255, 1, 2]);
+    drop(peer);
+    let error = channel.recv(&mut [0; 8]).unwrap_err();
+    assert!(matches!(error, Error::Disconnected), "{error:?}");
+    // A frame may be split anywhere.
+    let (mut channel, mut peer) = against(&[0, 3]);
+    for byte in [0, 0, 9, 8, 7, 0, 1, 0, 0, 6] {
+        peer.write_all(&[byte]).unwrap();
+    }
+    let mut bytes = [0; 4];
+    channel.recv(&mut bytes).unwrap();
+    assert_eq!(bytes, [9, 8, 7, 6]);
+}
+
+#[test]
+fn a_plain_listener_survives_strangers() {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let _silent = TcpStream::connect(address).unwrap();
+    let mut open = Vec::new();
+    let mut say = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(bytes).unwrap();
+        open.push(stream);
+    };
+    say(b"GET / HTTP/1.1\r\n\r\n");
+    say(b"\x16\x03\x01\x02\x00\x01");
+    say(b"\x89volery\n\x01\0");
+    say(b"\x00");
+    drop(TcpStream::connect(address).unwrap());
+    let mut why = Vec::new();
+    let mut peer = None;
+    thread::scope(|scope| {
+        // The listener hears the strangers first.
+        let connecting = scope.spawn(move || {
+            thread::sleep(TIMEOUT);
+            tcp::connect(address, PATIENCE).unwrap()
+        });
+        let mut here = listener
+            .accept_channel(PATIENCE, |refusal| why.push(refusal.error.to_string()))
+            .unwrap();
+        let mut there = connecting.join().unwrap();
+        exchange(&mut here, &mut there).unwrap();
+        peer = Some((here, there));
+    });
+    let count = |what: &str| why.iter().filter(|why| why.contains(what)).count();
+    assert_eq!(count("does not speak volery"), 2, "{why:?}");
+    assert_eq!(count("speaks TLS"), 1, "{why:?}");
+    assert_eq!(count("version of volery is another"), 1, "{why:?}");
+    assert_eq!(count("closed the connection"), 1, "{why:?}");
+    // A refused connection is closed.
+    open[0].set_read_timeout(Some(LONG)).unwrap();
+    let mut rest = Vec::new();
+    let _ = open[0].read_to_end(&mut rest);
+}
+
+#[test]
+fn a_name_is_resolved_until_the_wait_ends() {
+    let patience = Patience {
+        wait: Duration::from_millis(50),
+        timeout: TIMEOUT,
+    };
+    let error = tcp::connect("no-such-name.invalid:7000", patience)
+        .err()
+        .unwrap();
+    assert!(
+        matches!(&error, Error::TimedOut(why) if why.contains("did not resolve")),
+        "{error:?}"
+    );
+    let error = tcp::connect("localhost", patience).err().unwrap();
+    assert!(matches!(error, Error::Io(_)), "{error:?}");
+}

@@ -1,0 +1,229 @@
+//! The parts of the help that concern all subcommands: groups of options, examples, colours.
+
+use clap::builder::styling::{AnsiColor, Style, Styles};
+use clap::{Arg, ArgAction, Command};
+
+/// The headings, each with its options. Those of a subcommand stand in the order of their first
+/// option.
+const HEADINGS: [(&str, &str); 6] = [
+    (
+        "Peer",
+        "role listen connect identity peer allow-group-readable-identity timeout wait",
+    ),
+    (
+        "Input",
+        "input delimiter encoding format delta point points",
+    ),
+    (
+        "Keys",
+        "key or duplicates empty-keys malformed value values",
+    ),
+    (
+        "Output",
+        "out force left value-name rule-column result minimum report html name days",
+    ),
+    (
+        "Protocol",
+        "n ring security noise set parameters protocol link both fraction-bits matrix-bound \
+         vector-bound max-degree max-points max-rows k t field bits",
+    ),
+    (
+        "Running",
+        "threads memory resume buckets dry-run peer-rows strict log config quiet verbose help",
+    ),
+];
+
+/// The examples of each subcommand, named by its path.
+const EXAMPLES: [(&str, &[&str]); 15] = [
+    (
+        "demo",
+        &["volery demo", "volery demo --n 10_000_000 --threads 4"],
+    ),
+    (
+        "vole",
+        &[
+            "volery vole --role sender --listen 127.0.0.1:7000 --n 10_000_000 --out sender",
+            "volery vole --role receiver --connect 127.0.0.1:7000 --n 10_000_000 --out receiver",
+        ],
+    ),
+    (
+        "cot",
+        &[
+            "volery cot --role sender --listen 127.0.0.1:7000 --n 10_000_000 --out cot-sender",
+            "volery cot --role receiver --connect 127.0.0.1:7000 --n 10_000_000 --out cot-receiver",
+        ],
+    ),
+    (
+        "psi",
+        &[
+            "volery psi --role sender --listen 127.0.0.1:7000 --input customers.csv --key email",
+            "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out common.csv",
+            "volery psi --role receiver --connect alice.example.org:7000 --identity bob \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --input loyalty.csv --key email \\\n  --out common.csv",
+        ],
+    ),
+    (
+        "lookup",
+        &[
+            "volery lookup --role sender --listen 127.0.0.1:7000 --input customers.csv --key email \\\n  --value city",
+            "volery lookup --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out found.csv",
+        ],
+    ),
+    (
+        "lint",
+        &[
+            "volery lint customers.csv --key email:email",
+            "volery lint customers.csv --key email:email --or name:name,postcode:alnum --strict",
+        ],
+    ),
+    (
+        "ope",
+        &[
+            "volery ope --role sender --listen 127.0.0.1:7000 --input polynomial.csv",
+            "volery ope --role receiver --connect 127.0.0.1:7000 --points points.csv --out values.npy",
+        ],
+    ),
+    (
+        "matvec",
+        &[
+            "volery matvec --role sender --listen 127.0.0.1:7000 --input matrix.npy",
+            "volery matvec --role receiver --connect 127.0.0.1:7000 --input vector.npy --out product.npy",
+        ],
+    ),
+    ("verify", &["volery verify sender receiver"]),
+    ("params list", &["volery params list"]),
+    (
+        "params estimate",
+        &["volery params estimate --n 10_000_000 --k 500_000 --t 1_300 --field f2 --noise regular"],
+    ),
+    ("keygen", &["volery keygen --out alice --name alice"]),
+    ("report", &["volery report report.json --out report.html"]),
+    (
+        "completions",
+        &["volery completions bash > ~/.local/share/bash-completion/completions/volery"],
+    ),
+    ("man", &["volery man --out ~/.local/share/man/man1"]),
+];
+
+/// Sets headings, examples and colours of the whole program.
+pub(super) fn complete(program: Command) -> Command {
+    program
+        .styles(styles())
+        .max_term_width(100)
+        .mut_subcommands(|command| below(command, ""))
+}
+
+fn below(command: Command, above: &str) -> Command {
+    let path = format!("{above} {}", command.get_name())
+        .trim_start()
+        .to_owned();
+    if command.is_hide_set() {
+        return command;
+    }
+    if command.has_subcommands() {
+        return command.mut_subcommands(|command| below(command, &path));
+    }
+    let help = Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(ArgAction::Help)
+        .help("Print help");
+    let command = command
+        .disable_help_flag(true)
+        .arg(help)
+        .mut_args(|option| match option.get_long().and_then(heading) {
+            Some(heading) => option.help_heading(heading),
+            None => option,
+        });
+    let found = EXAMPLES.iter().find(|(name, _)| *name == path);
+    let lines = found.map_or(&[][..], |(_, lines)| lines);
+    let bold = Style::new().bold();
+    let text = lines
+        .iter()
+        .map(|line| format!("\n  {}", line.replace('\n', "\n    ")))
+        .collect::<String>();
+    let own = match command.get_after_help() {
+        Some(own) => format!("{own}\n\n"),
+        None => String::new(),
+    };
+    command.after_help(format!("{own}{bold}Examples:{bold:#}{text}"))
+}
+
+fn heading(option: &str) -> Option<&'static str> {
+    let found = HEADINGS
+        .iter()
+        .find(|(_, options)| options.split(' ').any(|there| there == option));
+    found.map(|(heading, _)| *heading)
+}
+
+fn styles() -> Styles {
+    Styles::styled()
+        .header(Style::new().bold())
+        .usage(Style::new().bold())
+        .literal(AnsiColor::Cyan.on_default())
+        .placeholder(AnsiColor::Green.on_default())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::super::program;
+    use super::*;
+
+    /// All visible subcommands without others below them, with their paths.
+    fn leaves(command: &Command, path: &str, all: &mut Vec<(String, Command)>) {
+        for below in command
+            .get_subcommands()
+            .filter(|below| !below.is_hide_set())
+        {
+            let path = format!("{path} {}", below.get_name())
+                .trim_start()
+                .to_owned();
+            if below.has_subcommands() {
+                leaves(below, &path, all);
+            } else {
+                all.push((path, below.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_option_has_a_heading() {
+        let mut all = Vec::new();
+        leaves(&program(), "", &mut all);
+        for (path, command) in &all {
+            for option in command.get_arguments().filter_map(Arg::get_long) {
+                assert!(
+                    heading(option).is_some(),
+                    "add --{option} of {path} to HEADINGS"
+                );
+            }
+        }
+        let names: Vec<_> = all.iter().map(|(path, _)| path.as_str()).collect();
+        for (path, _) in EXAMPLES {
+            assert!(names.contains(&path), "{path}");
+        }
+    }
+
+    #[test]
+    fn every_subcommand_has_examples_and_each_is_a_call_of_it() {
+        let mut all = Vec::new();
+        leaves(&program(), "", &mut all);
+        for (path, mut command) in all {
+            let help = command.render_help().to_string();
+            let (_, examples) = help.split_once("Examples:\n").unwrap();
+            assert!(!examples.trim().is_empty(), "{path}");
+            let examples = examples.replace("\\\n", "");
+            assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+            for line in examples
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+            {
+                assert!(line.starts_with(&format!("volery {path}")), "{line}");
+                let call = line.split_once(" > ").map_or(line, |(call, _)| call);
+                let parsed = program().try_get_matches_from(call.split_whitespace());
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+}

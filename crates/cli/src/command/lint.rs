@@ -1,0 +1,211 @@
+//! `volery lint`: what a run would find in the keys of a table.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use volery_tables::{
+    Encoding, Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, Rule, RuleLint, Table,
+};
+
+use super::options::Common;
+use super::{matching, paths};
+use crate::exit::{Failure, Status};
+use crate::report::{Report, peak_memory};
+
+/// Count empty, malformed, duplicate and changed keys of a table, without printing one
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = normalisers())]
+pub(crate) struct Arguments {
+    /// Files or folders, as for --input of 'psi'
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// The key columns, as for 'psi': COL,.. with COL:SPEC for types and normalisers
+    #[arg(long, value_name = "COL:SPEC,..")]
+    key: String,
+
+    /// Another rule, for rows without a match by the rules before it; may be repeated
+    #[arg(long, value_name = "COL:SPEC,..")]
+    or: Vec<String>,
+
+    /// End with exit status 1 if a key is empty or malformed
+    #[arg(long)]
+    strict: bool,
+
+    /// Field separator of a text file: one character, or 'tab' [default: given by the extension]
+    #[arg(long, value_name = "CHARACTER", value_parser = matching::delimiter)]
+    delimiter: Option<u8>,
+
+    /// Encoding of a text file, such as utf-16le or windows-1252 [default: keys are bytes]
+    #[arg(long, value_name = "LABEL")]
+    encoding: Option<Encoding>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the subcommand.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let start = Instant::now();
+    let common = &arguments.common;
+    for file in &arguments.files {
+        paths::check_report("--report", common.report.as_deref(), Some(file), None)?;
+    }
+    let place = common.prepare_report()?;
+    let named = [("--key", &arguments.key)].into_iter();
+    let named = named.chain(arguments.or.iter().map(|rule| ("--or", rule)));
+    let rules = named.map(|(option, rule)| {
+        Rule::parse(rule).map_err(|problem| {
+            let failure = Failure::usage(option, &problem);
+            match problem.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })
+    });
+    let rules: Vec<_> = rules.collect::<Result<_, _>>()?;
+    let inputs = Inputs {
+        paths: arguments.files.clone(),
+        delimiter: arguments.delimiter,
+        encoding: arguments.encoding,
+        ..Inputs::default()
+    };
+    let table = Table::open(&inputs)?;
+    let reporter = common.reporter();
+    let bar = reporter.phase("reading the file", table.bytes());
+    let lint = common
+        .pool()?
+        .install(|| Lint::of(&table, &rules, &mut |done| bar.set_position(done)))?;
+    bar.finish_and_clear();
+    for notice in table.notices() {
+        reporter.say(format_args!("volery: {notice}"));
+    }
+
+    write!(std::io::stdout(), "{}", text(&lint, &table))
+        .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))?;
+    let mut report = Report::new("lint");
+    report.n = Some(lint.rows);
+    let rules = lint.rules.iter().map(|rule| rule_json(rule, &table));
+    report.result.insert("rules".to_owned(), rules.collect());
+    report.seconds.total = Some(start.elapsed().as_secs_f64());
+    report.peak_rss_bytes = peak_memory();
+    place.write(&report)?;
+
+    let unusable = |rule: &RuleLint| rule.counts.empty + rule.counts.malformed;
+    let unusable: u64 = lint.rules.iter().map(unusable).sum();
+    if arguments.strict && unusable > 0 {
+        return Err(Failure::new(
+            Status::Other,
+            format_args!("--strict: empty and malformed keys: {unusable}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The normalisers, for the help.
+pub(super) fn normalisers() -> String {
+    let mut text =
+        "Normalisers, joined by '+' behind the name of a column (email:trim+email):".to_owned();
+    for one in Normaliser::all() {
+        let _ = write!(text, "\n  {:12} {}", one.name, one.description);
+    }
+    text
+}
+
+/// The findings for people.
+fn text(lint: &Lint, table: &Table) -> String {
+    let mut text = format!("rows: {}\n", lint.rows);
+    for (i, rule) in lint.rules.iter().enumerate() {
+        let names: Vec<_> = rule
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        let option = if i == 0 { "--key" } else { "--or" };
+        // Writing into memory does not fail.
+        let _ = writeln!(text, "\n{option} {}: {}", names.join(","), rule.description);
+        let counts = &rule.counts;
+        let _ = writeln!(text, "  rows with a key: {}", counts.keys);
+        let _ = writeln!(text, "  different keys:  {}", rule.distinct);
+        let _ = match rule.repeated {
+            0 => writeln!(text, "  duplicate keys:  0"),
+            repeated => writeln!(
+                text,
+                "  duplicate keys:  {repeated}, in {} rows; the most frequent one in {}",
+                rule.repeated_rows, rule.most_rows
+            ),
+        };
+        for (what, count, first) in [
+            ("empty:          ", counts.empty, &rule.first_empty),
+            ("malformed:      ", counts.malformed, &rule.first_malformed),
+        ] {
+            let _ = writeln!(text, "  {what} {count}");
+            for refusal in first {
+                let _ = writeln!(text, "    {}", refusal_line(refusal, table));
+            }
+            if count > NAMED_ROWS as u64 {
+                let _ = writeln!(text, "    ..");
+            }
+        }
+        let _ = writeln!(text, "  changed:         {}", counts.changed);
+        for column in &rule.columns {
+            for (normaliser, changed) in &column.changed {
+                let _ = writeln!(
+                    text,
+                    "    column {:?} by {normaliser}: {changed}",
+                    column.name
+                );
+            }
+        }
+    }
+    text
+}
+
+fn refusal_line(refusal: &Refusal, table: &Table) -> String {
+    let (file, row) = table.place(refusal.row);
+    let mut line = match table.paths() {
+        [_, _, ..] => format!("{}: row {row}", file.display()),
+        _ => format!("row {row}"),
+    };
+    let _ = write!(line, ", column {:?}", refusal.column);
+    if let Some(by) = &refusal.by {
+        let _ = write!(line, ", for {by}");
+    }
+    line
+}
+
+/// The findings by one rule in the form of the report.
+fn rule_json(rule: &RuleLint, table: &Table) -> Value {
+    let refusals = |refusals: &[Refusal]| -> Value {
+        let refusals = refusals.iter().map(|refusal| {
+            let (file, row) = table.place(refusal.row);
+            let file = file.to_string_lossy();
+            json!({ "file": file, "row": row, "column": refusal.column, "by": refusal.by })
+        });
+        refusals.collect()
+    };
+    let columns = rule.columns.iter().map(|column| {
+        let normalisers = column.changed.iter();
+        let normalisers: Value = normalisers
+            .map(|(name, changed)| json!({ "name": name, "changed": changed }))
+            .collect();
+        json!({ "name": column.name, "type": column.kind.name(), "normalisers": normalisers })
+    });
+    json!({
+        "key": rule.description,
+        "columns": columns.collect::<Value>(),
+        "keys": rule.counts.keys,
+        "distinct": rule.distinct,
+        "duplicate_keys": rule.repeated,
+        "duplicate_rows": rule.repeated_rows,
+        "most_rows_of_a_key": rule.most_rows,
+        "empty": rule.counts.empty,
+        "malformed": rule.counts.malformed,
+        "changed": rule.counts.changed,
+        "first_empty": refusals(&rule.first_empty),
+        "first_malformed": refusals(&rule.first_malformed),
+    })
+}

@@ -1,0 +1,197 @@
+//! The input and output files of a run.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use volery_channel::Role;
+use volery_matching::{Columns, Matches, Settings, WriteError};
+use volery_tables::{Format, Inputs, Output, Packing, Problem, Reading, Rule, Sink, Table};
+
+use super::{Lookup, MatchingArguments, Told};
+use crate::command::paths::{check_free, check_report, same};
+use crate::exit::{Failure, Status};
+use crate::output::SingleFile;
+
+/// How to read the table.
+pub(super) fn inputs(arguments: &MatchingArguments) -> Inputs {
+    Inputs {
+        paths: arguments.input.clone(),
+        delimiter: arguments.delimiter,
+        encoding: arguments.encoding,
+        format: arguments.format,
+    }
+}
+
+/// How to read keys and payload.
+pub(super) fn reading(
+    arguments: &MatchingArguments,
+    lookup: Option<&Lookup>,
+) -> Result<Reading, Failure> {
+    let first = arguments.key.join(",");
+    let texts =
+        std::iter::once(("--key", &first)).chain(arguments.or.iter().map(|or| ("--or", or)));
+    let mut rules = Vec::new();
+    for (option, text) in texts {
+        let rule = Rule::parse(text);
+        rules.push(rule.map_err(|problem| Failure::usage(option, problem))?);
+    }
+    let most = volery_matching::MAX_RULES;
+    if rules.len() > most {
+        let what = format_args!("{} keys given; a run has at most {most}", rules.len());
+        return Err(Failure::usage("--or", what));
+    }
+    Ok(Reading {
+        rules,
+        values: lookup
+            .map(|lookup| lookup.values.clone())
+            .unwrap_or_default(),
+        duplicates: arguments.duplicates,
+        empty_keys: arguments.empty_keys,
+        malformed: arguments.malformed,
+    })
+}
+
+/// Refuses files that would overwrite each other or the input.
+pub(super) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> {
+    let report = arguments.common.report.as_deref();
+    let out = arguments.out.as_deref();
+    for input in &arguments.input {
+        check_report("--report", report, Some(input), out)?;
+        check_report("--html", arguments.html.as_deref(), Some(input), out)?;
+    }
+    if let (Some(report), Some(html)) = (report, arguments.html.as_deref())
+        && same(report, html)
+    {
+        let what = format_args!("{} is also the file of --report", html.display());
+        return Err(Failure::usage("--html", what).hint("name another file for the page"));
+    }
+    Ok(())
+}
+
+/// The output of the matching rows.
+pub(super) struct OutputFile {
+    /// None: standard output.
+    file: Option<SingleFile>,
+    path: PathBuf,
+    format: (Format, Packing),
+    force: bool,
+}
+
+impl OutputFile {
+    /// Checks, before any work, that the output can be written; `None` if this side gets no rows.
+    pub(super) fn prepare(
+        arguments: &MatchingArguments,
+        settings: &Settings,
+    ) -> Result<Option<Self>, Failure> {
+        let path = match (&arguments.out, settings.gets_rows()) {
+            (Some(path), true) => path,
+            (None, false) => return Ok(None),
+            (Some(_), false) => {
+                return Err(
+                    Failure::usage("--out", "the sender gets no rows; remove --out")
+                        .hint("--both on both sides gives the result to the sender too"),
+                );
+            }
+            (None, true) => {
+                let whose = match arguments.role {
+                    Role::Receiver => "the receiver",
+                    Role::Sender => "with --both the sender",
+                };
+                return Err(Failure::usage(
+                    "--out",
+                    format_args!("{whose} needs an output file for its matching rows"),
+                ));
+            }
+        };
+        if path == Path::new("-") {
+            return Ok(Some(Self {
+                file: None,
+                path: "standard output".into(),
+                format: (Format::Csv, Packing::None),
+                force: true,
+            }));
+        }
+        let format = Format::of(path).map_err(|error| {
+            let failure = Failure::usage("--out", &error);
+            match error.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?;
+        if arguments.input.iter().any(|input| same(path, input)) {
+            return Err(Failure::usage(
+                "--out",
+                format_args!("{} is the input file", path.display()),
+            )
+            .hint("choose another file; the input is never overwritten"));
+        }
+        check_free(path, arguments.force)?;
+        let file = SingleFile::prepare("--out", path)?;
+        Ok(Some(Self {
+            file: Some(file),
+            path: path.clone(),
+            format,
+            force: arguments.force,
+        }))
+    }
+
+    /// Checks that the columns of the table have a form in this format.
+    pub(super) fn check(&self, table: &Table) -> Result<(), Failure> {
+        let output = Output {
+            format: self.format.0,
+            packing: self.format.1,
+            like: Some(table),
+        };
+        let tried = Sink::new(std::io::sink(), output, table.schema());
+        tried
+            .map(|_| ())
+            .map_err(|problem| failure(&self.path, &problem))
+    }
+
+    /// Writes the matching rows and returns the number of rows of the output.
+    pub(super) fn write(
+        self,
+        table: &Table,
+        matches: &Matches,
+        columns: &Columns,
+        told: &mut Told,
+    ) -> Result<u64, Failure> {
+        let Self {
+            file,
+            path,
+            format,
+            force,
+        } = self;
+        let refused = |error| match error {
+            WriteError::Run(error) => error.into(),
+            WriteError::Output(problem) => failure(&path, &problem),
+            WriteError::Names(what) => Failure::usage("--value-name", what)
+                .hint("give a name for each column of the sender, in their order"),
+            other => Failure::new(Status::Other, other),
+        };
+        let Some(file) = file else {
+            let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+            let written = matches.write(table, columns, &mut out, format, told);
+            let written = written.map_err(refused)?;
+            out.flush().map_err(|error| Failure::file(&path, error))?;
+            return Ok(written.rows);
+        };
+        let mut rows = 0;
+        file.write(|file| {
+            let written = matches.write(table, columns, file, format, told);
+            rows = written.map_err(refused)?.rows;
+            // Another process may have created the file in the meantime.
+            check_free(&path, force)
+        })?;
+        Ok(rows)
+    }
+}
+
+/// A problem of the output file.
+fn failure(path: &Path, problem: &Problem) -> Failure {
+    let failure = Failure::new(Status::Other, format_args!("{}: {problem}", path.display()));
+    match problem.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

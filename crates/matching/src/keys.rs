@@ -1,0 +1,309 @@
+//! The items of one rule, or of one bucket of it: sorted, so that the rows of a key are side by
+//! side.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use volery_primitives::keyed::keyed_hashes;
+use volery_primitives::{Block, prg::Prg};
+use volery_psi::Items;
+use volery_tables::{Duplicates, Item};
+use zeroize::Zeroize;
+
+use crate::error::{Error, Result};
+
+/// The item of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Entry {
+    pub(crate) item: Item,
+    /// The row, counted from 0; with payload, the index into the [`Payload`].
+    pub(crate) place: u64,
+}
+
+/// Payload of rows.
+#[derive(Default)]
+pub(crate) struct Payload {
+    /// The row of each.
+    pub(crate) rows: Vec<u64>,
+    /// Where each ends in `bytes`.
+    pub(crate) ends: Vec<usize>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Payload {
+    pub(crate) fn push(&mut self, row: u64, bytes: &[u8]) {
+        self.rows.push(row);
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[index]]
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
+}
+
+/// Entries in any order, with their payload.
+#[derive(Default)]
+pub(crate) struct Rows {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) payload: Option<Payload>,
+}
+
+impl Rows {
+    pub(crate) fn new(with_payload: bool) -> Self {
+        Self {
+            entries: Vec::new(),
+            payload: with_payload.then(Payload::default),
+        }
+    }
+
+    pub(crate) fn push(&mut self, item: Item, row: u64, payload: &[u8]) {
+        let place = match &mut self.payload {
+            None => row,
+            Some(all) => {
+                all.push(row, payload);
+                all.rows.len() as u64 - 1
+            }
+        };
+        self.entries.push(Entry { item, place });
+    }
+
+    pub(crate) fn row(&self, entry: &Entry) -> u64 {
+        match &self.payload {
+            None => entry.place,
+            Some(payload) => payload.rows[entry.place as usize],
+        }
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        bytemuck::cast_slice_mut::<Entry, u8>(&mut self.entries).zeroize();
+    }
+}
+
+/// The distinct items of some rows, ascending, and the rows of each.
+pub(crate) struct Keys {
+    rows: Rows,
+    /// Where the entries of each item begin, and the number of all.
+    starts: Vec<u32>,
+    /// Rows whose key an earlier row has.
+    pub(crate) duplicates: u64,
+}
+
+impl Keys {
+    /// Sorts the rows and applies the policy for duplicates.
+    pub(crate) fn new(mut rows: Rows, rule: usize, policy: Duplicates) -> Result<Self> {
+        assert!(
+            rows.entries.len() < u32::MAX as usize,
+            "rows are counted in 32 bits"
+        );
+        // Rows of one item stay in their order.
+        rows.entries
+            .par_sort_unstable_by_key(|entry| (u128::from_be_bytes(entry.item), entry.place));
+        let all = rows.entries.len();
+        if policy == Duplicates::Dedup {
+            rows.entries.dedup_by_key(|entry| entry.item);
+        }
+        let mut starts = Vec::with_capacity(rows.entries.len() + 1);
+        let mut item = None;
+        for (i, entry) in rows.entries.iter().enumerate() {
+            if item != Some(entry.item) {
+                item = Some(entry.item);
+                starts.push(i as u32);
+            } else if policy == Duplicates::Error {
+                return Err(Error::DuplicateKey {
+                    rule: rule + 1,
+                    first: rows.row(&rows.entries[i - 1]) + 1,
+                    second: rows.row(entry) + 1,
+                });
+            }
+        }
+        let duplicates = (all - starts.len()) as u64;
+        starts.push(rows.entries.len() as u32);
+        Ok(Self {
+            rows,
+            starts,
+            duplicates,
+        })
+    }
+
+    /// Number of distinct items.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn entries(&self, item: usize) -> &[Entry] {
+        &self.rows.entries[self.starts[item] as usize..self.starts[item + 1] as usize]
+    }
+
+    /// The rows of an item, ascending.
+    pub(crate) fn rows_of(&self, item: usize) -> impl Iterator<Item = u64> {
+        self.entries(item).iter().map(|entry| self.rows.row(entry))
+    }
+
+    /// The payload of the first row of an item.
+    pub(crate) fn payload(&self, item: usize) -> &[u8] {
+        let payload = self.rows.payload.as_ref();
+        payload.map_or(&[], |all| all.get(self.entries(item)[0].place as usize))
+    }
+
+    /// Divides the items into buckets.
+    pub(crate) fn into_rows(self) -> Rows {
+        self.rows
+    }
+}
+
+/// The bucket of each entry, under a key that both parties tossed.
+pub(crate) fn buckets(key: &[u8; 32], entries: &[Entry], buckets: u32) -> Vec<u32> {
+    /// Entries hashed by one thread at a time.
+    const TASK: usize = 1 << 10;
+    let mut out = vec![0; entries.len()];
+    out.par_chunks_mut(TASK)
+        .zip(entries.par_chunks(TASK))
+        .for_each(|(out, entries)| {
+            let items: Vec<&[u8]> = entries.iter().map(|entry| &entry.item[..]).collect();
+            let mut hashes = vec![Block::ZERO; items.len()];
+            keyed_hashes(key, &items, &mut hashes);
+            for (out, hash) in out.iter_mut().zip(hashes) {
+                let uniform = u128::from(hash) >> 64;
+                *out = ((uniform * u128::from(buckets)) >> 64) as u32;
+            }
+        });
+    out
+}
+
+/// Divides rows into buckets.
+pub(crate) fn divide(rows: &Rows, key: &[u8; 32], count: u32) -> Vec<Rows> {
+    let mut divided: Vec<_> = (0..count)
+        .map(|_| Rows::new(rows.payload.is_some()))
+        .collect();
+    for (entry, bucket) in rows.entries.iter().zip(buckets(key, &rows.entries, count)) {
+        let payload = rows.payload.as_ref();
+        let payload = payload.map_or(&[][..], |all| all.get(entry.place as usize));
+        divided[bucket as usize].push(entry.item, rows.row(entry), payload);
+    }
+    divided
+}
+
+/// The set of one part of a run: some items of the keys, and random ones up to a size that says
+/// nothing.
+pub(crate) struct Set<'a> {
+    keys: &'a Keys,
+    /// The items that take part.
+    taken: Vec<u32>,
+    random: Vec<Item>,
+}
+
+impl<'a> Set<'a> {
+    /// The items with a row for which `takes_part` is true, filled up to `size`.
+    pub(crate) fn new(
+        keys: &'a Keys,
+        takes_part: impl Fn(u64) -> bool,
+        size: u64,
+        rng: &mut Prg,
+    ) -> Result<Self> {
+        let taken: Vec<u32> = (0..keys.len())
+            .filter(|&item| keys.rows_of(item).any(&takes_part))
+            .map(|item| item as u32)
+            .collect();
+        let missing = size.checked_sub(taken.len() as u64);
+        let missing = missing.ok_or(Error::Overflow { capacity: size })?;
+        let mut random = vec![Item::default(); missing as usize];
+        rng.fill_bytes(bytemuck::cast_slice_mut(&mut random));
+        Ok(Self {
+            keys,
+            taken,
+            random,
+        })
+    }
+
+    /// The item of the keys at this place of the set, unless it is random.
+    pub(crate) fn item_at(&self, place: usize) -> Option<usize> {
+        self.taken.get(place).map(|&item| item as usize)
+    }
+}
+
+impl Items for Set<'_> {
+    fn len(&self) -> usize {
+        self.taken.len() + self.random.len()
+    }
+
+    fn item(&self, place: usize) -> &[u8] {
+        match self.taken.get(place) {
+            Some(&item) => &self.keys.entries(item as usize)[0].item,
+            None => &self.random[place - self.taken.len()],
+        }
+    }
+}
+
+/// The payload of a [`Set`]: each with its length in front; the first one padded to the longest of
+/// the whole table, so that all parts of a run say the same length.
+pub(crate) struct Values<'a> {
+    set: &'a Set<'a>,
+    framed: Vec<u8>,
+    ranges: Vec<Range<usize>>,
+}
+
+/// Bytes of the length in front of a payload.
+pub(crate) const FRAME: usize = 2;
+
+impl<'a> Values<'a> {
+    /// `longest`: bytes of the longest payload of the table.
+    pub(crate) fn new(set: &'a Set<'a>, longest: usize) -> Self {
+        let (mut framed, mut ranges) = (Vec::new(), Vec::with_capacity(set.taken.len()));
+        for &item in &set.taken {
+            let start = framed.len();
+            let payload = set.keys.payload(item as usize);
+            framed.extend_from_slice(&(payload.len() as u16).to_le_bytes());
+            framed.extend_from_slice(payload);
+            if start == 0 {
+                framed.resize(FRAME + longest, 0);
+            }
+            ranges.push(start..framed.len());
+        }
+        if set.taken.is_empty() {
+            // A random item has it.
+            framed.resize(FRAME + longest, 0);
+        }
+        Self {
+            set,
+            framed,
+            ranges,
+        }
+    }
+}
+
+impl Items for Values<'_> {
+    fn len(&self) -> usize {
+        self.set.len()
+    }
+
+    fn item(&self, place: usize) -> &[u8] {
+        match self.ranges.get(place) {
+            Some(range) => &self.framed[range.clone()],
+            None if place == 0 => &self.framed,
+            None => &[],
+        }
+    }
+}
+
+impl Drop for Values<'_> {
+    fn drop(&mut self) {
+        self.framed.zeroize();
+    }
+}
+
+/// The payload in a value of the peer; none if the length in front is wrong.
+pub(crate) fn unframe(value: &[u8]) -> Option<&[u8]> {
+    let (length, rest) = value.split_first_chunk::<FRAME>()?;
+    rest.get(..usize::from(u16::from_le_bytes(*length)))
+}

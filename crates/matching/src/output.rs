@@ -1,0 +1,190 @@
+//! Writing the matching rows: the table is read again, and only the wanted rows are kept.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use volery_tables::{Format, Output, Packing, Problem, Sink, Table};
+
+use crate::error::{Error, Result, misbehaved};
+use crate::progress::Progress;
+use crate::run::Matches;
+
+/// What the output has beside the matching rows.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    /// Keeps the rows that do not match too.
+    pub left: bool,
+    /// Names for the columns of the payload, in their order, in place of the sender's.
+    pub names: Vec<String>,
+    /// The name of a column with the number of the rule by which a row matched, from 1.
+    pub rule: Option<String>,
+}
+
+/// The rows that were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Rows of the output.
+    pub rows: u64,
+}
+
+/// Why no output was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// Of the run or of the table.
+    #[error(transparent)]
+    Run(#[from] Error),
+
+    /// Of the output.
+    #[error(transparent)]
+    Output(Problem),
+
+    /// The names of the appended columns.
+    #[error("{0}")]
+    Names(String),
+}
+
+impl From<volery_tables::Error> for WriteError {
+    fn from(error: volery_tables::Error) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl Columns {
+    /// Checks, before a run, that the names differ from those of the table and from each other.
+    ///
+    /// # Errors
+    /// The first name that does not.
+    pub fn check(&self, table: &Table) -> Result<(), String> {
+        let mut names: Vec<&str> = table
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        for name in self.names.iter().chain(&self.rule) {
+            if names.contains(&name.as_str()) {
+                return Err(format!("there would be two columns named '{name}'"));
+            }
+            names.push(name);
+        }
+        Ok(())
+    }
+}
+
+impl Matches {
+    /// The columns of the output.
+    ///
+    /// # Errors
+    /// If two columns would have the same name, or the number of names is wrong.
+    pub fn schema(&self, table: &Table, columns: &Columns) -> Result<SchemaRef, WriteError> {
+        let mut fields: Vec<_> = table.schema().fields().iter().cloned().collect();
+        let own = fields.len();
+        if let Some(payload) = &self.payload {
+            let all = payload.fields();
+            if !columns.names.is_empty() && columns.names.len() != all.len() {
+                return Err(WriteError::Names(format!(
+                    "{} names for {} columns of the sender",
+                    columns.names.len(),
+                    all.len()
+                )));
+            }
+            for (i, field) in all.iter().enumerate() {
+                let mut name = columns.names.get(i).unwrap_or(field.name()).clone();
+                // Both tables may well have a column of that name.
+                let is_taken = |name: &String| {
+                    fields.iter().any(|other| other.name() == name)
+                        || columns.rule.as_ref() == Some(name)
+                };
+                while columns.names.is_empty() && is_taken(&name) {
+                    name += "_sender";
+                }
+                fields.push(Arc::new(field.as_ref().clone().with_name(name)));
+            }
+        }
+        if let Some(rule) = &columns.rule {
+            fields.push(Arc::new(Field::new(rule, DataType::UInt32, true)));
+        }
+        for (i, field) in fields.iter().enumerate().skip(own) {
+            if fields[..i].iter().any(|other| other.name() == field.name()) {
+                return Err(WriteError::Names(format!(
+                    "there would be two columns named '{}'",
+                    field.name()
+                )));
+            }
+        }
+        let metadata = table.schema().metadata().clone();
+        Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+    }
+
+    /// Writes the rows with the columns that `columns` names.
+    ///
+    /// # Errors
+    /// Those of the table and of the output, and those of [`schema`](Self::schema).
+    pub fn write<W: Write + Send>(
+        &self,
+        table: &Table,
+        columns: &Columns,
+        out: W,
+        (format, packing): (Format, Packing),
+        progress: &mut dyn Progress,
+    ) -> Result<Written, WriteError> {
+        let schema = self.schema(table, columns)?;
+        let output = Output {
+            format,
+            packing,
+            like: Some(table),
+        };
+        let mut sink = Sink::new(out, output, &schema).map_err(WriteError::Output)?;
+        progress.begin("writing rows", table.bytes());
+        let wanted = |row| columns.left || self.collected.set.contains(row);
+        let mut cursor = self.collected.cursor();
+        let mut written = Written::default();
+        let mut scan = table.select(&wanted)?;
+        while let Some(batch) = scan.next()? {
+            let mut appended: Vec<ArrayRef> = Vec::new();
+            let rows = batch.rows.num_rows();
+            if self.payload.is_some() || columns.rule.is_some() {
+                let mut rules = Vec::with_capacity(rows);
+                let (mut bytes, mut ranges) = (Vec::new(), Vec::with_capacity(rows));
+                for i in 0..rows {
+                    let found = cursor.find(batch.row_number(i))?;
+                    rules.push(found.map(|(one, _)| u32::from(one.rule) + 1));
+                    ranges.push(found.map(|(_, payload)| {
+                        let start = bytes.len();
+                        bytes.extend_from_slice(payload);
+                        start..bytes.len()
+                    }));
+                }
+                if let Some(payload) = &self.payload {
+                    let values = ranges
+                        .iter()
+                        .cloned()
+                        .map(|range| range.map(|range| &bytes[range]));
+                    let decoded = payload.decode(values);
+                    appended.extend(decoded.map_err(|_| {
+                        misbehaved("a value is not of the columns that it announced")
+                    })?);
+                }
+                if columns.rule.is_some() {
+                    appended.push(Arc::new(UInt32Array::from(rules)));
+                }
+            }
+            let all = batch.rows.columns().iter().cloned().chain(appended);
+            let batch_rows = RecordBatch::try_new(Arc::clone(&schema), all.collect());
+            let batch_rows = batch_rows.expect("the columns are those of the schema");
+            let result = sink.write(&batch_rows);
+            result.map_err(|problem| match problem {
+                Problem::Output(_) => WriteError::Output(problem),
+                other => table.error(&batch, other).into(),
+            })?;
+            written.rows += rows as u64;
+            progress.done(batch.done_bytes);
+        }
+        sink.finish().map_err(WriteError::Output)?;
+        table.check_unchanged()?;
+        Ok(written)
+    }
+}

@@ -1,0 +1,42 @@
+//! Progress of a run.
+
+use volery_psi::{Phase, Watch};
+
+/// An observer of a run. `()` ignores all reports.
+pub trait Progress {
+    /// A phase of `steps` steps begins (0: unknown); the previous phase is over.
+    fn begin(&mut self, phase: &'static str, steps: u64);
+
+    /// `steps` steps of the phase are done by now.
+    fn done(&mut self, steps: u64);
+
+    /// A fact worth telling once, such as why a protocol was chosen.
+    fn note(&mut self, _text: &str) {}
+}
+
+impl Progress for () {
+    fn begin(&mut self, _: &'static str, _: u64) {}
+
+    fn done(&mut self, _: u64) {}
+}
+
+/// Hands the phases of a protocol on: all of them in a run of one part, none in others, whose
+/// phases are their parts.
+pub(crate) struct Inner<'a> {
+    pub(crate) progress: &'a mut dyn Progress,
+    pub(crate) shown: bool,
+}
+
+impl Watch for Inner<'_> {
+    fn begin(&mut self, phase: Phase, steps: u64) {
+        if self.shown {
+            self.progress.begin(phase.name(), steps);
+        }
+    }
+
+    fn done(&mut self, steps: u64) {
+        if self.shown {
+            self.progress.done(steps);
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! One side before the run: its table read into items, in memory or in files.
+
+use std::path::PathBuf;
+
+use volery_primitives::ro::{RandomOracle, StreamHash};
+use volery_psi::lookup::MAX_VALUE;
+use volery_tables::{Counts, Duplicates, PayloadSchema, Problem, Reader, Reading, Table};
+
+use crate::error::{Error, Result};
+use crate::keys::{FRAME, Keys, Rows, divide};
+use crate::matches::Collected;
+use crate::progress::Progress;
+use crate::run::{Finish, Matches};
+use crate::settings::Settings;
+use crate::work::{Agreed, Part, Work, is_complete};
+
+/// The most rules of a run.
+pub const MAX_RULES: usize = 16;
+
+/// The most buckets of a run.
+pub const MAX_BUCKETS: u32 = 1 << 14;
+
+/// The longest description of the keys, in bytes: it is in the first message.
+const LONGEST_KEYS: usize = 3072;
+
+/// Where this side keeps its items. Each side may choose for itself.
+#[derive(Clone, Debug, Default)]
+pub struct Local {
+    /// Bytes of memory that the run may take: the items are then on disk. Without it they are in
+    /// memory.
+    pub memory: Option<u64>,
+    /// The folder of the items on disk; without it, the system's folder of temporary files.
+    pub folder: Option<PathBuf>,
+    /// Keeps the folder until the run is complete, and goes on with the run that is in it.
+    pub resume: bool,
+    /// The least number of buckets; 0 and 1 leave it to the memory.
+    pub buckets: u32,
+}
+
+impl Local {
+    /// Whether an earlier attempt completed the run, so that nothing is left to do. Removes the
+    /// keys that it left if it was killed before it had.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let folder = self.folder.as_deref().filter(|_| self.resume);
+        let Some(folder) = folder.filter(|folder| is_complete(folder)) else {
+            return false;
+        };
+        // The mark is what counts: a folder that cannot be tidied is complete as well.
+        let _ = Work::kept(folder).and_then(|work| work.clear());
+        true
+    }
+}
+
+/// A side that has read its table.
+pub struct Side {
+    pub(crate) settings: Settings,
+    pub(crate) stored: Stored,
+    pub(crate) work: Option<Work>,
+    pub(crate) memory: Option<u64>,
+    pub(crate) least: u32,
+    pub(crate) policy: Duplicates,
+    pub(crate) rows: u64,
+    pub(crate) rules: usize,
+    pub(crate) counts: Counts,
+    pub(crate) key_description: String,
+    pub(crate) payload: Option<PayloadSchema>,
+    pub(crate) longest: usize,
+    pub(crate) digest: [u8; 32],
+    /// The agreement of an earlier attempt.
+    pub(crate) earlier: Option<Agreed>,
+}
+
+/// The items of a side.
+pub(crate) enum Stored {
+    /// Rule by rule, bucket by bucket.
+    Memory(Vec<Vec<Keys>>),
+    /// In the folder.
+    Disk,
+}
+
+/// The keys of a part.
+pub(crate) enum Loaded<'a> {
+    Held(&'a Keys),
+    Read(Keys),
+}
+
+impl std::ops::Deref for Loaded<'_> {
+    type Target = Keys;
+
+    fn deref(&self) -> &Keys {
+        match self {
+            Self::Held(keys) => keys,
+            Self::Read(keys) => keys,
+        }
+    }
+}
+
+/// Names the file of two rows with the same key by the first rule.
+fn in_file(table: &Table, error: Error) -> Error {
+    let Error::DuplicateKey {
+        rule: 1,
+        first,
+        second,
+    } = error
+    else {
+        return error;
+    };
+    let (first_file, first) = table.place(first - 1);
+    let (file, second) = table.place(second - 1);
+    let problem = Problem::DuplicateKey {
+        first,
+        first_file: (first_file != file).then(|| first_file.to_owned()),
+        second,
+    };
+    volery_tables::Error::new(file, problem).into()
+}
+
+impl Side {
+    /// Reads the keys, and the payload if `reading` names columns.
+    ///
+    /// # Errors
+    /// Those of the table and of the work folder; in a run that is resumed also if the table is not
+    /// the one with which it began.
+    pub fn read(
+        table: &Table,
+        reading: &Reading,
+        settings: &Settings,
+        local: &Local,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        let mut reader = Reader::new(table, reading)?;
+        if reader.key_description().len() > LONGEST_KEYS {
+            return Err(Error::LongKeys);
+        }
+        let rules = reading.rules.len();
+        let work = match (local.resume, local.memory) {
+            (true, _) => {
+                let folder = local.folder.as_ref();
+                Some(Work::kept(folder.expect("a run to resume has a folder"))?)
+            }
+            (false, Some(_)) => {
+                let folder = local.folder.clone();
+                Some(Work::temporary(&folder.unwrap_or_else(std::env::temp_dir))?)
+            }
+            (false, None) => None,
+        };
+        let mut earlier = None;
+        if let Some(work) = work.as_ref().filter(|_| local.resume) {
+            earlier = work.agreed()?;
+            if earlier.is_none() {
+                work.clear()?;
+            }
+        }
+        let with_payload = !reading.values.is_empty();
+        let mut spools = Vec::new();
+        let mut in_memory: Vec<Rows> = Vec::new();
+        match &work {
+            None => in_memory.extend((0..rules).map(|_| Rows::new(with_payload))),
+            Some(work) if earlier.is_none() => {
+                for rule in 0..rules {
+                    spools.push(work.spool(rule, with_payload)?);
+                }
+            }
+            Some(_) => {}
+        }
+
+        progress.begin("reading keys", table.bytes());
+        let mut digest = StreamHash::default();
+        let mut scan = table.scan(&reader.columns())?;
+        let mut items = Vec::new();
+        let (mut payload, mut hashed) = (Vec::new(), Vec::new());
+        let (mut rows, mut longest) = (0, 0);
+        while let Some(batch) = scan.next()? {
+            hashed.clear();
+            for rule in 0..rules {
+                items.clear();
+                reader.items(&batch, rule, &mut items)?;
+                for (i, item) in items.iter().enumerate() {
+                    hashed.push(u8::from(item.is_some()));
+                    let Some(item) = item else { continue };
+                    hashed.extend_from_slice(item);
+                    payload.clear();
+                    reader.payload(&batch, i, &mut payload)?;
+                    hashed.extend_from_slice(&payload);
+                    if payload.len() + FRAME > MAX_VALUE {
+                        let (path, row) = table.place(batch.row_number(i));
+                        let limit = (MAX_VALUE - FRAME) as u64;
+                        let problem = Problem::ValueTooLong { row, limit };
+                        return Err(volery_tables::Error::new(path, problem).into());
+                    }
+                    longest = longest.max(payload.len());
+                    let row = batch.row_number(i);
+                    if let Some(rows) = in_memory.get_mut(rule) {
+                        rows.push(*item, row, &payload);
+                    } else if let Some(spool) = spools.get_mut(rule) {
+                        spool.push(*item, row, &payload)?;
+                    }
+                }
+            }
+            digest.update(&hashed);
+            rows += batch.rows.num_rows() as u64;
+            progress.done(batch.done_bytes);
+        }
+        table.check_unchanged()?;
+        for spool in spools {
+            spool.finish()?;
+        }
+        let stored = match &work {
+            Some(_) => Stored::Disk,
+            None => {
+                progress.begin("sorting keys", 0);
+                let keys = in_memory.into_iter().enumerate();
+                let keys = keys.map(|(rule, rows)| {
+                    let keys = Keys::new(rows, rule, reading.duplicates);
+                    Ok(vec![keys.map_err(|error| in_file(table, error))?])
+                });
+                Stored::Memory(keys.collect::<Result<_>>()?)
+            }
+        };
+        let side = Self {
+            settings: *settings,
+            stored,
+            work,
+            memory: local.memory,
+            least: local.buckets.clamp(1, MAX_BUCKETS),
+            policy: reading.duplicates,
+            rows,
+            rules,
+            counts: reader.counts().clone(),
+            key_description: reader.key_description(),
+            payload: reader.payload_schema().cloned(),
+            longest,
+            digest: digest.finish32(),
+            earlier,
+        };
+        let least = side.peak(MAX_BUCKETS);
+        if let Some(given) = local.memory.filter(|memory| *memory < least) {
+            return Err(Error::LittleMemory { given, least });
+        }
+        if let Some(earlier) = &side.earlier
+            && earlier.own != side.own()
+        {
+            let path = side.work.as_ref().map(|work| work.path().to_owned());
+            return Err(Error::OtherRun {
+                path: path.unwrap_or_default(),
+                what: "it has the progress of a run with another table or other settings",
+            });
+        }
+        Ok(side)
+    }
+
+    /// Rows of the table.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What was found in the rows.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Distinct keys of a rule and rows whose key an earlier row has, if they are known before the
+    /// run: not where the items are on disk.
+    #[must_use]
+    pub fn distinct(&self, rule: usize) -> Option<(u64, u64)> {
+        match &self.stored {
+            Stored::Memory(keys) => {
+                let buckets = keys.get(rule)?;
+                let distinct = buckets.iter().map(|keys| keys.len() as u64).sum();
+                Some((distinct, buckets.iter().map(|keys| keys.duplicates).sum()))
+            }
+            Stored::Disk => None,
+        }
+    }
+
+    /// Types and normalisers of the keys, for people.
+    #[must_use]
+    pub fn key_description(&self) -> &str {
+        &self.key_description
+    }
+
+    /// BLAKE3 of the items and payload of all rows in their order: equal for equal keys only. It
+    /// tells the keys of a small table to whoever can guess them all.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// Whether an earlier attempt has all results, and perhaps the peer does not know that.
+    #[must_use]
+    pub fn has_all_results(&self) -> bool {
+        let (Some(work), Some(earlier)) = (&self.work, &self.earlier) else {
+            return false;
+        };
+        self.settings.gets_rows() && self.parts(earlier.buckets).all(|part| work.has_found(part))
+    }
+
+    /// The matches of a run of which an earlier attempt has all results.
+    ///
+    /// # Errors
+    /// Those of the work folder.
+    ///
+    /// # Panics
+    /// If [`has_all_results`](Self::has_all_results) is false.
+    pub fn into_matches(self) -> Result<(Matches, Finish)> {
+        assert!(self.has_all_results(), "results are missing");
+        let agreed = self.earlier.as_ref().expect("there was an attempt");
+        let mut collected = self.collected()?;
+        for rule in 0..self.rules {
+            self.collect(rule, agreed.buckets, &[], &mut collected)?;
+        }
+        let line = agreed.payload.as_ref().map(|(line, _)| line.as_str());
+        let payload = self.peer_payload(line)?;
+        let matches = Matches { collected, payload };
+        Ok((matches, Finish(self.work)))
+    }
+
+    /// What this side's run depends on, in hexadecimal.
+    pub(crate) fn own(&self) -> String {
+        let mut oracle = RandomOracle::new("volery matching: own");
+        oracle.absorb(&self.digest);
+        let hello = self.settings.hello(&self.key_description);
+        oracle.absorb(hello.protocol.as_bytes());
+        oracle.absorb(hello.role.as_bytes());
+        for (name, value) in &hello.fields {
+            oracle.absorb(name.as_bytes()).absorb(value.as_bytes());
+        }
+        oracle.absorb(&[self.policy as u8]);
+        if let Some(payload) = &self.payload {
+            oracle.absorb(payload.line().as_bytes());
+        }
+        oracle
+            .finish32()
+            .iter()
+            .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    }
+
+    pub(crate) fn parts(&self, buckets: u32) -> impl Iterator<Item = Part> + use<> {
+        let rules = 0..self.rules;
+        rules.flat_map(move |rule| (0..buckets).map(move |bucket| (rule, bucket)))
+    }
+
+    pub(crate) fn collected(&self) -> Result<Collected> {
+        let folder = self.work.as_ref().map(|work| work.path().to_owned());
+        Collected::new(self.rows, self.rules, folder)
+    }
+
+    /// Takes the matches of a rule: of the parts in memory, or of those on disk.
+    pub(crate) fn collect(
+        &self,
+        rule: usize,
+        buckets: u32,
+        in_memory: &[Vec<u8>],
+        collected: &mut Collected,
+    ) -> Result<()> {
+        match &self.work {
+            None => in_memory
+                .iter()
+                .try_for_each(|found| collected.take(rule, found)),
+            Some(work) => (0..buckets).try_for_each(|bucket| {
+                let found = work.found((rule, bucket))?;
+                collected.take(rule, &found.unwrap_or_default())
+            }),
+        }
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Bytes of the longest payload of the table.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The number of buckets with which a run of this size fits into the memory.
+    pub(crate) fn wanted(&self) -> u32 {
+        let Some(memory) = self.memory else {
+            return match self.stored {
+                // Progress is kept a bucket of some hundred thousand keys at a time.
+                Stored::Disk => self.least.max((self.rows >> 20) as u32).min(MAX_BUCKETS),
+                Stored::Memory(_) => self.least,
+            };
+        };
+        let mut buckets = self.least;
+        while buckets < MAX_BUCKETS && self.peak(buckets) > memory {
+            buckets = (buckets * 2).min(MAX_BUCKETS);
+        }
+        buckets
+    }
+
+    /// Bytes of memory of a run with this many buckets, predicted for a peer with as many rows.
+    #[must_use]
+    pub fn peak(&self, buckets: u32) -> u64 {
+        crate::plan::peak(&self.settings, self.rows, buckets, self.longest)
+    }
+
+    /// Whether this side keeps its progress.
+    pub(crate) fn earlier_kept(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.is_kept())
+    }
+
+    /// Divides the items into buckets; returns the number of distinct keys by rule.
+    pub(crate) fn divide(
+        &mut self,
+        key: &[u8; 32],
+        buckets: u32,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<u64>> {
+        let with_payload = self.payload.is_some();
+        let policy = self.policy;
+        match (&mut self.stored, &self.work) {
+            (Stored::Memory(all), _) => {
+                if buckets > 1 {
+                    for (rule, keys) in all.iter_mut().enumerate() {
+                        let rows = keys.pop().expect("one bucket").into_rows();
+                        let rows = divide(&rows, key, buckets).into_iter();
+                        *keys = rows
+                            .map(|rows| Keys::new(rows, rule, policy))
+                            .collect::<Result<_>>()?;
+                    }
+                }
+                let sizes = all
+                    .iter()
+                    .map(|keys| keys.iter().map(|keys| keys.len() as u64));
+                Ok(sizes.map(Iterator::sum).collect())
+            }
+            (Stored::Disk, Some(work)) => {
+                let mut sizes = Vec::new();
+                for rule in 0..self.rules {
+                    work.divide(rule, with_payload, (key, buckets), progress)?;
+                    progress.begin("counting distinct keys", buckets.into());
+                    let mut size = 0;
+                    for bucket in 0..buckets {
+                        let rows = work.rows((rule, bucket), with_payload)?;
+                        size += Keys::new(rows, rule, policy)?.len() as u64;
+                        progress.done(u64::from(bucket) + 1);
+                    }
+                    sizes.push(size);
+                }
+                Ok(sizes)
+            }
+            (Stored::Disk, None) => unreachable!("items on disk are in a folder"),
+        }
+    }
+
+    /// The keys of a part.
+    pub(crate) fn load(&self, (rule, bucket): Part) -> Result<Loaded<'_>> {
+        match (&self.stored, &self.work) {
+            (Stored::Memory(keys), _) => Ok(Loaded::Held(&keys[rule][bucket as usize])),
+            (Stored::Disk, Some(work)) => {
+                let rows = work.rows((rule, bucket), self.payload.is_some())?;
+                Ok(Loaded::Read(Keys::new(rows, rule, self.policy)?))
+            }
+            (Stored::Disk, None) => unreachable!("items on disk are in a folder"),
+        }
+    }
+}

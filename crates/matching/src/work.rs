@@ -1,0 +1,449 @@
+//! The folder of a run on disk: items in buckets, and the progress of a run that can be resumed.
+//!
+//! | file | content | written |
+//! |---|---|---|
+//! | `items-R` | items and rows of rule R, in the order of the rows | once, then removed |
+//! | `part-R-B` | those of bucket B, sorted | once, before `run.json` |
+//! | `run.json` | the agreement with the peer | once, by renaming |
+//! | `attempts` | a line for each part that was begun: rule, bucket, session | appended, synchronised |
+//! | `found-R-B` | the matches of a finished part | once, by renaming |
+//! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
+//! | `complete` | nothing: the peer has all its results, too | once |
+//!
+//! Correlated randomness, one-time pads and keys of protocols are never written.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use volery_channel::SessionId;
+use volery_primitives::ro::RandomOracle;
+
+use crate::error::{ATTEMPTS, Error, Result};
+use crate::keys::{Entry, Payload, Rows, buckets};
+use crate::progress::Progress;
+
+/// Bytes read, or collected for one bucket, at a time.
+const PIECE: usize = 1 << 18;
+
+/// What both sides agreed on; the same text on both sides but for `own`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Agreed {
+    /// The layout of the folder.
+    pub(crate) version: u32,
+    /// Own settings and the digest of the own table, in hexadecimal.
+    pub(crate) own: String,
+    /// The key of the buckets.
+    pub(crate) key: [u8; 32],
+    pub(crate) buckets: u32,
+    /// Distinct keys of sender and receiver, rule by rule.
+    pub(crate) sizes: Vec<[u64; 2]>,
+    /// The columns of the payload, and the bytes of the longest.
+    pub(crate) payload: Option<(String, usize)>,
+}
+
+impl Agreed {
+    /// A name of the run, the same on both sides.
+    pub(crate) fn id(&self) -> [u8; 32] {
+        let mut oracle = RandomOracle::new("volery matching: run");
+        oracle.absorb(&self.key).absorb_u64(self.buckets.into());
+        for &[sender, receiver] in &self.sizes {
+            oracle.absorb_u64(sender).absorb_u64(receiver);
+        }
+        oracle.finish32()
+    }
+}
+
+/// A part of a run: rule and bucket, counted from 0.
+pub(crate) type Part = (usize, u32);
+
+/// The folder.
+pub(crate) struct Work {
+    path: PathBuf,
+    /// Removes the folder of a run that is not resumed.
+    _removed: Option<tempfile::TempDir>,
+    /// The folder, locked: two processes in one would mix their items.
+    _locked: Option<File>,
+}
+
+impl Work {
+    /// A folder that stays until the run is complete.
+    pub(crate) fn kept(path: &Path) -> Result<Self> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(Error::work(path))?;
+        let folder = File::open(path).map_err(Error::work(path))?;
+        // Some file systems have no locks.
+        if let Err(TryLockError::WouldBlock) = folder.try_lock() {
+            return Err(Error::OtherRun {
+                path: path.to_owned(),
+                what: "another process is using it",
+            });
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            _removed: None,
+            _locked: Some(folder),
+        })
+    }
+
+    /// A folder within `parent` that is removed at the end, however the run ends.
+    pub(crate) fn temporary(parent: &Path) -> Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        let made = builder.prefix(".volery-").tempdir_in(parent);
+        let folder = made.map_err(Error::work(parent))?;
+        Ok(Self {
+            path: folder.path().to_owned(),
+            _removed: Some(folder),
+            _locked: None,
+        })
+    }
+
+    /// Whether the folder stays.
+    pub(crate) fn is_kept(&self) -> bool {
+        self._removed.is_none()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a whole file, or none.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let (path, new) = (self.file(name), self.file(&format!("{name}.new")));
+        let write = || -> io::Result<()> {
+            let mut file = create(&new)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(Error::work(&path))
+    }
+
+    fn get(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let path = self.file(name);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::work(&path)(error)),
+        }
+    }
+
+    /// The agreement of an earlier attempt.
+    pub(crate) fn agreed(&self) -> Result<Option<Agreed>> {
+        let Some(bytes) = self.get("run.json")? else {
+            return Ok(None);
+        };
+        let other = |what| Error::OtherRun {
+            path: self.path.clone(),
+            what,
+        };
+        let agreed: Agreed =
+            serde_json::from_slice(&bytes).map_err(|_| other("run.json is not of this program"))?;
+        match agreed.version {
+            VERSION => Ok(Some(agreed)),
+            _ => Err(other("it was made by another version of this program")),
+        }
+    }
+
+    pub(crate) fn put_agreed(&self, agreed: &Agreed) -> Result<()> {
+        // The file is there before its first line, which then survives a power failure.
+        self.put("attempts", b"")?;
+        let text = serde_json::to_vec_pretty(agreed).expect("numbers and text serialise");
+        self.put("run.json", &text)
+    }
+
+    /// Forgets an agreement under which no part was begun. The items are of no use without one, so
+    /// whatever happens before the next one is written, the table is read again.
+    pub(crate) fn forget(&self) -> Result<()> {
+        let path = self.file("run.json");
+        let remove = || -> io::Result<()> {
+            fs::remove_file(&path)?;
+            File::open(&self.path)?.sync_all()
+        };
+        remove().map_err(Error::work(&path))
+    }
+
+    /// Removes all that an attempt left that had not begun any part, or that is complete; of the
+    /// latter the mark stays.
+    pub(crate) fn clear(&self) -> Result<()> {
+        let remove = || -> io::Result<()> {
+            for entry in fs::read_dir(&self.path)? {
+                let path = entry?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if is_ours(&name) {
+                    fs::remove_file(&path)?;
+                }
+            }
+            Ok(())
+        };
+        remove().map_err(Error::work(&self.path))
+    }
+
+    /// The number of times that each part was begun.
+    pub(crate) fn attempts(&self) -> Result<Vec<Part>> {
+        let text = self.get("attempts")?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let parse = |line: &str| {
+            let mut words = line.split(' ');
+            let part = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            (words.next()?.len() == 32).then_some(part)
+        };
+        // A line that was cut short was not followed by anything that the peer saw.
+        Ok(text.lines().filter_map(parse).collect())
+    }
+
+    /// Records the beginning of a part.
+    pub(crate) fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
+        let earlier = self.attempts()?;
+        let begun = earlier.iter().filter(|part| **part == (rule, bucket));
+        if begun.count() >= ATTEMPTS as usize {
+            return Err(Error::TooManyAttempts {
+                path: self.path.clone(),
+                part: bucket as usize + 1,
+            });
+        }
+        let path = self.file("attempts");
+        let session = u128::from_le_bytes(*session.as_bytes().first_chunk().expect("32 bytes"));
+        let write = || -> io::Result<()> {
+            let mut options = OpenOptions::new();
+            let mut file = options.create(true).append(true).mode(0o600).open(&path)?;
+            // After a line that was cut short this begins a new one.
+            file.write_all(format!("\n{rule} {bucket} {session:032x}\n").as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(Error::work(&path))
+    }
+
+    pub(crate) fn put_found(&self, (rule, bucket): Part, found: &[u8]) -> Result<()> {
+        self.put(&format!("found-{rule}-{bucket}"), found)
+    }
+
+    pub(crate) fn found(&self, (rule, bucket): Part) -> Result<Option<Vec<u8>>> {
+        self.get(&format!("found-{rule}-{bucket}"))
+    }
+
+    pub(crate) fn has_found(&self, (rule, bucket): Part) -> bool {
+        self.file(&format!("found-{rule}-{bucket}")).exists()
+    }
+
+    pub(crate) fn complete(&self) -> Result<()> {
+        self.put("complete", b"")
+    }
+
+    /// A new file for the items of a rule.
+    pub(crate) fn spool(&self, rule: usize, with_payload: bool) -> Result<Spool> {
+        let path = self.file(&format!("items-{rule}"));
+        let file = create(&path).map_err(Error::work(&path))?;
+        Ok(Spool {
+            file: BufWriter::with_capacity(PIECE, file),
+            path,
+            with_payload,
+        })
+    }
+
+    /// Divides the items of a rule into buckets, and removes the file with all of them.
+    pub(crate) fn divide(
+        &self,
+        rule: usize,
+        with_payload: bool,
+        (key, count): (&[u8; 32], u32),
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let path = self.file(&format!("items-{rule}"));
+        let file = File::open(&path).map_err(Error::work(&path))?;
+        let length = file.metadata().map_err(Error::work(&path))?.len();
+        progress.begin("dividing keys into buckets", length);
+        let mut reader = BufReader::with_capacity(PIECE, file);
+        let mut collected = vec![Vec::new(); count as usize];
+        // All buckets together take as much memory as some hundred pieces.
+        let most = (PIECE * 256 / count as usize).clamp(1 << 12, PIECE);
+        let flush = |bucket: usize, bytes: &mut Vec<u8>| {
+            let path = self.file(&format!("part-{rule}-{bucket}"));
+            let append = || -> io::Result<()> {
+                let mut options = OpenOptions::new();
+                let mut file = options.create(true).append(true).mode(0o600).open(&path)?;
+                file.write_all(bytes)
+            };
+            append().map_err(Error::work(&path))?;
+            bytes.clear();
+            Ok::<_, Error>(())
+        };
+        let mut done = 0;
+        loop {
+            let mut rows = Rows::new(with_payload);
+            let read = read_rows(&mut reader, PIECE / 24, &mut rows);
+            done += read.map_err(Error::work(&path))?;
+            if rows.entries.is_empty() {
+                break;
+            }
+            let places = buckets(key, &rows.entries, count);
+            for (entry, bucket) in rows.entries.iter().zip(places) {
+                let bytes = &mut collected[bucket as usize];
+                let payload = rows.payload.as_ref();
+                let payload = payload.map(|all| all.get(entry.place as usize));
+                append(bytes, entry.item, rows.row(entry), payload);
+                if bytes.len() >= most {
+                    flush(bucket as usize, bytes)?;
+                }
+            }
+            progress.done(done);
+        }
+        for (bucket, bytes) in collected.iter_mut().enumerate() {
+            flush(bucket, bytes)?;
+            if self.is_kept() {
+                // After a power failure, an agreement would stand above buckets cut short.
+                let path = self.file(&format!("part-{rule}-{bucket}"));
+                let sync = File::open(&path).and_then(|file| file.sync_all());
+                sync.map_err(Error::work(&path))?;
+            }
+        }
+        fs::remove_file(&path).map_err(Error::work(&path))
+    }
+
+    /// Undoes [`divide`](Self::divide), but for the order of the items; equal ones stay in theirs.
+    pub(crate) fn join(&self, rule: usize, count: u32) -> Result<()> {
+        let path = self.file(&format!("items-{rule}"));
+        let join = || -> io::Result<()> {
+            let mut all = create(&path)?;
+            for bucket in 0..count {
+                let part = self.file(&format!("part-{rule}-{bucket}"));
+                io::copy(&mut File::open(&part)?, &mut all)?;
+                fs::remove_file(&part)?;
+            }
+            Ok(())
+        };
+        join().map_err(Error::work(&path))
+    }
+
+    /// The items of a bucket.
+    pub(crate) fn rows(&self, (rule, bucket): Part, with_payload: bool) -> Result<Rows> {
+        let path = self.file(&format!("part-{rule}-{bucket}"));
+        let read = || -> io::Result<Rows> {
+            let file = File::open(&path)?;
+            let mut rows = Rows::new(with_payload);
+            if !with_payload {
+                rows.entries
+                    .reserve_exact((file.metadata()?.len() / 24) as usize);
+            }
+            let mut reader = BufReader::with_capacity(PIECE, file);
+            read_rows(&mut reader, usize::MAX, &mut rows)?;
+            Ok(rows)
+        };
+        read().map_err(Error::work(&path))
+    }
+}
+
+/// Whether the run of this folder is complete.
+pub(crate) fn is_complete(path: &Path) -> bool {
+    path.join("complete").exists()
+}
+
+/// The layout of the folder.
+pub(crate) const VERSION: u32 = 1;
+
+/// Whether this is a name of the table above, to the last digit: the folder may have been there
+/// before, and `part-00000-of-64.parquet` is somebody's data.
+fn is_ours(name: &str) -> bool {
+    let name = name.strip_suffix(".new").unwrap_or(name);
+    let numbers = |text: &str, count| {
+        let all: Vec<_> = text.split('-').collect();
+        let digits =
+            |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        all.len() == count && all.iter().all(digits)
+    };
+    match name.split_once('-') {
+        None => matches!(name, "run.json" | "attempts"),
+        Some(("items", rest)) => numbers(rest, 1),
+        Some(("part", rest)) => numbers(rest, 2),
+        Some(("found", rest)) => match rest.strip_prefix("rows-") {
+            Some(range) => numbers(range, 1),
+            None => numbers(rest, 2),
+        },
+        Some(_) => false,
+    }
+}
+
+/// A new file that only its owner may read.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    options.mode(0o600).open(path)
+}
+
+/// The items of a rule being written.
+pub(crate) struct Spool {
+    file: BufWriter<File>,
+    path: PathBuf,
+    with_payload: bool,
+}
+
+impl Spool {
+    pub(crate) fn push(&mut self, item: [u8; 16], row: u64, payload: &[u8]) -> Result<()> {
+        let mut bytes = Vec::with_capacity(26 + payload.len());
+        append(&mut bytes, item, row, self.with_payload.then_some(payload));
+        let written = self.file.write_all(&bytes);
+        written.map_err(Error::work(&self.path))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.file.flush().map_err(Error::work(&self.path))
+    }
+}
+
+/// An item in a file: item, row, and with payload its length and bytes.
+fn append(out: &mut Vec<u8>, item: [u8; 16], row: u64, payload: Option<&[u8]>) {
+    out.extend_from_slice(&item);
+    out.extend_from_slice(&row.to_le_bytes());
+    if let Some(payload) = payload {
+        out.extend_from_slice(&(payload.len() as u16).to_le_bytes());
+        out.extend_from_slice(payload);
+    }
+}
+
+/// Reads up to `most` items; returns the number of bytes.
+fn read_rows(reader: &mut impl Read, most: usize, rows: &mut Rows) -> io::Result<u64> {
+    let mut bytes = 0;
+    let mut head = [0; 24];
+    for _ in 0..most {
+        match reader.read(&mut head[..1])? {
+            0 => break,
+            _ => reader.read_exact(&mut head[1..])?,
+        }
+        bytes += 24;
+        let (item, row) = head.split_first_chunk::<16>().expect("24 bytes");
+        let row = u64::from_le_bytes(*row.first_chunk().expect("8 bytes"));
+        match &mut rows.payload {
+            None => rows.entries.push(Entry {
+                item: *item,
+                place: row,
+            }),
+            Some(payload) => {
+                let mut length = [0; 2];
+                reader.read_exact(&mut length)?;
+                let length = usize::from(u16::from_le_bytes(length));
+                read_payload(reader, length, payload)?;
+                payload.rows.push(row);
+                payload.ends.push(payload.bytes.len());
+                rows.entries.push(Entry {
+                    item: *item,
+                    place: payload.rows.len() as u64 - 1,
+                });
+                bytes += 2 + length as u64;
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+fn read_payload(reader: &mut impl Read, length: usize, out: &mut Payload) -> io::Result<()> {
+    let start = out.bytes.len();
+    out.bytes.resize(start + length, 0);
+    reader.read_exact(&mut out.bytes[start..])
+}

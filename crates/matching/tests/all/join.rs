@@ -1,0 +1,156 @@
+//! The result against a plain join.
+
+use proptest::prelude::*;
+use volery_channel::Role;
+use volery_channel::run_two_parties_with_stats;
+use volery_matching::{Error, Local, Name, Verb};
+use volery_pcg::Security;
+use volery_tables::Duplicates;
+
+use crate::common::{Row, Run, rows, table, written};
+
+fn row() -> impl Strategy<Value = Row> {
+    let key = || prop::option::weighted(0.8, 0..12_u32);
+    let number = prop::option::of(any::<i64>());
+    (key(), key(), number, "[a-z]{1,9}").prop_map(|(a, b, number, text)| Row { a, b, number, text })
+}
+
+fn some_rows() -> impl Strategy<Value = Vec<Row>> {
+    let size = prop_oneof![0..3_usize, 3..20_usize];
+    size.prop_flat_map(|size| prop::collection::vec(row(), size))
+}
+
+fn policy() -> impl Strategy<Value = Duplicates> {
+    let keep = Just(Duplicates::Keep);
+    prop_oneof![3 => keep, 2 => Just(Duplicates::Dedup), 1 => Just(Duplicates::Error)]
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let name = prop_oneof![3 => Just(Name::Dh), 1 => Just(Name::Vole)];
+    let lookup = any::<bool>();
+    (lookup, name, any::<bool>(), 1..=3_usize, policy()).prop_map(
+        |(lookup, name, both, rules, duplicates)| {
+            let both = both && name == Name::Vole;
+            Run {
+                verb: if lookup { Verb::Lookup } else { Verb::Psi },
+                name,
+                security: both.then_some(Security::SemiHonest),
+                both,
+                rules,
+                duplicates,
+            }
+        },
+    )
+}
+
+/// A side in memory or on disk, and its least number of buckets.
+fn local() -> impl Strategy<Value = Local> {
+    (any::<bool>(), 0..=7_u32).prop_map(|(disk, buckets)| Local {
+        memory: disk.then_some(u64::MAX),
+        buckets,
+        ..Local::default()
+    })
+}
+
+/// Runs both sides, and compares them with the join.
+fn check(run: Run, [sender, receiver]: [&[Row]; 2], locals: [&Local; 2], left: bool) {
+    let tables = [table(sender), table(receiver)];
+    let wrong = [run.is_error(sender), run.is_error(receiver)];
+    if wrong.contains(&true) {
+        // Only in memory it is found before the run.
+        for (i, role) in [Role::Sender, Role::Receiver].into_iter().enumerate() {
+            let side = run.read(role, &tables[i], &Local::default());
+            // By the first rule the error names the file.
+            let found = matches!(side, Err(Error::DuplicateKey { .. } | Error::Table(_)));
+            assert_eq!(found, wrong[i], "{role}");
+        }
+        return;
+    }
+    let [sent, received] = run.both([&tables[0], &tables[1]], locals);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let (matched, of_sender) = run.join(sender, receiver);
+    assert_eq!(
+        written(&received, &tables[1], left),
+        run.expected(sender, receiver, left)
+    );
+    let by_rule = |rule| {
+        matched
+            .iter()
+            .flatten()
+            .filter(|found| found.0 == rule)
+            .count() as u64
+    };
+    let by_rule: Vec<_> = (0..run.rules).map(by_rule).collect();
+    assert_eq!(received.matches.as_ref().unwrap().by_rule(), by_rule);
+    let rows = of_sender.iter().filter(|found| **found).count() as u64;
+    assert_eq!(
+        sent.matches.map(|matches| matches.rows()),
+        run.both.then_some(rows)
+    );
+    assert_eq!(
+        (sent.sizes, sent.session),
+        (received.sizes, received.session)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_is_a_join(
+        run in run(),
+        sender in some_rows(),
+        receiver in some_rows(),
+        locals in (local(), local()),
+        left: bool,
+    ) {
+        check(run, [&sender, &receiver], [&locals.0, &locals.1], left);
+    }
+}
+
+#[test]
+fn thousands_of_rows_in_memory_and_on_disk() {
+    let (sender, receiver) = (rows(0..6789), rows(5000..12890));
+    let run = Run {
+        verb: Verb::Lookup,
+        name: Name::Vole,
+        rules: 2,
+        ..Run::default()
+    };
+    let disk = Local {
+        memory: Some(u64::MAX),
+        buckets: 7,
+        ..Local::default()
+    };
+    check(run, [&sender, &receiver], [&disk, &Local::default()], true);
+}
+
+#[test]
+fn the_bytes_say_nothing_of_the_matches() {
+    let run = Run {
+        name: Name::Vole,
+        rules: 3,
+        ..Run::default()
+    };
+    let local = Local {
+        buckets: 3,
+        ..Local::default()
+    };
+    let sender = table(&rows(0..50));
+    // All match by the first rule, none does, and some do.
+    let bytes = [0..40, 1000..1040, 30..70].map(|keys| {
+        let (count, receiver) = (keys.len() as u64, table(&rows(keys)));
+        let sender = run.read(Role::Sender, &sender, &local).unwrap();
+        let receiver = run.read(Role::Receiver, &receiver, &local).unwrap();
+        let ((sent, sent_stats), (received, received_stats)) = run_two_parties_with_stats(
+            |channel| sender.run(channel, &mut ()),
+            |channel| receiver.run(channel, &mut ()),
+        );
+        sent.unwrap();
+        let received = received.unwrap();
+        let receiver_keys: Vec<_> = received.sizes.iter().map(|sizes| sizes[1]).collect();
+        assert_eq!(receiver_keys, [count; 3]);
+        (received.capacities, sent_stats, received_stats)
+    });
+    assert!(bytes.iter().all(|one| *one == bytes[0]), "{bytes:?}");
+}

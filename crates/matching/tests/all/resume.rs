@@ -1,0 +1,313 @@
+//! Runs that break, and go on.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use volery_channel::tamper::Tampered;
+use volery_channel::{Channel, Error as ChannelError, Role, memory, run_two_channels};
+use volery_matching::{ATTEMPTS, Error, Local, Outcome, PROGRESS, Verb};
+use volery_tables::{Duplicates, Table};
+
+use crate::common::{Row, Run, kept, rows, table, written};
+
+const RUN: Run = Run {
+    verb: Verb::Lookup,
+    name: volery_matching::Name::Dh,
+    security: None,
+    both: false,
+    rules: 2,
+    duplicates: Duplicates::Keep,
+};
+
+struct Sides {
+    rows: [Vec<Row>; 2],
+    tables: [Table; 2],
+    folders: [tempfile::TempDir; 2],
+    buckets: u32,
+}
+
+impl Sides {
+    fn new(buckets: u32) -> Self {
+        let rows = [rows(0..30), rows(20..45)];
+        Self {
+            tables: [table(&rows[0]), table(&rows[1])],
+            rows,
+            folders: [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()],
+            buckets,
+        }
+    }
+
+    fn folder(&self, side: usize) -> &Path {
+        self.folders[side].path()
+    }
+
+    fn locals(&self) -> [Local; 2] {
+        [0, 1].map(|side| kept(self.folder(side), self.buckets))
+    }
+
+    /// Runs both sides; what each sends is cut after so many bytes. Returns also what each sent.
+    fn attempt(&self, ends: [u64; 2]) -> ([Result<Outcome, Error>; 2], [u64; 2]) {
+        let [left, right] = self.locals();
+        let sender = RUN.read(Role::Sender, &self.tables[0], &left).unwrap();
+        let receiver = RUN.read(Role::Receiver, &self.tables[1], &right).unwrap();
+        let (near, far) = memory::pair();
+        let ((sent, a), (received, b)) = run_two_channels(
+            Channel::new(Tampered::truncated(near, ends[0])),
+            Channel::new(Tampered::truncated(far, ends[1])),
+            |channel| sender.run(channel, &mut ()),
+            |channel| receiver.run(channel, &mut ()),
+        );
+        ([sent, received], [a.bytes_sent, b.bytes_sent])
+    }
+
+    fn whole(&self) -> [Result<Outcome, Error>; 2] {
+        self.attempt([u64::MAX; 2]).0
+    }
+
+    fn assert_exact(&self, outcome: &Outcome) {
+        let expected = RUN.expected(&self.rows[0], &self.rows[1], true);
+        assert_eq!(written(outcome, &self.tables[1], true), expected);
+    }
+
+    /// Runs to the end, and compares the result.
+    fn finish(&self) {
+        let [sent, received] = self.whole();
+        sent.unwrap();
+        self.assert_exact(&received.unwrap());
+    }
+
+    /// The sessions in the file of a side.
+    fn sessions(&self, side: usize) -> Vec<String> {
+        let text = fs::read_to_string(self.folder(side).join("attempts")).unwrap_or_default();
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines
+            .map(|line| line.rsplit(' ').next().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// Bytes that each side sends in a run that does not break.
+fn lengths(buckets: u32) -> [u64; 2] {
+    let (results, sent) = Sides::new(buckets).attempt([u64::MAX; 2]);
+    for result in results {
+        result.unwrap();
+    }
+    sent
+}
+
+#[test]
+fn a_run_goes_on_wherever_it_broke() {
+    let lengths = lengths(3);
+    for side in [0, 1] {
+        for step in 0..24 {
+            let end = lengths[side] * step / 24;
+            let sides = Sides::new(3);
+            let mut ends = [u64::MAX; 2];
+            ends[side] = end;
+            let ([sent, received], _) = sides.attempt(ends);
+            assert!(sent.is_err() || received.is_err(), "{side} {end}");
+            drop((sent, received));
+            let before = sides.sessions(0).len();
+            sides.finish();
+            for side in [0, 1] {
+                let sessions = sides.sessions(side);
+                let different: HashSet<_> = sessions.iter().collect();
+                assert_eq!(different.len(), sessions.len(), "a session came twice");
+                assert!(sessions.len() >= before.max(6), "{sessions:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_found_is_not_looked_for_again() {
+    let lengths = lengths(3);
+    let sides = Sides::new(3);
+    drop(sides.attempt([lengths[0] * 3 / 4, u64::MAX]));
+    let [sent, received] = sides.whole();
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert!((1..6).contains(&received.resumed), "{}", received.resumed);
+    assert_eq!((sent.resumed, sent.attempts), (received.resumed, 2));
+    sides.assert_exact(&received);
+}
+
+#[test]
+fn a_part_is_begun_three_times() {
+    // Without the last bytes of the sender the only part of the second rule has no end. A run that
+    // goes on sends less.
+    let first = lengths(1)[0] - 10;
+    let sides = Sides::new(1);
+    drop(sides.attempt([first, u64::MAX]));
+    let later = sides.attempt([u64::MAX; 2]).1[0] - 10;
+    let broken = |sides: &Sides, times| {
+        for end in [first].into_iter().chain([later; 9]).take(times as usize) {
+            let ([sent, received], _) = sides.attempt([end, u64::MAX]);
+            assert!(sent.is_err() && received.is_err());
+        }
+    };
+    let sides = Sides::new(1);
+    broken(&sides, ATTEMPTS - 1);
+    sides.finish();
+    let sides = Sides::new(1);
+    broken(&sides, ATTEMPTS);
+    for result in sides.whole() {
+        let error = result.map(drop).unwrap_err();
+        assert!(matches!(error, Error::TooManyAttempts { .. }), "{error}");
+        assert!(error.hint().is_some());
+    }
+}
+
+#[test]
+fn another_table_or_settings_are_refused() {
+    let sides = Sides::new(3);
+    drop(sides.attempt([lengths(3)[0] / 2, u64::MAX]));
+    let local = &sides.locals()[1];
+    let refused = |run: Run, table: &Table| {
+        let error = run
+            .read(Role::Receiver, table, local)
+            .map(drop)
+            .unwrap_err();
+        assert!(matches!(error, Error::OtherRun { .. }), "{error}");
+    };
+    let mut other = sides.rows[1].clone();
+    other[3].a = Some(999);
+    refused(RUN, &table(&other));
+    let duplicates = Duplicates::Dedup;
+    refused(Run { duplicates, ..RUN }, &sides.tables[1]);
+    refused(Run { rules: 1, ..RUN }, &sides.tables[1]);
+    let name = volery_matching::Name::Vole;
+    refused(Run { name, ..RUN }, &sides.tables[1]);
+    sides.finish();
+}
+
+#[test]
+fn a_side_that_lost_its_folder_is_told() {
+    for side in [0, 1] {
+        let sides = Sides::new(3);
+        drop(sides.attempt([lengths(3)[0] * 3 / 4, u64::MAX]));
+        fs::remove_dir_all(sides.folder(side)).unwrap();
+        for result in sides.whole() {
+            match result.map(drop).unwrap_err() {
+                Error::Protocol(volery_psi::Error::Channel(ChannelError::Mismatch {
+                    field,
+                    ..
+                })) => {
+                    assert_eq!(field, PROGRESS);
+                }
+                other => panic!("{other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_has_one_process() {
+    let sides = Sides::new(1);
+    let local = &sides.locals()[0];
+    let first = RUN.read(Role::Sender, &sides.tables[0], local).unwrap();
+    let error = RUN
+        .read(Role::Sender, &sides.tables[0], local)
+        .map(drop)
+        .unwrap_err();
+    assert!(error.to_string().contains("another process"), "{error}");
+    drop(first);
+    sides.finish();
+}
+
+#[test]
+fn one_side_may_keep_its_progress_alone() {
+    for side in [0, 1] {
+        let sides = Sides::new(3);
+        let mut locals = sides.locals();
+        locals[side] = Local::default();
+        let [sent, received] = RUN.both(
+            [&sides.tables[0], &sides.tables[1]],
+            [&locals[0], &locals[1]],
+        );
+        sent.unwrap();
+        sides.assert_exact(&received.unwrap());
+    }
+}
+
+/// Sides of which only the receiver has written the agreement, and nobody has begun a part.
+fn half_agreed() -> Sides {
+    let sides = Sides::new(3);
+    drop(sides.attempt([lengths(3)[0] / 2, u64::MAX]));
+    fs::remove_dir_all(sides.folder(0)).unwrap();
+    let receiver = sides.folder(1);
+    fs::write(receiver.join("attempts"), "").unwrap();
+    for rule in 0..2 {
+        for bucket in 0..3 {
+            let _ = fs::remove_file(receiver.join(format!("found-{rule}-{bucket}")));
+        }
+    }
+    assert!(receiver.join("run.json").exists());
+    sides
+}
+
+#[test]
+fn an_agreement_of_one_side_is_made_anew() {
+    for buckets in [1, 3, 7] {
+        let mut sides = half_agreed();
+        sides.buckets = buckets;
+        sides.finish();
+    }
+}
+
+#[test]
+fn a_kill_before_the_new_agreement_loses_no_row() {
+    // The handshake takes some hundred bytes: the ends are in all messages of the agreement.
+    let end = lengths(3)[0] / 2;
+    for step in 0..12 {
+        let mut sides = half_agreed();
+        sides.buckets = 7;
+        drop(sides.attempt([end * step / 12, u64::MAX]));
+        sides.finish();
+    }
+}
+
+#[test]
+fn files_of_others_stay_and_torn_ones_do_not_count() {
+    let sides = Sides::new(3);
+    let foreign = [
+        "part-00000-a1.parquet",
+        "items-2024.csv",
+        "found-x",
+        "part-1",
+        "rows",
+    ];
+    for name in foreign {
+        fs::write(sides.folder(1).join(name), "data").unwrap();
+    }
+    let torn = [
+        "part-0-0",
+        "items-0",
+        "found-1-2",
+        "found-rows-0",
+        "run.json.new",
+    ];
+    for name in torn {
+        fs::write(sides.folder(1).join(name), [7; 13]).unwrap();
+    }
+    drop(sides.attempt([lengths(3)[0] * 3 / 4, u64::MAX]));
+    fs::write(sides.folder(1).join("found-rows-0"), [7; 13]).unwrap();
+    let attempts = sides.folder(1).join("attempts");
+    let mut text = fs::read_to_string(&attempts).unwrap();
+    text += "\n1 2 0123\n1 2\n1 2 45\n1 2 ";
+    fs::write(&attempts, text).unwrap();
+    let [sent, received] = sides.whole();
+    sent.unwrap();
+    let received = received.unwrap();
+    sides.assert_exact(&received);
+    let (finish, rest) = received.split();
+    finish.finish().unwrap();
+    drop(rest);
+    let names = fs::read_dir(sides.folder(1)).unwrap();
+    let mut names: Vec<_> = names.map(|name| name.unwrap().file_name()).collect();
+    names.sort();
+    let mut expected: Vec<_> = foreign.into_iter().chain(["complete"]).collect();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    assert!(sides.locals()[1].is_complete());
+}

@@ -1,0 +1,291 @@
+//! Normalisers of key columns: the text of a field becomes the form in which both parties write it.
+//!
+//! A normaliser is a named function with a version, such as `email/v1`. A version never changes:
+//! what a version gives for a text is fixed by `data/normalisers.json`, with the vectors that every
+//! implementation has to meet, and by the data that this file names (version 18.0.0 of Unicode,
+//! version 9.0.42 of the numbering plans of libphonenumber). New data that give anything else make
+//! a new version. Two parties compare the names with versions before a run.
+//!
+//! ```
+//! use volery_tables::normal::{Normaliser, Outcome};
+//!
+//! # fn main() -> Result<(), volery_tables::normal::Unknown> {
+//! let phone = Normaliser::parse("e164=DE")?;
+//! assert_eq!(phone.name(), "e164=DE/v1");
+//! let mut out = String::new();
+//! assert_eq!(phone.apply("(0)30 / 1234-567", &mut out), Outcome::Changed);
+//! assert_eq!(out, "+49301234567");
+//! assert_eq!(phone.apply("110", &mut out), Outcome::Malformed);
+//! # Ok(())
+//! # }
+//! ```
+
+mod day;
+mod email;
+mod phone;
+mod text;
+
+use std::fmt;
+
+use day::Format;
+use phone::Phone;
+
+/// The version of Unicode behind version 1 of every normaliser.
+pub const UNICODE: &str = "18.0.0";
+
+/// The version of the numbering plans, those of libphonenumber, behind version 1 of `e164`.
+pub const NUMBERING_PLANS: &str = "9.0.42";
+
+/// The type of the keys that a normaliser gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    /// A text.
+    Text,
+    /// A day, written `YYYY-MM-DD`.
+    Date,
+}
+
+/// The result of a normaliser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The text was in normal form.
+    Same,
+    /// The normal form differs from the text.
+    Changed,
+    /// The text is none of what the normaliser reads, such as an address without `@`.
+    Malformed,
+    /// The text is empty, or nothing of it remains.
+    Empty,
+}
+
+/// A normaliser has a name and a version, and possibly an argument. All versions that exist are 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Normaliser(Function);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Function {
+    /// The index in [`TEXT`].
+    Text(usize),
+    Email,
+    Phone(Phone),
+    Date(Format),
+}
+
+/// A normaliser as help and documentation list it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Listed {
+    /// Its name, with a placeholder for its argument: `lower`, `e164=REGION`.
+    pub name: &'static str,
+    /// A line that says what it does.
+    pub description: &'static str,
+}
+
+const EMAIL: Listed = Listed {
+    name: "email",
+    description: "an address such as Ada@Example.ORG in lower case, its domain in ASCII; dots and +tags stay",
+};
+
+const PHONE: Listed = Listed {
+    name: "e164=REGION",
+    description: "a telephone number, as dialled in that region, in the form +491511234567",
+};
+
+const DATE: Listed = Listed {
+    name: "date=FORMAT",
+    description: "a date written in that format, such as %d.%m.%Y, as a date",
+};
+
+/// Appends the normal form of a text.
+type OfText = fn(&str, &mut String);
+
+/// The normalisers from text to text that accept every text and take no argument.
+const TEXT: [(Listed, OfText); 9] = [
+    (
+        Listed {
+            name: "trim",
+            description: "white space at both ends is removed",
+        },
+        text::trim,
+    ),
+    (
+        Listed {
+            name: "collapse",
+            description: "every run of white space is one space; none is left at either end",
+        },
+        text::collapse,
+    ),
+    (
+        Listed {
+            name: "visible",
+            description: "characters that cannot be seen are removed, such as zero-width spaces",
+        },
+        text::visible,
+    ),
+    (
+        Listed {
+            name: "lower",
+            description: "upper and lower case are equal, in every script; ß is ss",
+        },
+        text::lower,
+    ),
+    (
+        Listed {
+            name: "nfc",
+            description: "one spelling of accented characters: Unicode normalisation form C",
+        },
+        text::nfc,
+    ),
+    (
+        Listed {
+            name: "nfkc",
+            description: "the same for full-width letters, ligatures and superscripts: form KC",
+        },
+        text::nfkc,
+    ),
+    (
+        Listed {
+            name: "digits",
+            description: "only the decimal digits, of any script, as 0 to 9",
+        },
+        text::digits,
+    ),
+    (
+        Listed {
+            name: "alnum",
+            description: "only letters, with their marks, and digits",
+        },
+        text::alnum,
+    ),
+    (
+        Listed {
+            name: "name",
+            description: "only the letters of a name, without accents, upper case or spaces",
+        },
+        text::name,
+    ),
+];
+
+impl Normaliser {
+    /// Reads the name of a normaliser, with its argument and its version, if there is one: `email`,
+    /// `email/v1`, `e164=DE`.
+    ///
+    /// # Errors
+    /// If there is no such normaliser, argument or version.
+    pub fn parse(spec: &str) -> Result<Self, Unknown> {
+        // An argument may have slashes: date=%d/%m/%Y.
+        let (unversioned, version) = match spec.rsplit_once("/v") {
+            Some((rest, digits)) if is_number(digits) => (rest, Some(digits)),
+            _ => (spec, None),
+        };
+        let (name, argument) = match unversioned.split_once('=') {
+            Some((name, argument)) => (name, Some(argument)),
+            None => (unversioned, None),
+        };
+        let plain = TEXT.iter().position(|(listed, _)| listed.name == name);
+        let function = match (name, argument, plain) {
+            ("email", None, _) => Function::Email,
+            (_, None, Some(index)) => Function::Text(index),
+            ("email", Some(_), _) | (_, Some(_), Some(_)) => {
+                return Err(Unknown(format!(
+                    "'{name}' takes no argument: write '{name}'"
+                )));
+            }
+            ("e164", Some(region), _) => Function::Phone(Phone::parse(region).map_err(Unknown)?),
+            ("e164", None, _) => {
+                return Err(Unknown(
+                    "'e164' needs the region whose numbers are written without a country code: \
+                     e164=DE"
+                        .to_owned(),
+                ));
+            }
+            ("date", Some(format), _) => Function::Date(Format::parse(format).map_err(Unknown)?),
+            _ => return Err(Unknown::name(name)),
+        };
+        if let Some(version) = version.filter(|&version| version != "1") {
+            return Err(Unknown(format!(
+                "this program has no version {version} of '{name}', only version 1: \
+                 write '{unversioned}/v1'"
+            )));
+        }
+        Ok(Self(function))
+    }
+
+    /// The name with argument and version, as the parties compare it: `email/v1`, `e164=DE/v1`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.0 {
+            Function::Text(index) => format!("{}/v1", TEXT[*index].0.name),
+            Function::Email => "email/v1".to_owned(),
+            Function::Phone(phone) => format!("e164={}/v1", phone.region()),
+            Function::Date(format) => format!("date={format}/v1"),
+        }
+    }
+
+    /// The type of what it gives.
+    #[must_use]
+    pub fn gives(&self) -> KeyKind {
+        match self.0 {
+            Function::Date(_) => KeyKind::Date,
+            _ => KeyKind::Text,
+        }
+    }
+
+    /// Writes the normal form of `text` to `out`, in place of what is there. `out` is empty
+    /// where the outcome is [`Outcome::Malformed`] or [`Outcome::Empty`].
+    pub fn apply(&self, text: &str, out: &mut String) -> Outcome {
+        out.clear();
+        let read = match &self.0 {
+            Function::Text(index) => {
+                TEXT[*index].1(text, out);
+                Some(())
+            }
+            // The others are empty exactly where nothing but white space is.
+            _ if text.trim().is_empty() => Some(()),
+            Function::Email => email::apply(text, out),
+            Function::Phone(phone) => phone.apply(text, out),
+            Function::Date(format) => format.apply(text, out),
+        };
+        if read.is_none() {
+            out.clear();
+            Outcome::Malformed
+        } else if out.is_empty() {
+            Outcome::Empty
+        } else if out == text {
+            Outcome::Same
+        } else {
+            Outcome::Changed
+        }
+    }
+
+    /// All normalisers.
+    pub fn all() -> impl Iterator<Item = Listed> {
+        let text = TEXT.into_iter().map(|(listed, _)| listed);
+        [EMAIL, PHONE, DATE].into_iter().chain(text)
+    }
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// There is no such normaliser; the text says why and what there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown(String);
+
+impl Unknown {
+    fn name(name: &str) -> Self {
+        let names: Vec<_> = Normaliser::all().map(|listed| listed.name).collect();
+        Self(format!(
+            "there is no normaliser '{name}'; there are: {}",
+            names.join(", ")
+        ))
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unknown {}

@@ -1,0 +1,144 @@
+//! Rules: alternatives, normalisers, duplicates, malformed rows.
+
+use volery_tables::{
+    Duplicates, EmptyKeys, Error, Inputs, Malformed, Problem, Reading, Records, Rule, Table,
+};
+
+use crate::{Folder, complaint, integers, texts};
+
+fn table(folder: &Folder, text: &str) -> Table {
+    let paths = vec![folder.write("rows.csv", text)];
+    Table::open(&Inputs {
+        paths,
+        ..Inputs::default()
+    })
+    .unwrap()
+}
+
+fn reading(rules: &[&str]) -> Reading {
+    Reading {
+        rules: rules
+            .iter()
+            .map(|rule| Rule::parse(rule).unwrap())
+            .collect(),
+        ..Reading::default()
+    }
+}
+
+fn read(table: &Table, reading: &Reading) -> Result<Records, Error> {
+    Records::read(table, reading, &mut |_, _| {})
+}
+
+fn of_rows(records: &Records, rule: usize) -> Vec<Option<u32>> {
+    (0..records.rows())
+        .map(|row| records.item_of_row(rule, row))
+        .collect()
+}
+
+#[test]
+fn duplicates_are_rows_of_one_item() {
+    let folder = Folder::new();
+    let table = table(&folder, "id,v\na,1\nb,2\na,3\nc,4\nb,5\n");
+    let mut by_id = reading(&["id"]);
+    by_id.values = vec!["v".to_owned()];
+    let keep = read(&table, &by_id).unwrap();
+    assert_eq!(keep.items(0), texts(["a", "b", "c"]));
+    assert_eq!(
+        of_rows(&keep, 0),
+        [Some(0), Some(1), Some(0), Some(2), Some(1)]
+    );
+    assert_eq!((keep.duplicates(0), keep.counts().rules[0].keys), (2, 5));
+    // The payload is that of the first row.
+    let values: Vec<&[u8]> = (0..3).map(|item| keep.payload(0, item)).collect();
+    assert_eq!(values, [b"\x01\x011", b"\x01\x012", b"\x01\x014"]);
+    by_id.duplicates = Duplicates::Dedup;
+    let dedup = read(&table, &by_id).unwrap();
+    assert_eq!(dedup.items(0), keep.items(0));
+    assert_eq!(of_rows(&dedup, 0), [Some(0), Some(1), None, Some(2), None]);
+    by_id.duplicates = Duplicates::Error;
+    let (message, _) = complaint(read(&table, &by_id));
+    assert_eq!(message, "rows 1 and 3 have the same key");
+}
+
+#[test]
+fn alternatives() {
+    let folder = Folder::new();
+    let text = "email,phone,v\nA@x,1,p\n,2,q\nb@x,,r\na@x,3,s\n,,t\n";
+    let table = table(&folder, text);
+    let mut rules = reading(&["email:lower", "phone:integer"]);
+    rules.values = vec!["v".to_owned()];
+    let records = read(&table, &rules).unwrap();
+    assert_eq!(records.rules(), 2);
+    assert_eq!(records.key_description(), "text+lower/v1 or integer");
+    assert_eq!(records.items(0), texts(["a@x", "b@x"]));
+    assert_eq!(records.items(1), integers(["1", "2", "3"]));
+    assert_eq!(
+        of_rows(&records, 0),
+        [Some(0), None, Some(1), Some(0), None]
+    );
+    assert_eq!(
+        of_rows(&records, 1),
+        [Some(0), Some(1), None, Some(2), None]
+    );
+    let counts = records.counts();
+    let rule = |i: usize| {
+        (
+            counts.rules[i].keys,
+            counts.rules[i].empty,
+            counts.rules[i].changed,
+        )
+    };
+    assert_eq!((counts.rows, rule(0), rule(1)), (5, (3, 2, 1), (3, 2, 0)));
+    let value = |rule, item| records.payload(rule, item)[2];
+    assert_eq!([value(0, 0), value(0, 1)], *b"pr");
+    assert_eq!([value(1, 0), value(1, 1), value(1, 2)], *b"pqs");
+    // One rule alone, and an empty key is an error again.
+    let error = read(&table, &reading(&["email:lower"])).unwrap_err();
+    assert!(matches!(error.problem(), Problem::EmptyKey { row: 2, .. }));
+}
+
+#[test]
+fn normalisers_make_keys_meet() {
+    let folder = Folder::new();
+    let text = "id,n\n Ä b ,1\nx,2\n  ,3\nX,4\n";
+    let mut rule = reading(&["id:trim+lower"]);
+    let (message, _) = complaint(read(&table(&folder, text), &rule));
+    assert_eq!(message, r#"row 3 has no key: column "id" is empty"#);
+    rule.empty_keys = EmptyKeys::Skip;
+    let records = read(&table(&folder, text), &rule).unwrap();
+    assert_eq!(records.items(0), texts(["ä b", "x"]));
+    assert_eq!(of_rows(&records, 0), [Some(0), Some(1), None, Some(1)]);
+    let counts = records.counts().rules[0];
+    assert_eq!((counts.keys, counts.empty, counts.changed), (3, 1, 2));
+}
+
+#[test]
+fn malformed_rows() {
+    let folder = Folder::new();
+    let bytes = b"id,d\n1,2024-01-01\nsecret,2024-01-02\n3,\n4,secret\n5,\xff\n";
+    let paths = vec![folder.write("rows.csv", bytes)];
+    let table = Table::open(&Inputs {
+        paths,
+        ..Inputs::default()
+    })
+    .unwrap();
+    let mut rule = reading(&["id:integer,d:date"]);
+    rule.empty_keys = EmptyKeys::Skip;
+    let (message, _) = complaint(read(&table, &rule));
+    assert_eq!(message, r#"column "id" of row 2 is not an integer"#);
+    rule.malformed = Malformed::Skip;
+    let records = read(&table, &rule).unwrap();
+    assert_eq!(of_rows(&records, 0), [Some(0), None, None, None, None]);
+    let counts = records.counts().rules[0];
+    assert_eq!((counts.keys, counts.empty, counts.malformed), (1, 1, 3));
+    // A normaliser takes text.
+    let mut lower = reading(&["d:lower"]);
+    lower.empty_keys = EmptyKeys::Skip;
+    lower.duplicates = Duplicates::Keep;
+    let (message, hint) = complaint(read(&table, &lower));
+    assert_eq!(message, r#"column "d" of row 5 is malformed for lower/v1"#);
+    assert_eq!(
+        hint,
+        "correct the row; --malformed skip leaves such rows out"
+    );
+}
