@@ -3,7 +3,7 @@
 //! | file | content | written |
 //! |---|---|---|
 //! | `items-R` | items and rows of rule R, in the order of the rows | once, then removed |
-//! | `part-R-B` | those of bucket B, sorted | once, before `run.json` |
+//! | `part-R-B` | those of bucket B, in the order of the rows | appended, all before `run.json` |
 //! | `run.json` | the agreement with the peer | once, by renaming |
 //! | `attempts` | a line for each part that was begun: rule, bucket, session | appended, synchronised |
 //! | `found-R-B` | the matches of a finished part | once, by renaming |
