@@ -28,7 +28,7 @@ def test_usage_error() -> None:
         volery.psi(role="receiver", data=["a"], connect=address(), protocol="dh", both=True)
     assert caught.value.status == 2
     with pytest.raises(volery.UsageError, match="protocol"):
-        volery.psi(role="receiver", data=["a"], connect=address(), protocol="nothing")  # type: ignore[arg-type]
+        volery.psi(role="receiver", data=["a"], connect=address(), protocol="nothing")
     with pytest.raises(volery.UsageError):
         volery.psi(role="receiver", data=["a"])
     with pytest.raises(TypeError):
@@ -73,9 +73,9 @@ def test_network_error_nobody_there() -> None:
 
 def test_network_error_peer_dies() -> None:
     at = address()
-    peer = python("volery.cot(role='sender', listen=sys.argv[1], n=10**9, chunk=10**6, threads=1).__next__()\nimport os\nos._exit(9)", at)
+    peer = python("volery.cot_stream(role='sender', listen=sys.argv[1], n=10**9, chunk=10**6, threads=1).__next__()\nimport os\nos._exit(9)", at)
     with pytest.raises(volery.NetworkError):
-        for _ in volery.cot(role="receiver", connect=at, n=10**9, chunk=10**6, threads=1):
+        for _ in volery.cot_stream(role="receiver", connect=at, n=10**9, chunk=10**6, threads=1):
             pass
     assert peer.wait(30) == 9
 
@@ -125,18 +125,22 @@ def test_cancelled_while_computing() -> None:
     peer = python(
         """
 try:
-    for _ in volery.cot(role='sender', listen=sys.argv[1], n=10**9, chunk=10**6, threads=1): pass
+    for _ in volery.cot_stream(role='sender', listen=sys.argv[1], n=10**9, chunk=10**6, threads=1): pass
 except volery.NetworkError:
     sys.exit(4)
 """,
         at,
     )
 
+    def end() -> None:
+        ends.append(time.monotonic())
+        cancel.set()
+
     def compute() -> None:
         with pytest.raises(volery.Cancelled):
-            for part, _ in enumerate(volery.cot(role="receiver", connect=at, n=10**9, chunk=10**6, threads=1, cancel=cancel)):
+            for part, _ in enumerate(volery.cot_stream(role="receiver", connect=at, n=10**9, chunk=10**6, threads=1, cancel=cancel)):
                 if part == 1:
-                    threading.Timer(0.2, lambda: (ends.append(time.monotonic()), cancel.set())).start()
+                    threading.Timer(0.2, end).start()
         ends.append(time.monotonic())
 
     thread = threading.Thread(target=compute)

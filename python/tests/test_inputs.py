@@ -159,7 +159,9 @@ def test_rows_are_a_table_for_others() -> None:
     assert pa.table(rows).equals(rows.to_arrow())
     assert pl.DataFrame(rows).equals(rows.to_polars())
     assert pa.schema(rows).names == rows.column_names
-    assert duckdb.sql("select sum(id) from rows").fetchone() == (5,)
+    with duckdb.connect() as database:
+        database.register("found", rows)
+        assert database.execute("select sum(id) from found").fetchone() == (5,)
 
 
 def test_rows_of_no_match_have_columns() -> None:

@@ -10,7 +10,7 @@ from parties import address, line_of, listens, python
 
 PEER = """
 try:
-    for _ in volery.cot(role="sender", listen=sys.argv[1], n=10**9, chunk=10**6, threads=1): pass
+    for _ in volery.cot_stream(role="sender", listen=sys.argv[1], n=10**9, chunk=10**6, threads=1): pass
 except volery.NetworkError:
     sys.exit(4)
 """
@@ -46,7 +46,7 @@ def test_while_it_connects() -> None:
 def test_while_it_computes() -> None:
     at = address()
     peer = python(PEER, at)
-    code = "for _ in volery.cot(role='receiver', connect=sys.argv[1], n=10**9, chunk=10**6, threads=1): print('part', flush=True)"
+    code = "for _ in volery.cot_stream(role='receiver', connect=sys.argv[1], n=10**9, chunk=10**6, threads=1): print('part', flush=True)"
     process = python(code, at)
     line_of(process, "part")
     interrupt(process)
@@ -73,7 +73,7 @@ def test_in_a_chunk_of_the_caller() -> None:
     # The caller leaves the loop with an error of its own: the peer is told as well.
     at = address()
     peer = python(PEER, at)
-    code = "for part in volery.cot(role='receiver', connect=sys.argv[1], n=10**9, chunk=10**6, threads=1): raise ValueError('mine')"
+    code = "for part in volery.cot_stream(role='receiver', connect=sys.argv[1], n=10**9, chunk=10**6, threads=1): raise ValueError('mine')"
     process = python(code, at)
     _, errors = process.communicate(timeout=30)
     assert "ValueError: mine" in errors

@@ -9,7 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 5
     assert "fork" in told
 
 
-def side(role: str, at: str) -> list[str]:
+def side(role: Literal["sender", "receiver"], at: str) -> list[str]:
     """One side, in a process that multiprocessing started."""
     end = {"sender": "listen", "receiver": "connect"}[role]
     options: dict[str, Any] = {end: at}
@@ -144,7 +144,7 @@ def test_pickling_is_refused() -> None:
         def run(session: volery.Session) -> Any:
             with pytest.raises(TypeError, match="pickle"):
                 pickle.dumps(session)
-            return session.cot(role=role, n=10), session.vole(role=role, n=10)  # type: ignore[arg-type]
+            return session.cot(role=role, n=10), session.vole(role=role, n=10)
 
         return run
 

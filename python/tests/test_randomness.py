@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import volery
-from parties import address, finish, python
+from parties import address, finish, program, python
 
 P = 2**61 - 1
 
@@ -49,7 +49,7 @@ def test_cot(n: int) -> None:
 @pytest.mark.parametrize("protocol", ["softspoken2", "primal"])
 def test_cot_of_a_protocol(protocol: str) -> None:
     sender, receiver = cot(n=10_000, protocol=protocol, security="semi-honest")
-    assert (receiver.w == sender.v ^ (receiver.u[:, None] * sender.delta)).all()  # type: ignore[index,operator]
+    assert (receiver.w == sender.v ^ (receiver.u[:, None] * sender.delta)).all()
 
 
 def test_cot_with_own_delta() -> None:
@@ -60,7 +60,7 @@ def test_cot_with_own_delta() -> None:
         lambda session: session.cot(role="receiver", n=1000),
     )
     assert (sender.delta == delta).all()
-    assert (receiver.w == sender.v ^ (receiver.u[:, None] * delta)).all()  # type: ignore[index,operator]
+    assert (receiver.w == sender.v ^ (receiver.u[:, None] * delta)).all()
 
 
 def test_vole_over_fp61() -> None:
@@ -124,7 +124,7 @@ def test_arrays_are_handed_over() -> None:
 def test_parts(ring: str | None) -> None:
     def party(role: str) -> Any:
         def run(session: volery.Session) -> Any:
-            call: Any = session.vole if ring else session.cot
+            call: Any = session.vole_stream if ring else session.cot_stream
             return list(call(role=role, n=25_000, chunk=10_000))
 
         return run
@@ -152,7 +152,7 @@ def peak():
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 role, side, at = sys.argv[1:]
 n = 25_000_000
-parts = volery.cot(role=role, n=n, chunk=200_000, threads=1, protocol="softspoken2", security="semi-honest", **{side: at})
+parts = volery.cot_stream(role=role, n=n, chunk=200_000, threads=1, protocol="softspoken2", security="semi-honest", **{side: at})
 count = 0
 for part in parts:
     count += len(part.v if role == "sender" else part.w)
@@ -170,11 +170,9 @@ print(peak() - before)
 
 def test_verify(tmp_path: pathlib.Path) -> None:
     at = address()
-    sender = python("volery._program.main()", "cot", "--role", "sender", "--listen", at, "--n", "5000", "--out", str(tmp_path / "s"))
-    receiver = python("volery._program.main()", "cot", "--role", "receiver", "--connect", at, "--n", "5000", "--out", str(tmp_path / "r"))
-    for process in [sender, receiver]:
-        process.communicate(timeout=60)
-        assert process.returncode == 0
+    sender = program("cot", "--role", "sender", "--listen", at, "--n", "5000", "--out", str(tmp_path / "s"))
+    receiver = program("cot", "--role", "receiver", "--connect", at, "--n", "5000", "--out", str(tmp_path / "r"))
+    finish(sender, receiver)
     assert volery.verify(tmp_path / "s", tmp_path / "r").n == 5000
     w = np.load(tmp_path / "r" / "w.npy")
     w[17, 0] ^= np.uint64(1)

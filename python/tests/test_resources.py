@@ -61,7 +61,7 @@ def run(number: int) -> None:
     sender, receiver = volery.run_local(
         lambda session: session.cot(role="sender", n=5000), lambda session: session.cot(role="receiver", n=5000)
     )
-    assert (receiver.w == sender.v ^ (receiver.u[:, None] * sender.delta)).all()  # type: ignore[index,operator]
+    assert (receiver.w == sender.v ^ (receiver.u[:, None] * sender.delta)).all()
 
 
 def test_eight_threads() -> None:
