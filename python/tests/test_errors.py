@@ -68,7 +68,7 @@ def test_network_error_nobody_there() -> None:
     assert caught.value.status == 4
     assert 0.5 < time.monotonic() - begin < 10
     with pytest.raises(volery.NetworkError):
-        volery.psi(role="receiver", data=["a"], listen="127.0.0.1:0", wait=0.2)
+        volery.psi(role="receiver", data=["a"], listen="127.0.0.1:0", wait=1.0)
 
 
 def test_network_error_peer_dies() -> None:

@@ -174,7 +174,7 @@ def test_keygen(tmp_path: pathlib.Path) -> None:
 def test_report_of_a_failure(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "report.json"
     with pytest.raises(volery.NetworkError) as caught:
-        volery.psi(role="receiver", data=["a"], connect="127.0.0.1:1", wait="200ms", report=file)
+        volery.psi(role="receiver", data=["a"], connect="127.0.0.1:1", wait=1, report=file)
     report: dict[str, Any] = json.loads(file.read_text())
     assert report["status"] == 4
     assert report["error"] and report["error"].split(":")[0] in str(caught.value)

@@ -108,7 +108,7 @@ def test_run_local_without_a_word() -> None:
 
 def test_nobody_to_meet() -> None:
     with pytest.raises(volery.NetworkError):
-        volery.Session(connect=address(), wait="300ms")
+        volery.Session(connect=address(), wait=1)
     with pytest.raises(volery.UsageError):
         volery.Session(connect=address(), listen=address())
     with pytest.raises(volery.UsageError):
