@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,7 @@ from volery._errors import UsageError
 
 logger = logging.getLogger("volery")
 
-#: A number of seconds, or a text such as ``"90s"`` or ``"2h"``.
+#: A number of seconds, which is rounded up, or a text such as ``"90s"`` or ``"2h"``.
 Time = Union[str, float, int]
 
 
@@ -109,7 +110,7 @@ def _word(name: str, value: object) -> str:
         return os.fspath(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UsageError(f"{name}: {type(value).__name__} is not a value of this argument")
-    return f"{value}s" if name in _TIMES else str(value)
+    return f"{math.ceil(value)}s" if name in _TIMES else str(value)
 
 
 def listed(name: str, value: object) -> str | None:

@@ -63,18 +63,32 @@ _CLASSES: dict[int, type[Error]] = {
     5: SettingsDifferError,
 }
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
+# The program's words and what they are in Python: `'volery keygen --out DIR'`, `'--role <ROLE>'`,
+# `--peer FINGERPRINT`, `--both`.
+_COMMAND = re.compile(r"'volery (?P<verb>[a-z]+)(?P<options>[^']*)'")
+_PLACE = re.compile(r"'--(?P<name>[a-z-]+) <[^>]*>'")
+_VALUE = re.compile(r"(?<![\w-])--(?P<name>[a-z-]+)[ =](?P<value>[A-Z][A-Z:.]*\b)")
+_OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)")
 
 
-def _argument(option: re.Match[str]) -> str:
-    name = option[1].replace("-", "_")
+def _name(option: re.Match[str]) -> str:
+    name = option["name"].replace("-", "_")
     return "or_" if name == "or" else name
 
 
+def _in_python(text: str) -> str:
+    """Options and commands in a message as arguments and calls."""
+    if "'volery --help'" in text:
+        return "help() of the function lists its arguments"
+    text = _COMMAND.sub(lambda found: f"volery.{found['verb']}({found['options'].strip()})", text)
+    text = _PLACE.sub(_name, text)
+    text = _VALUE.sub(lambda found: f"{_name(found)}={found['value']}", text)
+    return _OPTION.sub(_name, text)
+
+
 def from_status(status: int, message: str, hint: str | None) -> Error:
-    """The exception for a failure of the program: its options become names of arguments."""
+    """The exception for a failure of the program."""
     if status == 1 and message == "cancelled":
         return Cancelled(message)
-    if hint is not None:
-        hint = _OPTION.sub(_argument, hint)
-    return _CLASSES.get(status, Error)(_OPTION.sub(_argument, message), hint)
+    hint = None if hint is None else _in_python(hint)
+    return _CLASSES.get(status, Error)(_in_python(message), hint)

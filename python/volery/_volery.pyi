@@ -4,6 +4,24 @@ from typing import Any, Literal, Protocol, final
 import numpy
 from numpy.typing import NDArray
 
+__all__ = [
+    "Connection",
+    "Stream",
+    "Table",
+    "__version__",
+    "columns",
+    "keygen",
+    "lint",
+    "main",
+    "matching",
+    "matvec",
+    "ope",
+    "open",
+    "pair",
+    "stream",
+    "verify",
+]
+
 __version__: str
 
 class _Watch(Protocol):

@@ -245,7 +245,7 @@ impl Drop for Job {
 pub(crate) fn error(py: Python<'_>, failure: &Failure) -> PyResult<PyErr> {
     let make = py.import("volery._errors")?.getattr("from_status")?;
     let status = failure.status() as u8;
-    let error = make.call1((status, failure.message(), failure.remedy()))?;
+    let error = make.call1((status, failure.message(), failure.hint()))?;
     Ok(PyErr::from_value(error))
 }
 

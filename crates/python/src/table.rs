@@ -98,7 +98,7 @@ impl Source {
                 (schema, batches.map_err(|error| failed(&error))?)
             }
         };
-        Ok(volery_tables::Table::from_batches(schema, batches))
+        volery_tables::Table::from_batches(schema, batches).map_err(Failure::from)
     }
 }
 
