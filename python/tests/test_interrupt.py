@@ -59,11 +59,11 @@ def test_while_it_matches() -> None:
 side = {"sender": "listen", "receiver": "connect"}[sys.argv[2]]
 print("begin", flush=True)
 volery.psi(role=sys.argv[2], data=list(range(3_000_000)), threads=1, **{side: sys.argv[1]},
-    progress=lambda at: print("progress", flush=True))
+    progress=lambda at: print(at.phase, flush=True))
 """
     sender = python(code, at, "sender")
     receiver = python(code, at, "receiver")
-    line_of(receiver, "progress")
+    line_of(receiver, "hashing items")
     interrupt(receiver)
     _, errors = sender.communicate(timeout=20)
     assert "NetworkError" in errors, errors

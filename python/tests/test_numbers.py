@@ -10,7 +10,7 @@ P = 2**61 - 1
 
 
 def test_ope() -> None:
-    coefficients, points = [5, 0, 1], [3, 0, P - 1]
+    coefficients, points = [5, 0, 1, 0], [3, 0, P - 1]
     sender, receiver = volery.run_local(
         lambda session: session.ope(role="sender", coefficients=coefficients),
         lambda session: session.ope(role="receiver", points=points),

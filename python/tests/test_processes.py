@@ -7,8 +7,6 @@ import os
 import pathlib
 import pickle
 import signal
-import subprocess
-import sys
 from typing import Any, Literal
 
 import numpy as np
@@ -85,11 +83,6 @@ def test_the_program_ends_by_a_signal() -> None:
     process.send_signal(signal.SIGTERM)
     assert "error:" in process.communicate(timeout=5)[1]
     assert process.returncode == 1
-
-
-def test_program_of_the_module() -> None:
-    done = subprocess.run([sys.executable, "-m", "volery", "--version"], capture_output=True, text=True, timeout=20)
-    assert done.stdout.startswith("volery "), done.stderr
 
 
 def test_fork() -> None:

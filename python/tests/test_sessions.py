@@ -58,20 +58,24 @@ def test_a_session_after_an_error() -> None:
     volery.run_local(party("sender", "malicious"), party("receiver", "semi-honest"))
 
 
-def test_a_wrong_option_leaves_the_session() -> None:
+def test_a_wrong_option_closes_the_session() -> None:
     def sender(session: volery.Session) -> None:
-        with pytest.raises(volery.UsageError):
+        with pytest.raises(volery.UsageError, match="nothing"):
             session.psi(role="sender", data=["a"], protocol="nothing")
-        session.psi(role="sender", data=["a"])
+        assert not session.is_open
 
-    _, match = volery.run_local(sender, lambda session: session.psi(role="receiver", data=["a"]))
-    assert match.count == 1
+    def receiver(session: volery.Session) -> None:
+        with pytest.raises(volery.NetworkError):
+            session.psi(role="receiver", data=["a"])
+
+    volery.run_local(sender, receiver)
 
 
 def test_connection_options_in_a_session() -> None:
     def party(session: volery.Session) -> None:
-        with pytest.raises(TypeError):
-            session.psi(role="sender", data=["a"], listen="127.0.0.1:0")
+        for option in ["listen", "connect", "identity", "peer", "wait"]:
+            with pytest.raises(volery.UsageError, match=option):
+                session.psi(role="sender", data=["a"], **{option: "127.0.0.1:0"})
 
     volery.run_local(party, party)
 
