@@ -29,11 +29,7 @@ struct Receiver {
 /// Twice `n` blocks.
 fn doubled(n: usize, name: &str) -> Result<usize> {
     let twice = n.checked_mul(2);
-    twice.ok_or_else(|| {
-        Failure::usage(format!(
-            "{name}: {n} pairs are more than the memory has"
-        ))
-    })
+    twice.ok_or_else(|| Failure::usage(format!("{name}: {n} pairs are more than the memory has")))
 }
 
 #[unsafe(no_mangle)]
@@ -211,7 +207,8 @@ impl Receiver {
         })
     }
 
-    /// Gets a block for each of the `n` choice bits `x`: a random message, or the sender's if `chosen`.
+    /// Gets a block for each of the `n` choice bits `x`: a random message, or the sender's if
+    /// `chosen`.
     fn with_choices(
         handle: &Handle<Self>,
         x: &In<u8>,

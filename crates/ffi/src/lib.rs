@@ -23,9 +23,11 @@
 )]
 
 mod cot;
+#[cfg(test)]
+mod header;
 mod object;
-mod options;
 mod oprf;
+mod options;
 mod raw;
 mod status;
 mod transport;

@@ -1,6 +1,6 @@
 //! Pointers from C: the only module with `unsafe` blocks.
 //!
-//! [`In`], [`Out`], [`Handle`] and [`New`] are the pointers of the header, and nothing in Rust makes
+//! [`In`], [`Out`], [`Handle`] and [`New`] are the pointers of the header. No other module makes
 //! one: each is an argument of a C caller, who promises what the header asks for: that a pointer
 //! that is not null leads to as many elements as it says, that nobody else uses them meanwhile, and
 //! that a handle came from the function that makes it and has not been freed. Null, lengths above
@@ -51,9 +51,7 @@ fn addresses<T>(start: *const T, n: usize, name: &str) -> Result<Range<usize>> {
     let bytes = bytes.filter(|bytes| *bytes <= isize::MAX as usize);
     let end = bytes.and_then(|bytes| start.addr().checked_add(bytes));
     let end = end.ok_or_else(|| {
-        Failure::usage(format!(
-            "{name}: {n} elements are more than the memory has"
-        ))
+        Failure::usage(format!("{name}: {n} elements are more than the memory has"))
     })?;
     Ok(start.addr()..end)
 }
@@ -172,9 +170,7 @@ impl<T: Pod> Out<T> {
         // `n` elements that nobody else uses during the call. It need not be initialised.
         unsafe { self.0.write_bytes(0, n) };
         // SAFETY: as above, and now initialised.
-        Ok(Output(unsafe {
-            std::slice::from_raw_parts_mut(self.0, n)
-        }))
+        Ok(Output(unsafe { std::slice::from_raw_parts_mut(self.0, n) }))
     }
 
     /// This and another output, of `n` and `other_n` elements.
@@ -264,8 +260,8 @@ impl In<Bytes> {
                 if one.length == 0 {
                     return Ok(&[][..]);
                 }
-                // SAFETY: not null, and within the address space; the caller promises `length` bytes
-                // that nobody changes during the call.
+                // SAFETY: not null, and within the address space; the caller promises `length`
+                // bytes that nobody changes during the call.
                 Ok(unsafe { std::slice::from_raw_parts(one.data, one.length) })
             })
             .collect()

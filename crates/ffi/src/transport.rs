@@ -23,10 +23,7 @@ pub(crate) fn begin(transport: Connected, hello: &Hello) -> Result<Session> {
 
 /// Lets `fill` write into the caller's memory as elements of another type of the same size; beside
 /// it, and then copied, where it is not aligned for that type.
-pub(crate) fn as_elements<A: Pod, B: Pod, O>(
-    out: &mut [A],
-    fill: impl FnOnce(&mut [B]) -> O,
-) -> O {
+pub(crate) fn as_elements<A: Pod, B: Pod, O>(out: &mut [A], fill: impl FnOnce(&mut [B]) -> O) -> O {
     if let Ok(aligned) = bytemuck::try_cast_slice_mut(out) {
         return fill(aligned);
     }
@@ -43,4 +40,3 @@ pub(crate) fn blocks(bytes: &[Bytes16]) -> Buffer<Block> {
     Block::as_bytes_mut(&mut blocks).copy_from_slice(bytes.as_flattened());
     blocks
 }
-
