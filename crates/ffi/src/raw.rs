@@ -8,11 +8,10 @@
 
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::time::Duration;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use volery::channel::Transport;
 
 use crate::object::Object;
@@ -64,7 +63,17 @@ fn apart(one: &Range<usize>, other: &Range<usize>, names: [&str; 2]) -> Result {
     Ok(())
 }
 
-impl<T: Pod> In<T> {
+impl<T: Copy> In<T> {
+    /// `n` elements.
+    pub(crate) fn slice(&self, n: usize, name: &str) -> Result<&[T]> {
+        if addresses(self.0, n, name)?.is_empty() {
+            return Ok(&[]);
+        }
+        // SAFETY: not null, aligned, and within the address space; the caller promises `n` elements
+        // that nobody changes during the call.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, n) })
+    }
+
     /// The element, or `None` for a null pointer.
     pub(crate) fn optional(&self, name: &str) -> Result<Option<&T>> {
         if self.0.is_null() {
@@ -79,16 +88,6 @@ impl<T: Pod> In<T> {
             return Ok(None);
         }
         self.slice(n, name).map(Some)
-    }
-
-    /// `n` elements.
-    pub(crate) fn slice(&self, n: usize, name: &str) -> Result<&[T]> {
-        if addresses(self.0, n, name)?.is_empty() {
-            return Ok(&[]);
-        }
-        // SAFETY: not null, aligned, and within the address space; the caller promises `n` elements
-        // that nobody changes during the call, and any bytes are a `T`.
-        Ok(unsafe { std::slice::from_raw_parts(self.0, n) })
     }
 }
 
@@ -223,8 +222,11 @@ impl<T> New<T> {
         Ok(self)
     }
 
-    /// Sets the variable to a new object.
-    pub(crate) fn put(&mut self, value: T) -> Result {
+    /// Sets the variable to a new object, which any thread may use.
+    pub(crate) fn put(&mut self, value: T) -> Result
+    where
+        T: Send,
+    {
         self.set(Box::into_raw(Box::new(Object::new(value))))
     }
 
@@ -243,11 +245,6 @@ pub(crate) struct Bytes {
     data: *const u8,
     length: usize,
 }
-
-// SAFETY: zero bytes are a null pointer and a length of zero.
-unsafe impl Zeroable for Bytes {}
-// SAFETY: a raw pointer and an integer have any bytes, without padding between or behind.
-unsafe impl Pod for Bytes {}
 
 impl In<Bytes> {
     /// The strings of `n` items.
@@ -281,21 +278,17 @@ pub(crate) struct Callbacks {
 impl In<Callbacks> {
     /// The transport.
     pub(crate) fn connected(&self) -> Result<Connected> {
-        if addresses(self.0, 1, "transport")?.is_empty() {
-            return Err(Failure::usage("transport is null"));
-        }
-        // SAFETY: not null and aligned; the caller promises a transport.
-        let callbacks = unsafe { *self.0 };
+        let callbacks = self.slice(1, "transport")?[0];
         if callbacks.send.is_none() || callbacks.receive.is_none() {
             let message = "transport: send or receive is null";
             return Err(Failure::usage(message));
         }
-        Ok(Connected(callbacks, PhantomData))
+        Ok(Connected(callbacks))
     }
 }
 
 /// The caller's two functions.
-pub(crate) struct Connected(Callbacks, PhantomData<*mut c_void>);
+pub(crate) struct Connected(Callbacks);
 
 // SAFETY: the callbacks run only on a thread that called a function of this library, one at a time,
 // and the caller promises that they may on each of those.

@@ -25,7 +25,7 @@ trait Words {
 /// `volery_vole_sender` and `volery_vole_receiver`.
 struct Stream {
     left: Left,
-    inner: Box<dyn Words>,
+    inner: Box<dyn Words + Send>,
 }
 
 /// One party over one ring.

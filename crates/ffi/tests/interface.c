@@ -149,11 +149,16 @@ static void *allocate(size_t size) {
     return memory;
 }
 
+/* Of the following runs. */
+static double bits_per_second, round_trip;
+
 static void prepare(party *parties, void (*sender)(party *), void (*receiver)(party *)) {
     memset(parties, 0, 2 * sizeof *parties);
     for (int i = 0; i < 2; i++) {
         const volery_options options = VOLERY_OPTIONS_INIT;
         parties[i].options = options;
+        parties[i].options.bits_per_second = bits_per_second;
+        parties[i].options.round_trip = round_trip;
         parties[i].run = i ? receiver : sender;
         parties[i].transport.context = &parties[i].end;
         parties[i].transport.send = put;
@@ -667,10 +672,14 @@ static void test_equal_items(void) {
 }
 
 int main(int count, char **arguments) {
-    /* With an argument: larger runs, of several rounds. */
+    /* With arguments: larger runs, of several rounds; planned for another link. */
     size_t n = count > 1 ? (size_t)strtoul(arguments[1], NULL, 10) : 0;
     CHECK(!strcmp(volery_version(), VOLERY_VERSION));
     CHECK(!strcmp(volery_last_error(), ""));
+    if (count > 3) {
+        bits_per_second = strtod(arguments[2], NULL);
+        round_trip = strtod(arguments[3], NULL);
+    }
     if (n) {
         test_cot(n, 0, VOLERY_MALICIOUS);
         test_cot(n, 4 * n, VOLERY_SEMI_HONEST);
@@ -691,7 +700,11 @@ int main(int count, char **arguments) {
         test_vole(VOLERY_GF128, 100, VOLERY_MALICIOUS, given);
         test_vole(VOLERY_Z64, 100, VOLERY_SEMI_HONEST, given);
     }
+    bits_per_second = 1e7;
+    round_trip = 0.05;
+    test_cot(100003, 0, VOLERY_MALICIOUS);
     test_vole(VOLERY_FP61, 100000, VOLERY_MALICIOUS, 0);
+    bits_per_second = round_trip = 0;
     test_oprf(0, VOLERY_MALICIOUS);
     test_oprf(500, VOLERY_MALICIOUS);
     test_oprf(500, VOLERY_SEMI_HONEST);
