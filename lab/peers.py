@@ -18,6 +18,7 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import statistics
@@ -193,7 +194,7 @@ def free_ports(count):
     return ports
 
 
-def pair(folder, case, sources, out, count_bytes=False, columns=("id", "id"), only=None):
+def pair(folder, case, sources, out, count_bytes=False, columns=("id", "id"), only=None, limit=1800):
     """Both parties; seconds until both are done, bytes if asked, what each printed and its exit status."""
     library = CASES[case]
     ports = free_ports(2)
@@ -220,7 +221,7 @@ def pair(folder, case, sources, out, count_bytes=False, columns=("id", "id"), on
 
     def finish(i):
         try:
-            texts[i] = processes[i].communicate(timeout=900)
+            texts[i] = processes[i].communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             processes[i].kill()
             texts[i] = processes[i].communicate()
@@ -350,10 +351,14 @@ def trials(folder, only):
         if not (folder / CASES[case]).is_dir() or only not in (None, CASES[case]):
             continue
         for name, (sources, columns, alone) in trial.items():
-            result = pair(folder, case, sources, data / "out.csv", columns=columns, only=alone)
+            # openmined-psi reads no files: what happens to those is this program's doing.
+            if case.startswith("openmined") and not name.startswith(("equal", "duplicate", "empty")):
+                continue
+            result = pair(folder, case, sources, data / "out.csv", columns=columns, only=alone, limit=60)
             print(f"== {case}: {name}: {result['seconds']} s, exit status {result['status']}")
-            for text in result["stdout"] + result["stderr"]:
-                print("\n".join(text.strip().splitlines()[-6:]), "\n--", flush=True)
+            for party, text in zip([FIRST, SECOND], map("".join, zip(result["stdout"], result["stderr"]))):
+                lines = re.findall(r"^.*(?:rror|count|hint|terminate|what:).*(?:\n.*)?", text, re.MULTILINE)
+                print(f"{party if alone is None else alone}: " + "\n  ".join(line[:400] for line in lines), flush=True)
 
 
 def main():
