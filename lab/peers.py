@@ -252,7 +252,7 @@ def tables(folder, sender, receiver):
         with open(path, "w") as file:
             file.write("id,amount\n")
             for i in range(size):
-                # An odd multiplier permutes the numbers modulo 2^32, so the files are not in one order.
+                # An odd multiplier permutes the numbers modulo 2^32: no two are equal.
                 file.write(f"person{(first + i) * 2654435761 % 2**32:010}@example.org,{i % 997}\n")
         paths.append(path)
     return paths, common
