@@ -4,7 +4,7 @@ project = "volery"
 copyright = "the authors of volery"  # noqa: A001
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "docs/index"
-include_patterns = ["docs/**.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "REPRODUCTION.md"]
+include_patterns = ["docs/**.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "REPRODUCTION.md", "lab/README.md"]
 
 html_theme = "furo"
 html_title = "volery"
@@ -13,8 +13,8 @@ html_copy_source = False
 
 # The anchors that the pages have on GitHub.
 myst_heading_anchors = 4
-# A link to a file or folder of the tree is one on GitHub; here it would have no page.
-suppress_warnings = []
+# The index also lists pages that not every tree has.
+suppress_warnings = ["toc.empty_glob"]
 
 nb_execution_mode = "force"
 nb_execution_timeout = 300
