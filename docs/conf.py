@@ -13,8 +13,6 @@ html_copy_source = False
 
 # The anchors that the pages have on GitHub.
 myst_heading_anchors = 4
-# The index also lists pages that not every tree has.
-suppress_warnings = ["toc.empty_glob"]
 
 nb_execution_mode = "force"
 nb_execution_timeout = 300

@@ -21,7 +21,7 @@ import volery
 from parties import address
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(?:^<!-- test: (?P<mark>\w+) -->\n+)?^```(?P<kind>\S.*)?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(?:^<!-- test: (?P<mark>\w+) -->\n+)?^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if "```python" in page.read_text()
          or "<!-- test: run -->" in page.read_text()]
 
@@ -30,7 +30,7 @@ def blocks(text: str) -> list[tuple[str, str, int]]:
     """What is to be done with each block, its text, and the line on which that begins."""
     found = []
     for block in BLOCK.finditer(text):
-        kind, mark = block["kind"] or "", block["mark"]
+        kind, mark = block["kind"], block["mark"]
         line = text.count("\n", 0, block.start("text")) + 1
         if mark not in (None, "run", "compile"):
             raise AssertionError(f"line {line}: no such mark: {mark}")
@@ -85,7 +85,9 @@ def test_page(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.Mo
     # Files that the documents name are relative to the tree.
     (tmp_path / "crates").symlink_to(ROOT / "crates")
     names: dict[str, Any] = {"__name__": "page"}
-    for what, text, line in blocks(page.read_text()):
+    todo = blocks(page.read_text())
+    assert todo
+    for what, text, line in todo:
         if what == "shell":
             shell(text, tmp_path)
             continue
