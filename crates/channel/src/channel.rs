@@ -327,6 +327,12 @@ impl Channel {
         self.stats
     }
 
+    /// Begins to count anew, for the next of several protocols on one channel.
+    pub fn restart_stats(&mut self) {
+        self.stats = Stats::default();
+        self.direction = None;
+    }
+
     /// Number of buffered bytes that wait for a [`flush`](Self::flush).
     #[must_use]
     pub fn unflushed(&self) -> usize {

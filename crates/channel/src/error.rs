@@ -68,6 +68,10 @@ pub enum Error {
     #[error("the other side does not accept this identity: {0}")]
     Refused(String),
 
+    /// This party cancelled: see [`Cancel`](crate::Cancel).
+    #[error("cancelled")]
+    Cancelled,
+
     /// An earlier call on this channel, or on this protocol object, failed: the two parties may
     /// disagree on their positions, and the object's state has been wiped.
     #[error(

@@ -55,6 +55,7 @@
 
 mod alive;
 mod arrivals;
+mod cancel;
 mod channel;
 mod error;
 pub mod handshake;
@@ -74,6 +75,7 @@ pub mod tcp;
 pub mod tls;
 mod transport;
 
+pub use cancel::{Cancel, PassedOn};
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};

@@ -22,12 +22,12 @@ mod stream;
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::alive::Alive;
-use crate::{Channel, Error, Result, Transport};
+use crate::{Cancel, Channel, Error, Result, Transport};
 
 pub(crate) use stream::Breaker;
 pub use stream::Stream;
@@ -39,21 +39,24 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_HANDSHAKES: usize = 64;
 
 /// How long a party waits, for what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// For the peer to be there.
     pub wait: Duration,
     /// For a sign of life of the peer afterwards: the channel's timeout
     /// ([`Channel::set_timeout`]).
     pub timeout: Duration,
+    /// Ends the wait, and later the connection.
+    pub cancel: Cancel,
 }
 
-/// The same for both.
+/// The same for both, and nothing that cancels.
 impl From<Duration> for Patience {
     fn from(both: Duration) -> Self {
         Self {
             wait: both,
             timeout: both,
+            cancel: Cancel::default(),
         }
     }
 }
@@ -88,7 +91,7 @@ pub fn listen(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Res
 /// usable.
 pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Channel> {
     let patience = patience.into();
-    let stream = Stream::meet(address, patience, loopback_only)?;
+    let stream = Stream::meet(address, &patience, loopback_only)?;
     channel(stream, patience.timeout)
 }
 
@@ -132,15 +135,17 @@ impl Listener {
         self.0.local_addr().map_err(Error::Io)
     }
 
-    /// Waits for a peer, at most for `timeout`.
+    /// Waits for a peer, at most for `patience.wait`.
     ///
     /// # Errors
     /// [`Error::TimedOut`] if no peer connects.
-    pub fn accept(&self, timeout: Duration) -> Result<Stream> {
+    pub fn accept(&self, patience: impl Into<Patience>) -> Result<Stream> {
+        let patience = patience.into();
+        let timeout = patience.wait;
         let start = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
-            if let Some((stream, _)) = self.poll(timeout)? {
+            if let Some((stream, _)) = self.poll(&patience)? {
                 return Ok(stream);
             }
             let Some(left) = timeout.checked_sub(start.elapsed()) else {
@@ -149,7 +154,7 @@ impl Listener {
                     self.address()
                 )));
             };
-            thread::sleep(pause.min(left));
+            patience.cancel.sleep(pause.min(left))?;
             pause = (pause * 2).min(Duration::from_millis(10));
         }
     }
@@ -165,19 +170,20 @@ impl Listener {
         refused: impl FnMut(Refusal),
     ) -> Result<Channel> {
         let patience = patience.into();
+        let timeout = patience.timeout;
         let greet = move |stream, limit| {
-            let alive = Alive::new(stream, Some(patience.timeout))?;
+            let alive = Alive::new(stream, Some(timeout))?;
             alive.greet(limit)?;
             Ok(alive)
         };
-        let alive = self.accept_one(patience, greet, refused)?;
-        Ok(Channel::with_timeout(alive, Some(patience.timeout)))
+        let alive = self.accept_one(&patience, greet, refused)?;
+        Ok(Channel::with_timeout(alive, Some(timeout)))
     }
 
     /// The first client with which `shake`, given its time limit, succeeds.
     pub(crate) fn accept_one<T: Send + 'static>(
         &self,
-        patience: Patience,
+        patience: &Patience,
         shake: impl Fn(Stream, Duration) -> Result<T> + Clone + Send + 'static,
         mut refused: impl FnMut(Refusal),
     ) -> Result<T> {
@@ -211,10 +217,12 @@ impl Listener {
             if left.is_zero() {
                 break self.not_connected(patience.wait, turned_away);
             }
-            let (stream, address) = match self.poll(patience.timeout) {
+            let (stream, address) = match self.poll(patience) {
                 Ok(Some(come)) => come,
                 Ok(None) => {
-                    thread::sleep(pause.min(left));
+                    if let Err(error) = patience.cancel.sleep(pause.min(left)) {
+                        break error;
+                    }
                     pause = (pause * 2).min(Duration::from_millis(10));
                     continue;
                 }
@@ -259,10 +267,10 @@ impl Listener {
     }
 
     /// A pending connection, and its origin; `patience` as in [`Stream::new`].
-    fn poll(&self, patience: Duration) -> Result<Option<(Stream, SocketAddr)>> {
+    fn poll(&self, patience: &Patience) -> Result<Option<(Stream, SocketAddr)>> {
         match self.0.accept() {
             // A connection that cannot be set up has already been closed by the peer.
-            Ok((stream, from)) => Ok(Stream::new(stream, patience)
+            Ok((stream, from)) => Ok(Stream::new(Arc::new(stream.into()), patience)
                 .ok()
                 .map(|stream| (stream, from))),
             Err(error) if is_passing(&error) => Ok(None),

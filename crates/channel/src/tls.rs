@@ -86,7 +86,7 @@ pub fn connect(
 ) -> Result<Channel> {
     let patience = patience.into();
     session::check(identity, peer)?;
-    let stream = Stream::meet(address, patience, Ok)?;
+    let stream = Stream::meet(address, &patience, Ok)?;
     let tls = initiate(stream, identity, peer, patience.timeout)?;
     channel(tls, patience.timeout)
 }
@@ -151,7 +151,7 @@ impl Listener {
         session::check(identity, peer)?;
         let identity = identity.clone();
         let shake = move |stream, limit| respond(stream, &identity, peer, limit);
-        let tls = self.0.accept_one(patience, shake, refused)?;
+        let tls = self.0.accept_one(&patience, shake, refused)?;
         channel(tls, patience.timeout)
     }
 }

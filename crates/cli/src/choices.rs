@@ -112,7 +112,7 @@ impl Choices {
                 };
                 let what = format_args!("{} is only for 'volery {made}'", self.parameters);
                 Err(Failure::usage("--parameters", what)
-                    .hint(format_args!("choose default or {other}")))
+                    .with_hint(format_args!("choose default or {other}")))
             }
         }
     }
@@ -149,10 +149,10 @@ impl Choices {
         };
         Plan::candidates(kind, &options).map_err(|error| match error {
             PlanError::NoSuchBase(_) => Failure::usage("--protocol", error)
-                .hint("auto, primal, low-communication and expand-convolute work for every kind of correlation"),
+                .with_hint("auto, primal, low-communication and expand-convolute work for every kind of correlation"),
             PlanError::NotDual => Failure::usage("--noise", error),
             PlanError::NotMalicious => Failure::usage("--security", error)
-                .hint("use --security semi-honest if the peer is trusted to follow the protocol"),
+                .with_hint("use --security semi-honest if the peer is trusted to follow the protocol"),
             error => Failure::usage("--set", error),
         })
     }
@@ -168,7 +168,7 @@ impl Choices {
             .is_some_and(|security| security != Security::SemiHonest)
         {
             let what = "the protocol of the 2019 paper is secure against semi-honest parties only";
-            return Err(Failure::usage("--security", what).hint(
+            return Err(Failure::usage("--security", what).with_hint(
                 "--parameters default is secure against malicious parties over fp61 and gf128",
             ));
         }
@@ -203,7 +203,7 @@ fn usable(name: &str, kind: Kind, noise: Option<Noise>) -> Result<&'static LpnSe
             .collect();
         format!("choose one of: {}", names.join(", "))
     };
-    let refuse = |why: String| Failure::usage("--set", why).hint(choice());
+    let refuse = |why: String| Failure::usage("--set", why).with_hint(choice());
     let set = set_named(name).ok_or_else(|| refuse(format!("unknown LPN set '{name}'")))?;
     if set.claim < 128 {
         let why = format!(

@@ -1,39 +1,40 @@
 //! The command line: one subcommand per file.
 
-mod cot;
+pub(crate) mod cot;
 mod demo;
-mod endpoint;
+pub(crate) mod endpoint;
 mod files;
 mod help;
 mod identity;
-mod keygen;
-mod lint;
-mod lookup;
-mod matching;
-mod matvec;
-mod numbers;
-mod ope;
+pub(crate) mod keygen;
+pub(crate) mod lint;
+pub(crate) mod lookup;
+pub(crate) mod matching;
+pub(crate) mod matvec;
+pub(crate) mod numbers;
+pub(crate) mod ope;
 mod options;
 mod page;
 mod params;
 mod paths;
-mod psi;
+pub(crate) mod psi;
 mod shell;
-mod stream;
+pub(crate) mod stream;
 mod table;
-mod verify;
-mod vole;
+pub(crate) mod verify;
+pub(crate) mod vole;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::config::{self, Configured};
-use crate::exit::{Failure, Status, usage_error};
+use crate::exit::{Failure, Status, tell_usage, wrong_words};
 use crate::output::clean_up_on_signal;
+use crate::report::report_failure;
+use crate::said::Reporter;
 
 /// Private matching and correlated randomness between two parties who do not trust each other
 #[derive(Debug, clap::Parser)]
@@ -44,7 +45,7 @@ struct Arguments {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+pub(crate) enum Verb {
     Demo(demo::Arguments),
     Vole(vole::Arguments),
     Cot(cot::Arguments),
@@ -66,60 +67,117 @@ enum Verb {
     Man(shell::Man),
 }
 
-/// Runs the subcommand given to this process and returns its exit status.
+/// Where the remedy for wrong words is.
+const HELP: &str = "'volery --help' and 'volery VERB --help' list the options";
+
+/// Runs the subcommand that `words` name, the first of them the subcommand, for the whole process,
+/// and returns its exit status.
 ///
 /// Exit status: 0 success; 2 usage error; 3 the peer broke the protocol or a check failed; 4 the
 /// peer or the network disconnected or timed out; 5 the settings of the two sides differ; 1 any
 /// other error. Errors go to standard error.
 #[must_use]
-pub fn main() -> ExitCode {
-    let configured = config::configure(&program(), std::env::args_os().collect(), &|name| {
-        std::env::var_os(name)
-    });
+pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let words = std::iter::once("volery".into()).chain(words).collect();
+    let configured = config::configure(&program(), words, &|name| std::env::var_os(name));
     let configured = match configured {
         Ok(configured) => configured,
-        Err(failure) => return failure.tell(),
-    };
-    let parsed = program().try_get_matches_from(&configured.words);
-    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            let hint = "'volery --help' and 'volery VERB --help' list the options";
-            return usage_error(&with_origin(error, &configured), hint);
+        Err(failure) => {
+            failure.print();
+            return failure.status() as u8;
         }
     };
-    clean_up_on_signal();
+    let (matches, verb) = match parsed(program(), &configured.words) {
+        Ok(parsed) => parsed,
+        Err(error) => return tell_usage(&with_origin(error, &configured), HELP),
+    };
+    let reporter = Reporter::of_program(&matches);
+    clean_up_on_signal(reporter.clone());
     keep_memory_private();
-    // The panic has already unwound through the guards that remove unfinished output.
-    let result = catch_unwind(AssertUnwindSafe(|| match &arguments.verb {
-        Verb::Demo(arguments) => demo::run(arguments),
-        Verb::Vole(arguments) => vole::run(arguments),
-        Verb::Cot(arguments) => cot::run(arguments),
-        Verb::Psi(arguments) => psi::run(arguments),
-        Verb::Lookup(arguments) => lookup::run(arguments),
-        Verb::Ope(arguments) => ope::run(arguments),
-        Verb::Matvec(arguments) => matvec::run(arguments),
-        Verb::Verify(arguments) => verify::run(arguments),
-        Verb::Lint(arguments) => lint::run(arguments),
-        Verb::Params(arguments) => params::run(arguments),
+    let Err(failure) = guarded(&reporter, || run(&verb, &reporter)) else {
+        return 0;
+    };
+    let origin = configured.origin(failure.to_string().trim_start_matches("error: "));
+    let failure = match origin {
+        Some(origin) => failure.within(origin),
+        None => failure,
+    };
+    reporter.fail(&failure);
+    report_failure(&failure, &reporter);
+    failure.status() as u8
+}
+
+/// Runs the subcommand of the program.
+fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
+    let streams = stream::Destination::Folder;
+    match verb {
+        Verb::Demo(arguments) => demo::run(arguments, reporter),
+        Verb::Vole(arguments) => vole::run(arguments, None, streams, reporter).map(drop),
+        Verb::Cot(arguments) => cot::run(arguments, None, None, streams, reporter).map(drop),
+        Verb::Psi(arguments) => psi::run(arguments, matching::Given::default(), reporter).map(drop),
+        Verb::Lookup(arguments) => {
+            lookup::run(arguments, matching::Given::default(), reporter).map(drop)
+        }
+        Verb::Ope(arguments) => ope::run(arguments, numbers::Given::default(), reporter).map(drop),
+        Verb::Matvec(arguments) => {
+            matvec::run(arguments, numbers::Given::default(), reporter).map(drop)
+        }
+        Verb::Verify(arguments) => verify::run(arguments, reporter).map(drop),
+        Verb::Lint(arguments) => lint::run(arguments, None, reporter).map(drop),
+        Verb::Params(arguments) => params::run(arguments, reporter),
         Verb::Bench { .. } => Err(bench_moved()),
-        Verb::Keygen(arguments) => keygen::run(arguments),
+        Verb::Keygen(arguments) => keygen::run(arguments, reporter).map(drop),
         Verb::Report(arguments) => page::run(arguments),
         Verb::Completions(arguments) => shell::completions(arguments),
         Verb::Man(arguments) => shell::man(arguments),
-    }));
-    match result {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => {
-            match configured.origin(failure.to_string().trim_start_matches("error: ")) {
-                Some(origin) => failure.within(origin).tell(),
-                None => failure.tell(),
-            }
-        }
-        Err(_) => Failure::new(Status::Other, "internal error in volery, described above")
-            .hint("report it together with the command line")
-            .tell(),
     }
+}
+
+/// Runs `body`; turns a panic, and the end of a cancelled run, into a failure. Either has unwound
+/// through the guards that remove unfinished output and close the connection.
+pub(crate) fn guarded<T>(
+    reporter: &Reporter,
+    body: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::new(Status::Other, "internal error in volery, described above")
+            .with_hint("report it together with the command line"),
+    };
+    Err(match reporter.cancel().is_cancelled() {
+        true => Failure::new(Status::Other, "cancelled"),
+        false => failure,
+    })
+}
+
+/// Parses the words, the first of which is the name of the program.
+fn parsed(
+    program: clap::Command,
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<(ArgMatches, Verb), clap::Error> {
+    let matches = program.try_get_matches_from(words)?;
+    let verb = Arguments::from_arg_matches(&matches)?.verb;
+    Ok((matches, verb))
+}
+
+/// Parses the words of a subcommand for a caller that gives some of its arguments, named in
+/// `given`, as values.
+pub(crate) fn parse_for_caller(
+    verb: &str,
+    words: &[OsString],
+    given: &[&'static str],
+) -> Result<(ArgMatches, Verb), Failure> {
+    let program = Arguments::command().mut_subcommand(verb.to_owned(), |command| {
+        let free = |command: clap::Command, name: &&'static str| {
+            command.mut_arg(*name, |argument| argument.required(false))
+        };
+        given.iter().fold(command, free)
+    });
+    let words = ["volery".into(), verb.into()]
+        .into_iter()
+        .chain(words.iter().cloned());
+    parsed(program, words).map_err(|error| wrong_words(&error, HELP))
 }
 
 /// The definition of the whole command line.
@@ -159,9 +217,11 @@ pub fn verify_folders(sender: &Path, receiver: &Path, ring: Option<&str>) -> Res
     let ring = ring.into_iter().flat_map(|ring| ["--ring", ring]);
     let folders = [sender, receiver].map(Path::as_os_str);
     let words = fixed.into_iter().chain(ring.map(OsStr::new)).chain(folders);
-    match Arguments::try_parse_from(words).map(|arguments| arguments.verb) {
-        Ok(Verb::Verify(arguments)) => {
-            verify::run(&arguments).map_err(|failure| failure.to_string())
+    let words = words.map(OsStr::to_owned);
+    match parsed(Arguments::command(), words) {
+        Ok((matches, Verb::Verify(arguments))) => {
+            let verified = verify::run(&arguments, &Reporter::of_program(&matches));
+            verified.map(drop).map_err(|failure| failure.to_string())
         }
         Ok(_) => Err("the arguments do not parse as 'verify'".to_owned()),
         Err(error) => Err(error.to_string()),

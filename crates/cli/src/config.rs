@@ -310,7 +310,7 @@ impl Source<'_> {
                     .filter(|found| !found.is_hide_set());
                 let below = below.ok_or_else(|| {
                     self.refuse(at, format_args!("[{name}]: there is no such subcommand"))
-                        .hint("'volery --help' lists the subcommands")
+                        .with_hint("'volery --help' lists the subcommands")
                 })?;
                 let path = path
                     .and_then(|path| path.split_first())
@@ -360,7 +360,7 @@ impl Source<'_> {
             name => format!(" of {name}"),
         };
         self.refuse(at, format_args!("{name}: there is no such option{of}"))
-            .hint("keys are the long names of options, such as empty-keys; 'volery COMMAND --help' lists them")
+            .with_hint("keys are the long names of options, such as empty-keys; 'volery COMMAND --help' lists them")
     }
 }
 

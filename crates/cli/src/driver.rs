@@ -115,6 +115,37 @@ pub fn run<E: Party>(
     listener: &mut impl Listener,
     mut put: impl FnMut(Option<E::Ring>, Step<E>) -> Result<Step<E>, Failure>,
 ) -> Result<(Outcome, Agreed), Failure> {
+    let mut empty = Some(Step::with_capacity(order.n));
+    run_into::<E>(order, key, channel, listener, |key, count, draw| {
+        let mut step = empty.take().unwrap_or_else(|| Step::with_capacity(order.n));
+        if count > 0 {
+            step.resize(count);
+            draw(&mut step.u, &mut step.column)?;
+        }
+        empty = Some(put(key, step)?);
+        Ok(())
+    })
+}
+
+/// Draws the correlations of a step into the two slices, which have [`Party::units`] and one
+/// element for each.
+pub type Draw<'a, E> =
+    dyn FnMut(&mut [<E as Party>::Unit], &mut [<E as Party>::Ring]) -> Result<(), Failure> + 'a;
+
+/// As [`run`], into memory of the caller: `take` gets the number of correlations of the step, and
+/// calls the function it gets once.
+///
+/// `take` is called once with no correlations first, when there is nothing to draw.
+///
+/// # Errors
+/// Those of the channel, and those of `take`.
+pub fn run_into<E: Party>(
+    order: &Request,
+    key: Option<E::Ring>,
+    channel: &mut Channel,
+    listener: &mut impl Listener,
+    mut take: impl FnMut(Option<E::Ring>, usize, &mut Draw<'_, E>) -> Result<(), Failure>,
+) -> Result<(Outcome, Agreed), Failure> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
     listener.phase(&format!("the peer agrees, session {}", hex(session)));
@@ -126,13 +157,15 @@ pub fn run<E: Party>(
     let after = Phase::new(start, channel, listener);
     listener.set_up();
 
-    let mut step = put(*key, Step::with_capacity(order.n))?;
+    take(*key, 0, &mut |_, _| Ok(()))?;
     let mut left = order.n;
     while left > 0 {
         let now = next_step(left);
-        step.resize(now);
-        end.draw(&mut step.u, &mut step.column, channel)?;
-        step = put(*key, step)?;
+        take(
+            *key,
+            now,
+            &mut |u, column| Ok(end.draw(u, column, channel)?),
+        )?;
         left -= now as u64;
         listener.done(now);
     }
@@ -204,7 +237,7 @@ pub fn both<A: Send, B: Send>(
 pub fn loopback(timeout: Duration) -> Result<[Channel; 2], Failure> {
     let no_port = |error| {
         let what = format_args!("cannot open a port on the loopback interface: {error}");
-        Failure::new(Status::Network, what).hint("'ip link set lo up' enables the interface")
+        Failure::new(Status::Network, what).with_hint("'ip link set lo up' enables the interface")
     };
     let listener = tcp::Listener::bind(("127.0.0.1", 0)).map_err(no_port)?;
     let address = listener.local_addr()?;

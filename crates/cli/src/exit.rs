@@ -8,8 +8,6 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::said;
-
 /// The exit status of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -55,7 +53,7 @@ impl Failure {
     }
 
     /// Adds the remedy.
-    pub fn hint(mut self, hint: impl fmt::Display) -> Self {
+    pub fn with_hint(mut self, hint: impl fmt::Display) -> Self {
         self.hint = Some(one_line(&hint.to_string()));
         self
     }
@@ -78,36 +76,32 @@ impl Failure {
         self.status
     }
 
-    /// The error in words.
-    pub(crate) fn message(&self) -> &str {
+    /// The error in words, on one line.
+    #[must_use]
+    pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Writes the `error:` and `hint:` lines to standard error and, if one was requested, the
-    /// report of the failed run; returns the status.
+    /// The remedy, on one line.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Writes the `error:` and `hint:` lines to standard error; returns the status.
     pub fn tell(&self) -> ExitCode {
         self.print();
-        crate::report::report_failure(self, false);
         ExitCode::from(self.status as u8)
     }
 
     /// Writes the lines to standard error.
     pub(crate) fn print(&self) {
-        if !said::is_json() {
-            // The stream removes the colours where the terminal has none, or `NO_COLOR` is set.
-            let text = self.to_string();
-            let text = text.replacen("error:", "\x1b[1;31merror:\x1b[0m", 1);
-            let text = text.replacen("\nhint:", "\n\x1b[1mhint:\x1b[0m", 1);
-            // A closed standard error leaves nothing to do.
-            let _ = anstream::stderr().lock().write_all(text.as_bytes());
-            return;
-        }
-        let mut more =
-            serde_json::Map::from_iter([("status".to_owned(), (self.status as u8).into())]);
-        if let Some(hint) = &self.hint {
-            more.insert("hint".to_owned(), hint.as_str().into());
-        }
-        said::log("error", "", &self.message, more);
+        // The stream removes the colours where the terminal has none, or `NO_COLOR` is set.
+        let text = self.to_string();
+        let text = text.replacen("error:", "\x1b[1;31merror:\x1b[0m", 1);
+        let text = text.replacen("\nhint:", "\n\x1b[1mhint:\x1b[0m", 1);
+        // A closed standard error leaves nothing to do.
+        let _ = anstream::stderr().lock().write_all(text.as_bytes());
     }
 }
 
@@ -116,23 +110,23 @@ impl From<volery_channel::Error> for Failure {
         use volery_channel::Error;
         match &error {
             Error::PeerMisbehaved(_) => Self::new(Status::Peer, error)
-                .hint("nothing was written; check which program the peer runs before retrying"),
+                .with_hint("nothing was written; check which program the peer runs before retrying"),
             Error::Disconnected => Self::new(
                 Status::Network,
                 "the peer closed the connection before the end",
             )
-            .hint("see the peer's own error message for the cause"),
+            .with_hint("see the peer's own error message for the cause"),
             Error::TimedOut(_) => Self::new(Status::Network, error)
-                .hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
+                .with_hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::NotLoopback(_) => Self::new(Status::Usage, error)
-                .hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),
+                .with_hint("make an identity with 'volery keygen --out DIR', then start both sides with --identity DIR --peer FINGERPRINT"),
             Error::Identity(why) => Self::new(Status::Other, format_args!("--identity: {why}"))
-                .hint("make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint"),
+                .with_hint("make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint"),
             Error::Unauthenticated(_) => Self::new(Status::Peer, error)
-                .hint("if it is the right machine, ask the other party for its fingerprint again, over a channel that cannot be forged"),
+                .with_hint("if it is the right machine, ask the other party for its fingerprint again, over a channel that cannot be forged"),
             Error::Refused(_) => Self::new(Status::Peer, error)
-                .hint("give the other party the fingerprint of --identity, and ask it to check its clock"),
+                .with_hint("give the other party the fingerprint of --identity, and ask it to check its clock"),
             Error::Mismatch { field, .. } if field == "role" => Self::new(Status::Mismatch, error),
             Error::Mismatch {
                 field,
@@ -142,7 +136,7 @@ impl From<volery_channel::Error> for Failure {
                 Status::Mismatch,
                 format_args!("the two sides differ in {field}: {ours} here, {theirs} at the peer"),
             )
-            .hint("start both sides with the same settings and the same version of volery"),
+            .with_hint("start both sides with the same settings and the same version of volery"),
             _ => Self::new(Status::Other, error),
         }
     }
@@ -173,23 +167,34 @@ fn one_line(message: &str) -> String {
     safe
 }
 
-/// Converts an error of the argument parser to this form; help and version go to standard output
-/// with status 0. `hint` stands where the parser has none.
+/// Tells an error of the argument parser in this form; help and version go to standard output with
+/// status 0. `hint` stands where the parser has none.
 #[must_use]
 pub fn usage_error(error: &clap::Error, hint: &str) -> ExitCode {
+    ExitCode::from(tell_usage(error, hint))
+}
+
+/// As [`usage_error`], with the status as a number.
+pub(crate) fn tell_usage(error: &clap::Error, hint: &str) -> u8 {
     use clap::error::ErrorKind;
     if matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
     ) {
         let _ = error.print();
-        return ExitCode::SUCCESS;
+        return 0;
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         // A call without a subcommand prints the help, but its status is not success.
         let _ = error.print();
-        return ExitCode::from(Status::Usage as u8);
+        return Status::Usage as u8;
     }
+    wrong_words(error, hint).print();
+    Status::Usage as u8
+}
+
+/// An error of the argument parser; `hint` stands where the parser has none.
+pub(crate) fn wrong_words(error: &clap::Error, hint: &str) -> Failure {
     let text = error.render().to_string();
     // The parser's text is `error: what`, possibly over several lines, an empty line, then tips and
     // the usage.
@@ -200,7 +205,7 @@ pub fn usage_error(error: &clap::Error, hint: &str) -> ExitCode {
         .find_map(|paragraph| paragraph.trim().strip_prefix("tip: ").map(str::to_owned))
         .or_else(|| transposed(error))
         .unwrap_or_else(|| hint.to_owned());
-    Failure::new(Status::Usage, what).hint(tip).tell()
+    Failure::new(Status::Usage, what).with_hint(tip)
 }
 
 /// The subcommand that a word becomes when two neighbouring letters are swapped: the parser's own
@@ -233,7 +238,7 @@ mod tests {
     #[test]
     fn an_error_is_one_line_and_a_hint_another() {
         let failure =
-            Failure::usage("--out", "the folder\nis\u{1b}[2J not empty").hint("give\nanother");
+            Failure::usage("--out", "the folder\nis\u{1b}[2J not empty").with_hint("give\nanother");
         assert_eq!(
             failure.to_string(),
             "error: --out: the folder is\\u{1b}[2J not empty\nhint: give another\n"

@@ -1,5 +1,5 @@
-//! The program `volery`. Programs use the crate `volery` instead: this one has no stable interface
-//! and is a library only so that it can be tested and measured.
+//! The program `volery`, and in [`embed`] its subcommands for bindings of other languages. Programs
+//! use the crate `volery` instead: this one has no stable interface.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ pub mod choices;
 pub mod command;
 mod config;
 pub mod driver;
+pub mod embed;
 pub mod exit;
 pub mod negotiation;
 pub mod npy;

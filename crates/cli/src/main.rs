@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    volery_cli::command::main()
+    ExitCode::from(volery_cli::command::main(std::env::args_os().skip(1)))
 }

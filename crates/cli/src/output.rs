@@ -114,7 +114,7 @@ fn resolve(option: &str, path: &Path) -> Result<PathBuf, Failure> {
     };
     let parent = parent.canonicalize().map_err(|error| {
         Failure::usage(option, format_args!("{}: {error}", parent.display()))
-            .hint(format_args!("mkdir -p {}", parent.display()))
+            .with_hint(format_args!("mkdir -p {}", parent.display()))
     })?;
     let target = parent.join(name);
     refuse_link(option, &target)?;
@@ -130,7 +130,7 @@ fn refuse_link(option: &str, target: &Path) -> Result<(), Failure> {
         target.display()
     );
     Err(Failure::usage(option, what)
-        .hint("remove the link if it is not yours; otherwise give the path it points to"))
+        .with_hint("remove the link if it is not yours; otherwise give the path it points to"))
 }
 
 /// An output folder being written.
@@ -159,7 +159,7 @@ impl Folder {
                     target.display()
                 ),
             )
-            .hint("choose a new folder inside it"));
+            .with_hint("choose a new folder inside it"));
         }
         let made = Unfinished::new(&target, |path| {
             fs::DirBuilder::new().mode(0o700).create(path)
@@ -194,7 +194,7 @@ impl Folder {
                     self.target.display()
                 ),
             )
-            .hint("choose a smaller --n or another disk"));
+            .with_hint("choose a smaller --n or another disk"));
         }
         Ok(())
     }
@@ -277,13 +277,14 @@ fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Fai
         empty = false;
         let ours = OUR_FILES.iter().any(|name| entry.file_name() == *name);
         if force && !ours {
-            return Err(refuse("holds files that volery did not write")
-                .hint("--force replaces only folders of earlier runs; choose another folder"));
+            return Err(refuse("holds files that volery did not write").with_hint(
+                "--force replaces only folders of earlier runs; choose another folder",
+            ));
         }
     }
     if !empty && !force {
         return Err(
-            refuse("is not empty").hint("choose another folder, or use --force to replace it")
+            refuse("is not empty").with_hint("choose another folder, or use --force to replace it")
         );
     }
     Ok(())

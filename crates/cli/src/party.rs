@@ -12,6 +12,7 @@
 
 use std::marker::PhantomData;
 
+use bytemuck::Pod;
 use volery_channel::{Channel, Role, SessionId};
 use volery_field::{ExtensionOf, F2, Gf128, Ring};
 use volery_ot::{CotReceiver as _, CotSender as _};
@@ -26,9 +27,9 @@ pub trait Party: Sized {
     /// The ring of `u`.
     type Base: Ring;
     /// The ring of everything else.
-    type Ring: ExtensionOf<Self::Base>;
+    type Ring: ExtensionOf<Self::Base> + Pod;
     /// The storage unit of the values `u` of a step: an element, or eight bits.
-    type Unit: Copy + Default + Send + Sync + Zeroize;
+    type Unit: Copy + Default + Send + Sync + Zeroize + Pod;
 
     /// The name of the subcommand.
     const PROTOCOL: &'static str;
@@ -99,7 +100,7 @@ pub struct Vole<R>(PhantomData<R>);
 /// Correlated OT.
 pub struct Cot;
 
-impl<R: VoleRing> Correlation for Vole<R> {
+impl<R: VoleRing + Pod> Correlation for Vole<R> {
     type Pipeline = correlation::Vole<R>;
     type Base = R;
     type Ring = R;
@@ -121,7 +122,7 @@ impl Correlation for Cot {
     const RELATION: &'static str = "w = v + u*delta";
 }
 
-impl<R: VoleRing> Party for vole::Sender<R> {
+impl<R: VoleRing + Pod> Party for vole::Sender<R> {
     type Base = R;
     type Ring = R;
     type Unit = R;
@@ -159,7 +160,7 @@ impl<R: VoleRing> Party for vole::Sender<R> {
     }
 }
 
-impl<R: VoleRing> Party for vole::Receiver<R> {
+impl<R: VoleRing + Pod> Party for vole::Receiver<R> {
     type Base = R;
     type Ring = R;
     type Unit = R;

@@ -2,15 +2,13 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use crate::exit::{Failure, SUBCOMMANDS, Status};
+use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
-use crate::said;
+use crate::said::{self, Reporter};
 
 /// The peak memory of this process in bytes, where the system reports it.
 pub(crate) fn peak_memory() -> Option<u64> {
@@ -110,19 +108,19 @@ pub(crate) struct Seconds {
 
 impl Report {
     /// A report of one subcommand with this program's version; all else is unknown yet.
-    pub(crate) fn new(protocol: &str) -> Self {
+    pub(crate) fn new(protocol: &str, reporter: &Reporter) -> Self {
         Self {
             protocol: protocol.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("VOLERY_COMMIT").map(str::to_owned),
             ..Self::default()
         }
-        .up_to_now()
+        .up_to_now(reporter)
     }
 
-    /// The report with what the process knows of its run.
-    pub(crate) fn up_to_now(mut self) -> Self {
-        let known = said::known();
+    /// The report with what is known of the run by now.
+    pub(crate) fn up_to_now(mut self, reporter: &Reporter) -> Self {
+        let known = reporter.known();
         let phases = known.phases().into_iter();
         self.phases = phases
             .map(|(name, seconds)| PhaseSeconds { name, seconds })
@@ -135,34 +133,25 @@ impl Report {
     }
 
     /// The JSON text, with a final newline.
-    pub(crate) fn to_json(&self) -> Vec<u8> {
-        let mut json = serde_json::to_vec_pretty(self)
+    pub(crate) fn to_json(&self) -> String {
+        let json = serde_json::to_string_pretty(self)
             .expect("a report of strings, numbers and string-keyed maps serialises");
-        json.push(b'\n');
-        json
+        json + "\n"
     }
 }
 
-/// Reports that are not written yet, with the threads that prepared them.
-static PENDING: Mutex<Vec<(ThreadId, Target)>> = Mutex::new(Vec::new());
-
-fn pending() -> MutexGuard<'static, Vec<(ThreadId, Target)>> {
-    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Where a report goes.
-enum Target {
+pub(crate) enum Target {
     File(SingleFile),
     /// Standard output.
     Output,
 }
 
 impl Target {
-    fn write(self, report: &Report) -> Result<(), Failure> {
-        let json = report.to_json();
+    fn write(self, json: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::File(file) => file.commit(&json),
-            Self::Output => std::io::stdout().write_all(&json).map_err(|error| {
+            Self::File(file) => file.commit(json),
+            Self::Output => std::io::stdout().write_all(json).map_err(|error| {
                 Failure::new(Status::Other, format_args!("standard output: {error}"))
             }),
         }
@@ -170,82 +159,44 @@ impl Target {
 }
 
 /// A report that is written at the end of the run, by [`report_failure`] if it fails.
-pub(crate) struct PreparedReport(());
+pub(crate) struct PreparedReport(Reporter);
 
 impl PreparedReport {
     /// Checks that the report can be written to `path`; `-` is standard output.
-    pub(crate) fn prepare(path: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn prepare(path: Option<&Path>, reporter: &Reporter) -> Result<Self, Failure> {
         let target = match path {
-            None => return Ok(Self(())),
-            Some(path) if path == "-" => Target::Output,
-            Some(path) => Target::File(SingleFile::prepare("--report", path)?),
+            Some(path) if path == "-" => reporter.is_program().then_some(Target::Output),
+            Some(path) => Some(Target::File(SingleFile::prepare("--report", path)?)),
+            None => None,
         };
-        pending().push((thread::current().id(), target));
-        Ok(Self(()))
+        *reporter.pending() = target;
+        Ok(Self(reporter.clone()))
     }
 
-    /// Writes the report if one was requested.
-    pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
-        match take(thread::current().id()) {
-            Some(target) => target.write(&report.clone().up_to_now()),
-            None => Ok(()),
-        }
+    /// Writes the report if one was requested, and returns its text.
+    pub(crate) fn write(self, report: &Report) -> Result<String, Failure> {
+        let json = report.clone().up_to_now(&self.0).to_json();
+        let target = self.0.pending().take();
+        target.map_or(Ok(()), |target| target.write(json.as_bytes()))?;
+        Ok(json)
     }
 }
 
-fn take(thread: ThreadId) -> Option<Target> {
-    let mut all = pending();
-    let place = all.iter().position(|(other, _)| *other == thread)?;
-    Some(all.swap_remove(place).1)
-}
-
-/// Writes the report of a run that failed in this thread, or, with `all`, of any thread.
-pub(crate) fn report_failure(failure: &Failure, all: bool) {
-    let targets: Vec<_> = if all {
-        pending().drain(..).map(|(_, target)| target).collect()
-    } else {
-        take(thread::current().id()).into_iter().collect()
+/// Writes the report of a run that failed, if one was requested and is not written.
+pub(crate) fn report_failure(failure: &Failure, reporter: &Reporter) {
+    let Some(target) = reporter.pending().take() else {
+        return;
     };
-    for target in targets {
-        let report = Report {
-            status: failure.status() as u8,
-            error: Some(failure.message().to_owned()),
-            role: option("--role"),
-            peak_rss_bytes: peak_memory(),
-            ..Report::new(&verb())
-        };
-        if let Err(other) = target.write(&report) {
-            said::log(
-                "warning",
-                "note: ",
-                &format!("no report: {}", other.message()),
-                Map::new(),
-            );
-        }
-    }
-}
-
-/// The subcommand of this process.
-fn verb() -> String {
-    let words = std::env::args_os().skip(1);
-    let mut words = words.filter_map(|word| word.into_string().ok());
-    words
-        .find(|word| SUBCOMMANDS.contains(&word.as_str()))
-        .unwrap_or_default()
-}
-
-/// The value of an option of this process.
-fn option(name: &str) -> Option<String> {
-    let mut words = std::env::args_os()
-        .skip(1)
-        .filter_map(|word| word.into_string().ok());
-    let word = words.find(|word| {
-        word.strip_prefix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-    })?;
-    match word.split_once('=') {
-        Some((_, value)) => Some(value.to_owned()),
-        None => words.next(),
+    let (verb, role) = reporter.verb_and_role();
+    let report = Report {
+        status: failure.status() as u8,
+        error: Some(failure.message().to_owned()),
+        role,
+        peak_rss_bytes: peak_memory(),
+        ..Report::new(verb, reporter)
+    };
+    if let Err(other) = target.write(report.to_json().as_bytes()) {
+        reporter.warn(format_args!("no report: {}", other.message()));
     }
 }
 
@@ -256,15 +207,7 @@ mod tests {
 
     #[test]
     fn the_fields_are_the_documented_ones_in_order() {
-        // Without what other tests of this process have done.
-        let report = Report {
-            identity: None,
-            peer: None,
-            phases: Vec::new(),
-            revealed: Vec::new(),
-            ..Report::new("vole")
-        };
-        let json = String::from_utf8(report.to_json()).unwrap();
+        let json = Report::new("vole", &Reporter::for_tests()).to_json();
         let names: Vec<_> = json
             .lines()
             .filter_map(|line| line.trim().split_once("\": ").map(|(name, _)| &name[1..]))
@@ -288,12 +231,12 @@ mod tests {
 
     #[test]
     fn a_written_report_is_read_back() {
-        let mut report = Report::new("vole");
+        let mut report = Report::new("vole", &Reporter::for_tests());
         report.n = Some(1 << 40);
         report.seconds.total = Some(0.25);
         report.result.insert("session".into(), "00ff".into());
         assert_eq!(
-            serde_json::from_slice::<Report>(&report.to_json()).unwrap(),
+            serde_json::from_str::<Report>(&report.to_json()).unwrap(),
             report
         );
     }

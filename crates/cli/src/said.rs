@@ -1,17 +1,21 @@
-//! What the program tells its operator on standard error, line by line, and what it keeps of it for
-//! a report.
+//! What a run tells its operator, line by line, and what it keeps of it for a report.
 
+use std::any::Any;
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use clap::ArgMatches;
 use indicatif::{
     ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle, WeakProgressBar,
 };
 use serde_json::{Map, Value, json};
+use volery_channel::{Cancel, Role};
+
+use crate::exit::{Failure, Status};
+use crate::report::Target;
 
 /// The form of the lines on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -26,15 +30,6 @@ pub(crate) enum Log {
 /// Time between progress lines where standard error is no terminal.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// Whether lines are JSON. Errors, which know no options, are too.
-static JSON: AtomicBool = AtomicBool::new(false);
-
-/// The run of this process so far.
-static RUN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-
-/// When the process began to speak.
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
 /// What a report says of a run, also of one that failed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
@@ -47,11 +42,6 @@ pub(crate) struct Known {
     /// What the run reveals, once a peer was met.
     pub(crate) revealed: Vec<String>,
     current: Option<(String, Instant)>,
-}
-
-/// The run of this process so far.
-pub(crate) fn known() -> MutexGuard<'static, Known> {
-    RUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Known {
@@ -82,29 +72,9 @@ impl Known {
 }
 
 /// Writes one line to standard error in one call, so that lines of two processes do not mix.
-pub(crate) fn line(text: &str) {
+fn line(text: &str) {
     // A closed standard error leaves nothing to do.
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
-}
-
-/// Whether lines are JSON.
-pub(crate) fn is_json() -> bool {
-    JSON.load(Ordering::Relaxed)
-}
-
-/// Writes a line of the log: `prefix` and the message, or a JSON object.
-pub(crate) fn log(level: &str, prefix: &str, message: &str, numbers: Map<String, Value>) {
-    if !is_json() {
-        return line(&format!("{prefix}{message}"));
-    }
-    let mut object = Map::from_iter([
-        ("time".to_owned(), now().into()),
-        ("level".to_owned(), level.into()),
-        ("phase".to_owned(), known().phase().into()),
-        ("message".to_owned(), message.into()),
-    ]);
-    object.extend(numbers);
-    line(&Value::Object(object).to_string());
 }
 
 /// The time now, as RFC 3339 in UTC.
@@ -132,81 +102,271 @@ pub(crate) fn many(number: u64, one: &str) -> String {
     format!("{number} {one}{s}")
 }
 
-/// Output to standard error other than errors.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reporter {
-    pub(crate) quiet: bool,
-    pub(crate) verbose: u8,
+/// The weight of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The failure of a run.
+    Error,
+    /// Something to look into.
+    Warning,
+    /// The course of a run.
+    Info,
+    /// What explains it.
+    Debug,
+    /// Details.
+    Trace,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// Receives what a run tells. Called on threads of the run; must not block.
+pub trait Events: Send + Sync {
+    /// A line that the program writes to standard error, without `volery: ` in front.
+    fn line(&self, level: Level, text: &str);
+
+    /// A phase of so many steps begins; 0 where their number is not known.
+    fn phase(&self, name: &str, steps: u64);
+
+    /// So many steps of the phase are done by now.
+    fn done(&self, steps: u64);
+}
+
+/// What one run tells, and what it keeps of it for its report. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Reporter(Arc<Run>);
+
+struct Run {
+    to: To,
+    cancel: Cancel,
+    quiet: bool,
+    verbose: u8,
+    log: Log,
+    verb: String,
+    role: Option<String>,
+    start: Instant,
+    known: Mutex<Known>,
+    /// Where the report goes that is not written yet.
+    report: Mutex<Option<Target>>,
+}
+
+/// Where the lines of a run go.
+enum To {
+    /// To standard error, and results to standard output: the program.
+    Streams,
+    /// To the caller, who gets the results as values.
+    Events(Arc<dyn Events>),
 }
 
 impl Reporter {
-    /// A reporter; `log` holds for the process.
-    pub(crate) fn new(quiet: bool, verbose: u8, log: Log) -> Self {
-        LazyLock::force(&START);
-        if log == Log::Json {
-            JSON.store(true, Ordering::Relaxed);
+    /// The reporter of the program, for the subcommand that `matches` holds.
+    pub(crate) fn of_program(matches: &ArgMatches) -> Self {
+        Self::new(To::Streams, Cancel::default(), matches)
+    }
+
+    /// The reporter of a run for a caller.
+    pub(crate) fn of_caller(events: Arc<dyn Events>, cancel: Cancel, matches: &ArgMatches) -> Self {
+        Self::new(To::Events(events), cancel, matches)
+    }
+
+    fn new(to: To, cancel: Cancel, matches: &ArgMatches) -> Self {
+        /// The value of an option that not all subcommands have.
+        fn value<T: Any + Clone + Send + Sync>(matches: &ArgMatches, name: &str) -> Option<T> {
+            matches.try_get_one::<T>(name).ok().flatten().cloned()
         }
-        Self { quiet, verbose }
+        let mut last = matches;
+        while let Some((_, inner)) = last.subcommand() {
+            last = inner;
+        }
+        Self(Arc::new(Run {
+            to,
+            cancel,
+            quiet: value(last, "quiet").unwrap_or(false),
+            verbose: value(last, "verbose").unwrap_or(0),
+            log: value(last, "log").unwrap_or_default(),
+            verb: matches.subcommand_name().unwrap_or_default().to_owned(),
+            role: value::<Role>(last, "role").map(|role| role.name().to_owned()),
+            start: Instant::now(),
+            known: Mutex::default(),
+            report: Mutex::default(),
+        }))
+    }
+
+    /// A reporter that says nothing.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        let matches = clap::Command::new("test")
+            .arg(clap::arg!(--quiet))
+            .get_matches_from(["test", "--quiet"]);
+        Self::of_program(&matches)
+    }
+
+    /// What a report says of the run so far.
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the report goes that is not written yet.
+    pub(crate) fn pending(&self) -> MutexGuard<'_, Option<Target>> {
+        self.0.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The subcommand and the role of this side.
+    pub(crate) fn verb_and_role(&self) -> (&str, Option<String>) {
+        (&self.0.verb, self.0.role.clone())
+    }
+
+    /// What ends the run from another thread.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.0.cancel
+    }
+
+    /// Whether this is the program, which has standard streams and only one run.
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(self.0.to, To::Streams)
+    }
+
+    /// Writes a result to standard output; callers have it as a value.
+    ///
+    /// # Errors
+    /// Those of standard output.
+    pub(crate) fn output(&self, text: &str) -> Result<(), Failure> {
+        if !self.is_program() {
+            return Ok(());
+        }
+        std::io::stdout()
+            .write_all(text.as_bytes())
+            .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
+    }
+
+    /// A line: `prefix` is left out in JSON and for callers.
+    fn log(&self, level: Level, prefix: &str, message: &str, numbers: Map<String, Value>) {
+        match (&self.0.to, self.0.log) {
+            (To::Events(events), _) => events.line(level, message),
+            (To::Streams, Log::Text) => line(&format!("{prefix}{message}")),
+            (To::Streams, Log::Json) => {
+                let mut object = Map::from_iter([
+                    ("time".to_owned(), now().into()),
+                    ("level".to_owned(), level.name().into()),
+                    ("phase".to_owned(), self.known().phase().into()),
+                    ("message".to_owned(), message.into()),
+                ]);
+                object.extend(numbers);
+                line(&Value::Object(object).to_string());
+            }
+        }
+    }
+
+    /// Tells that the run failed, if that goes to standard error: a caller gets the failure.
+    pub(crate) fn fail(&self, failure: &Failure) {
+        match (&self.0.to, self.0.log) {
+            (To::Events(_), _) => {}
+            (To::Streams, Log::Text) => failure.print(),
+            (To::Streams, Log::Json) => {
+                let status = failure.status() as u8;
+                let mut more = Map::from_iter([("status".to_owned(), status.into())]);
+                if let Some(hint) = failure.hint() {
+                    more.insert("hint".to_owned(), hint.into());
+                }
+                self.log(Level::Error, "", failure.message(), more);
+            }
+        }
+    }
+
+    /// Prints a line that even `-q` leaves.
+    pub(crate) fn warn(&self, message: impl fmt::Display) {
+        self.log(Level::Warning, "note: ", &message.to_string(), Map::new());
+    }
+
+    /// Whether callers get all lines, whatever the options.
+    fn is_heard(&self, wanted: bool) -> bool {
+        wanted || !self.is_program()
     }
 
     /// Prints a result line, unless `-q` is set.
-    pub(crate) fn say(self, message: impl fmt::Display) {
-        if !self.quiet {
-            log("info", "", &message.to_string(), Map::new());
+    pub(crate) fn say(&self, message: impl fmt::Display) {
+        if self.is_heard(!self.0.quiet) {
+            self.log(Level::Info, "", &message.to_string(), Map::new());
         }
     }
 
     /// Prints a line about the run, unless `-q` is set.
-    pub(crate) fn tell(self, message: impl fmt::Display) {
+    pub(crate) fn tell(&self, message: impl fmt::Display) {
         self.tell_with(message, Map::new());
     }
 
     /// As [`tell`](Self::tell), in the same words at each `-v`: for scripts.
-    pub(crate) fn announce(self, message: impl fmt::Display) {
-        if !self.quiet {
-            log("info", "volery: ", &message.to_string(), Map::new());
+    pub(crate) fn announce(&self, message: impl fmt::Display) {
+        if self.is_heard(!self.0.quiet) {
+            self.log(Level::Info, "volery: ", &message.to_string(), Map::new());
         }
     }
 
-    fn tell_with(self, message: impl fmt::Display, numbers: Map<String, Value>) {
-        if !self.quiet {
-            log("info", &self.prefix(), &message.to_string(), numbers);
+    fn tell_with(&self, message: impl fmt::Display, numbers: Map<String, Value>) {
+        if self.is_heard(!self.0.quiet) {
+            self.log(Level::Info, &self.prefix(), &message.to_string(), numbers);
         }
     }
 
     /// Prints a line about a phase, only with `-v`.
-    pub(crate) fn explain(self, message: impl fmt::Display) {
-        if self.verbose > 0 {
-            log("debug", &self.prefix(), &message.to_string(), Map::new());
+    pub(crate) fn explain(&self, message: impl fmt::Display) {
+        if self.is_heard(self.0.verbose > 0) {
+            self.log(
+                Level::Debug,
+                &self.prefix(),
+                &message.to_string(),
+                Map::new(),
+            );
         }
     }
 
     /// Prints a detail, only with `-vv`.
-    pub(crate) fn detail(self, message: impl fmt::Display) {
-        if self.verbose > 1 {
-            log("trace", &self.prefix(), &message.to_string(), Map::new());
+    pub(crate) fn detail(&self, message: impl fmt::Display) {
+        if self.is_heard(self.0.verbose > 1) {
+            self.log(
+                Level::Trace,
+                &self.prefix(),
+                &message.to_string(),
+                Map::new(),
+            );
         }
     }
 
     /// With `-vv`, lines have the seconds since the start.
-    fn prefix(self) -> String {
-        match self.verbose {
+    fn prefix(&self) -> String {
+        match self.0.verbose {
             0 | 1 => "volery: ".to_owned(),
-            _ => format!("volery: {:9.3} s: ", START.elapsed().as_secs_f64()),
+            _ => format!("volery: {:9.3} s: ", self.0.start.elapsed().as_secs_f64()),
         }
     }
 
     /// Begins a phase of the run: a line at its begin and, by [`end`](Self::end) or the next phase,
     /// one at its end.
-    pub(crate) fn begin(self, name: &str) {
+    pub(crate) fn begin(&self, name: &str) {
+        self.begin_of(name, 0);
+    }
+
+    fn begin_of(&self, name: &str, steps: u64) {
         self.end();
-        known().begin(name);
+        self.known().begin(name);
         self.tell_with(format_args!("{name} begins"), Map::new());
+        if let To::Events(events) = &self.0.to {
+            events.phase(name, steps);
+        }
     }
 
     /// Ends the current phase, if there is one.
-    pub(crate) fn end(self) {
-        let ended = known().end();
+    pub(crate) fn end(&self) {
+        let ended = self.known().end();
         if let Some((name, seconds)) = ended {
             let numbers = Map::from_iter([
                 ("ended".to_owned(), name.as_str().into()),
@@ -221,18 +381,19 @@ impl Reporter {
 
     /// Begins a phase of `steps` steps, 0 where they are not known, with a progress bar: on a
     /// terminal it is drawn, elsewhere a line every ten seconds says how far it is.
-    pub(crate) fn phase(self, name: &'static str, steps: u64) -> ProgressBar {
-        self.begin(name);
+    pub(crate) fn phase(&self, name: &'static str, steps: u64) -> Bar {
+        self.begin_of(name, steps);
         self.bar(name, steps)
     }
 
     /// A progress bar over `n` correlations.
-    pub(crate) fn progress(self, n: u64) -> ProgressBar {
+    pub(crate) fn progress(&self, n: u64) -> Bar {
         self.bar("correlations", n)
     }
 
-    fn bar(self, name: &'static str, steps: u64) -> ProgressBar {
-        let is_drawn = !self.quiet && !is_json() && std::io::stderr().is_terminal();
+    fn bar(&self, name: &'static str, steps: u64) -> Bar {
+        let streams = self.is_program() && !self.0.quiet;
+        let is_drawn = streams && self.0.log == Log::Text && std::io::stderr().is_terminal();
         let target = match is_drawn {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
@@ -254,18 +415,22 @@ impl Reporter {
             .with_finish(ProgressFinish::AndClear);
         if is_drawn {
             bar.enable_steady_tick(Duration::from_millis(200));
-        } else if !self.quiet && steps > 0 {
+        } else if streams && steps > 0 {
             let watched = bar.downgrade();
+            let reporter = self.clone();
             // Without a thread there are no progress lines.
             let _ = thread::Builder::new()
                 .name("volery progress".into())
-                .spawn(move || self.watch(name, &watched));
+                .spawn(move || reporter.watch(name, &watched));
         }
-        bar
+        Bar {
+            bar,
+            reporter: self.clone(),
+        }
     }
 
     /// Prints a line every ten seconds until the bar is gone or full.
-    fn watch(self, name: &str, bar: &WeakProgressBar) {
+    fn watch(&self, name: &str, bar: &WeakProgressBar) {
         let start = Instant::now();
         let mut next = PROGRESS;
         loop {
@@ -283,6 +448,49 @@ impl Reporter {
                 self.tell_with(text, numbers);
             }
         }
+    }
+}
+
+/// How far a phase is, as it is shown.
+pub(crate) struct Bar {
+    pub(crate) bar: ProgressBar,
+    reporter: Reporter,
+}
+
+/// What a thread unwinds with when the run was cancelled; not a panic, and no hook is called.
+pub(crate) struct Cancelled;
+
+impl Bar {
+    /// `steps` steps are done by now. A run that was cancelled ends here: code that computes waits
+    /// for no connection, which would be closed.
+    pub(crate) fn set_position(&self, steps: u64) {
+        self.bar.set_position(steps);
+        self.moved();
+    }
+
+    /// `steps` more steps are done.
+    pub(crate) fn inc(&self, steps: u64) {
+        self.bar.inc(steps);
+        self.moved();
+    }
+
+    fn moved(&self) {
+        if self.reporter.cancel().is_cancelled() {
+            std::panic::resume_unwind(Box::new(Cancelled));
+        }
+        if let To::Events(events) = &self.reporter.0.to {
+            events.done(self.bar.position());
+        }
+    }
+
+    /// Prints a line about a phase, with the bar out of the way.
+    pub(crate) fn explain(&self, message: &str) {
+        self.bar.suspend(|| self.reporter.explain(message));
+    }
+
+    /// The phase is over.
+    pub(crate) fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
     }
 }
 

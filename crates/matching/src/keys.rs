@@ -259,7 +259,13 @@ pub(crate) const FRAME: usize = 2;
 impl<'a> Values<'a> {
     /// `longest`: bytes of the longest payload of the table.
     pub(crate) fn new(set: &'a Set<'a>, longest: usize) -> Self {
-        let (mut framed, mut ranges) = (Vec::new(), Vec::with_capacity(set.taken.len()));
+        let sizes = set
+            .taken
+            .iter()
+            .map(|&item| FRAME + set.keys.payload(item as usize).len());
+        // In full at once: a buffer that grows leaves copies behind.
+        let mut framed = Vec::with_capacity(FRAME + longest + sizes.sum::<usize>());
+        let mut ranges = Vec::with_capacity(set.taken.len());
         for &item in &set.taken {
             let start = framed.len();
             let payload = set.keys.payload(item as usize);
@@ -306,4 +312,86 @@ impl Drop for Values<'_> {
 pub(crate) fn unframe(value: &[u8]) -> Option<&[u8]> {
     let (length, rest) = value.split_first_chunk::<FRAME>()?;
     rest.get(..usize::from(u16::from_le_bytes(*length)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use volery_primitives::Block;
+
+    use super::*;
+
+    /// Three items in rows 0 to 5, item 2 in rows 2 and 5; payload of as many bytes as the row.
+    fn keys(with_payload: bool) -> Keys {
+        let mut rows = Rows::new(with_payload);
+        for (row, item) in [(0, 1), (2, 2), (3, 3), (5, 2)] {
+            rows.push([item; 16], row, &vec![row as u8; row as usize]);
+        }
+        Keys::new(rows, 0, Duplicates::Keep).unwrap()
+    }
+
+    fn rng() -> Prg {
+        Prg::new(Block::new(7))
+    }
+
+    #[test]
+    fn a_set_has_the_items_that_take_part_and_random_ones_up_to_its_size() {
+        let keys = keys(false);
+        assert_eq!((keys.len(), keys.duplicates), (3, 1));
+        // An item takes part with any of its rows.
+        for (left_out, items) in [
+            (vec![], vec![1, 2, 3]),
+            (vec![2], vec![1, 2, 3]),
+            (vec![2, 5], vec![1, 3]),
+            (vec![0, 2, 3, 5], vec![]),
+        ] {
+            let takes_part = |row| !left_out.contains(&row);
+            let set = Set::new(&keys, takes_part, 5, &mut rng()).unwrap();
+            assert_eq!(set.len(), 5);
+            for (place, item) in items.iter().enumerate() {
+                assert_eq!(set.item(place), [*item; 16]);
+                assert_eq!(set.item_at(place), Some(usize::from(*item) - 1));
+            }
+            for place in items.len()..5 {
+                assert_eq!(set.item_at(place), None);
+                assert!(set.item(place)[0] != set.item(place)[1] || set.item(place)[2] > 3);
+            }
+            let all: std::collections::HashSet<_> = (0..5).map(|place| set.item(place)).collect();
+            assert_eq!(all.len(), 5);
+        }
+        assert!(matches!(
+            Set::new(&keys, |_| true, 2, &mut rng()),
+            Err(Error::Overflow { capacity: 2 })
+        ));
+    }
+
+    #[test]
+    fn every_set_has_a_value_of_the_greatest_length() {
+        let keys = keys(true);
+        for left_out in [vec![], vec![0], vec![0, 2, 3, 5]] {
+            let set = Set::new(&keys, |row| !left_out.contains(&row), 4, &mut rng()).unwrap();
+            let values = Values::new(&set, 9);
+            let lengths = (0..4).map(|place| values.item(place).len());
+            assert_eq!(lengths.max(), Some(FRAME + 9));
+            for place in 0..4 {
+                let Some(item) = set.item_at(place) else {
+                    continue;
+                };
+                // That of the first row.
+                let row = keys.rows_of(item).next().unwrap();
+                assert_eq!(
+                    unframe(values.item(place)),
+                    Some(&vec![row as u8; row as usize][..])
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_shorter_than_it_says_is_none() {
+        assert_eq!(unframe(&[1, 0, 7, 0]), Some(&[7][..]));
+        for value in [&[][..], &[1], &[1, 0], &[255, 255, 7]] {
+            assert_eq!(unframe(value), None);
+        }
+    }
 }

@@ -58,6 +58,15 @@ impl RowSet {
         word.is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
+    /// The rows, ascending.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = u64> + '_ {
+        let words = self.words.iter().zip((0_u64..).step_by(64));
+        words.flat_map(|(&word, first)| {
+            let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
+            bits.map(move |bit| first + bit)
+        })
+    }
+
     /// Whether the row is new.
     pub(crate) fn insert(&mut self, row: u64) -> bool {
         let new = !self.contains(row);

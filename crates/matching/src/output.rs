@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use volery_tables::{Format, Output, Packing, Problem, Sink, Table};
+use volery_tables::{Format, Output, Packing, Problem, Sink, Table, text_rows, text_schema};
 
 use crate::error::{Error, Result, misbehaved};
 use crate::progress::Progress;
@@ -138,6 +138,61 @@ impl Matches {
             like: Some(table),
         };
         let mut sink = Sink::new(out, output, &schema).map_err(WriteError::Output)?;
+        let written =
+            self.each_batch(table, columns, &schema, progress, |rows| sink.write(rows))?;
+        sink.finish().map_err(WriteError::Output)?;
+        Ok(written)
+    }
+
+    /// The rows that [`write`](Self::write) writes, in memory. Columns of text files are strings.
+    ///
+    /// # Errors
+    /// Those of the table, also a field that is not UTF-8, and those of [`schema`](Self::schema).
+    pub fn to_batches(
+        &self,
+        table: &Table,
+        columns: &Columns,
+        progress: &mut dyn Progress,
+    ) -> Result<(SchemaRef, Vec<RecordBatch>), WriteError> {
+        let schema = self.schema(table, columns)?;
+        let text = text_schema(&schema);
+        let mut batches = Vec::new();
+        self.each_batch(table, columns, &schema, progress, |rows| {
+            batches.push(text_rows(rows, &text)?);
+            Ok(())
+        })?;
+        Ok((text, batches))
+    }
+
+    /// The numbers of the matching rows, counted from 0 and ascending, and the rule by which each
+    /// matched, counted from 1.
+    ///
+    /// # Errors
+    /// Those of the work folder.
+    pub fn rows_and_rules(&self) -> Result<(Vec<u64>, Vec<u32>)> {
+        let rows: Vec<u64> = self.collected.set.rows().collect();
+        if self.by_rule().len() == 1 {
+            let rules = vec![1; rows.len()];
+            return Ok((rows, rules));
+        }
+        let mut cursor = self.collected.cursor();
+        let rule = |row: &u64| {
+            let found = cursor.find(*row)?;
+            Ok(found.map_or(0, |(one, _)| u32::from(one.rule) + 1))
+        };
+        let rules = rows.iter().map(rule).collect::<Result<_>>()?;
+        Ok((rows, rules))
+    }
+
+    /// Reads the table again and gives `take` the rows of the output.
+    fn each_batch(
+        &self,
+        table: &Table,
+        columns: &Columns,
+        schema: &SchemaRef,
+        progress: &mut dyn Progress,
+        mut take: impl FnMut(&RecordBatch) -> Result<(), Problem>,
+    ) -> Result<Written, WriteError> {
         progress.begin("writing rows", table.bytes());
         let wanted = |row| columns.left || self.collected.set.contains(row);
         let mut cursor = self.collected.cursor();
@@ -173,9 +228,9 @@ impl Matches {
                 }
             }
             let all = batch.rows.columns().iter().cloned().chain(appended);
-            let batch_rows = RecordBatch::try_new(Arc::clone(&schema), all.collect());
+            let batch_rows = RecordBatch::try_new(Arc::clone(schema), all.collect());
             let batch_rows = batch_rows.expect("the columns are those of the schema");
-            let result = sink.write(&batch_rows);
+            let result = take(&batch_rows);
             result.map_err(|problem| match problem {
                 Problem::Output(_) => WriteError::Output(problem),
                 other => table.error(&batch, other).into(),
@@ -183,7 +238,6 @@ impl Matches {
             written.rows += rows as u64;
             progress.done(batch.done_bytes);
         }
-        sink.finish().map_err(WriteError::Output)?;
         table.check_unchanged()?;
         Ok(written)
     }

@@ -451,6 +451,13 @@ pub enum Problem {
         format: Format,
     },
 
+    /// A batch in memory with other columns than those of the table.
+    #[error("batch {batch} has other columns, or of other types, than the table")]
+    OtherBatch {
+        /// The batch, counted from 1.
+        batch: usize,
+    },
+
     /// The name of a column, counted from 1, is not UTF-8.
     #[error("the name of column {column} is not UTF-8")]
     NameNotUtf8 {
@@ -502,6 +509,7 @@ impl Problem {
                 fixed("correct the row; --malformed skip leaves such rows out")
             }
             Self::Rule { .. } => fixed(RULE),
+            Self::OtherBatch { .. } => fixed("give all batches the same columns"),
             Self::NameNotUtf8 { .. } => {
                 fixed("name the encoding the file was written in with --encoding")
             }

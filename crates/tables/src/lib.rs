@@ -131,6 +131,6 @@ pub use reader::{
 };
 pub use records::Records;
 pub use rule::Rule;
-pub use sink::{Output, Sink};
+pub use sink::{Output, Sink, text_rows, text_schema};
 pub use strings::ByteStrings;
 pub use table::{Batch, Inputs, Scan, Table};

@@ -103,18 +103,7 @@ impl<W: Write + Send> Sink<W> {
         if let Writer::Text(writer) = &mut self.writer {
             return write_text(writer, rows);
         }
-        let columns = rows.columns().iter().zip(self.schema.fields()).enumerate();
-        let columns = columns.map(|(i, (column, field))| {
-            if is_field(field) {
-                return strings(column, i, self.format);
-            }
-            match self.format {
-                Format::Arrow => plain(column).map_err(refused),
-                _ => Ok(Arc::clone(column)),
-            }
-        });
-        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
-        let rows = RecordBatch::try_new(Arc::clone(&self.written), columns).map_err(refused)?;
+        let rows = with_text(rows, &self.written, self.format)?;
         match &mut self.writer {
             Writer::Text(_) => Ok(()),
             Writer::Parquet(writer) => columnar::guarded(Format::Parquet, 0, || {
@@ -149,6 +138,48 @@ impl<W: Write + Send> Sink<W> {
         out.flush().map_err(Problem::Output)?;
         Ok(out)
     }
+}
+
+/// The columns of rows in memory: fields of text files are strings.
+#[must_use]
+pub fn text_schema(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter();
+    let fields: Vec<Field> = fields
+        .map(|field| written(field, Format::Parquet))
+        .collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// The rows with the columns of [`text_schema`], which is `schema`.
+///
+/// # Errors
+/// A field of a text file that is not UTF-8: [`Table::error`] says where it is.
+pub fn text_rows(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Problem> {
+    with_text(rows, schema, Format::Parquet)
+}
+
+/// The rows as they are written to this format.
+fn with_text(
+    rows: &RecordBatch,
+    written: &SchemaRef,
+    format: Format,
+) -> Result<RecordBatch, Problem> {
+    let columns = rows
+        .columns()
+        .iter()
+        .zip(rows.schema_ref().fields())
+        .enumerate();
+    let columns = columns.map(|(i, (column, field))| {
+        if is_field(field) {
+            return strings(column, i, format);
+        }
+        match format {
+            Format::Arrow => plain(column).map_err(refused),
+            _ => Ok(Arc::clone(column)),
+        }
+    });
+    let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+    RecordBatch::try_new(Arc::clone(written), columns).map_err(refused)
 }
 
 /// A column as it is written: fields of text files are strings, and only Parquet has dictionaries.

@@ -39,6 +39,12 @@ pub struct Inputs {
     pub format: Option<Format>,
 }
 
+/// The name of batches in memory, in messages.
+const IN_MEMORY: &str = "the table";
+
+/// The most rows of a batch in memory that are read at one time.
+const LONGEST_BATCH: usize = 1 << 16;
+
 /// A table: opened, and no row read yet.
 #[derive(Debug)]
 pub struct Table {
@@ -135,25 +141,31 @@ impl Table {
         })
     }
 
-    /// The table of these batches.
+    /// The table of these batches, which are not copied.
     ///
-    /// # Panics
+    /// # Errors
     /// If a batch has another schema, or two columns have the same name.
-    pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+    pub fn from_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Self, Error> {
+        let failed = |problem| Error::new(Path::new(IN_MEMORY), problem);
         let names = schema.fields().iter().map(|field| field.name().as_str());
-        assert!(check_names(names).is_ok(), "two columns have the same name");
-        assert!(
-            batches
-                .iter()
-                .all(|batch| batch.schema_ref().fields() == schema.fields()),
-            "a batch has another schema"
-        );
+        check_names(names).map_err(failed)?;
+        let other = |batch: &RecordBatch| batch.schema_ref().fields() != schema.fields();
+        if let Some(batch) = batches.iter().position(other) {
+            return Err(failed(Problem::OtherBatch { batch: batch + 1 }));
+        }
         let bytes = batches
             .iter()
             .map(RecordBatch::get_array_memory_size)
             .sum::<usize>() as u64;
+        // A run takes memory for the keys of a batch.
+        let batches = batches.iter().flat_map(|batch| {
+            let rows = batch.num_rows();
+            let starts = (0..rows).step_by(LONGEST_BATCH);
+            starts.map(move |start| batch.slice(start, LONGEST_BATCH.min(rows - start)))
+        });
+        let batches = batches.collect();
         let part = Part {
-            path: PathBuf::new(),
+            path: IN_MEMORY.into(),
             source: Source::Memory,
             fields: schema.fields().clone(),
             content: Content::Memory(batches),
@@ -162,14 +174,14 @@ impl Table {
             rows: OnceLock::new(),
             blank_lines: AtomicU64::new(0),
         };
-        Self {
+        Ok(Self {
             schema,
             format: Format::Arrow,
             paths: Vec::new(),
             parts: vec![part],
             bytes,
             delimiter: None,
-        }
+        })
     }
 
     /// The columns. Those of text files are binary, with [`is_field`](crate::is_field) true.
@@ -700,6 +712,10 @@ impl<'a> Scan<'a> {
             let row_numbers = wanted.map(|_| self.numbers.drain(..count).collect::<Vec<_>>());
             let done = done.unwrap_or_else(|| match &part.content {
                 Content::Parquet(table) => share(part.length, self.rows, table.rows()),
+                Content::Memory(batches) => {
+                    let rows = batches.iter().map(|batch| batch.num_rows() as u64);
+                    share(part.length, self.rows, rows.sum())
+                }
                 _ => part.length,
             });
             let rows = self.assemble(part, &chosen, arrays, count)?;

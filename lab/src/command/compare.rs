@@ -246,14 +246,14 @@ impl Arguments {
                 "{first} and {second} have measurements in common, but no phase of them that takes time"
             );
             return Err(Failure::new(Status::Other, what)
-                .hint("the programs that measured them divide a run into different phases"));
+                .with_hint("the programs that measured them divide a run into different phases"));
         }
         let what = match nearest(a, b) {
             Some(differ) => format!("{first} and {second} have no measurement in common: {differ}"),
             None => format!("{first} and {second} have no measurement in common"),
         };
         Err(Failure::new(Status::Other, what)
-            .hint("two measurements match if protocol, n, link and threads are equal"))
+            .with_hint("two measurements match if protocol, n, link and threads are equal"))
     }
 
     /// Prints the changes, the worst first, the number of unchanged measurements, and those that

@@ -9,7 +9,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Channel(error) => error.into(),
-            Error::NoPort(_) => Self::new(Status::Network, error).hint(
+            Error::NoPort(_) => Self::new(Status::Network, error).with_hint(
                 "the loopback interface must be up and have a free port: run 'ip link set lo up', or \
                  end programs that hold many connections",
             ),
@@ -17,7 +17,7 @@ impl From<Error> for Failure {
                 let other = !matches!(*error, Error::NoPort(_));
                 let mut failure = Self::from(*error).within(key);
                 if other {
-                    failure = failure.hint(
+                    failure = failure.with_hint(
                         "earlier measurements are kept; leave this experiment out by naming \
                          the others, or raise --timeout",
                     );
@@ -25,9 +25,9 @@ impl From<Error> for Failure {
                 failure
             }
             Error::NotResults { .. } => Self::new(Status::Other, error)
-                .hint("choose another file or folder, or remove this one"),
+                .with_hint("choose another file or folder, or remove this one"),
             Error::Different { .. } => Self::new(Status::Usage, error)
-                .hint("use the settings of the existing results, or choose another folder"),
+                .with_hint("use the settings of the existing results, or choose another folder"),
             error => Self::new(Status::Other, error),
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let common = &arguments.common;
     let reporter = common.reporter();
     let asked = experiment::named(&arguments.names).map_err(|error| {
-        Failure::usage("NAME", error).hint("'volery-bench list' describes each")
+        Failure::usage("NAME", error).with_hint("'volery-bench list' describes each")
     })?;
     let scope = arguments.scope();
     let place = Place::open(&arguments.out, common.report.as_deref())?;
@@ -236,7 +236,7 @@ impl Arguments {
         if self.draw {
             if results.measurements.is_empty() {
                 let what = format_args!("{} has no measurements", keeper.path().display());
-                return Err(Failure::usage("--draw", what).hint("run without --draw to measure"));
+                return Err(Failure::usage("--draw", what).with_hint("run without --draw to measure"));
             }
             return Ok(0);
         }

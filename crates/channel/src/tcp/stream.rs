@@ -2,18 +2,18 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use socket2::{Socket, TcpKeepalive};
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::allowance::Allowance;
 use super::{Patience, loopback_only, resolve};
 use crate::pipe::{CHUNK, Pipe, deadline_after, is_timeout};
-use crate::{Error, Result, Transport};
+use crate::{Cancel, Error, Result, Transport};
 
 /// Idle time before keep-alive probes start.
 const IDLE: Duration = Duration::from_secs(30);
@@ -37,6 +37,7 @@ pub struct Stream {
     read_timeout: Mutex<Option<Duration>>,
     /// How long dropping waits without progress.
     patience: Duration,
+    cancel: Cancel,
     allowance: Allowance,
     /// A call has timed out, so dropping need not wait for this peer again.
     is_peer_slow: AtomicBool,
@@ -71,19 +72,19 @@ impl Breaker {
 }
 
 impl Stream {
-    /// Connects to `address`, retrying until a listener is there, for at most `timeout`.
+    /// Connects to `address`, retrying until a listener is there, for at most `patience.wait`.
     ///
     /// # Errors
     /// As [`connect`](super::connect).
-    pub fn connect(address: impl ToSocketAddrs, timeout: Duration) -> Result<Self> {
-        Self::meet(address, timeout.into(), loopback_only)
+    pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Self> {
+        Self::meet(address, &patience.into(), loopback_only)
     }
 
     /// Connects to any address that `allowed` returns, retrying whatever may come up: names are
     /// resolved anew each time.
     pub(crate) fn meet(
         address: impl ToSocketAddrs,
-        patience: Patience,
+        patience: &Patience,
         allowed: impl Fn(Vec<SocketAddr>) -> Result<Vec<SocketAddr>>,
     ) -> Result<Self> {
         let (start, wait) = (Instant::now(), patience.wait);
@@ -105,11 +106,11 @@ impl Stream {
                 let left = wait.saturating_sub(start.elapsed()) / share;
                 let left = left.max(Duration::from_millis(1));
                 let asked = Instant::now();
-                match TcpStream::connect_timeout(address, left) {
-                    Ok(stream) if is_connected_to_itself(&stream) => is_hopeless = false,
-                    Ok(stream) => {
+                match connect_within(*address, left, &patience.cancel) {
+                    Ok(socket) if is_connected_to_itself(&socket) => is_hopeless = false,
+                    Ok(socket) => {
                         let round_trip = Some(asked.elapsed());
-                        let mut stream = Self::new(stream, patience.timeout).map_err(Error::Io)?;
+                        let mut stream = Self::new(socket, patience).map_err(Error::Io)?;
                         stream.round_trip = round_trip;
                         return Ok(stream);
                     }
@@ -120,6 +121,7 @@ impl Stream {
                     }
                 }
             }
+            patience.cancel.check()?;
             if is_hopeless && let Some(error) = last {
                 return Err(Error::Io(error));
             }
@@ -133,17 +135,18 @@ impl Stream {
                     }
                 }));
             };
-            thread::sleep(pause.min(left));
+            patience.cancel.sleep(pause.min(left))?;
             pause = (pause * 2).min(Duration::from_millis(500));
         }
     }
 
-    /// Takes over a connected stream; `patience` is how long dropping waits without progress.
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> io::Result<Self> {
-        stream.set_nonblocking(false)?;
-        stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(READ_WAIT))?;
-        let socket = Arc::new(Socket::from(stream));
+    /// Takes over a connected socket; `patience.timeout` is how long dropping waits without
+    /// progress.
+    pub(super) fn new(socket: Arc<Socket>, patience: &Patience) -> io::Result<Self> {
+        patience.cancel.watch(&socket);
+        socket.set_nonblocking(false)?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_write_timeout(Some(READ_WAIT))?;
         socket.set_tcp_keepalive(
             &TcpKeepalive::new()
                 .with_time(IDLE)
@@ -162,7 +165,8 @@ impl Stream {
             queue,
             writer: Some(writer),
             read_timeout: Mutex::new(None),
-            patience,
+            patience: patience.timeout,
+            cancel: patience.cancel.clone(),
             allowance: Allowance::default(),
             is_peer_slow: AtomicBool::new(false),
             round_trip: None,
@@ -258,6 +262,11 @@ impl Stream {
         }
     }
 
+    /// Fails once this party has cancelled.
+    fn check(&self) -> io::Result<()> {
+        self.cancel.check().map_err(io::Error::other)
+    }
+
     fn note_timeout<T>(&self, result: io::Result<T>) -> io::Result<T> {
         let timed_out = result.as_ref().is_err_and(|error| is_timeout(error.kind()));
         self.is_peer_slow.store(timed_out, Ordering::Relaxed);
@@ -290,8 +299,25 @@ fn dead(error: io::Error) -> io::Error {
 }
 
 /// While no listener is on an ephemeral port, connecting to it can succeed by connecting to itself.
-fn is_connected_to_itself(stream: &TcpStream) -> bool {
-    matches!((stream.local_addr(), stream.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
+fn is_connected_to_itself(socket: &Socket) -> bool {
+    matches!((socket.local_addr(), socket.peer_addr()), (Ok(local), Ok(peer)) if local == peer)
+}
+
+/// One attempt to connect.
+fn connect_within(
+    address: SocketAddr,
+    timeout: Duration,
+    cancel: &Cancel,
+) -> io::Result<Arc<Socket>> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    let socket = Arc::new(socket);
+    cancel.watch(&socket);
+    socket.connect_timeout(&address.into(), timeout)?;
+    Ok(socket)
 }
 
 /// Whether an error of `connect` can go away when the listener, its machine or the network starts.
@@ -347,12 +373,18 @@ impl Transport for Stream {
         timeout: Option<Duration>,
         alive: &dyn Fn() -> bool,
     ) -> io::Result<()> {
+        self.check()?;
         if let Some(kind) = self.queue.failure() {
             return Err(kind.into());
         }
-        let sent = self.send_directly(bytes)?;
-        let mut pieces = bytes[sent..].chunks(CHUNK);
-        self.note_timeout(pieces.try_for_each(|piece| self.push(piece, timeout, alive)))
+        let written = self.send_directly(bytes).and_then(|sent| {
+            let mut pieces = bytes[sent..].chunks(CHUNK);
+            self.note_timeout(pieces.try_for_each(|piece| self.push(piece, timeout, alive)))
+        });
+        if written.is_err() {
+            self.check()?;
+        }
+        written
     }
 
     fn is_idle(&self) -> bool {
@@ -360,6 +392,7 @@ impl Transport for Stream {
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        self.check()?;
         // The operating system counts in microseconds, and zero means no timeout.
         let timeout = timeout.map(|timeout| timeout.max(Duration::from_millis(1)));
         let mut current = self
@@ -371,10 +404,15 @@ impl Transport for Stream {
             *current = timeout;
         }
         drop(current);
-        self.note_timeout(
+        let read = self.note_timeout(
             self.queue
                 .read_patiently(|| io::Read::read(&mut &*self.socket, bytes).map_err(dead)),
-        )
+        );
+        if !matches!(read, Ok(1..)) {
+            // The end may be that of this party's own making.
+            self.check()?;
+        }
+        read
     }
 
     fn round_trip(&self) -> Option<Duration> {
@@ -387,7 +425,9 @@ impl Drop for Stream {
         self.queue.close();
         let mut last = (self.queue.released(), Instant::now());
         let give_up = deadline_after(Some(self.patience.saturating_mul(10)));
-        let hurry = thread::panicking() || self.is_peer_slow.load(Ordering::Relaxed);
+        let hurry = thread::panicking()
+            || self.cancel.is_cancelled()
+            || self.is_peer_slow.load(Ordering::Relaxed);
         while !hurry && !self.queue.is_idle() && self.queue.failure().is_none() {
             // Both parties may be here: if neither read, neither could empty its queue.
             self.drain();

@@ -13,10 +13,12 @@ use crate::LONG;
 /// The timeout of the parties. A busy machine may keep a thread from running for a while.
 const TIMEOUT: Duration = Duration::from_millis(800);
 
-const PATIENCE: Patience = Patience {
-    wait: LONG,
-    timeout: TIMEOUT,
-};
+fn patience() -> Patience {
+    Patience {
+        wait: LONG,
+        ..TIMEOUT.into()
+    }
+}
 
 const GREETING: &[u8] = b"\x89volery\x01\xe8\x03\0\0";
 
@@ -24,8 +26,8 @@ const GREETING: &[u8] = b"\x89volery\x01\xe8\x03\0\0";
 fn plain() -> [Channel; 2] {
     let listener = Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let left = thread::spawn(move || tcp::connect(address, PATIENCE).unwrap());
-    let right = listener.accept_channel(PATIENCE, |_| ()).unwrap();
+    let left = thread::spawn(move || tcp::connect(address, patience()).unwrap());
+    let right = listener.accept_channel(patience(), |_| ()).unwrap();
     [left.join().unwrap(), right]
 }
 
@@ -41,8 +43,10 @@ fn secured() -> [Channel; 2] {
     let prints = [here.fingerprint(), there.fingerprint()];
     let listener = tls::Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let left = thread::spawn(move || tls::connect(address, &there, prints[0], PATIENCE).unwrap());
-    let right = listener.accept(&here, prints[1], PATIENCE, |_| ()).unwrap();
+    let left = thread::spawn(move || tls::connect(address, &there, prints[0], patience()).unwrap());
+    let right = listener
+        .accept(&here, prints[1], patience(), |_| ())
+        .unwrap();
     [left.join().unwrap(), right]
 }
 
@@ -139,7 +143,7 @@ fn against(said: &[u8]) -> (Channel, TcpStream) {
     let listener = Listener::bind("127.0.0.1:0").unwrap();
     let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     peer.write_all(&[GREETING, said].concat()).unwrap();
-    (listener.accept_channel(PATIENCE, |_| ()).unwrap(), peer)
+    (listener.accept_channel(patience(), |_| ()).unwrap(), peer)
 }
 
 #[test]
@@ -215,10 +219,10 @@ fn a_plain_listener_survives_strangers() {
         // The listener hears the strangers first.
         let connecting = scope.spawn(move || {
             thread::sleep(TIMEOUT);
-            tcp::connect(address, PATIENCE).unwrap()
+            tcp::connect(address, patience()).unwrap()
         });
         let mut here = listener
-            .accept_channel(PATIENCE, |refusal| why.push(refusal.error.to_string()))
+            .accept_channel(patience(), |refusal| why.push(refusal.error.to_string()))
             .unwrap();
         let mut there = connecting.join().unwrap();
         exchange(&mut here, &mut there).unwrap();
@@ -239,9 +243,9 @@ fn a_plain_listener_survives_strangers() {
 fn a_name_is_resolved_until_the_wait_ends() {
     let patience = Patience {
         wait: Duration::from_millis(50),
-        timeout: TIMEOUT,
+        ..TIMEOUT.into()
     };
-    let error = tcp::connect("no-such-name.invalid:7000", patience)
+    let error = tcp::connect("no-such-name.invalid:7000", patience.clone())
         .err()
         .unwrap();
     assert!(

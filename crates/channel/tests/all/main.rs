@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod alive;
+mod cancel;
 mod channel;
 mod handshake;
 mod link;

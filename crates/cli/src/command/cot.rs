@@ -6,7 +6,9 @@ use volery_channel::Role;
 use volery_field::{Gf128, Ring as _};
 use zeroize::Zeroizing;
 
-use super::stream;
+use super::endpoint::Connection;
+use super::options::Reporter;
+use super::stream::{self, Destination};
 use crate::exit::Failure;
 use crate::npy::{Form, Reader};
 use crate::party::Cot;
@@ -27,19 +29,31 @@ pub(crate) struct Arguments {
     stream: stream::StreamArguments,
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let delta = match &arguments.delta {
-        None => None,
-        Some(_) if arguments.stream.role == Role::Receiver => {
+/// Runs the subcommand; `delta` is given in place of the file. Returns the report.
+pub(crate) fn run(
+    arguments: &Arguments,
+    delta: Option<Gf128>,
+    connection: Option<&mut Connection>,
+    destination: Destination<'_>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
+    let delta = match (&arguments.delta, delta) {
+        (None, None) => None,
+        _ if arguments.stream.role == Role::Receiver => {
             return Err(Failure::usage(
                 "--delta",
                 "only the sender takes a delta; remove --delta at the receiver",
             ));
         }
-        Some(path) => Some(read_delta(path)?),
+        (_, Some(Gf128::ZERO)) => {
+            return Err(Failure::usage("--delta", "it is zero, which hides nothing")
+                .with_hint("draw it at random; without one, the run does so"));
+        }
+        (_, Some(delta)) => Some(Zeroizing::new(delta)),
+        (Some(path), None) => Some(read_delta(path)?),
     };
-    stream::run::<Cot>(&arguments.stream, delta.map(|delta| *delta))
+    let delta = delta.map(|delta| *delta);
+    stream::run::<Cot>(&arguments.stream, delta, connection, destination, reporter)
 }
 
 /// Reads the one value of a file. Error messages do not repeat it.
@@ -55,7 +69,7 @@ pub(super) fn read_delta(path: &Path) -> Result<Zeroizing<Gf128>, Failure> {
     file.read(&mut delta[..]).map_err(failed)?;
     if delta[0] == Gf128::ZERO {
         return Err(Failure::file(path, "delta is zero, which hides nothing")
-            .hint("draw delta at random; 'volery cot' without --delta does so"));
+            .with_hint("draw delta at random; 'volery cot' without --delta does so"));
     }
     Ok(Zeroizing::new(delta[0]))
 }

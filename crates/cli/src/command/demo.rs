@@ -8,7 +8,7 @@ use std::time::Instant;
 use volery_field::{Fp61, Ring as _, Z64};
 use volery_pcg::Plan;
 
-use super::options::{Common, parse_count, pool};
+use super::options::{Common, Reporter, parse_count, pool};
 use super::table::table;
 use super::verify::Findings;
 use crate::choices::Choices;
@@ -61,7 +61,7 @@ struct Row {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let start = Instant::now();
     let (n, common) = (arguments.n, &arguments.common);
     if n > MAX_DEMO {
@@ -69,13 +69,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             "--n",
             format_args!("the demo makes at most {MAX_DEMO} correlations of each kind"),
         )
-        .hint("'volery vole' and 'volery cot' write larger numbers to files"));
+        .with_hint("'volery vole' and 'volery cot' write larger numbers to files"));
     }
-    let place = common.prepare_report()?;
-    let reporter = common.reporter();
+    let place = common.prepare_report(reporter)?;
     let mut rows = Vec::new();
     for make in [make::<Vole<Fp61>>, make::<Vole<Z64>>, make::<Cot>] {
-        let row = make(n, common)?;
+        let row = make(n, common, reporter)?;
         reporter.explain(format_args!("{n} {} over {}: done", row.protocol, row.ring));
         rows.push(row);
     }
@@ -87,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         })?;
     }
 
-    let mut report = Report::new("demo");
+    let mut report = Report::new("demo", reporter);
     report.n = Some(n);
     report.noise = Some(volery_pcg::Noise::Regular.to_string());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
@@ -96,18 +95,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report.result.insert("rows".to_owned(), rows);
     let sets = serde_json::to_value([sets]).expect("rows of strings and numbers serialise");
     report.result.insert("psi".to_owned(), sets);
-    place.write(&report)
+    place.write(&report).map(drop)
 }
 
 /// Makes the correlations and checks all of them.
-fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
+fn make<K: Correlation>(n: u64, common: &Common, reporter: &Reporter) -> Result<Row, Failure> {
     let order = Request::new(&Choices::default(), K::KIND, n, None)?;
     // Both parties share this machine.
     let threads = common
         .threads
         .map_or_else(driver::threads_per_party, usize::from);
     let pools = [pool(threads)?, pool(threads)?];
-    let progress = common.reporter().progress(n);
+    let progress = reporter.progress(n);
 
     let (mut sent, mut received) = (
         PartyOutput::<K::Sender>::new(),
@@ -117,7 +116,7 @@ fn make<K: Correlation>(n: u64, common: &Common) -> Result<Row, Failure> {
         &order,
         driver::loopback(common.timeout())?,
         &pools,
-        &progress,
+        &progress.bar,
         |key, step| sent.take(key, step),
         |key, step| received.take(key, step),
     )?;
@@ -265,7 +264,7 @@ mod tests {
             let path = place.path().join("demo.json");
             let mut common = common();
             common.output.report = Some(path.clone());
-            run(&Arguments { n, common }).unwrap();
+            run(&Arguments { n, common }, &Reporter::for_tests()).unwrap();
             let report: Report = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let rows = report.result["rows"].as_array().unwrap();
             let rings: Vec<_> = rows
@@ -302,7 +301,7 @@ mod tests {
             n: MAX_DEMO + 1,
             common: common(),
         };
-        let refused = run(&arguments).unwrap_err();
+        let refused = run(&arguments, &Reporter::for_tests()).unwrap_err();
         assert_eq!(refused.status(), Status::Usage);
         assert!(refused.to_string().contains("--n"), "{refused}");
     }

@@ -3,17 +3,18 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::net::ToSocketAddrs as _;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use volery_channel::tcp::{Patience, Refusal};
 use volery_channel::tls::{self, Fingerprint, Identity};
-use volery_channel::{Channel, tcp};
+use volery_channel::{Cancel, Channel, PassedOn, tcp};
 
 use super::identity;
 use super::options::Reporter;
 use crate::exit::{Failure, Status};
-use crate::{said, values};
+use crate::values;
 
 /// Number of refused connections that are reported one by one; more would flood the screen.
 const MAX_REPORTED: usize = 10;
@@ -73,18 +74,88 @@ fn fingerprint(text: &str) -> Result<Fingerprint, String> {
     read.map_err(|wrong| format!("the file holds no fingerprint: {wrong}"))
 }
 
-/// A checked endpoint.
-#[derive(Clone, Debug)]
-pub(crate) struct Endpoint {
-    place: Address,
-    wait: Duration,
-    /// Own identity and the peer's fingerprint; `None` only for a connection within this machine.
-    secured: Option<(Identity, Fingerprint)>,
+/// Where a run meets its peer, checked.
+pub(crate) enum Endpoint<'a> {
+    /// At an address.
+    Address {
+        place: Address,
+        wait: Duration,
+        /// Own identity and the peer's fingerprint; `None` only for a connection within this
+        /// machine.
+        secured: Option<(Identity, Fingerprint)>,
+    },
+    /// On a connection that is there.
+    Open(&'a mut Connection),
+}
+
+/// An open connection, on which several runs follow each other. A run that fails closes it.
+pub struct Connection {
+    /// None: a run has failed.
+    channel: Option<Channel>,
+    /// The fingerprints of this party and of the peer.
+    prints: Option<[String; 2]>,
+    cancel: Cancel,
+}
+
+impl Connection {
+    pub(crate) fn new(channel: Channel, prints: Option<[String; 2]>, cancel: Cancel) -> Self {
+        Self {
+            channel: Some(channel),
+            prints,
+            cancel,
+        }
+    }
+}
+
+/// The channel of a run. Dropping it closes the connection; [`end`](Self::end) leaves the one that
+/// was there open.
+pub(crate) struct Met<'a> {
+    channel: Channel,
+    prints: Option<[String; 2]>,
+    back: Option<(&'a mut Connection, PassedOn)>,
+}
+
+impl Met<'_> {
+    /// The run is complete.
+    pub(crate) fn end(self) {
+        if let Some((connection, _)) = self.back {
+            connection.channel = Some(self.channel);
+        }
+    }
+
+    /// The connection for several runs.
+    pub(crate) fn into_connection(self, cancel: Cancel) -> Connection {
+        Connection::new(self.channel, self.prints, cancel)
+    }
+
+    /// For the report: the protection of the connection and the peer's identity.
+    pub(crate) fn describe(&self) -> serde_json::Value {
+        let protection = match self.channel.description() {
+            "" => "none, within one machine",
+            protection => protection,
+        };
+        let peer = self.prints.as_ref().map(|[_, peer]| peer);
+        serde_json::json!({ "protection": protection, "peer": peer })
+    }
+}
+
+impl Deref for Met<'_> {
+    type Target = Channel;
+
+    fn deref(&self) -> &Channel {
+        &self.channel
+    }
+}
+
+impl DerefMut for Met<'_> {
+    fn deref_mut(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
 }
 
 /// Exactly one of the two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Address {
+pub(crate) enum Address {
     /// Wait for the peer.
     Listen(String),
     /// Connect to the peer.
@@ -92,8 +163,26 @@ enum Address {
 }
 
 impl EndpointArguments {
-    /// The one endpoint given on the command line, with the identity read and checked.
-    pub(crate) fn endpoint(&self) -> Result<Endpoint, Failure> {
+    /// The one endpoint given on the command line, with the identity read and checked, or the
+    /// connection that is there.
+    pub(crate) fn endpoint<'a>(
+        &self,
+        connection: Option<&'a mut Connection>,
+        reporter: &Reporter,
+    ) -> Result<Endpoint<'a>, Failure> {
+        if let Some(connection) = connection {
+            let named = [
+                ("--listen", self.listen.is_some()),
+                ("--connect", self.connect.is_some()),
+                ("--identity", self.identity.is_some()),
+                ("--peer", self.peer.is_some()),
+            ];
+            if let Some((option, _)) = named.into_iter().find(|(_, given)| *given) {
+                return Err(Failure::usage(option, "the connection is there already"));
+            }
+            note_prints(connection.prints.as_ref(), reporter);
+            return Ok(Endpoint::Open(connection));
+        }
         let place = self.place()?;
         let secured = match (&self.identity, self.peer) {
             (None, None) => {
@@ -107,26 +196,22 @@ impl EndpointArguments {
                         "--peer",
                         "this is the fingerprint of this party's own --identity",
                     )
-                    .hint("--peer takes the fingerprint of the other party; ask it"));
+                    .with_hint("--peer takes the fingerprint of the other party; ask it"));
                 }
                 Some((identity, peer))
             }
             (Some(_), None) => {
-                return Err(Failure::usage("--peer", "required with --identity").hint(
+                return Err(Failure::usage("--peer", "required with --identity").with_hint(
                     "ask the other party for its fingerprint over a channel that cannot be forged",
                 ));
             }
             (None, Some(_)) => {
                 return Err(Failure::usage("--identity", "required with --peer")
-                    .hint("'volery keygen --out DIR' makes one and prints its fingerprint"));
+                    .with_hint("'volery keygen --out DIR' makes one and prints its fingerprint"));
             }
         };
-        let mut known = said::known();
-        let print = |fingerprint: Fingerprint| fingerprint.to_string();
-        known.identity = secured.as_ref().map(|(own, _)| print(own.fingerprint()));
-        known.peer = secured.as_ref().map(|(_, peer)| print(*peer));
-        drop(known);
-        Ok(Endpoint {
+        note_prints(prints(secured.as_ref()).as_ref(), reporter);
+        Ok(Endpoint::Address {
             place,
             wait: self.wait,
             secured,
@@ -135,8 +220,9 @@ impl EndpointArguments {
 
     fn place(&self) -> Result<Address, Failure> {
         let refuse = |what| {
-            Failure::usage("--listen, --connect", what)
-                .hint("start one side with --listen HOST:PORT, the other with --connect HOST:PORT")
+            Failure::usage("--listen, --connect", what).with_hint(
+                "start one side with --listen HOST:PORT, the other with --connect HOST:PORT",
+            )
         };
         let place = match (&self.listen, &self.connect) {
             (Some(address), None) => Address::Listen(address.clone()),
@@ -147,6 +233,17 @@ impl EndpointArguments {
         place.check_form()?;
         Ok(place)
     }
+}
+
+/// The fingerprints of this party and of the peer.
+fn prints(secured: Option<&(Identity, Fingerprint)>) -> Option<[String; 2]> {
+    secured.map(|(own, peer)| [own.fingerprint(), *peer].map(|print| print.to_string()))
+}
+
+fn note_prints(prints: Option<&[String; 2]>, reporter: &Reporter) {
+    let mut known = reporter.known();
+    known.identity = prints.map(|[own, _]| own.clone());
+    known.peer = prints.map(|[_, peer]| peer.clone());
 }
 
 impl Address {
@@ -174,7 +271,7 @@ impl Address {
             return Ok(());
         }
         let message = format_args!("'{}' is not HOST:PORT", self.address());
-        Err(Failure::usage(self.option(), message).hint("for example 127.0.0.1:7000"))
+        Err(Failure::usage(self.option(), message).with_hint("for example 127.0.0.1:7000"))
     }
 
     /// Refuses an address off this machine before any work is done. A name that does not resolve
@@ -191,7 +288,7 @@ impl Address {
             "{} is not on the loopback interface: --identity and --peer are required",
             outside.ip()
         );
-        Err(Failure::usage(self.option(), message).hint(
+        Err(Failure::usage(self.option(), message).with_hint(
             "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with \
              --identity DIR --peer FINGERPRINT",
         ))
@@ -209,26 +306,29 @@ impl Address {
     }
 }
 
-impl Endpoint {
+impl<'a> Endpoint<'a> {
+    /// The same with at most `most` to wait for the peer.
+    pub(crate) fn within(mut self, most: Duration) -> Self {
+        if let Self::Address { wait, .. } = &mut self {
+            *wait = most;
+        }
+        self
+    }
+
     /// Makes the connection; `timeout` is for the time after it.
     ///
     /// # Errors
     /// If the address cannot be used, no peer is there in time, or the peer has another identity.
-    pub(crate) fn open(&self, timeout: Duration, reporter: Reporter) -> Result<Channel, Failure> {
-        self.open_within(self.wait, timeout, reporter)
-    }
-
-    /// As [`open`](Self::open), with another time to wait for the peer.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub(crate) fn open_within(
-        &self,
-        wait: Duration,
-        timeout: Duration,
-        reporter: Reporter,
-    ) -> Result<Channel, Failure> {
-        if let Some((identity, _)) = &self.secured {
+    pub(crate) fn open(self, timeout: Duration, reporter: &Reporter) -> Result<Met<'a>, Failure> {
+        let (place, wait, secured) = match self {
+            Self::Open(connection) => return connection.lend(reporter),
+            Self::Address {
+                place,
+                wait,
+                secured,
+            } => (place, wait, secured),
+        };
+        if let Some((identity, _)) = &secured {
             let left = identity.validity().end.duration_since(SystemTime::now());
             if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
                 let last = identity.last_day();
@@ -237,18 +337,22 @@ impl Endpoint {
                 ));
             }
         }
-        let patience = Patience { wait, timeout };
-        let channel = match &self.place {
+        let patience = Patience {
+            wait,
+            timeout,
+            cancel: reporter.cancel().clone(),
+        };
+        let channel = match &place {
             Address::Connect(address) => {
                 reporter.tell(format_args!(
                     "connecting to {address}, for at most {wait:?}"
                 ));
                 reporter.begin("meeting");
-                let connected = match &self.secured {
+                let connected = match &secured {
                     None => tcp::connect(&**address, patience),
                     Some((identity, peer)) => tls::connect(&**address, identity, *peer, patience),
                 };
-                connected.map_err(|error| self.place.unusable(error))?
+                connected.map_err(|error| place.unusable(error))?
             }
             Address::Listen(address) => {
                 // With port 0 the first line is the only way to learn the port.
@@ -259,10 +363,10 @@ impl Endpoint {
                     ));
                     reporter.begin("meeting");
                 };
-                let bound = |error| self.place.unusable(error);
+                let bound = |error| place.unusable(error);
                 let mut left = MAX_REPORTED;
                 let refused = |refusal: Refusal| report_refusal(&refusal, &mut left, reporter);
-                match &self.secured {
+                match &secured {
                     None => {
                         let listener = tcp::Listener::bind(&**address).map_err(bound)?;
                         tell(listener.local_addr()?);
@@ -277,28 +381,42 @@ impl Endpoint {
             }
         };
         reporter.end();
-        let learned = "the peer learned the address, the settings and the duration of this run";
-        said::known().revealed.push(learned.to_owned());
+        reporter.known().revealed.push(LEARNED.to_owned());
         match channel.description() {
             "" => reporter.explain("connected"),
             protection => reporter.explain(format_args!("connected, {protection}")),
         }
-        Ok(channel)
+        Ok(Met {
+            channel,
+            prints: prints(secured.as_ref()),
+            back: None,
+        })
     }
+}
 
-    /// For the report: the protection of the connection and the peer's identity.
-    pub(crate) fn describe(&self, channel: &Channel) -> serde_json::Value {
-        let peer = self.secured.as_ref().map(|(_, peer)| peer.to_string());
-        let protection = match channel.description() {
-            "" => "none, within one machine",
-            protection => protection,
-        };
-        serde_json::json!({ "protection": protection, "peer": peer })
+/// What every peer learns.
+const LEARNED: &str = "the peer learned the address, the settings and the duration of this run";
+
+impl Connection {
+    /// Gives the channel to a run, which gives it back when it is complete.
+    fn lend(&mut self, reporter: &Reporter) -> Result<Met<'_>, Failure> {
+        let mut channel = self.channel.take().ok_or_else(|| {
+            let what = "the connection is closed, because an earlier run on it failed";
+            Failure::new(Status::Network, what).with_hint("open another connection on both sides")
+        })?;
+        channel.restart_stats();
+        reporter.known().revealed.push(LEARNED.to_owned());
+        let passed_on = reporter.cancel().pass_on(&self.cancel);
+        Ok(Met {
+            channel,
+            prints: self.prints.clone(),
+            back: Some((self, passed_on)),
+        })
     }
 }
 
 /// Reports a refused connection, up to the limit.
-fn report_refusal(refusal: &Refusal, left: &mut usize, reporter: Reporter) {
+fn report_refusal(refusal: &Refusal, left: &mut usize, reporter: &Reporter) {
     if *left == 0 {
         return;
     }
@@ -328,8 +446,11 @@ mod tests {
                 wait: Duration::from_secs(1),
                 allow_group_readable_identity: false,
             }
-            .endpoint()
-            .map(|endpoint| endpoint.place)
+            .endpoint(None, &Reporter::for_tests())
+            .map(|endpoint| match endpoint {
+                Endpoint::Address { place, .. } => place,
+                Endpoint::Open(_) => unreachable!("no connection was given"),
+            })
         };
         assert_eq!(
             endpoint(Some("[::1]:70"), None).unwrap(),

@@ -49,11 +49,11 @@ pub(crate) fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
     };
     let pem = read_private(&path, group).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => unusable(&"there is no identity")
-            .hint("'volery keygen --out DIR' makes one and prints its fingerprint"),
+            .with_hint("'volery keygen --out DIR' makes one and prints its fingerprint"),
         io::ErrorKind::PermissionDenied
             if fs::metadata(&path).is_ok_and(|data| is_exposed(&data, group)) =>
         {
-            unusable(&error).hint(format_args!(
+            unusable(&error).with_hint(format_args!(
                 "chmod 600 {}; if others could read it, make a new identity; --allow-group-readable-identity accepts \
                  mode 0440 and 0640, where the group is meant to read it",
                 path.display()
@@ -67,7 +67,7 @@ pub(crate) fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
     };
     let identity = Identity::from_pem(&pem).map_err(|error| unusable(&why(error)))?;
     identity.check(SystemTime::now()).map_err(|error| {
-        unusable(&why(error)).hint(
+        unusable(&why(error)).with_hint(
             "make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint",
         )
     })?;

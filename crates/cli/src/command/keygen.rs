@@ -1,13 +1,12 @@
 //! `volery keygen`: makes an identity and prints its fingerprint for the other party.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use volery_channel::tls::Identity;
 
 use super::identity::store;
-use super::options::OutputArguments;
+use super::options::{OutputArguments, Reporter};
 use crate::exit::{Failure, Status};
 use crate::output::Folder;
 use crate::report::Report;
@@ -43,8 +42,8 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+/// Runs the subcommand; returns the fingerprint.
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
     let now = SystemTime::now();
     // Valid from yesterday: the other party's clock may be slow.
     Identity::check_name(&arguments.name).map_err(|error| Failure::usage("--name", error))?;
@@ -53,27 +52,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .unwrap_or(SystemTime::UNIX_EPOCH)
         .max(SystemTime::UNIX_EPOCH);
     let identity = Identity::generate(&arguments.name, start..now + DAY * arguments.days).map_err(
-        |error| Failure::new(Status::Other, error).hint("check the clock of this machine"),
+        |error| Failure::new(Status::Other, error).with_hint("check the clock of this machine"),
     )?;
     let folder = Folder::prepare("--out", &arguments.out, false)?;
-    let report_place = arguments.output.prepare_report()?;
+    let report_place = arguments.output.prepare_report(reporter)?;
     let place = folder.target().to_owned();
     store(&identity, folder)?;
-    writeln!(std::io::stdout(), "{}", identity.fingerprint())
-        .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))?;
+    let fingerprint = identity.fingerprint().to_string();
+    reporter.output(&format!("{fingerprint}\n"))?;
     let last = identity.last_day();
-    let mut report = Report::new("keygen");
-    report.result.insert(
-        "fingerprint".to_owned(),
-        identity.fingerprint().to_string().into(),
-    );
+    let mut report = Report::new("keygen", reporter);
+    let value = fingerprint.clone().into();
+    report.result.insert("fingerprint".to_owned(), value);
     report
         .result
         .insert("last_day".to_owned(), last.clone().into());
     report_place.write(&report)?;
-    arguments.output.reporter().say(format_args!(
+    reporter.say(format_args!(
         "wrote an identity valid until {last} to {}; give its fingerprint (on standard output) to the other party",
         place.display()
     ));
-    Ok(())
+    Ok(fingerprint)
 }

@@ -1,7 +1,6 @@
 //! `volery lint`: what a run would find in the keys of a table.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -10,7 +9,7 @@ use volery_tables::{
     Encoding, Inputs, Lint, NAMED_ROWS, Normaliser, Refusal, Rule, RuleLint, Table,
 };
 
-use super::options::Common;
+use super::options::{Common, Reporter};
 use super::{matching, paths};
 use crate::exit::{Failure, Status};
 use crate::report::{Report, peak_memory};
@@ -47,21 +46,25 @@ pub(crate) struct Arguments {
     common: Common,
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+/// Runs the subcommand, for a table in place of the files where one is given; returns the report.
+pub(crate) fn run(
+    arguments: &Arguments,
+    table: Option<Table>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
     let start = Instant::now();
     let common = &arguments.common;
     for file in &arguments.files {
         paths::check_report("--report", common.report.as_deref(), Some(file), None)?;
     }
-    let place = common.prepare_report()?;
+    let place = common.prepare_report(reporter)?;
     let named = [("--key", &arguments.key)].into_iter();
     let named = named.chain(arguments.or.iter().map(|rule| ("--or", rule)));
     let rules = named.map(|(option, rule)| {
         Rule::parse(rule).map_err(|problem| {
             let failure = Failure::usage(option, &problem);
             match problem.hint() {
-                Some(hint) => failure.hint(hint),
+                Some(hint) => failure.with_hint(hint),
                 None => failure,
             }
         })
@@ -73,26 +76,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         encoding: arguments.encoding,
         ..Inputs::default()
     };
-    let table = Table::open(&inputs)?;
-    let reporter = common.reporter();
+    let table = table.map_or_else(|| Table::open(&inputs), Ok)?;
     let bar = reporter.phase("reading the file", table.bytes());
     let lint = common
         .pool()?
         .install(|| Lint::of(&table, &rules, &mut |done| bar.set_position(done)))?;
     bar.finish_and_clear();
     for notice in table.notices() {
-        reporter.say(format_args!("volery: {notice}"));
+        reporter.announce(notice);
     }
 
-    write!(std::io::stdout(), "{}", text(&lint, &table))
-        .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))?;
-    let mut report = Report::new("lint");
+    reporter.output(&text(&lint, &table))?;
+    let mut report = Report::new("lint", reporter);
     report.n = Some(lint.rows);
     let rules = lint.rules.iter().map(|rule| rule_json(rule, &table));
     report.result.insert("rules".to_owned(), rules.collect());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
-    place.write(&report)?;
+    let json = place.write(&report)?;
 
     let unusable = |rule: &RuleLint| rule.counts.empty + rule.counts.malformed;
     let unusable: u64 = lint.rules.iter().map(unusable).sum();
@@ -102,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             format_args!("--strict: empty and malformed keys: {unusable}"),
         ));
     }
-    Ok(())
+    Ok(json)
 }
 
 /// The normalisers, for the help.

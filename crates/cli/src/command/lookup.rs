@@ -2,7 +2,9 @@
 
 use volery_channel::Role;
 
-use super::matching::{self, Lookup, names};
+use super::matching::{self, Given, Lookup, names};
+use super::options::Reporter;
+use crate::embed::Matched;
 use crate::exit::Failure;
 
 /// Look up the keys of a table in the peer's table; the receiver gets its own matching rows, each
@@ -35,7 +37,11 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(
+    arguments: &Arguments,
+    given: Given<'_>,
+    reporter: &Reporter,
+) -> Result<Matched, Failure> {
     let Arguments {
         value,
         value_name,
@@ -67,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 "--value",
                 "only the sender names columns; remove --value at the receiver",
             );
-            return Err(failure.hint("--value-name NAME,.. sets their names in the output"));
+            return Err(failure.with_hint("--value-name NAME,.. sets their names in the output"));
         }
         _ => {}
     }
@@ -80,5 +86,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         names: list("--value-name", value_name)?,
         left: *left,
     };
-    matching::run(matching, Some(&lookup))
+    matching::run(matching, Some(&lookup), given, reporter)
 }

@@ -6,19 +6,19 @@ mod text;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use indicatif::ProgressBar;
 use volery_channel::{Link, Role};
 use volery_matching::{Columns, Error, Local, Name, Progress, Settings, Side, Verb, Wrong};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
 
-use super::endpoint::EndpointArguments;
+use super::endpoint::{Connection, EndpointArguments};
 use super::options::{Common, Reporter, parse_link, role};
+use crate::embed::Matched;
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
-use crate::report::peak_memory;
-use crate::said::many;
-use crate::{page, said, values};
+use crate::report::{Report, peak_memory};
+use crate::said::{Bar, many};
+use crate::{page, values};
 use files::OutputFile;
 
 /// The options of both subcommands.
@@ -259,7 +259,7 @@ pub(super) fn delimiter(text: &str) -> Result<u8, String> {
 
 impl From<Wrong> for Failure {
     fn from(wrong: Wrong) -> Self {
-        Self::usage(wrong.option, wrong.what).hint(wrong.hint)
+        Self::usage(wrong.option, wrong.what).with_hint(wrong.hint)
     }
 }
 
@@ -267,7 +267,7 @@ impl From<volery_tables::Error> for Failure {
     fn from(error: volery_tables::Error) -> Self {
         let failure = Self::new(Status::Other, &error);
         match error.hint() {
-            Some(hint) => failure.hint(hint),
+            Some(hint) => failure.with_hint(hint),
             None => failure,
         }
     }
@@ -284,7 +284,7 @@ impl From<Error> for Failure {
             other => Self::new(Status::Other, other),
         };
         match hint {
-            Some(hint) => failure.hint(hint),
+            Some(hint) => failure.with_hint(hint),
             None => failure,
         }
     }
@@ -305,16 +305,31 @@ fn disagreement(error: volery_channel::Error) -> Failure {
         }
         _ => return error.into(),
     };
-    Failure::from(error).hint(hint)
+    Failure::from(error).with_hint(hint)
+}
+
+/// What a caller gives to a run, and wants of it.
+#[derive(Default)]
+pub(crate) struct Given<'a> {
+    /// The table, in place of files.
+    pub(crate) table: Option<Table>,
+    /// The connection, in place of an address.
+    pub(crate) connection: Option<&'a mut Connection>,
+    /// Whether the matching rows are wanted in memory.
+    pub(crate) rows: bool,
 }
 
 /// Runs one of the subcommands; a lookup has `lookup`.
 ///
 /// # Errors
 /// Any error that ends the run.
-pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Result<(), Failure> {
+pub(super) fn run(
+    arguments: &MatchingArguments,
+    lookup: Option<&Lookup>,
+    given: Given<'_>,
+    reporter: &Reporter,
+) -> Result<Matched, Failure> {
     let common = &arguments.common;
-    let reporter = common.reporter();
     let verb = lookup.map_or(Verb::Psi, |_| Verb::Lookup);
     let MatchingArguments { role, both, .. } = *arguments;
     let settings = Settings::new(
@@ -327,7 +342,7 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
     )?;
     let endpoint = match arguments.dry_run {
         true => None,
-        false => Some(arguments.endpoint.endpoint()?),
+        false => Some(arguments.endpoint.endpoint(given.connection, reporter)?),
     };
     let local = arguments.local();
     if local.is_complete() {
@@ -336,24 +351,31 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
             "{}: this run is complete; name another folder for a new one",
             folder.display()
         ));
-        return Ok(());
+        return Ok(Matched::of(Report::new(verb.name(), reporter).to_json()));
+    }
+    if given.table.is_some() && !arguments.input.is_empty() {
+        let what = "the table is given in memory, too; remove one of them";
+        return Err(Failure::usage("--input", what));
     }
     files::check_names(arguments)?;
     let place = match arguments.dry_run {
         true => None,
-        false => OutputFile::prepare(arguments, &settings)?,
+        false => OutputFile::prepare(arguments, &settings, reporter.is_program())?,
     };
     let page = arguments.html.as_deref();
     let page = page
         .map(|path| SingleFile::prepare("--html", path))
         .transpose()?;
-    let report_place = common.prepare_report()?;
+    let report_place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
 
     let start = Instant::now();
     let mut told = Told::new(reporter);
     let reading = files::reading(arguments, lookup)?;
-    let table = Table::open(&files::inputs(arguments))?;
+    let table = match given.table {
+        Some(table) => table,
+        None => Table::open(&files::inputs(arguments))?,
+    };
     if let Some(place) = &place {
         place.check(&table)?;
     }
@@ -369,7 +391,7 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
             true => "--rule-column",
             false => "--value-name",
         };
-        Failure::usage(option, what).hint("choose another name")
+        Failure::usage(option, what).with_hint("choose another name")
     })?;
     let side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
     told.end();
@@ -386,32 +408,34 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
         reporter.tell(line);
     }
     let Some(endpoint) = endpoint else {
-        return text::plan(arguments, &settings, &side, &revealed, report_place);
+        let (text, report) = text::plan(arguments, &settings, &side, &revealed, reporter);
+        reporter.output(&format!("{text}\n"))?;
+        return Ok(Matched::of(report_place.write(&report)?));
     };
 
-    let mut report = text::report(arguments, &settings, &table, &side, &revealed);
+    let mut report = text::report(arguments, &settings, &table, &side, (&revealed, reporter));
     if side.has_all_results() {
         // Only the peer may not know yet; it matters to a sender that still waits.
         reporter.tell("all results of this run are here already; telling the peer");
     }
     let finished_before = side.has_all_results();
-    let opened = match finished_before {
-        true => endpoint.open_within(Duration::from_secs(10), common.timeout(), reporter),
-        false => endpoint.open(common.timeout(), reporter),
+    let endpoint = match finished_before {
+        true => endpoint.within(Duration::from_secs(10)),
+        false => endpoint,
     };
-    let (matches, finish, outcome) = match opened {
+    let (matches, finish, outcome) = match endpoint.open(common.timeout(), reporter) {
         Err(_) if finished_before => {
             let (matches, finish) = side.into_matches()?;
             (Some(matches), finish, None)
         }
         Err(failure) => return Err(failure),
         Ok(mut channel) => {
-            said::known().revealed.extend(revealed.iter().cloned());
+            reporter.known().revealed.extend(revealed.iter().cloned());
             let mut outcome = pool.install(|| side.run(&mut channel, &mut told))?;
             told.end();
-            report
-                .result
-                .insert("connection".to_owned(), endpoint.describe(&channel));
+            let connection = channel.describe();
+            report.result.insert("connection".to_owned(), connection);
+            channel.end();
             let matches = outcome.matches.take();
             text::add_outcome(&mut report, &settings, &outcome);
             let (finish, outcome) = outcome.split();
@@ -423,20 +447,31 @@ pub(super) fn run(arguments: &MatchingArguments, lookup: Option<&Lookup>) -> Res
         written = Some(place.write(&table, matches, &columns, &mut told)?);
         told.end();
     }
+    let mut matched = Matched::default();
+    if let (Some(matches), false) = (&matches, reporter.is_program()) {
+        let (indices, rules) = matches.rows_and_rules()?;
+        matched.count = Some(matches.rows());
+        (matched.indices, matched.rules) = (Some(indices), Some(rules));
+        if given.rows && arguments.out.is_none() {
+            let rows = matches.to_batches(&table, &columns, &mut told);
+            matched.rows = Some(rows.map_err(|error| files::refused(error, "the rows".as_ref()))?);
+            told.end();
+        }
+    }
     finish.finish()?;
     text::add_matches(&mut report, matches.as_ref(), written);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
-    let report = report.up_to_now();
+    let report = report.up_to_now(reporter);
     if let Some(page) = page {
         let value = serde_json::to_value(&report).expect("a report serialises");
         page.commit(page::render(&value).as_bytes())?;
     }
-    report_place.write(&report)?;
+    matched.report = report_place.write(&report)?;
     for line in text::summary(arguments, &report, outcome.as_ref(), matches.as_ref()) {
         reporter.say(line);
     }
-    Ok(())
+    Ok(matched)
 }
 
 impl MatchingArguments {
@@ -456,34 +491,42 @@ impl MatchingArguments {
 }
 
 /// Shows the phases of a run.
-pub(super) struct Told {
-    reporter: Reporter,
-    bar: ProgressBar,
+pub(super) struct Told<'a> {
+    reporter: &'a Reporter,
+    bar: Option<Bar>,
 }
 
-impl Told {
-    pub(super) fn new(reporter: Reporter) -> Self {
+impl<'a> Told<'a> {
+    pub(super) fn new(reporter: &'a Reporter) -> Self {
         Self {
             reporter,
-            bar: ProgressBar::hidden(),
+            bar: None,
         }
     }
 
     /// Ends the last phase.
-    pub(super) fn end(&self) {
-        self.bar.finish_and_clear();
+    pub(super) fn end(&mut self) {
+        self.clear();
         self.reporter.end();
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
     }
 }
 
-impl Progress for Told {
+impl Progress for Told<'_> {
     fn begin(&mut self, phase: &'static str, steps: u64) {
-        self.bar.finish_and_clear();
-        self.bar = self.reporter.phase(phase, steps);
+        self.clear();
+        self.bar = Some(self.reporter.phase(phase, steps));
     }
 
     fn done(&mut self, steps: u64) {
-        self.bar.set_position(steps);
+        if let Some(bar) = &self.bar {
+            bar.set_position(steps);
+        }
     }
 
     fn note(&mut self, text: &str) {

@@ -1,7 +1,7 @@
 //! `volery matvec`: the product of the sender's matrix and the receiver's vector.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use volery_apps::Error;
 use volery_apps::fixed::Format;
@@ -11,10 +11,12 @@ use volery_field::{Fp61, Z64};
 use volery_pcg::vole::VoleRing;
 use zeroize::Zeroizing;
 
-use super::numbers::{OutputFile, PeerArguments, Run, accept, not_an_array, table};
+use super::endpoint::Connection;
+use super::numbers::{Given, OutputFile, PeerArguments, Run, accept, not_an_array, table};
+use super::options::Reporter;
 use super::paths;
 use crate::exit::{Failure, Status};
-use crate::npy::{Table, Values, Writer, write_reals};
+use crate::npy::{Table, Values};
 
 /// Multiply the sender's matrix by the receiver's vector
 ///
@@ -29,8 +31,8 @@ pub(crate) struct Arguments {
     meeting: PeerArguments,
 
     /// Input .npy array: the matrix at the sender, the vector at the receiver
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    input: Option<PathBuf>,
 
     /// Output .npy file for the result, at the side that gets it
     #[arg(long, value_name = "FILE")]
@@ -127,12 +129,17 @@ impl Outcome {
 }
 
 impl Arguments {
+    /// The name of the input in messages.
+    fn source(&self) -> &Path {
+        self.input.as_deref().unwrap_or_else(|| "--input".as_ref())
+    }
+
     /// Rows and columns of this party's input.
     fn shape(&self, table: &Table) -> Result<(usize, usize), Failure> {
         let wrong = |what: &str| {
             let shape = table.shape();
             Err(Failure::file(
-                &self.input,
+                self.source(),
                 format_args!("its shape is {shape:?}, not {what}"),
             ))
         };
@@ -144,7 +151,7 @@ impl Arguments {
         };
         if shape.0 == 0 || shape.1 == 0 {
             let what = "the matrix has no rows or no columns, or the vector has no entries";
-            return Err(Failure::file(&self.input, what));
+            return Err(Failure::file(self.source(), what));
         }
         Ok(shape)
     }
@@ -166,19 +173,20 @@ impl Arguments {
         Ok(chosen)
     }
 
-    fn place(&self) -> Result<Option<OutputFile>, Failure> {
+    fn place(&self, is_program: bool) -> Result<Option<OutputFile>, Failure> {
         match (&self.out, self.result.is_for(self.meeting.role)) {
             (Some(path), true) => {
-                OutputFile::prepare(path, Some(&self.input), self.force).map(Some)
+                OutputFile::prepare(path, self.input.as_deref(), self.force).map(Some)
             }
             (None, false) => Ok(None),
+            (None, true) if !is_program => Ok(None),
             (Some(_), false) => {
                 let what = format_args!(
                     "the result goes to the {}; remove --out",
                     self.result.name()
                 );
                 Err(Failure::usage("--out", what)
-                    .hint("--result, the same on both sides, selects the party that gets it"))
+                    .with_hint("--result, the same on both sides, selects the party that gets it"))
             }
             (None, true) => Err(Failure::usage("--out", "required: the file for the result")),
         }
@@ -201,7 +209,7 @@ impl Arguments {
         let format = self.fixed(terms)?;
         let matrix = format
             .encode(side, rows, columns, reals)
-            .map_err(|error| Failure::file(&self.input, error))?;
+            .map_err(|error| Failure::file(self.source(), error))?;
         Ok(matrix.to_rows())
     }
 
@@ -230,99 +238,148 @@ impl Arguments {
     }
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let table = table(&arguments.input)?;
+/// Runs the subcommand; returns the report, and the result with its shape at the side that gets it.
+pub(crate) fn run(
+    arguments: &Arguments,
+    given: Given<'_>,
+    reporter: &Reporter,
+) -> Result<(String, Option<Values>), Failure> {
+    let table = match (given.input, &arguments.input) {
+        (Some(given), None) => given,
+        (None, Some(path)) => table(path)?,
+        (Some(_), Some(_)) => {
+            let what = "the numbers are given as an array, too; remove one of them";
+            return Err(Failure::usage("--input", what));
+        }
+        (None, None) => return Err(Failure::usage("--input", "required")),
+    };
     let numbers = arguments.numbers(&table)?;
-    let shape = arguments.shape(&table)?;
-    let elements = |error| not_an_array(&arguments.input, error);
+    let own = arguments.shape(&table)?;
+    let elements = |error| not_an_array(arguments.source(), error);
+    let mine = Mine {
+        arguments,
+        numbers,
+        own,
+        connection: given.connection,
+        reporter,
+    };
     match numbers {
         Numbers::Fp61 => {
-            let own = table.elements::<Fp61>().map_err(elements)?;
-            run_in(arguments, numbers, shape, &own, store)
+            let entries = table.elements::<Fp61>().map_err(elements)?;
+            mine.run(&entries, |_, result| Ok(words(result)))
         }
         Numbers::Z64 => {
-            let own = table.elements::<Z64>().map_err(elements)?;
-            run_in(arguments, numbers, shape, &own, store)
+            let entries = table.elements::<Z64>().map_err(elements)?;
+            mine.run(&entries, |_, result| Ok(words(result)))
         }
         Numbers::Real => {
-            let own = arguments.format(&table, shape)?;
-            if arguments.result == Outcome::Shared {
-                return run_in(arguments, numbers, shape, &own, store);
-            }
-            run_in(arguments, numbers, shape, &own, |shape, result, place| {
+            let entries = arguments.format(&table, own)?;
+            mine.run(&entries, |shape, result| {
+                if arguments.result == Outcome::Shared {
+                    return Ok(words(result));
+                }
                 let reals = arguments.fixed(shape.inner())?.decode(result);
-                place.write(|file| write_reals(file, &reals)).map(drop)
+                Ok(Values::Reals(Zeroizing::new(reals.to_vec())))
             })
         }
     }
 }
 
-fn run_in<R: VoleRing>(
-    arguments: &Arguments,
+/// The entries of the result unchanged.
+fn words<R: VoleRing>(result: &Matrix<R>) -> Values {
+    let words = bytemuck::cast_slice::<R, u64>(&result.to_rows()).to_vec();
+    Values::Words(Zeroizing::new(words))
+}
+
+/// This side of a run.
+struct Mine<'a> {
+    arguments: &'a Arguments,
     numbers: Numbers,
+    /// Rows and columns of the input.
     own: (usize, usize),
-    entries: &[R],
-    store: impl FnOnce(Shape, &Matrix<R>, OutputFile) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let meeting = &arguments.meeting;
-    let reporter = meeting.common.reporter();
-    let endpoint = meeting.endpoint()?;
-    let place = arguments.place()?;
-    let report = meeting.common.report.as_deref();
-    paths::check_report(
-        "--report",
-        report,
-        Some(&arguments.input),
-        arguments.out.as_deref(),
-    )?;
-    let report_place = meeting.common.prepare_report()?;
-    let pool = meeting.common.pool()?;
+    connection: Option<&'a mut Connection>,
+    reporter: &'a Reporter,
+}
 
-    let security = meeting.security(numbers == Numbers::Fp61);
-    let mut run = meeting.begin("matvec", endpoint, security, arguments.fields(numbers))?;
-    let matrix = Matrix::from_rows(own.0, own.1, entries)?;
-    let side = match meeting.role {
-        Role::Sender => Side::Left,
-        Role::Receiver => Side::Right,
-    };
-    let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(peer_shape_error)?;
-    if meeting.role == Role::Receiver {
-        accept(
-            shape.rows() as u64,
-            "--max-rows",
-            "rows",
-            arguments.max_rows,
+impl Mine<'_> {
+    fn run<R: VoleRing>(
+        self,
+        entries: &[R],
+        decode: impl FnOnce(Shape, &Matrix<R>) -> Result<Values, Failure>,
+    ) -> Result<(String, Option<Values>), Failure> {
+        let Self {
+            arguments,
+            numbers,
+            own,
+            connection,
+            reporter,
+        } = self;
+        let meeting = &arguments.meeting;
+        let endpoint = meeting.endpoint(connection, reporter)?;
+        let place = arguments.place(reporter.is_program())?;
+        let report = meeting.common.report.as_deref();
+        paths::check_report(
+            "--report",
+            report,
+            arguments.input.as_deref(),
+            arguments.out.as_deref(),
         )?;
-    }
-    let result = pool.install(|| multiply(side, shape, arguments.result, &matrix, &mut run))?;
+        let report_place = meeting.common.prepare_report(reporter)?;
+        let pool = meeting.common.pool()?;
 
-    if let (Some(place), Some(result)) = (place, &result) {
-        store(shape, result, place)?;
-    }
-    let (rows, columns) = (shape.rows(), shape.inner());
-    let mut said = serde_json::Map::new();
-    said.insert("rows".to_owned(), rows.into());
-    said.insert("columns".to_owned(), columns.into());
-    said.insert("result".to_owned(), arguments.result.name().into());
-    if numbers == Numbers::Real {
-        said.insert(
-            "error_bound".to_owned(),
-            arguments.fixed(columns)?.error().into(),
-        );
-    }
-    let length = match shape.vectors() {
-        Side::Left => rows,
-        Side::Right => 1,
-    };
-    let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
-    report_place.write(&report)?;
-    reporter.say(format_args!(
+        let security = meeting.security(numbers == Numbers::Fp61);
+        let mut run = meeting.begin(
+            "matvec",
+            endpoint,
+            security,
+            arguments.fields(numbers),
+            reporter,
+        )?;
+        let matrix = Matrix::from_rows(own.0, own.1, entries)?;
+        let side = match meeting.role {
+            Role::Sender => Side::Left,
+            Role::Receiver => Side::Right,
+        };
+        let shape = Shape::agree_vector(side, own, &mut run.channel).map_err(peer_shape_error)?;
+        if meeting.role == Role::Receiver {
+            accept(
+                shape.rows() as u64,
+                "--max-rows",
+                "rows",
+                arguments.max_rows,
+            )?;
+        }
+        let result = pool.install(|| multiply(side, shape, arguments.result, &matrix, &mut run))?;
+
+        let result = result.map(|result| decode(shape, &result)).transpose()?;
+        if let (Some(place), Some(result)) = (place, &result) {
+            place.write(result)?;
+        }
+        let (rows, columns) = (shape.rows(), shape.inner());
+        let mut said = serde_json::Map::new();
+        said.insert("rows".to_owned(), rows.into());
+        said.insert("columns".to_owned(), columns.into());
+        said.insert("result".to_owned(), arguments.result.name().into());
+        if numbers == Numbers::Real {
+            said.insert(
+                "error_bound".to_owned(),
+                arguments.fixed(columns)?.error().into(),
+            );
+        }
+        let length = match shape.vectors() {
+            Side::Left => rows,
+            Side::Right => 1,
+        };
+        let report = run.report::<R>(&numbers.to_string(), (rows as u64, length as u64), said)?;
+        run.channel.end();
+        let json = report_place.write(&report)?;
+        reporter.say(format_args!(
         "a matrix of {rows} x {columns} times a vector, {security}, {} bytes sent and {} received",
         report.bytes_sent.unwrap_or_default(),
         report.bytes_received.unwrap_or_default()
     ));
-    Ok(())
+        Ok((json, result))
+    }
 }
 
 /// The error for mismatched shapes; this side's own shape was checked before.
@@ -342,7 +399,7 @@ fn multiply<R: VoleRing>(
     shape: Shape,
     result: Outcome,
     own: &Matrix<R>,
-    run: &mut Run,
+    run: &mut Run<'_>,
 ) -> Result<Option<Matrix<R>>, Failure> {
     let seed = run.rng.fork("offline");
     let (security, session, output) = (run.security, run.session, result.output());
@@ -356,15 +413,4 @@ fn multiply<R: VoleRing>(
             run.online(|channel| right.online(own, channel))
         }
     }
-}
-
-/// Writes the entries of the result unchanged.
-fn store<R: VoleRing>(_: Shape, result: &Matrix<R>, place: OutputFile) -> Result<(), Failure> {
-    let entries = result.to_rows();
-    place.write(|file| {
-        let mut writer = Writer::new(file.try_clone()?, entries.len() as u64)?;
-        writer.write(&entries)?;
-        writer.finish()
-    })?;
-    Ok(())
 }

@@ -8,19 +8,28 @@ use std::time::{Duration, Instant};
 
 use volery_apps::Error;
 use volery_channel::{Channel, Hello, Role, SessionId, Stats, handshake};
+use volery_field::Z64;
 use volery_pcg::vole::{self, VoleRing};
 use volery_pcg::{Link, Security};
 use volery_primitives::prg::Prg;
 
-use super::endpoint::{Endpoint, EndpointArguments};
+use super::endpoint::{Connection, Endpoint, EndpointArguments, Met};
 use super::options::{Common, Reporter, role};
 use super::paths::{check_free, same};
 use crate::exit::{Failure, Status};
-use crate::npy::Table;
+use crate::npy::{Table, Values, Writer, write_reals};
 use crate::output::SingleFile;
 use crate::randomness::{fresh_prg, hex};
 use crate::report::{Report, Seconds, peak_memory};
-use crate::said;
+
+/// What a caller gives to a run.
+#[derive(Default)]
+pub(crate) struct Given<'a> {
+    /// This side's numbers, in place of a file.
+    pub(crate) input: Option<Table>,
+    /// The connection, in place of an address.
+    pub(crate) connection: Option<&'a mut Connection>,
+}
 
 /// The connection and security options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -48,23 +57,23 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Channel(error) => error.into(),
-            Error::Plan(error) => Self::usage("--security", error)
-                .hint("use --security semi-honest if the peer is trusted to follow the protocol"),
+            Error::Plan(error) => Self::usage("--security", error).with_hint(
+                "use --security semi-honest if the peer is trusted to follow the protocol",
+            ),
             error @ Error::Shape { .. } => Self::new(Status::Mismatch, error)
-                .hint("the vector has one entry for each column of the matrix"),
+                .with_hint("the vector has one entry for each column of the matrix"),
             error => Self::new(Status::Other, error),
         }
     }
 }
 
 /// A run between the two parties, from the open channel on.
-pub(super) struct Run {
+pub(super) struct Run<'a> {
     verb: &'static str,
     role: Role,
     pub(super) security: Security,
-    endpoint: Endpoint,
-    reporter: Reporter,
-    pub(super) channel: Channel,
+    reporter: &'a Reporter,
+    pub(super) channel: Met<'a>,
     pub(super) session: SessionId,
     pub(super) rng: Prg,
     start: Instant,
@@ -92,23 +101,27 @@ impl PeerArguments {
     ///
     /// # Errors
     /// A usage error.
-    pub(super) fn endpoint(&self) -> Result<Endpoint, Failure> {
-        self.endpoint.endpoint()
+    pub(super) fn endpoint<'a>(
+        &self,
+        connection: Option<&'a mut Connection>,
+        reporter: &Reporter,
+    ) -> Result<Endpoint<'a>, Failure> {
+        self.endpoint.endpoint(connection, reporter)
     }
 
     /// Connects and runs the handshake; the peer must have the same values in all `fields`.
     ///
     /// # Errors
     /// If there is no peer, or it was started with other settings.
-    pub(super) fn begin(
+    pub(super) fn begin<'a>(
         &self,
         verb: &'static str,
-        endpoint: Endpoint,
+        endpoint: Endpoint<'a>,
         security: Security,
         mut fields: Vec<(&'static str, String)>,
-    ) -> Result<Run, Failure> {
+        reporter: &'a Reporter,
+    ) -> Result<Run<'a>, Failure> {
         let common = &self.common;
-        let reporter = common.reporter();
         let mut channel = endpoint.open(common.timeout(), reporter)?;
         let start = Instant::now();
         reporter.begin("setup and evaluation");
@@ -125,7 +138,6 @@ impl PeerArguments {
             verb,
             role: self.role,
             security,
-            endpoint,
             reporter,
             channel,
             session,
@@ -136,7 +148,7 @@ impl PeerArguments {
     }
 }
 
-impl Run {
+impl Run<'_> {
     /// Sends a size of this party's input and receives the peer's. Both sizes are public. The
     /// peer's is accepted only up to `most`, which the option sets.
     ///
@@ -148,7 +160,7 @@ impl Run {
         (option, what, most): (&str, &str, u64),
     ) -> Result<usize, Failure> {
         let learned = format!("the peer learned the size of this side's input: {ours}");
-        said::known().revealed.push(learned);
+        self.reporter.known().revealed.push(learned);
         self.channel.send(&ours.to_le_bytes())?;
         self.channel.flush()?;
         let mut theirs = [0; 8];
@@ -187,8 +199,7 @@ impl Run {
         result.insert("bytes_online".to_owned(), self.online.bytes.into());
         let offline = bytes(stats) - self.online.bytes;
         result.insert("bytes_offline".to_owned(), offline.into());
-        let connection = self.endpoint.describe(&self.channel);
-        result.insert("connection".to_owned(), connection);
+        result.insert("connection".to_owned(), self.channel.describe());
         Ok(Report {
             role: Some(self.role.name().to_owned()),
             n: Some(n),
@@ -208,7 +219,7 @@ impl Run {
             },
             peak_rss_bytes: peak_memory(),
             result,
-            ..Report::new(self.verb)
+            ..Report::new(self.verb, self.reporter)
         })
     }
 }
@@ -229,7 +240,7 @@ pub(super) fn accept(size: u64, option: &str, what: &str, most: u64) -> Result<u
                 "the peer has {size} {what}, more than the limit of {most} set by {option}"
             ),
         )
-        .hint(format_args!(
+        .with_hint(format_args!(
             "use {option} {size} if this machine has the memory for it"
         ))
     };
@@ -250,7 +261,7 @@ pub(super) fn table(path: &Path) -> Result<Table, Failure> {
 /// The error for a file that is not the expected array.
 pub(super) fn not_an_array(path: &Path, error: impl fmt::Display) -> Failure {
     Failure::file(path, error)
-        .hint("numpy.save writes such a file from an array of uint64 or float64")
+        .with_hint("numpy.save writes such a file from an array of uint64 or float64")
 }
 
 /// A result file being prepared.
@@ -277,7 +288,7 @@ impl OutputFile {
                 "--out",
                 format_args!("{} is the input file", path.display()),
             )
-            .hint("choose another file; the input is never overwritten"));
+            .with_hint("choose another file; the input is never overwritten"));
         }
         check_free(path, force)?;
         Ok(Self {
@@ -291,13 +302,17 @@ impl OutputFile {
     ///
     /// # Errors
     /// Those of the file.
-    pub(super) fn write(
-        self,
-        write: impl FnOnce(&mut File) -> std::io::Result<()>,
-    ) -> Result<PathBuf, Failure> {
+    pub(super) fn write(self, values: &Values) -> Result<(), Failure> {
         let Self { path, file, force } = self;
         check_free(&path, force)?; // another process may have created it meanwhile
-        file.write(|file| write(file).map_err(|error| Failure::file(&path, error)))?;
-        Ok(path)
+        let write = |file: &mut File| match values {
+            Values::Words(words) => {
+                let mut writer = Writer::new(file.try_clone()?, words.len() as u64)?;
+                writer.write(bytemuck::cast_slice::<u64, Z64>(words))?;
+                writer.finish()
+            }
+            Values::Reals(reals) => write_reals(file, reals),
+        };
+        file.write(|file| write(file).map_err(|error| Failure::file(&path, error)))
     }
 }

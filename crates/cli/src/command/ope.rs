@@ -1,6 +1,5 @@
 //! `volery ope`: oblivious polynomial evaluation, the sender's polynomial at the receiver's points.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use volery_apps::{offline, ope};
@@ -8,10 +7,11 @@ use volery_channel::Role;
 use volery_field::Fp61;
 use zeroize::Zeroizing;
 
-use super::numbers::{OutputFile, PeerArguments, Run, not_an_array, table};
+use super::numbers::{Given, OutputFile, PeerArguments, Run, not_an_array, table};
+use super::options::Reporter;
 use super::paths;
-use crate::exit::{Failure, Status};
-use crate::npy::Writer;
+use crate::exit::Failure;
+use crate::npy::{Table, Values};
 
 /// Evaluate the sender's polynomial at the receiver's points, over the integers modulo 2^61 - 1
 ///
@@ -65,7 +65,7 @@ enum Part {
 
 impl Arguments {
     /// Reads and checks this party's input and prepares its output file.
-    fn part(&self) -> Result<Part, Failure> {
+    fn part(&self, given: Option<Table>, is_program: bool) -> Result<Part, Failure> {
         let refuse = |given: bool, option: &str, whose: &str| {
             if given {
                 return Err(Failure::usage(
@@ -80,28 +80,35 @@ impl Arguments {
                 refuse(self.point.is_some(), "--point", "receiver")?;
                 refuse(self.points.is_some(), "--points", "receiver")?;
                 refuse(self.out.is_some(), "--out", "receiver")?;
-                let input = self.input.as_deref().ok_or_else(|| {
-                    Failure::usage("--input", "required at the sender: a file of coefficients")
-                })?;
-                let coefficients = numbers(input, "coefficient")?;
+                let (input, coefficients) = match (given, self.input.as_deref()) {
+                    (Some(given), None) => (GIVEN.as_ref(), elements(&given, GIVEN.as_ref())?),
+                    (None, Some(input)) => (input, numbers(input, "coefficient")?),
+                    (None, None) => {
+                        let what = "required at the sender: a file of coefficients";
+                        return Err(Failure::usage("--input", what));
+                    }
+                    (Some(_), Some(_)) => return Err(Failure::usage("--input", TWICE)),
+                };
                 if coefficients.is_empty() {
-                    return Err(Failure::file(input, "the file holds no coefficients")
-                        .hint("the zero polynomial has the single coefficient 0"));
+                    return Err(Failure::file(input, "there are no coefficients")
+                        .with_hint("the zero polynomial has the single coefficient 0"));
                 }
                 Ok(Part::Sender(coefficients))
             }
             Role::Receiver => {
                 refuse(self.input.is_some(), "--input", "sender")?;
-                let points = match (self.point, self.points.as_deref()) {
-                    (Some(z), _) => {
+                let points = match (given, self.point, self.points.as_deref()) {
+                    (Some(given), None, None) => elements(&given, GIVEN.as_ref())?,
+                    (Some(_), ..) => return Err(Failure::usage("--point, --points", TWICE)),
+                    (None, Some(z), _) => {
                         let z = Fp61::new(z).ok_or_else(|| {
                             let what = format_args!("{z} is not below 2^61 - 1");
                             Failure::usage("--point", what)
                         })?;
                         Zeroizing::new(vec![z])
                     }
-                    (None, Some(path)) => numbers(path, "point")?,
-                    (None, None) => {
+                    (None, None, Some(path)) => numbers(path, "point")?,
+                    (None, None, None) => {
                         return Err(Failure::usage(
                             "--point, --points",
                             "exactly one of them is required at the receiver",
@@ -114,13 +121,13 @@ impl Arguments {
                         self.points.as_deref(),
                         self.force,
                     )?),
-                    None if self.point.is_some() => None,
+                    None if self.point.is_some() || !is_program => None,
                     None => {
                         return Err(Failure::usage("--out", "required: a file for the values"));
                     }
                 };
                 if points.is_empty() {
-                    return Err(Failure::usage("--points", "the file holds no points"));
+                    return Err(Failure::usage("--points", "there are no points"));
                 }
                 Ok(Part::Receiver(points, place))
             }
@@ -128,25 +135,34 @@ impl Arguments {
     }
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+/// The name of numbers that a caller gives, in messages.
+const GIVEN: &str = "the array";
+
+/// Numbers from a file and from a caller.
+const TWICE: &str = "the numbers are given as an array, too; remove one of them";
+
+/// Runs the subcommand; returns the report, and the values at the receiver.
+pub(crate) fn run(
+    arguments: &Arguments,
+    given: Given<'_>,
+    reporter: &Reporter,
+) -> Result<(String, Option<Vec<u64>>), Failure> {
     let meeting = &arguments.meeting;
-    let reporter = meeting.common.reporter();
-    let endpoint = meeting.endpoint()?;
+    let endpoint = meeting.endpoint(given.connection, reporter)?;
     paths::check_report(
         "--report",
         meeting.common.report.as_deref(),
         arguments.input.as_deref().or(arguments.points.as_deref()),
         arguments.out.as_deref(),
     )?;
-    let report_place = meeting.common.prepare_report()?;
-    let part = arguments.part()?;
+    let report_place = meeting.common.prepare_report(reporter)?;
+    let part = arguments.part(given.input, reporter.is_program())?;
     let pool = meeting.common.pool()?;
 
     let security = meeting.security(true);
     let ring = ("ring", "fp61".to_owned());
-    let mut run = meeting.begin("ope", endpoint, security, vec![ring])?;
-    let (degree, points) = match part {
+    let mut run = meeting.begin("ope", endpoint, security, vec![ring], reporter)?;
+    let (degree, points, values) = match part {
         Part::Sender(coefficients) => {
             let degree = coefficients.len() - 1;
             // The values at one more point would determine the polynomial. A constant polynomial is
@@ -156,31 +172,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let limit = ("--max-points", "points", most);
             let points = run.exchange_sizes(degree as u64, limit)?;
             pool.install(|| send(&coefficients, points, &mut run))?;
-            (degree, points)
+            (degree, points, None)
         }
         Part::Receiver(points, place) => {
             let limit = ("--max-degree", "as the degree", arguments.max_degree);
             let degree = run.exchange_sizes(points.len() as u64, limit)?;
             let values = pool.install(|| receive(&points, degree, &mut run))?;
-            write(&values, place)?;
-            (degree, points.len())
+            let values = bytemuck::cast_slice::<Fp61, u64>(&values).to_vec();
+            let values = Values::Words(Zeroizing::new(values));
+            write(&values, place, reporter)?;
+            (degree, points.len(), Some(values))
         }
     };
     let result = [("degree", degree), ("points", points)];
     let result = result.map(|(name, value)| (name.to_owned(), value.into()));
     let sizes = (points as u64, degree as u64);
     let report = run.report::<Fp61>("fp61", sizes, result.into_iter().collect())?;
-    report_place.write(&report)?;
+    run.channel.end();
+    let json = report_place.write(&report)?;
     reporter.say(format_args!(
         "a polynomial of degree {degree} at {points} points, {security}, {} bytes sent and {} received",
         report.bytes_sent.unwrap_or_default(),
         report.bytes_received.unwrap_or_default()
     ));
-    Ok(())
+    let values = values.map(|values| match values {
+        Values::Words(mut words) => std::mem::take(&mut *words),
+        Values::Reals(_) => Vec::new(),
+    });
+    Ok((json, values))
 }
 
 /// The sender's run: one point after another, so that memory does not grow with their number.
-fn send(coefficients: &[Fp61], points: usize, run: &mut Run) -> Result<(), Failure> {
+fn send(coefficients: &[Fp61], points: usize, run: &mut Run<'_>) -> Result<(), Failure> {
     let seed = run.rng.fork("offline");
     let mut source = offline::Sender::setup(run.security, run.session, seed, &mut run.channel)?;
     for _ in 0..points {
@@ -192,7 +215,11 @@ fn send(coefficients: &[Fp61], points: usize, run: &mut Run) -> Result<(), Failu
 }
 
 /// The receiver's run.
-fn receive(points: &[Fp61], degree: usize, run: &mut Run) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+fn receive(
+    points: &[Fp61],
+    degree: usize,
+    run: &mut Run<'_>,
+) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
     let seed = run.rng.fork("offline");
     let mut source = offline::Receiver::setup(run.security, run.session, seed, &mut run.channel)?;
     let mut values = Zeroizing::new(Vec::with_capacity(points.len()));
@@ -205,22 +232,14 @@ fn receive(points: &[Fp61], degree: usize, run: &mut Run) -> Result<Zeroizing<Ve
 }
 
 /// Writes the values to their file, or a single value to standard output.
-fn write(values: &[Fp61], place: Option<OutputFile>) -> Result<(), Failure> {
-    let Some(place) = place else {
-        let mut out = std::io::stdout().lock();
-        return values
+fn write(values: &Values, place: Option<OutputFile>, reporter: &Reporter) -> Result<(), Failure> {
+    match (place, values) {
+        (Some(place), _) => place.write(values),
+        (None, Values::Words(words)) if reporter.is_program() => words
             .iter()
-            .try_for_each(|value| writeln!(out, "{value}"))
-            .map_err(|error| {
-                Failure::new(Status::Other, format_args!("standard output: {error}"))
-            });
-    };
-    place.write(|file| {
-        let mut writer = Writer::new(file.try_clone()?, values.len() as u64)?;
-        writer.write(values)?;
-        writer.finish()
-    })?;
-    Ok(())
+            .try_for_each(|word| reporter.output(&format!("{word}\n"))),
+        (None, _) => Ok(()),
+    }
 }
 
 /// The elements in a file: the named column of a .csv, or an array in an .npy.
@@ -230,15 +249,7 @@ fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
             .is_some_and(|extension| extension == wanted)
     };
     if is("npy") {
-        let table = table(path)?;
-        if table.shape().len() != 1 {
-            let shape = table.shape();
-            return Err(Failure::file(
-                path,
-                format_args!("its shape is {shape:?}, not (n,)"),
-            ));
-        }
-        return table.elements().map_err(|error| not_an_array(path, error));
+        return elements(&table(path)?, path);
     }
     if !is("csv") {
         return Err(Failure::file(
@@ -247,10 +258,20 @@ fn numbers(path: &Path, column: &str) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
         ));
     }
     from_csv(path, column).map_err(|what| {
-        Failure::file(path, what).hint(format_args!(
+        Failure::file(path, what).with_hint(format_args!(
             "the file must have the header line '{column}', then one decimal number below 2^61 - 1 per line"
         ))
     })
+}
+
+/// The elements of an array.
+fn elements(table: &Table, path: &Path) -> Result<Zeroizing<Vec<Fp61>>, Failure> {
+    if table.shape().len() != 1 {
+        let shape = table.shape();
+        let what = format_args!("its shape is {shape:?}, not (n,)");
+        return Err(Failure::file(path, what));
+    }
+    table.elements().map_err(|error| not_an_array(path, error))
 }
 
 /// The numbers of a column, or a message saying what is wrong, which never contains a value.

@@ -129,15 +129,10 @@ impl Common {
 }
 
 impl OutputArguments {
-    /// The reporter for the user's terminal.
-    pub(crate) fn reporter(&self) -> Reporter {
-        Reporter::new(self.quiet, self.verbose, self.log)
-    }
-
     /// Checks, before any work, that the report can be written. From now on a failure is reported,
     /// too.
-    pub(crate) fn prepare_report(&self) -> Result<PreparedReport, Failure> {
-        PreparedReport::prepare(self.report.as_deref())
+    pub(crate) fn prepare_report(&self, reporter: &Reporter) -> Result<PreparedReport, Failure> {
+        PreparedReport::prepare(self.report.as_deref(), reporter)
     }
 }
 

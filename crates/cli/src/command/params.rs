@@ -5,11 +5,8 @@ mod ask;
 mod estimate;
 mod list;
 
-use std::fmt;
-use std::io::Write as _;
-
-use super::options::Common;
-use crate::exit::{Failure, Status};
+use super::options::{Common, Reporter};
+use crate::exit::Failure;
 
 /// List LPN parameter sets and estimate the cost of the attacks on them
 #[derive(Clone, Debug, clap::Args)]
@@ -28,15 +25,9 @@ enum Action {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     match &arguments.action {
-        Action::List(common) => list::run(common),
-        Action::Estimate(arguments) => estimate::run(arguments),
+        Action::List(common) => list::run(common, reporter),
+        Action::Estimate(arguments) => estimate::run(arguments, reporter),
     }
-}
-
-/// Writes lines to standard output.
-pub(super) fn print(text: impl fmt::Display) -> Result<(), Failure> {
-    writeln!(std::io::stdout(), "{text}")
-        .map_err(|error| Failure::new(Status::Other, format_args!("standard output: {error}")))
 }

@@ -12,7 +12,7 @@ pub(super) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
     }
     Err(
         Failure::usage("--out", format_args!("{} exists", path.display()))
-            .hint("choose another file, or use --force to replace it"),
+            .with_hint("choose another file, or use --force to replace it"),
     )
 }
 
@@ -33,7 +33,7 @@ pub(super) fn check_report(
         if other.is_some_and(|other| same(report, other)) {
             return Err(
                 Failure::usage(option, format_args!("{} is {what}", report.display()))
-                    .hint("name another file for it"),
+                    .with_hint("name another file for it"),
             );
         }
     }

@@ -1,6 +1,8 @@
 //! `volery psi`: finds the rows of this party's table whose key is also in the other party's table.
 
-use super::matching;
+use super::matching::{self, Given};
+use super::options::Reporter;
+use crate::embed::Matched;
 use crate::exit::Failure;
 
 /// Find the rows of a table whose key is also in the peer's table; the receiver gets its own
@@ -17,6 +19,10 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    matching::run(&arguments.matching, None)
+pub(crate) fn run(
+    arguments: &Arguments,
+    given: Given<'_>,
+    reporter: &Reporter,
+) -> Result<Matched, Failure> {
+    matching::run(&arguments.matching, None, given, reporter)
 }

@@ -1,25 +1,28 @@
-//! The part that `vole` and `cot` share: writes one party's part of n correlations to files.
+//! The part that `vole` and `cot` share: writes one party's part of n correlations to files, or
+//! hands it to a caller.
+
+mod memory;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-use indicatif::ProgressBar;
 use volery_channel::{Channel, Link, Role};
 use volery_field::Ring;
 use volery_pcg::Plan;
 
-use super::endpoint::EndpointArguments;
+use super::endpoint::{Connection, EndpointArguments};
 use super::files::{Array, Columns, file_name, write_beside};
 use super::options::{Common, Reporter, parse_count, parse_link, role};
 use crate::choices::{Choices, Parameters, security_words};
 use crate::driver::{self, Outcome};
+use crate::embed::Part;
 use crate::exit::Failure;
 use crate::negotiation::{Agreed, Request};
 use crate::npy::Form;
 use crate::output::Folder;
 use crate::party::{Correlation, Party};
 use crate::report::{Report, Seconds, peak_memory};
-use crate::said::many;
+use crate::said::{Bar, many};
 
 /// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -48,8 +51,8 @@ pub(crate) struct StreamArguments {
     link: Option<Link>,
 
     /// Output folder for this party's part; appears when the run is complete
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required = true)]
+    out: Option<PathBuf>,
 
     /// Replace the output folder of an earlier run
     #[arg(long)]
@@ -74,32 +77,61 @@ impl StreamArguments {
     }
 }
 
+/// Where the correlations go.
+pub(crate) enum Destination<'a> {
+    /// To the folder of `--out`.
+    Folder,
+    /// To the caller, so many at a time, or all of them at once.
+    Caller {
+        chunk: Option<usize>,
+        put: &'a mut dyn FnMut(Part) -> Result<(), Failure>,
+    },
+}
+
 /// Makes the correlations `K`; `key` is the key of the party that has one, `None` for a random one.
+/// Returns the report.
 ///
 /// # Errors
 /// Any error that ends the run.
 pub(crate) fn run<K: Correlation>(
     arguments: &StreamArguments,
     key: Option<K::Ring>,
-) -> Result<(), Failure> {
-    match arguments.role {
-        Role::Sender => run_party::<K::Sender>(arguments, &arguments.order::<K>()?, key),
-        Role::Receiver => run_party::<K::Receiver>(arguments, &arguments.order::<K>()?, key),
-    }
+    connection: Option<&mut Connection>,
+    destination: Destination<'_>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
+    let order = &arguments.order::<K>()?;
+    let run = match arguments.role {
+        Role::Sender => run_party::<K::Sender>,
+        Role::Receiver => run_party::<K::Receiver>,
+    };
+    run(arguments, order, key, connection, destination, reporter)
 }
 
 fn run_party<E: Party>(
     arguments: &StreamArguments,
     order: &Request,
     key: Option<E::Ring>,
-) -> Result<(), Failure> {
+    connection: Option<&mut Connection>,
+    destination: Destination<'_>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
     let common = &arguments.common;
-    let reporter = common.reporter();
     let n = order.n;
-    let endpoint = arguments.endpoint.endpoint()?;
-    let folder = Folder::prepare("--out", &arguments.out, arguments.force)?;
-    folder.check_space("--n", Columns::<E>::bytes(n))?;
-    let place = common.prepare_report()?;
+    let endpoint = arguments.endpoint.endpoint(connection, reporter)?;
+    let folder = match (&arguments.out, &destination) {
+        (Some(out), Destination::Folder) => {
+            let folder = Folder::prepare("--out", out, arguments.force)?;
+            folder.check_space("--n", Columns::<E>::bytes(n))?;
+            Some(folder)
+        }
+        (Some(_), Destination::Caller { .. }) => {
+            let what = "the correlations go to the caller; remove it";
+            return Err(Failure::usage("--out", what));
+        }
+        (None, _) => None,
+    };
+    let place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
 
     let mut channel = endpoint.open(common.timeout(), reporter)?;
@@ -108,25 +140,41 @@ fn run_party<E: Party>(
     let mut listener = StreamProgress {
         reporter,
         n,
-        progress: ProgressBar::hidden(),
+        progress: None,
     };
-    let (outcome, agreed) =
-        pool.install(|| make::<E>(order, key, &folder, &mut channel, &mut listener))?;
-    listener.progress.finish_and_clear();
+    let (outcome, agreed) = match (&folder, destination) {
+        (_, Destination::Caller { chunk, put }) => {
+            let run = |put: &mut memory::Put<'_>| {
+                pool.install(|| {
+                    memory::make::<E>(order, key, chunk, &mut channel, &mut listener, put)
+                })
+            };
+            memory::hand_over(run, put)?
+        }
+        (Some(folder), Destination::Folder) => {
+            pool.install(|| make::<E>(order, key, folder, &mut channel, &mut listener))?
+        }
+        (None, Destination::Folder) => return Err(Failure::usage("--out", "required")),
+    };
+    drop(listener);
     reporter.end();
 
-    let mut report = report::<E>(n, &agreed, &outcome);
-    let connection = endpoint.describe(&channel);
-    report.result.insert("connection".to_owned(), connection);
+    let mut report = report::<E>(n, &agreed, &outcome, folder.is_some(), reporter);
+    let described = channel.describe();
+    report.result.insert("connection".to_owned(), described);
     report.seconds.total = Some(start.elapsed().as_secs_f64());
-    write_own_report(&folder, &report)?;
-    let target = folder.target().to_owned();
-    folder.commit()?;
+    let mut target = "memory".to_owned();
+    if let Some(folder) = folder {
+        write_own_report(&folder, &report)?;
+        target = folder.target().display().to_string();
+        folder.commit()?;
+    }
+    channel.end();
     report.seconds.total = Some(start.elapsed().as_secs_f64());
     report.peak_rss_bytes = peak_memory();
-    place.write(&report)?;
-    reporter.say(summary(&report, &agreed.plan, &outcome, &target.display()));
-    Ok(())
+    let json = place.write(&report)?;
+    reporter.say(summary(&report, &agreed.plan, &outcome, &target));
+    Ok(json)
 }
 
 /// The run itself, with its arrays.
@@ -135,7 +183,7 @@ fn make<E: Party>(
     key: Option<E::Ring>,
     folder: &Folder,
     channel: &mut Channel,
-    listener: &mut StreamProgress,
+    listener: &mut StreamProgress<'_>,
 ) -> Result<(Outcome, Agreed), Failure> {
     let mut key_array = E::KEY
         .map(|letter| Array::<E::Ring>::create(folder, letter, 1))
@@ -156,28 +204,38 @@ fn make<E: Party>(
 }
 
 /// Reports the phases and moves the progress bar.
-struct StreamProgress {
-    reporter: Reporter,
+struct StreamProgress<'a> {
+    reporter: &'a Reporter,
     n: u64,
-    progress: ProgressBar,
+    progress: Option<Bar>,
 }
 
-impl driver::Listener for StreamProgress {
+impl driver::Listener for StreamProgress<'_> {
     fn phase(&mut self, what: &str) {
-        self.progress.suspend(|| self.reporter.explain(what));
+        match &self.progress {
+            Some(bar) => bar.explain(what),
+            None => self.reporter.explain(what),
+        }
     }
 
     fn set_up(&mut self) {
-        self.reporter.begin("correlations");
-        self.progress = self.reporter.progress(self.n);
+        self.progress = Some(self.reporter.phase("correlations", self.n));
     }
 
     fn done(&mut self, count: usize) {
-        self.progress.inc(count as u64);
+        if let Some(bar) = &self.progress {
+            bar.inc(count as u64);
+        }
     }
 }
 
-fn report<E: Party>(n: u64, agreed: &Agreed, outcome: &Outcome) -> Report {
+fn report<E: Party>(
+    n: u64,
+    agreed: &Agreed,
+    outcome: &Outcome,
+    in_files: bool,
+    reporter: &Reporter,
+) -> Report {
     let plan = &agreed.plan;
     let traffic = outcome.traffic;
     let form = Form::of::<E::Ring>();
@@ -187,8 +245,13 @@ fn report<E: Party>(n: u64, agreed: &Agreed, outcome: &Outcome) -> Report {
         Some((E::COLUMN, form, n)),
     ];
     let arrays = arrays.into_iter().flatten().map(|(letter, form, n)| {
-        let entry = serde_json::json!({ "file": file_name(letter), "dtype": form.dtype(), "shape": form.shape(n) });
-        (letter.to_owned(), entry)
+        let mut entry = serde_json::Map::new();
+        if in_files {
+            entry.insert("file".to_owned(), file_name(letter).into());
+        }
+        entry.insert("dtype".to_owned(), form.dtype().into());
+        entry.insert("shape".to_owned(), form.shape(n).into());
+        (letter.to_owned(), entry.into())
     });
     let mut result = serde_json::Map::from_iter([
         (
@@ -239,7 +302,7 @@ fn report<E: Party>(n: u64, agreed: &Agreed, outcome: &Outcome) -> Report {
         },
         peak_rss_bytes: peak_memory(),
         result,
-        ..Report::new(E::PROTOCOL)
+        ..Report::new(E::PROTOCOL, reporter)
     }
 }
 
@@ -254,18 +317,13 @@ const CARRIER_NOTE: &str = "one bit of every block carries the choice bit: the r
 fn write_own_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
     use std::io::Write as _;
     let mut file = folder.create("report.json")?;
-    file.write_all(&report.to_json())
+    file.write_all(report.to_json().as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|error| Failure::file(&folder.target().join("report.json"), error))
 }
 
 /// The last line of a run.
-fn summary(
-    report: &Report,
-    plan: &Plan,
-    outcome: &Outcome,
-    target: &dyn std::fmt::Display,
-) -> String {
+fn summary(report: &Report, plan: &Plan, outcome: &Outcome, target: &str) -> String {
     let n = report.n.unwrap_or_default();
     let traffic = outcome.traffic;
     let each = |value: f64| if n == 0 { 0.0 } else { value / n as f64 };

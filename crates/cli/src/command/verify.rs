@@ -1,6 +1,5 @@
 //! `volery verify`: checks that two output folders hold the correlations they claim.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -8,11 +7,12 @@ use volery_field::{ExtensionOf, Ring};
 use zeroize::Zeroizing;
 
 use super::files::file_name;
-use super::options::{Common, RingName, with_ring};
+use super::options::{Common, Reporter, RingName, with_ring};
 use crate::exit::{Failure, Status};
 use crate::npy::{Form, Header, Reader};
 use crate::party::{Correlation, Cot, Party, Vole};
 use crate::report::{Report, peak_memory};
+use crate::said::Bar;
 
 /// Elements of each array in memory at a time.
 const CHUNK: usize = 1 << 16;
@@ -82,8 +82,8 @@ impl Findings {
     }
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+/// Runs the subcommand; returns the report.
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
     let folders = Folders {
         sender: Folder::open(&arguments.sender, "sender")?,
         receiver: Folder::open(&arguments.receiver, "receiver")?,
@@ -94,22 +94,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let what = "the folders hold correlated OT, which has a fixed ring; remove --ring";
             return Err(Failure::usage("--ring", what));
         }
-        return verify::<Cot>(arguments, &folders);
+        return verify::<Cot>(arguments, &folders, reporter);
     }
     let ring = folders.ring(arguments.ring)?;
-    with_ring!(ring, R => verify::<Vole<R>>(arguments, &folders))
+    with_ring!(ring, R => verify::<Vole<R>>(arguments, &folders, reporter))
 }
 
 /// Verifies folders that hold the correlations `K`.
-fn verify<K: Correlation>(arguments: &Arguments, folders: &Folders<'_>) -> Result<(), Failure> {
+fn verify<K: Correlation>(
+    arguments: &Arguments,
+    folders: &Folders<'_>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
     let start = Instant::now();
-    let place = arguments.common.prepare_report()?;
+    let place = arguments.common.prepare_report(reporter)?;
     let whole = Arrays::open::<K>(folders)?;
-    let progress = arguments.common.reporter().progress(whole.n());
+    let progress = reporter.progress(whole.n());
     let findings = whole.check::<K::Base, K::Ring>(&progress)?;
     progress.finish_and_clear();
 
-    let mut report = Report::new("verify");
+    let mut report = Report::new("verify", reporter);
     report.n = Some(findings.checked);
     report.ring = Some(K::Base::NAME.to_owned());
     report.seconds.total = Some(start.elapsed().as_secs_f64());
@@ -120,7 +124,7 @@ fn verify<K: Correlation>(arguments: &Arguments, folders: &Folders<'_>) -> Resul
         ("wrong".to_owned(), findings.wrong.into()),
         ("first_wrong".to_owned(), findings.first_wrong.into()),
     ]);
-    place.write(&report)?;
+    let json = place.write(&report)?;
     findings.verdict(K::RELATION)?;
     if !arguments.common.quiet {
         let what = match K::Base::BITS {
@@ -128,11 +132,9 @@ fn verify<K: Correlation>(arguments: &Arguments, folders: &Folders<'_>) -> Resul
             _ => format!("correlations over {}", K::Base::NAME),
         };
         let (relation, n) = (K::RELATION, findings.checked);
-        writeln!(std::io::stdout(), "ok: {relation} holds for all {n} {what}").map_err(
-            |error| Failure::new(Status::Other, format_args!("standard output: {error}")),
-        )?;
+        reporter.output(&format!("ok: {relation} holds for all {n} {what}\n"))?;
     }
-    Ok(())
+    Ok(json)
 }
 
 /// One output folder and its report.
@@ -161,7 +163,7 @@ impl<'a> Folder<'a> {
                     report.role.as_deref().unwrap_or("run without a role")
                 ),
             )
-            .hint("give the sender's folder first: volery verify DIR_SENDER DIR_RECEIVER"));
+            .with_hint("give the sender's folder first: volery verify DIR_SENDER DIR_RECEIVER"));
         }
         Ok(Self { path, report })
     }
@@ -203,7 +205,7 @@ impl Folders<'_> {
             {
                 return Err(self
                     .differ(what, &left, &right)
-                    .hint("the two folders must come from the same run"));
+                    .with_hint("the two folders must come from the same run"));
             }
         }
         Ok(())
@@ -263,7 +265,7 @@ impl Folders<'_> {
                     "--ring",
                     "required: the folders have no report.json that names the ring",
                 )
-                .hint("give --ring fp61 or --ring z64")),
+                .with_hint("give --ring fp61 or --ring z64")),
             },
         }
     }
@@ -347,10 +349,7 @@ impl Arrays {
         self.values.reader.header().n
     }
 
-    fn check<B: Ring, R: ExtensionOf<B>>(
-        mut self,
-        progress: &indicatif::ProgressBar,
-    ) -> Result<Findings, Failure> {
+    fn check<B: Ring, R: ExtensionOf<B>>(mut self, progress: &Bar) -> Result<Findings, Failure> {
         let n = self.n();
         let mut key = Zeroizing::new([R::ZERO]);
         self.key.read(&mut key[..])?;

@@ -1,7 +1,8 @@
 //! `volery vole`: writes one party's part of n correlations `w = u*x + v` to files.
 
-use super::options::{RingName, with_ring};
-use super::stream;
+use super::endpoint::Connection;
+use super::options::{Reporter, RingName, with_ring};
+use super::stream::{self, Destination};
 use crate::exit::Failure;
 use crate::party::Vole;
 
@@ -20,7 +21,14 @@ pub(crate) struct Arguments {
     stream: stream::StreamArguments,
 }
 
-/// Runs the subcommand.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    with_ring!(arguments.ring, R => stream::run::<Vole<R>>(&arguments.stream, None))
+/// Runs the subcommand; returns the report.
+pub(crate) fn run(
+    arguments: &Arguments,
+    connection: Option<&mut Connection>,
+    destination: Destination<'_>,
+    reporter: &Reporter,
+) -> Result<String, Failure> {
+    with_ring!(arguments.ring, R => {
+        stream::run::<Vole<R>>(&arguments.stream, None, connection, destination, reporter)
+    })
 }

@@ -29,6 +29,26 @@ pub enum Values {
 }
 
 impl Table {
+    /// An array of this shape.
+    ///
+    /// # Errors
+    /// `InvalidData` if the shape is not `(n,)` or `(n, m)`, or there is another number of values.
+    pub fn new(shape: Vec<usize>, values: Values) -> io::Result<Self> {
+        let count = match &values {
+            Values::Words(words) => words.len(),
+            Values::Reals(reals) => reals.len(),
+        };
+        let size = shape
+            .iter()
+            .try_fold(1_usize, |size, side| size.checked_mul(*side));
+        if !matches!(shape[..], [_] | [_, _]) || size != Some(count) {
+            return Err(invalid(format_args!(
+                "its shape is {shape:?}, not (n,) or (n, m), or it does not have as many values"
+            )));
+        }
+        Ok(Self { shape, values })
+    }
+
     /// Reads a file.
     ///
     /// # Errors

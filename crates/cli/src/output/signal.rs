@@ -4,19 +4,23 @@ use std::process;
 
 use super::{remove, unfinished};
 use crate::exit::{Failure, Status};
+use crate::report::report_failure;
+use crate::said::Reporter;
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished output and end the process.
-pub(crate) fn clean_up_on_signal() {
+///
+/// `reporter` is that of the only run of the process, whose report then says so.
+pub(crate) fn clean_up_on_signal(reporter: Reporter) {
     // This fails only if a handler is already installed, which then does the same.
-    let _ = ctrlc::set_handler(|| {
+    let _ = ctrlc::set_handler(move || {
         let failure = nothing_left();
-        crate::report::report_failure(&failure, true);
+        report_failure(&failure, &reporter);
         // The lock is held to the end: nothing can be created or renamed any more.
         let unfinished = unfinished();
         for path in unfinished.iter() {
             remove(path);
         }
-        failure.print();
+        reporter.fail(&failure);
         process::exit(Status::Other as i32);
     });
 }

@@ -238,7 +238,7 @@ fn debug_shows_nothing() {
     let records = volery_tables::Records::read(&opened, &reading, &mut |_, _| ()).unwrap();
     let batch = opened.scan(&[0, 1]).unwrap().next().unwrap().unwrap();
     let schema = batch.rows.schema();
-    let held = volery_tables::Table::from_batches(schema, vec![batch.rows.clone()]);
+    let held = volery_tables::Table::from_batches(schema, vec![batch.rows.clone()]).unwrap();
     let now = std::time::SystemTime::now();
     let hour = std::time::Duration::from_secs(3600);
     let identity = Identity::generate("test", now..now + hour).unwrap();

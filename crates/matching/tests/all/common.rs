@@ -66,7 +66,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         ];
         RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()
     });
-    Table::from_batches(Arc::clone(&schema), batches.collect())
+    Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
 }
 
 /// What both sides agree on.

@@ -243,7 +243,7 @@ fn arrow_files_streams_and_batches() {
     let tables = paths
         .iter()
         .map(|path| open(std::slice::from_ref(path)).unwrap());
-    let memory = Table::from_batches(schema, batches);
+    let memory = Table::from_batches(schema, batches).unwrap();
     for table in tables.chain([memory]) {
         assert_eq!(table.format(), Format::Arrow);
         let found = records(&table, &["id"]).unwrap();
@@ -301,7 +301,7 @@ fn write_memory(table: &Table, format: Format) -> Vec<u8> {
 #[test]
 fn damaged_arrow_files() {
     let folder = Folder::new();
-    let table = Table::from_batches(arrow_batches()[0].schema(), arrow_batches());
+    let table = Table::from_batches(arrow_batches()[0].schema(), arrow_batches()).unwrap();
     let file = write_memory(&table, Format::Arrow);
     let said = |name: &str, bytes: &[u8]| {
         let error = crate::read_as(name, bytes, &by(&["id"])).unwrap_err();

@@ -84,12 +84,12 @@ fn every_type_comes_back() {
         columns.iter().map(|column| column.slice(0, 3)).collect(),
     );
     let batch = batch.unwrap();
-    let decoded = Table::from_batches(batch.schema(), vec![batch]);
+    let decoded = Table::from_batches(batch.schema(), vec![batch]).unwrap();
     let mut scan = table.select(&|_| true).unwrap();
     let original = scan.next().unwrap().unwrap().rows;
     let places = VALUES.map(|name| original.schema().index_of(name).unwrap());
     let original = original.project(&places).unwrap();
-    let original = Table::from_batches(original.schema(), vec![original]);
+    let original = Table::from_batches(original.schema(), vec![original]).unwrap();
     for table in [&original, &decoded] {
         let output = volery_tables::Output {
             format: volery_tables::Format::Csv,

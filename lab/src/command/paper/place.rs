@@ -52,7 +52,7 @@ impl Place {
             .symlink_metadata()
             .is_ok_and(|data| data.is_symlink())
         {
-            return Err(refuse(&"is a symbolic link").hint("remove the link, or name its target"));
+            return Err(refuse(&"is a symbolic link").with_hint("remove the link, or name its target"));
         }
         let is_new = match fs::create_dir(folder) {
             Ok(()) => true,
@@ -69,7 +69,7 @@ impl Place {
             let others = others(folder).map_err(|error| refuse(&error))?;
             if others > 0 {
                 return Err(refuse(&format_args!("is not empty and holds no {RESULTS}"))
-                    .hint("choose another folder, or the one of an earlier run"));
+                    .with_hint("choose another folder, or the one of an earlier run"));
             }
         }
         sweep(folder);
@@ -77,7 +77,7 @@ impl Place {
             && resolved(report) == resolved(&results)
         {
             let what = format_args!("{} is the file of results", report.display());
-            return Err(Failure::usage("--report", what).hint("choose another name"));
+            return Err(Failure::usage("--report", what).with_hint("choose another name"));
         }
         // Checks now, not after all measurements, whether the report can be written.
         drop(SingleFile::prepare("--out", &results)?);

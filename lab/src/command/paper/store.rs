@@ -88,7 +88,7 @@ impl Store {
                 Status::Other,
                 format_args!("interrupted by a signal; runs that are kept in {path}: {runs}"),
             )
-            .hint("the same command continues from there"),
+            .with_hint("the same command continues from there"),
             Err(error) => Failure::new(
                 Status::Other,
                 format_args!("interrupted by a signal; the last runs could not be saved: {error}"),

@@ -58,7 +58,7 @@ pub(super) fn run(common: &Common) -> Result<Row, Failure> {
     let pools = [pool(threads)?, pool(threads)?];
     let folder = tempfile::tempdir().map_err(|error| {
         let what = format_args!("cannot use a temporary folder: {error}");
-        Failure::new(Status::Other, what).hint("set TMPDIR to use another folder")
+        Failure::new(Status::Other, what).with_hint("set TMPDIR to use another folder")
     })?;
     let settings = |role| Settings::new(Verb::Psi, role, Name::Vole, None, false, None);
     let [sender, receiver] = [settings(Role::Sender)?, settings(Role::Receiver)?];

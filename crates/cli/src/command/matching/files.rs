@@ -55,15 +55,16 @@ pub(super) fn reading(
 pub(super) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> {
     let report = arguments.common.report.as_deref();
     let out = arguments.out.as_deref();
-    for input in &arguments.input {
-        check_report("--report", report, Some(input), out)?;
-        check_report("--html", arguments.html.as_deref(), Some(input), out)?;
+    let inputs = arguments.input.iter().map(|input| Some(input.as_path()));
+    for input in inputs.chain([None]) {
+        check_report("--report", report, input, out)?;
+        check_report("--html", arguments.html.as_deref(), input, out)?;
     }
     if let (Some(report), Some(html)) = (report, arguments.html.as_deref())
         && same(report, html)
     {
         let what = format_args!("{} is also the file of --report", html.display());
-        return Err(Failure::usage("--html", what).hint("name another file for the page"));
+        return Err(Failure::usage("--html", what).with_hint("name another file for the page"));
     }
     Ok(())
 }
@@ -82,6 +83,7 @@ impl OutputFile {
     pub(super) fn prepare(
         arguments: &MatchingArguments,
         settings: &Settings,
+        is_required: bool,
     ) -> Result<Option<Self>, Failure> {
         let path = match (&arguments.out, settings.gets_rows()) {
             (Some(path), true) => path,
@@ -89,9 +91,10 @@ impl OutputFile {
             (Some(_), false) => {
                 return Err(
                     Failure::usage("--out", "the sender gets no rows; remove --out")
-                        .hint("--both on both sides gives the result to the sender too"),
+                        .with_hint("--both on both sides gives the result to the sender too"),
                 );
             }
+            (None, true) if !is_required => return Ok(None),
             (None, true) => {
                 let whose = match arguments.role {
                     Role::Receiver => "the receiver",
@@ -114,7 +117,7 @@ impl OutputFile {
         let format = Format::of(path).map_err(|error| {
             let failure = Failure::usage("--out", &error);
             match error.hint() {
-                Some(hint) => failure.hint(hint),
+                Some(hint) => failure.with_hint(hint),
                 None => failure,
             }
         })?;
@@ -123,7 +126,7 @@ impl OutputFile {
                 "--out",
                 format_args!("{} is the input file", path.display()),
             )
-            .hint("choose another file; the input is never overwritten"));
+            .with_hint("choose another file; the input is never overwritten"));
         }
         check_free(path, arguments.force)?;
         let file = SingleFile::prepare("--out", path)?;
@@ -154,7 +157,7 @@ impl OutputFile {
         table: &Table,
         matches: &Matches,
         columns: &Columns,
-        told: &mut Told,
+        told: &mut Told<'_>,
     ) -> Result<u64, Failure> {
         let Self {
             file,
@@ -162,13 +165,7 @@ impl OutputFile {
             format,
             force,
         } = self;
-        let refused = |error| match error {
-            WriteError::Run(error) => error.into(),
-            WriteError::Output(problem) => failure(&path, &problem),
-            WriteError::Names(what) => Failure::usage("--value-name", what)
-                .hint("give a name for each column of the sender, in their order"),
-            other => Failure::new(Status::Other, other),
-        };
+        let refused = |error| refused(error, &path);
         let Some(file) = file else {
             let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout());
             let written = matches.write(table, columns, &mut out, format, told);
@@ -187,11 +184,22 @@ impl OutputFile {
     }
 }
 
+/// The failure to write rows to `path`.
+pub(super) fn refused(error: WriteError, path: &Path) -> Failure {
+    match error {
+        WriteError::Run(error) => error.into(),
+        WriteError::Output(problem) => failure(path, &problem),
+        WriteError::Names(what) => Failure::usage("--value-name", what)
+            .with_hint("give a name for each column of the sender, in their order"),
+        other => Failure::new(Status::Other, other),
+    }
+}
+
 /// A problem of the output file.
 fn failure(path: &Path, problem: &Problem) -> Failure {
     let failure = Failure::new(Status::Other, format_args!("{}: {problem}", path.display()));
     match problem.hint() {
-        Some(hint) => failure.hint(hint),
+        Some(hint) => failure.with_hint(hint),
         None => failure,
     }
 }

@@ -9,13 +9,12 @@ use volery_tables::Table;
 
 use super::MatchingArguments;
 use crate::command::options::Reporter;
-use crate::exit::Failure;
 use crate::randomness::hex;
-use crate::report::{PreparedReport, Report, Seconds, peak_memory};
+use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 
 /// Tells what was left out of a table.
-pub(super) fn tell_counts(reporter: Reporter, table: &Table, side: &Side) {
+pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
     let names: Vec<_> = table
         .paths()
         .iter()
@@ -59,7 +58,7 @@ pub(super) fn report(
     settings: &Settings,
     table: &Table,
     side: &Side,
-    revealed: &[String],
+    (revealed, reporter): (&[String], &Reporter),
 ) -> Report {
     let counts = side.counts();
     let columns = std::iter::once(arguments.key.join(",")).chain(arguments.or.iter().cloned());
@@ -95,7 +94,7 @@ pub(super) fn report(
         role: Some(arguments.role.name().to_owned()),
         n: side.distinct(0).map(|(keys, _)| keys),
         security: Some(settings.security.to_string()),
-        ..Report::new(settings.verb.name())
+        ..Report::new(settings.verb.name(), reporter)
     };
     report.result = object(result);
     let digest = side
@@ -304,14 +303,14 @@ pub(super) fn summary(
     lines
 }
 
-/// Says what a run would cost.
+/// What a run would cost: for people, and as a report.
 pub(super) fn plan(
     arguments: &MatchingArguments,
     settings: &Settings,
     side: &Side,
     revealed: &[String],
-    place: PreparedReport,
-) -> Result<(), Failure> {
+    reporter: &Reporter,
+) -> (String, Report) {
     let own = side.distinct(0).map_or(side.rows(), |(keys, _)| keys);
     let peer = arguments.peer_rows.unwrap_or(own);
     let rules = 1 + arguments.or.len() as u64;
@@ -354,8 +353,7 @@ pub(super) fn plan(
     for line in revealed {
         let _ = writeln!(text, "- {line}");
     }
-    crate::command::params::print(&text)?;
-    let mut report = Report::new(settings.verb.name());
+    let mut report = Report::new(settings.verb.name(), reporter);
     report.role = Some(settings.role.name().to_owned());
     report.n = Some(own);
     report.security = Some(settings.security.to_string());
@@ -372,5 +370,5 @@ pub(super) fn plan(
         "buckets": plan.buckets,
         "reveals": revealed,
     }));
-    place.write(&report)
+    (text, report)
 }

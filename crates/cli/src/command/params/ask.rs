@@ -126,7 +126,7 @@ impl InstanceArguments {
     ///
     /// # Errors
     /// A usage error that names the wrong option; another error if a search finds nothing.
-    pub(super) fn question(&self, reporter: Reporter) -> Result<Question, Failure> {
+    pub(super) fn question(&self, reporter: &Reporter) -> Result<Question, Failure> {
         let Some(name) = &self.set else {
             let (instance, search) = self.instance(reporter)?;
             return Ok(Question {
@@ -138,7 +138,7 @@ impl InstanceArguments {
         let set = set_named(name).ok_or_else(|| {
             let names: Vec<_> = sets().iter().map(|set| set.name).collect();
             Failure::usage("--set", format_args!("unknown LPN set '{name}'"))
-                .hint(format_args!("choose one of: {}", names.join(", ")))
+                .with_hint(format_args!("choose one of: {}", names.join(", ")))
         })?;
         let instances = match self.field {
             Some(field) => vec![set.instance(field.into())],
@@ -155,7 +155,7 @@ impl InstanceArguments {
         })
     }
 
-    fn instance(&self, reporter: Reporter) -> Result<(Instance, Search), Failure> {
+    fn instance(&self, reporter: &Reporter) -> Result<(Instance, Search), Failure> {
         let (n, field, noise) = match (self.n, self.field, self.noise) {
             (Some(n), Some(field), Some(noise)) => (n, Field::from(field), noise),
             _ => unreachable!("the parser requires all three without --set"),
@@ -191,7 +191,7 @@ impl InstanceArguments {
     }
 
     /// Reports the start of a search, which may take minutes.
-    fn tell(&self, reporter: Reporter, search: Search) {
+    fn tell(&self, reporter: &Reporter, search: Search) {
         let bits = self.bits;
         let line = format_args!("searching the {search} for {bits} bits");
         reporter.tell(line);
@@ -200,8 +200,9 @@ impl InstanceArguments {
     fn nothing(&self, what: &str) -> Failure {
         let bits = self.bits;
         let message = format_args!("--bits: {what} found for which all attacks cost 2^{bits}");
-        Failure::new(Status::Other, message)
-            .hint("try more samples (--n), another length of the secret (--k), or fewer --bits")
+        Failure::new(Status::Other, message).with_hint(
+            "try more samples (--n), another length of the secret (--k), or fewer --bits",
+        )
     }
 }
 
@@ -227,7 +228,7 @@ fn fits(instance: &Instance) -> Result<(), Failure> {
             ),
             _ => ("--n", unfit.to_string(), "other numbers".to_owned()),
         };
-        Failure::usage(option, message).hint(hint)
+        Failure::usage(option, message).with_hint(hint)
     })
 }
 

@@ -4,10 +4,9 @@ use volery_pcg::Noise;
 use volery_pcg::lpn::estimate::{Estimate, Instance, NoiseShape, estimate};
 use volery_pcg::plan::RoundSize;
 
-use super::super::options::Common;
+use super::super::options::{Common, Reporter};
 use super::super::table::table;
 use super::ask::{InstanceArguments, Question, Search, kind, security};
-use super::print;
 use crate::exit::Failure;
 use crate::report::Report;
 
@@ -35,12 +34,12 @@ struct InstanceReport {
     round: RoundSize,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let Arguments { asked, common, .. } = arguments;
-    let place = common.prepare_report()?;
+    let place = common.prepare_report(reporter)?;
     let pool = common.pool()?;
 
-    let question = pool.install(|| asked.question(common.reporter()))?;
+    let question = pool.install(|| asked.question(reporter))?;
     let answers: Vec<_> = question
         .instances
         .iter()
@@ -51,8 +50,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .iter()
         .map(|answer| answer.text(&question, asked.bits))
         .collect();
-    print(texts.join("\n\n"))?;
-    let mut report = Report::new("params");
+    reporter.output(&format!("{}\n", texts.join("\n\n")))?;
+    let mut report = Report::new("params", reporter);
     let entries = answers.iter().map(|answer| answer.json(asked.bits));
     report.result = serde_json::Map::from_iter([
         ("set".to_owned(), question.set.into()),
@@ -60,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         ("wanted_bits".to_owned(), asked.bits.into()),
         ("instances".to_owned(), entries.collect()),
     ]);
-    place.write(&report)
+    place.write(&report).map(drop)
 }
 
 impl InstanceReport {

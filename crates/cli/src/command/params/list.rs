@@ -2,20 +2,19 @@
 
 use volery_pcg::lpn::{self, Level, LpnSet};
 
-use super::super::options::Common;
+use super::super::options::{Common, Reporter};
 use super::super::table::table;
-use super::print;
 use crate::choices::{field_name, fields};
 use crate::exit::Failure;
 use crate::report::Report;
 
-pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let place = common.prepare_report()?;
-    print(list())?;
-    let mut report = Report::new("params");
+pub(super) fn run(common: &Common, reporter: &Reporter) -> Result<(), Failure> {
+    let place = common.prepare_report(reporter)?;
+    reporter.output(&format!("{}\n", list()))?;
+    let mut report = Report::new("params", reporter);
     let sets: Vec<_> = lpn::sets().iter().map(json).collect();
     report.result.insert("sets".to_owned(), sets.into());
-    place.write(&report)
+    place.write(&report).map(drop)
 }
 
 /// A set in the form of the report.

@@ -58,7 +58,7 @@ fn folders<R: Ring>(place: &Path, n: usize) -> Arguments {
 
 fn write_reports(arguments: &Arguments, change: impl Fn(&mut Report, &mut Report)) {
     let mut reports = ["sender", "receiver"].map(|role| {
-        let mut report = Report::new("vole");
+        let mut report = Report::new("vole", &Reporter::for_tests());
         report.role = Some(role.to_owned());
         report.ring = Some("fp61".to_owned());
         report.result.insert("session".into(), "12".into());
@@ -72,7 +72,7 @@ fn write_reports(arguments: &Arguments, change: impl Fn(&mut Report, &mut Report
 
 /// Fails unless the error contains `text`.
 fn refused(arguments: &Arguments, text: &str) {
-    let failure = run(arguments).unwrap_err().to_string();
+    let failure = verified(arguments).unwrap_err().to_string();
     assert!(failure.contains(text), "{failure}");
 }
 
@@ -88,8 +88,12 @@ fn holds<R: Ring>(ring: RingName) {
         let place = tempfile::tempdir().unwrap();
         let mut arguments = folders::<R>(place.path(), n);
         arguments.ring = Some(ring);
-        run(&arguments).unwrap();
+        verified(&arguments).unwrap();
     }
+}
+
+fn verified(arguments: &Arguments) -> Result<String, Failure> {
+    run(arguments, &Reporter::for_tests())
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn one_wrong_bit_is_found_and_named() {
         let report = place.path().join("found.json");
         arguments.common.output.report = Some(report.clone());
         flip(&place.path().join(name));
-        let failure = run(&arguments).unwrap_err();
+        let failure = verified(&arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);
         assert!(failure.to_string().contains(text), "{failure}");
         let report: Report = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
@@ -125,12 +129,12 @@ fn one_wrong_bit_is_found_and_named() {
 fn the_ring_comes_from_the_reports_or_the_option() {
     let place = tempfile::tempdir().unwrap();
     let mut arguments = folders::<Fp61>(place.path(), 10);
-    let complaint = run(&arguments).unwrap_err();
+    let complaint = verified(&arguments).unwrap_err();
     assert_eq!(complaint.status(), Status::Usage);
     assert!(complaint.to_string().contains("--ring"), "{complaint}");
 
     write_reports(&arguments, |_, _| {});
-    run(&arguments).unwrap();
+    verified(&arguments).unwrap();
     arguments.ring = Some(RingName::Z64);
     refused(&arguments, "hold fp61");
     arguments.ring = None;
@@ -191,7 +195,7 @@ fn cot_folders(place: &Path, n: usize) -> Arguments {
 fn valid_cots_are_accepted() {
     for n in [0, 1, 1009, CHUNK, CHUNK + 1] {
         let place = tempfile::tempdir().unwrap();
-        run(&cot_folders(place.path(), n)).unwrap();
+        verified(&cot_folders(place.path(), n)).unwrap();
     }
 }
 
@@ -207,7 +211,7 @@ fn every_corruption_of_cots_is_found_and_named() {
         let place = tempfile::tempdir().unwrap();
         let arguments = cot_folders(place.path(), CHUNK + 1);
         flip(&place.path().join(name));
-        let failure = run(&arguments).unwrap_err();
+        let failure = verified(&arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);
         assert!(failure.to_string().contains("w = v + u*delta"), "{failure}");
         assert!(failure.to_string().contains(text), "{failure}");
@@ -219,7 +223,7 @@ fn invalid_cots_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let arguments = cot_folders(place.path(), 10);
     let complaint = |arguments: &Arguments| {
-        let failure = run(arguments).unwrap_err();
+        let failure = verified(arguments).unwrap_err();
         assert_eq!(failure.status(), Status::Other);
         failure.to_string()
     };
@@ -255,6 +259,6 @@ fn invalid_cots_are_refused() {
         ring: Some(RingName::Gf128),
         ..arguments.clone()
     };
-    assert_eq!(run(&with_ring).unwrap_err().status(), Status::Usage);
-    run(&arguments).unwrap();
+    assert_eq!(verified(&with_ring).unwrap_err().status(), Status::Usage);
+    verified(&arguments).unwrap();
 }

@@ -1,0 +1,80 @@
+//! Arrays of numbers from Python and to Python, as NumPy arrays.
+
+use numpy::{
+    PyArray1, PyArrayDyn, PyArrayMethods as _, PyReadonlyArrayDyn, PyUntypedArrayMethods as _,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use volery_cli::embed::{Array, Numbers, Part, Values};
+
+/// The numbers of an array of `uint64` or `float64`, row by row.
+///
+/// # Errors
+/// If it is of another type.
+pub(crate) fn read(array: &Bound<'_, PyAny>) -> PyResult<Array> {
+    if let Ok(words) = array.extract::<PyReadonlyArrayDyn<'_, u64>>() {
+        let shape = words.shape().to_vec();
+        let numbers = Numbers::Words(words.as_array().iter().copied().collect());
+        return Ok(Array { shape, numbers });
+    }
+    if let Ok(reals) = array.extract::<PyReadonlyArrayDyn<'_, f64>>() {
+        let shape = reals.shape().to_vec();
+        let numbers = Numbers::Reals(reals.as_array().iter().copied().collect());
+        return Ok(Array { shape, numbers });
+    }
+    Err(PyTypeError::new_err(
+        "an array of uint64 or float64 is needed",
+    ))
+}
+
+/// The array of these numbers.
+///
+/// # Errors
+/// If NumPy is missing.
+pub(crate) fn write<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match array.numbers {
+        Numbers::Words(words) => shaped(py, words, &array.shape)?,
+        Numbers::Reals(reals) => PyArray1::from_vec(py, reals)
+            .reshape(array.shape)?
+            .into_any(),
+    })
+}
+
+fn shaped<'py>(py: Python<'py>, words: Vec<u64>, shape: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    let array: Bound<'py, PyArrayDyn<u64>> =
+        PyArray1::from_vec(py, words).reshape(shape.to_vec())?;
+    Ok(array.into_any())
+}
+
+/// The arrays of a part of a stream, by their letters and without a copy: `uint64` of shape `(n,)`,
+/// or `(n, 2)` where a value has two words; bits as `uint8` of shape `(n,)`.
+///
+/// # Errors
+/// If NumPy is missing.
+pub(crate) fn part<'py>(
+    py: Python<'py>,
+    part: Part,
+    letters: [&str; 3],
+    words: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let shape = |count: usize| match words {
+        1 => vec![count],
+        words => vec![count, words],
+    };
+    let [key, values, column] = letters;
+    let arrays = PyDict::new(py);
+    arrays.set_item("first", part.first)?;
+    if let Some(one) = part.key {
+        arrays.set_item(key, shaped(py, one, &shape(1))?)?;
+    }
+    match part.values {
+        Some(Values::Bits(bits)) => arrays.set_item(values, PyArray1::from_vec(py, bits))?,
+        Some(Values::Words(all)) => {
+            arrays.set_item(values, shaped(py, all, &shape(part.count))?)?;
+        }
+        None => {}
+    }
+    arrays.set_item(column, shaped(py, part.column, &shape(part.count))?)?;
+    Ok(arrays)
+}

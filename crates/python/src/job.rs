@@ -1,0 +1,261 @@
+//! A run on a thread of its own, and the calling thread that waits for it.
+//!
+//! The calling thread is detached from the interpreter but for moments: it handles signals, hands
+//! what the run tells to a Python object, and asks that object whether to cancel. So Ctrl-C ends a
+//! run, and callbacks come on the thread that called.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use volery_cli::embed::{Cancel, Events, Failure, Level, Part, Run, Status};
+
+/// Time between two looks at signals and the caller's object.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Time that a cancelled run has to end before the caller goes on without it. Its thread then ends
+/// when its computation next reaches a message.
+const FAREWELL: Duration = Duration::from_millis(600);
+
+/// Makes the result of a run a Python object.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Finished = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+
+enum Message {
+    Line(Level, String),
+    Phase(String, u64),
+    Part(Part),
+    Finished(Result<Finished>),
+}
+
+/// A run that has begun.
+pub(crate) struct Job {
+    messages: Receiver<Message>,
+    /// One for each part that the run may make before it waits.
+    permits: SyncSender<()>,
+    done: Arc<AtomicU64>,
+    cancel: Cancel,
+    is_over: bool,
+}
+
+/// What a job gives next.
+pub(crate) enum Next {
+    Part(Part),
+    Finished(Finished),
+}
+
+/// Hands the parts of a stream to the calling thread.
+pub(crate) struct Parts {
+    messages: std::sync::mpsc::Sender<Message>,
+    permits: Receiver<()>,
+}
+
+impl Parts {
+    /// Waits until the part before the last one was taken.
+    ///
+    /// # Errors
+    /// If the caller gave up.
+    pub(crate) fn put(&self, part: Part) -> Result<()> {
+        let taken = self.messages.send(Message::Part(part)).is_ok();
+        match self.permits.recv() {
+            Ok(()) if taken => Ok(()),
+            _ => Err(Failure::new(Status::Other, "cancelled")),
+        }
+    }
+}
+
+struct Tell {
+    messages: std::sync::mpsc::Sender<Message>,
+    done: Arc<AtomicU64>,
+}
+
+impl Events for Tell {
+    // The caller is gone where a message cannot be sent.
+    fn line(&self, level: Level, text: &str) {
+        let _ = self.messages.send(Message::Line(level, text.to_owned()));
+    }
+
+    fn phase(&self, name: &str, steps: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        let _ = self.messages.send(Message::Phase(name.to_owned(), steps));
+    }
+
+    fn done(&self, steps: u64) {
+        self.done.store(steps, Ordering::Relaxed);
+    }
+}
+
+impl Job {
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// If the system gives no thread.
+    pub(crate) fn begin(
+        cancel: Cancel,
+        work: impl FnOnce(&Run, Parts) -> Result<Finished> + Send + 'static,
+    ) -> PyResult<Self> {
+        let (sender, messages) = channel();
+        let (permits, wait) = sync_channel(2);
+        // The run is one part ahead of the caller.
+        let _ = permits.send(());
+        let done = Arc::new(AtomicU64::new(0));
+        let tell = Tell {
+            messages: sender.clone(),
+            done: Arc::clone(&done),
+        };
+        let run = Run::new(Arc::new(tell), cancel.clone());
+        let parts = Parts {
+            messages: sender.clone(),
+            permits: wait,
+        };
+        thread::Builder::new()
+            .name("volery".into())
+            .spawn(move || {
+                let result = work(&run, parts);
+                let _ = sender.send(Message::Finished(result));
+            })?;
+        Ok(Self {
+            messages,
+            permits,
+            done,
+            cancel,
+            is_over: false,
+        })
+    }
+
+    /// Waits for the end of a run that makes no parts.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub(crate) fn finish(
+        mut self,
+        py: Python<'_>,
+        watch: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        loop {
+            if let Next::Finished(finished) = self.next(py, watch)? {
+                return finished(py);
+            }
+        }
+    }
+
+    /// Waits for the next part or the end. `watch` has `line(level, text)`, `phase(name, steps)`
+    /// and `tick(done)`, which returns whether to cancel.
+    ///
+    /// # Errors
+    /// Of the run; of a method of `watch`, or a signal: the run is then cancelled.
+    pub(crate) fn next(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
+        match self.serve(py, watch) {
+            Ok(Next::Part(part)) => {
+                // The run may have ended by now.
+                let _ = self.permits.try_send(());
+                Ok(Next::Part(part))
+            }
+            Ok(finished) => Ok(finished),
+            Err(error) => {
+                self.abandon(py);
+                Err(error)
+            }
+        }
+    }
+
+    fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
+        let mut ticked = Instant::now();
+        loop {
+            match py.detach(|| self.receive()) {
+                Some(Message::Finished(result)) => {
+                    self.is_over = true;
+                    return match result {
+                        Ok(finished) => {
+                            watch.call_method1("tick", (self.done.load(Ordering::Relaxed),))?;
+                            Ok(Next::Finished(finished))
+                        }
+                        Err(failure) => Err(error(py, &failure)?),
+                    };
+                }
+                Some(Message::Part(part)) => return Ok(Next::Part(part)),
+                Some(Message::Line(level, text)) => {
+                    watch.call_method1("line", (self::level(level), text))?;
+                }
+                Some(Message::Phase(name, steps)) => {
+                    watch.call_method1("phase", (name, steps))?;
+                }
+                None => {}
+            }
+            if ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                py.check_signals()?;
+                let done = self.done.load(Ordering::Relaxed);
+                if watch.call_method1("tick", (done,))?.extract()? {
+                    self.cancel.cancel();
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Option<Message> {
+        match self.messages.recv_timeout(TICK) {
+            Ok(message) => Some(message),
+            Err(RecvTimeoutError::Timeout) => None,
+            // The thread panicked outside of the run.
+            Err(RecvTimeoutError::Disconnected) => Some(Message::Finished(Err(Failure::new(
+                Status::Other,
+                "internal error in volery",
+            )))),
+        }
+    }
+
+    /// Cancels the run and gives it a moment to end.
+    fn abandon(&mut self, py: Python<'_>) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        self.cancel.cancel();
+        let deadline = Instant::now() + FAREWELL;
+        let (messages, permits) = (&mut self.messages, &self.permits);
+        py.detach(move || {
+            while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+                match messages.recv_timeout(left) {
+                    Ok(Message::Finished(_)) | Err(_) => return,
+                    Ok(_) => {
+                        let _ = permits.try_send(());
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // A stream that is not read to its end. The connection of a finished run goes on.
+        if !self.is_over {
+            self.cancel.cancel();
+        }
+    }
+}
+
+/// The Python exception for a failure.
+///
+/// # Errors
+/// If the package is not whole.
+pub(crate) fn error(py: Python<'_>, failure: &Failure) -> PyResult<PyErr> {
+    let make = py.import("volery._errors")?.getattr("from_status")?;
+    let status = failure.status() as u8;
+    let error = make.call1((status, failure.message(), failure.remedy()))?;
+    Ok(PyErr::from_value(error))
+}
+
+/// The level of Python's `logging`.
+fn level(level: Level) -> u8 {
+    match level {
+        Level::Error => 40,
+        Level::Warning => 30,
+        Level::Info => 20,
+        Level::Debug => 10,
+        Level::Trace => 5,
+    }
+}

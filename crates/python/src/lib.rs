@@ -1,0 +1,42 @@
+//! The extension module `volery._volery`: the subcommands of the program as functions, for the
+//! Python package in `python/volery`.
+//!
+//! Options come as words of the command line, so names, defaults and errors are those of the
+//! program. Tables come and go through Arrow's C stream interface, arrays of numbers as NumPy
+//! arrays. A run has a thread of its own, which never touches Python; the calling thread serves
+//! signals, progress and cancellation (module [`job`]).
+#![forbid(unsafe_code)]
+
+mod arrays;
+mod job;
+mod runs;
+mod table;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the program with these words and returns its exit status.
+#[pyfunction]
+fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| volery_cli::embed::main(words))
+}
+
+#[pymodule]
+mod _volery {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::main;
+    #[pymodule_export]
+    use crate::runs::{
+        Connection, Stream, keygen, lint, matching, matvec, ope, open, pair, stream, verify,
+    };
+    #[pymodule_export]
+    use crate::table::{Table, columns};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,377 @@
+//! The subcommands.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arrow_schema::SchemaRef;
+use numpy::PyArray1;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use volery_cli::embed::{self, Cancel, Failure, Run, Status, StreamVerb, Verb};
+
+use crate::arrays;
+use crate::job::{Job, Next, Parts, Result};
+use crate::table::{Source, Table};
+
+/// An open connection, and whether it can be used.
+enum State {
+    Open(Box<embed::Connection>),
+    Busy,
+    Closed,
+}
+
+/// An open connection to the peer, on which runs follow each other.
+#[pyclass(frozen, module = "volery._volery")]
+pub(crate) struct Connection {
+    state: Arc<Mutex<State>>,
+    cancel: Cancel,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connection {
+    fn new(connection: embed::Connection, cancel: Cancel) -> Self {
+        let state = Arc::new(Mutex::new(State::Open(Box::new(connection))));
+        Self { state, cancel }
+    }
+}
+
+#[pymethods]
+impl Connection {
+    /// Closes the connection; a run that uses it fails.
+    fn close(&self) {
+        self.cancel.cancel();
+        *lock(&self.state) = State::Closed;
+    }
+
+    /// Whether a run can use the connection.
+    #[getter]
+    fn is_open(&self) -> bool {
+        !matches!(*lock(&self.state), State::Closed)
+    }
+}
+
+/// Connects to the peer.
+#[pyfunction]
+pub(crate) fn open(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let cancel = Cancel::default();
+    let own = cancel.clone();
+    let job = Job::begin(cancel, move |run, _| {
+        let connection = Connection::new(embed::open(&words, run)?, own);
+        Ok(Box::new(|py| Ok(Py::new(py, connection)?.into_any())))
+    })?;
+    job.finish(py, watch)
+}
+
+/// The two ends of a connection within this process.
+#[pyfunction]
+pub(crate) fn pair(py: Python<'_>, timeout: f64) -> PyResult<(Connection, Connection)> {
+    let timeout = Duration::try_from_secs_f64(timeout)
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+    let cancels = [Cancel::default(), Cancel::default()];
+    let ends = py.detach(|| embed::pair(timeout, cancels.clone()));
+    let [left, right] = ends.map_err(|failure| raised(py, &failure))?;
+    let [first, second] = cancels;
+    Ok((Connection::new(left, first), Connection::new(right, second)))
+}
+
+fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
+    crate::job::error(py, failure).unwrap_or_else(|error| error)
+}
+
+/// A connection lent to a run. If the run does not give it back, it is closed: the peer then sees
+/// that.
+struct Lent {
+    state: Option<Arc<Mutex<State>>>,
+    connection: Option<Box<embed::Connection>>,
+}
+
+impl Lent {
+    fn of(py: Python<'_>, connection: Option<&Bound<'_, Connection>>) -> PyResult<(Self, Cancel)> {
+        let Some(connection) = connection else {
+            let none = Self {
+                state: None,
+                connection: None,
+            };
+            return Ok((none, Cancel::default()));
+        };
+        let Connection { state, cancel } = connection.get();
+        let mut place = lock(state);
+        let message = match std::mem::replace(&mut *place, State::Busy) {
+            State::Open(connection) => {
+                let lent = Self {
+                    state: Some(Arc::clone(state)),
+                    connection: Some(connection),
+                };
+                return Ok((lent, cancel.clone()));
+            }
+            State::Busy => "session: another call uses it; a session makes one call at a time",
+            State::Closed => {
+                *place = State::Closed;
+                "session: it is closed, by close() or by a call that failed; open a new one"
+            }
+        };
+        drop(place);
+        Err(raised(py, &Failure::new(Status::Usage, message)))
+    }
+
+    /// Runs `work` on the connection and gives the connection back if it succeeds.
+    fn with<T>(
+        mut self,
+        work: impl FnOnce(Option<&mut embed::Connection>) -> Result<T>,
+    ) -> Result<T> {
+        let value = work(self.connection.as_deref_mut())?;
+        if let (Some(state), Some(connection)) = (&self.state, self.connection.take()) {
+            let mut place = lock(state);
+            if matches!(*place, State::Busy) {
+                *place = State::Open(connection);
+            }
+        }
+        Ok(value)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(state), Some(_)) = (&self.state, &self.connection) {
+            *lock(state) = State::Closed;
+        }
+    }
+}
+
+type MaybeConnection<'a, 'py> = Option<&'a Bound<'py, Connection>>;
+
+/// `psi` and `lookup`: a dictionary with `report` (JSON), and where they exist `count`, `indices`,
+/// `rules`, `rows`.
+#[pyfunction]
+pub(crate) fn matching(
+    py: Python<'_>,
+    verb: &str,
+    words: Vec<OsString>,
+    data: Option<&Bound<'_, PyAny>>,
+    rows: bool,
+    connection: MaybeConnection<'_, '_>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let verb = match verb {
+        "psi" => Verb::Psi,
+        "lookup" => Verb::Lookup,
+        _ => return Err(PyRuntimeError::new_err("the verb is psi or lookup")),
+    };
+    let source = Source::of(data)?;
+    let (lent, cancel) = Lent::of(py, connection)?;
+    let job = Job::begin(cancel, move |run, _| {
+        let table = source.map(Source::read).transpose()?;
+        let matched =
+            lent.with(|connection| embed::matching(verb, &words, table, rows, connection, run))?;
+        Ok(Box::new(move |py| {
+            let all = PyDict::new(py);
+            all.set_item("report", matched.report)?;
+            all.set_item("count", matched.count)?;
+            let indices = matched.indices.map(|all| PyArray1::from_vec(py, all));
+            all.set_item("indices", indices)?;
+            let rules = matched.rules.map(|all| PyArray1::from_vec(py, all));
+            all.set_item("rules", rules)?;
+            let table = |(schema, batches): (SchemaRef, Vec<_>)| Table { schema, batches };
+            let rows = matched.rows.map(table);
+            all.set_item("rows", rows.map(|rows| Py::new(py, rows)).transpose()?)?;
+            Ok(all.into_any().unbind())
+        }))
+    })?;
+    job.finish(py, watch)
+}
+
+/// `lint`: its report.
+#[pyfunction]
+pub(crate) fn lint(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    data: Option<&Bound<'_, PyAny>>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let source = Source::of(data)?;
+    text(py, watch, move |run| {
+        let table = source.map(Source::read).transpose()?;
+        embed::lint(&words, table, run)
+    })
+}
+
+/// `keygen`: the fingerprint.
+#[pyfunction]
+pub(crate) fn keygen(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    text(py, watch, move |run| embed::keygen(&words, run))
+}
+
+/// `verify`: its report.
+#[pyfunction]
+pub(crate) fn verify(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    text(py, watch, move |run| embed::verify(&words, run))
+}
+
+fn text(
+    py: Python<'_>,
+    watch: &Bound<'_, PyAny>,
+    work: impl FnOnce(&Run) -> Result<String> + Send + 'static,
+) -> PyResult<Py<PyAny>> {
+    let job = Job::begin(Cancel::default(), move |run, _| {
+        let text = work(run)?;
+        Ok(Box::new(|py| {
+            Ok(text.into_pyobject(py)?.into_any().unbind())
+        }))
+    })?;
+    job.finish(py, watch)
+}
+
+/// `ope`: report and values.
+#[pyfunction]
+pub(crate) fn ope(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    data: Option<&Bound<'_, PyAny>>,
+    connection: MaybeConnection<'_, '_>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let input = data.map(arrays::read).transpose()?;
+    let (lent, cancel) = Lent::of(py, connection)?;
+    let job = Job::begin(cancel, move |run, _| {
+        let (report, values) =
+            lent.with(|connection| embed::ope(&words, input, connection, run))?;
+        Ok(Box::new(move |py| {
+            let values = values.map(|values| PyArray1::from_vec(py, values));
+            Ok((report, values).into_pyobject(py)?.into_any().unbind())
+        }))
+    })?;
+    job.finish(py, watch)
+}
+
+/// `matvec`: report and result.
+#[pyfunction]
+pub(crate) fn matvec(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    data: &Bound<'_, PyAny>,
+    connection: MaybeConnection<'_, '_>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let input = Some(arrays::read(data)?);
+    let (lent, cancel) = Lent::of(py, connection)?;
+    let job = Job::begin(cancel, move |run, _| {
+        let (report, result) =
+            lent.with(|connection| embed::matvec(&words, input, connection, run))?;
+        Ok(Box::new(move |py| {
+            let result = result.map(|result| arrays::write(py, result)).transpose()?;
+            Ok((report, result).into_pyobject(py)?.into_any().unbind())
+        }))
+    })?;
+    job.finish(py, watch)
+}
+
+/// The parts of a stream of correlations, as dictionaries of arrays; after the last one, `report`
+/// has the report.
+#[pyclass(frozen, module = "volery._volery")]
+pub(crate) struct Stream {
+    job: Mutex<Option<Job>>,
+    letters: [&'static str; 3],
+    words: usize,
+    report: Mutex<Option<Py<PyAny>>>,
+}
+
+#[pymethods]
+impl Stream {
+    /// The next part; `None` after the last one.
+    fn next<'py>(
+        &self,
+        py: Python<'py>,
+        watch: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        // Out of its place meanwhile, so that a second thread does not wait for a lock.
+        let taken = self
+            .job
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(mut job) = taken else {
+            return Ok(None);
+        };
+        match job.next(py, watch)? {
+            Next::Part(part) => {
+                *self.job.lock().unwrap_or_else(PoisonError::into_inner) = Some(job);
+                arrays::part(py, part, self.letters, self.words).map(Some)
+            }
+            Next::Finished(finished) => {
+                let report = finished(py)?;
+                *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The report, after the last part.
+    #[getter]
+    fn report(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        report.as_ref().map(|report| report.clone_ref(py))
+    }
+
+    /// Ends the stream before its end; the peer then fails.
+    fn close(&self) {
+        drop(
+            self.job
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
+    }
+}
+
+/// `cot` and `vole` in parts of `chunk` correlations, or all in one. `width`: words of a value.
+#[pyfunction]
+pub(crate) fn stream(
+    py: Python<'_>,
+    verb: &str,
+    words: Vec<OsString>,
+    delta: Option<[u64; 2]>,
+    width: usize,
+    chunk: Option<usize>,
+    connection: MaybeConnection<'_, '_>,
+) -> PyResult<Stream> {
+    let (verb, letters) = match verb {
+        "cot" => (StreamVerb::Cot, ["delta", "u"]),
+        "vole" => (StreamVerb::Vole, ["x", "u"]),
+        _ => return Err(PyRuntimeError::new_err("the verb is cot or vole")),
+    };
+    let is_sender = words.iter().any(|word| word == "--role=sender");
+    let column = if is_sender { "v" } else { "w" };
+    let (lent, cancel) = Lent::of(py, connection)?;
+    let job = Job::begin(cancel, move |run, parts: Parts| {
+        let report = lent.with(|connection| {
+            let put = &mut |part| parts.put(part);
+            embed::stream(verb, &words, delta, chunk, connection, run, put)
+        })?;
+        Ok(Box::new(|py| {
+            Ok(report.into_pyobject(py)?.into_any().unbind())
+        }))
+    })?;
+    Ok(Stream {
+        job: Mutex::new(Some(job)),
+        letters: [letters[0], letters[1], column],
+        words: width,
+        report: Mutex::new(None),
+    })
+}

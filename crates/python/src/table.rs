@@ -1,0 +1,195 @@
+//! Tables from Python and to Python.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, Int64Builder, LargeBinaryBuilder, LargeStringBuilder,
+    UInt64Builder,
+};
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_pyarrow::FromPyArrow;
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyCapsule, PyFloat, PyInt, PyString};
+use volery_cli::embed::{Failure, Status};
+
+/// Rows in memory, for anything that reads Arrow.
+#[pyclass(frozen, module = "volery._volery")]
+pub(crate) struct Table {
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Vec<RecordBatch>,
+}
+
+#[pymethods]
+impl Table {
+    /// The rows as a capsule with an Arrow stream. The types are those of the table, whatever
+    /// `requested_schema` is.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let batches = self.batches.clone().into_iter().map(Ok::<_, ArrowError>);
+        let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// The names and types as a capsule with an Arrow schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref());
+        let schema = schema.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// Number of rows.
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Names and types of the columns.
+    fn columns(&self) -> Vec<(String, String)> {
+        let fields = self.schema.fields().iter();
+        fields
+            .map(|field| (field.name().clone(), field.data_type().to_string()))
+            .collect()
+    }
+}
+
+/// A table from a caller, to be read by the run.
+pub(crate) enum Source {
+    Stream(RecordBatchStreamReader),
+    Batches(SchemaRef, Vec<RecordBatch>),
+}
+
+impl Source {
+    /// The table of an object with `__arrow_c_stream__`; `None` of `None`.
+    ///
+    /// # Errors
+    /// If the object gives no stream of records.
+    pub(crate) fn of(data: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
+        let Some(data) = data else { return Ok(None) };
+        if let Ok(table) = data.cast::<Table>() {
+            let table = table.get();
+            let (schema, batches) = (Arc::clone(&table.schema), table.batches.clone());
+            return Ok(Some(Self::Batches(schema, batches)));
+        }
+        RecordBatchStreamReader::from_pyarrow_bound(data).map(|stream| Some(Self::Stream(stream)))
+    }
+
+    /// Reads all rows.
+    ///
+    /// # Errors
+    /// If the producer fails, or two columns have one name.
+    pub(crate) fn read(self) -> Result<volery_tables::Table, Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(Status::Other, format_args!("data: {error}"))
+        };
+        let (schema, batches) = match self {
+            Self::Batches(schema, batches) => (schema, batches),
+            Self::Stream(stream) => {
+                let schema = stream.schema();
+                let batches: Result<_, _> = stream.collect();
+                (schema, batches.map_err(|error| failed(&error))?)
+            }
+        };
+        Ok(volery_tables::Table::from_batches(schema, batches))
+    }
+}
+
+/// A table of lists. A list has strings, bytes, integers, numbers, or truth values, all of one
+/// kind, and `None`.
+#[pyfunction]
+pub(crate) fn columns(lists: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
+    let mut fields = Vec::new();
+    let mut arrays: Vec<ArrayRef> = Vec::new();
+    for (name, list) in lists {
+        let array = column(&name, &list)?;
+        if let Some(first) = arrays.first()
+            && first.len() != array.len()
+        {
+            let (expected, found) = (first.len(), array.len());
+            return Err(PyValueError::new_err(format!(
+                "column {name:?} has {found} values where the first column has {expected}"
+            )));
+        }
+        fields.push(Field::new(name, array.data_type().clone(), true));
+        arrays.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
+    let batch = batch.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let batches = vec![batch];
+    Ok(Table { schema, batches })
+}
+
+/// The array of a list.
+fn column(name: &str, list: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let mut first = None;
+    for value in list.try_iter()? {
+        let value = value?;
+        if !value.is_none() {
+            first = Some(value);
+            break;
+        }
+    }
+    /// Appends all values of the list with the builder.
+    macro_rules! build {
+        ($builder:ident, $value:ident: $kind:ty => $append:expr) => {{
+            let mut $builder = $builder;
+            for (row, value) in list.try_iter()?.enumerate() {
+                let value = value?;
+                if value.is_none() {
+                    $builder.append_null();
+                    continue;
+                }
+                let $value = value.extract::<$kind>().map_err(|_| {
+                    let kind = value.get_type().name().map(|name| name.to_string());
+                    PyTypeError::new_err(format!(
+                        "column {name:?}: {} in row {} does not fit the values before it",
+                        kind.unwrap_or_default(),
+                        row + 1
+                    ))
+                })?;
+                $append;
+            }
+            Arc::new($builder.finish()) as ArrayRef
+        }};
+    }
+    let Some(first) = first else {
+        let builder = LargeStringBuilder::new();
+        return Ok(build!(builder, value: String => builder.append_value(value)));
+    };
+    Ok(if first.is_instance_of::<PyString>() {
+        let builder = LargeStringBuilder::new();
+        build!(builder, value: pyo3::pybacked::PyBackedStr => builder.append_value(value))
+    } else if first.is_instance_of::<PyBytes>() {
+        let builder = LargeBinaryBuilder::new();
+        build!(builder, value: pyo3::pybacked::PyBackedBytes => builder.append_value(value))
+    } else if first.is_instance_of::<PyBool>() {
+        let builder = BooleanBuilder::new();
+        build!(builder, value: bool => builder.append_value(value))
+    } else if first.is_instance_of::<PyFloat>() {
+        let builder = Float64Builder::new();
+        build!(builder, value: f64 => builder.append_value(value))
+    } else if first.is_instance_of::<PyInt>() || first.hasattr("__index__")? {
+        let fits = |value: PyResult<Bound<'_, PyAny>>| value?.extract::<Option<i64>>();
+        if list.try_iter()?.all(|value| fits(value).is_ok()) {
+            let builder = Int64Builder::new();
+            build!(builder, value: i64 => builder.append_value(value))
+        } else {
+            let builder = UInt64Builder::new();
+            build!(builder, value: u64 => builder.append_value(value))
+        }
+    } else {
+        let kind = first.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "column {name:?} has values of type {kind}; give str, bytes, int, float or bool, or a table of polars, pyarrow or pandas"
+        )));
+    })
+}

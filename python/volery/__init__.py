@@ -1,0 +1,77 @@
+"""Private matching and correlated randomness between two parties who do not trust each other.
+
+Each function is a subcommand of the program ``volery``, with its options as arguments::
+
+    import volery
+
+    m = volery.psi(role="receiver", connect="127.0.0.1:7000", data=orders, key=["mail:email"])
+    m.rows.to_polars()
+
+Lines about a run go to the logger ``volery``. Ctrl-C ends a call, and the peer sees that.
+"""
+
+from volery._api import (
+    Session,
+    Stream,
+    cot,
+    cot_stream,
+    keygen,
+    lint,
+    lookup,
+    matvec,
+    ope,
+    plan,
+    psi,
+    run_local,
+    verify,
+    vole,
+    vole_stream,
+)
+from volery._calls import Progress
+from volery._errors import (
+    Cancelled,
+    DataError,
+    Error,
+    NetworkError,
+    PeerError,
+    SettingsDifferError,
+    UsageError,
+)
+from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Seconds, Table, Vole
+from volery._volery import __version__
+
+__all__ = [
+    "Cancelled",
+    "Cot",
+    "DataError",
+    "Error",
+    "Match",
+    "Matvec",
+    "NetworkError",
+    "Ope",
+    "PeerError",
+    "Plan",
+    "Progress",
+    "Report",
+    "Seconds",
+    "Session",
+    "SettingsDifferError",
+    "Stream",
+    "Table",
+    "UsageError",
+    "Vole",
+    "__version__",
+    "cot",
+    "cot_stream",
+    "keygen",
+    "lint",
+    "lookup",
+    "matvec",
+    "ope",
+    "plan",
+    "psi",
+    "run_local",
+    "verify",
+    "vole",
+    "vole_stream",
+]

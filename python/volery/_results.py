@@ -1,0 +1,313 @@
+"""What calls return."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from volery._calls import Here
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
+    import polars
+    import pyarrow
+    from numpy.typing import NDArray
+
+    from volery import _volery
+
+    Words = NDArray[numpy.uint64]
+    Bits = NDArray[numpy.uint8]
+
+
+class Table:
+    """Rows in memory. Anything that reads Arrow takes it: ``polars.DataFrame(table)``."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: _volery.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.__arrow_c_schema__()
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self._table)
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns, in their order."""
+        return [name for name, _ in self._table.columns()]
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a frame of polars; strings and numbers are not copied."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as a table of pyarrow, without a copy."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a frame of pandas, by pyarrow, or by polars where there is no pyarrow."""
+        try:
+            frame: pandas.DataFrame = self.to_arrow().to_pandas()
+            return frame
+        except ImportError:
+            import pandas
+
+            columns = self.to_polars()
+            return pandas.DataFrame({name: columns[name].to_list() for name in columns.columns})
+
+    def __repr__(self) -> str:
+        return f"<volery.Table: {len(self)} rows, columns {', '.join(self.column_names)}>"
+
+    def _repr_html_(self) -> str:
+        kinds = [
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(kind)}</td></tr>"
+            for name, kind in self._table.columns()
+        ]
+        return f"<p>{len(self)} rows</p><table>{''.join(kinds)}</table>"
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall-clock seconds; None where a call has no such part."""
+
+    setup: float | None = None
+    extend: float | None = None
+    online: float | None = None
+    total: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What a call did and cost: the fields of ``--report``, in ``result`` those of the protocol."""
+
+    protocol: str = ""
+    role: str | None = None
+    n: int | None = None
+    ring: str | None = None
+    security: str | None = None
+    noise: str | None = None
+    parameters: str | None = None
+    assumption: str | None = None
+    version: str = ""
+    bytes_sent: int | None = None
+    bytes_received: int | None = None
+    messages: int | None = None
+    seconds: Seconds = field(default_factory=Seconds)
+    peak_rss_bytes: int | None = None
+    result: dict[str, Any] = field(default_factory=dict)
+    date: str = ""
+    commit: str | None = None
+    status: int = 0
+    error: str | None = None
+    identity: str | None = None
+    peer: str | None = None
+    phases: list[dict[str, Any]] = field(default_factory=list)
+    revealed: list[str] = field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Read a report, of this package or of the program."""
+        values = json.loads(text)
+        values["seconds"] = Seconds(**values["seconds"])
+        names = {one.name for one in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in names})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a dictionary."""
+        return dataclasses.asdict(self)
+
+    def to_json(self) -> str:
+        """The fields as the JSON text that ``--report`` writes."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def __repr__(self) -> str:
+        known = {
+            name: getattr(self, name)
+            for name in ("role", "n", "security", "bytes_sent", "bytes_received", "error")
+            if getattr(self, name) is not None
+        }
+        told = ", ".join(f"{name}={value}" for name, value in known.items())
+        return f"<volery.Report: {self.protocol}, {told}>"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, value in self.to_dict().items():
+            if value in (None, "", [], {}):
+                continue
+            text = json.dumps(value, indent=1) if isinstance(value, (dict, list)) else str(value)
+            rows.append(f"<tr><th>{name}</th><td><pre>{html.escape(text)}</pre></td></tr>")
+        return f"<table>{''.join(rows)}</table>"
+
+
+@dataclass(frozen=True)
+class Match:
+    """The result of :func:`volery.psi` or :func:`volery.lookup` on this side.
+
+    ``count``, ``indices``, ``rules`` and ``rows`` are None on a side that gets no rows.
+    """
+
+    role: str
+    #: Number of matching rows of this side.
+    count: int | None
+    #: The matching rows, in the order of ``data``; None also with ``out`` or ``output="indices"``.
+    rows: Table | None
+    #: Numbers of the matching rows in ``data``, from 0, ascending: uint64, shape (count,).
+    indices: Words | None
+    #: By which key each of them matched: 1 for ``key``, 2 for the first of ``or_``. uint32.
+    rules: NDArray[numpy.uint32] | None
+    report: Report
+
+    def __repr__(self) -> str:
+        found = "" if self.count is None else f", count={self.count}"
+        return f"<volery.Match: {self.report.protocol}, role={self.role}{found}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>" + self.report._repr_html_()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run would cost and reveal; nothing was sent."""
+
+    #: The protocol that ``auto`` would choose, or the named one.
+    protocol: str
+    #: In both directions.
+    bytes: int
+    #: Predicted for ``link``, without reading and writing files.
+    seconds: float
+    #: Of this side.
+    memory_bytes: int
+    buckets: int
+    #: What the peer learns and what the receiver learns, in sentences.
+    reveals: list[str]
+    report: Report
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+class _Correlations(Here):
+    """Arrays of one side; they are secret."""
+
+    _letters: tuple[str, ...]
+
+    def __init__(self, arrays: dict[str, Any], report: Report | None) -> None:
+        super().__init__()
+        #: Number of the first correlation: 0, or that of a part of a stream.
+        self.first: int = arrays.pop("first")
+        self._arrays = arrays
+        #: Of the whole run; None in a part of a stream.
+        self.report = report
+
+    def _array(self, letter: str) -> Any:
+        if letter not in self._arrays:
+            has = " and ".join(self._arrays)
+            raise AttributeError(f"{letter}: this side has {has}")
+        return self._arrays[letter]
+
+    def __len__(self) -> int:
+        return len(self._array("v" if "v" in self._arrays else "w"))
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {one.dtype}{one.shape}" for name, one in self._arrays.items())
+        return f"<volery.{type(self).__name__}: {shapes}>"
+
+
+class Cot(_Correlations):
+    """Correlated OTs, ``w = v + u*delta`` in GF(2)^128; ``+`` is XOR of words.
+
+    The sender has ``delta`` and ``v``, the receiver ``u`` and ``w``. One bit of every ``w`` is
+    the choice bit: hash blocks before they become keys.
+    """
+
+    @property
+    def delta(self) -> Words:
+        """Sender: uint64 of shape (1, 2), low word first."""
+        return self._array("delta")  # type: ignore[no-any-return]
+
+    @property
+    def v(self) -> Words:
+        """Sender: uint64 of shape (n, 2), low word first."""
+        return self._array("v")  # type: ignore[no-any-return]
+
+    @property
+    def u(self) -> Bits:
+        """Receiver: choice bits, uint8 of shape (n,), 0 or 1."""
+        return self._array("u")  # type: ignore[no-any-return]
+
+    @property
+    def w(self) -> Words:
+        """Receiver: uint64 of shape (n, 2), low word first."""
+        return self._array("w")  # type: ignore[no-any-return]
+
+
+class Vole(_Correlations):
+    """Vector OLE, ``w = u*x + v`` over a ring. The sender has ``u`` and ``v``, the receiver ``x``
+    and ``w``.
+
+    ``fp61`` (integers modulo 2^61 - 1) and ``z64`` (modulo 2^64): uint64 of shape (n,), ``x`` of
+    shape (1,). ``gf128``: shape (n, 2) and (1, 2), low word first, bit i the coefficient of X^i.
+    """
+
+    @property
+    def u(self) -> Words:
+        """Sender."""
+        return self._array("u")  # type: ignore[no-any-return]
+
+    @property
+    def v(self) -> Words:
+        """Sender."""
+        return self._array("v")  # type: ignore[no-any-return]
+
+    @property
+    def x(self) -> Words:
+        """Receiver: one value."""
+        return self._array("x")  # type: ignore[no-any-return]
+
+    @property
+    def w(self) -> Words:
+        """Receiver."""
+        return self._array("w")  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Ope:
+    """The values of the sender's polynomial at the receiver's points."""
+
+    #: Receiver: uint64, in the order of the points.
+    values: Words | None
+    report: Report
+
+    def __repr__(self) -> str:
+        return f"<volery.Ope: role={self.report.role}, {self.report.result.get('points')} points>"
+
+
+@dataclass(frozen=True)
+class Matvec:
+    """The product of the sender's matrix and the receiver's vector."""
+
+    #: On the side or sides that get it: uint64 or float64, shape (rows,); with ``result="shared"``
+    #: this side's share, uint64.
+    values: NDArray[Any] | None
+    report: Report
+
+    def __repr__(self) -> str:
+        return f"<volery.Matvec: role={self.report.role}>"
