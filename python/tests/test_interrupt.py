@@ -1,0 +1,81 @@
+"""Ctrl-C: a call ends within a second, as `KeyboardInterrupt`, and the peer is told."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+
+from parties import address, line_of, listens, python
+
+PEER = """
+try:
+    for _ in volery.cot_stream(role="sender", listen=sys.argv[1], n=10**9, chunk=10**6, threads=1): pass
+except volery.NetworkError:
+    sys.exit(4)
+"""
+
+
+def interrupt(process: subprocess.Popen[str]) -> str:
+    """Sends the signal, and returns standard error of a process that has to end by it within a second."""
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    # Of these, the interpreter itself takes some hundredths of a second to end.
+    assert time.monotonic() - begin < 1.2
+    assert process.returncode == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt"), errors
+    return errors
+
+
+def test_while_it_waits() -> None:
+    at = address()
+    process = python("volery.psi(role='sender', listen=sys.argv[1], data=['a'], wait='1h')", at)
+    listens(at)
+    time.sleep(0.3)
+    interrupt(process)
+
+
+def test_while_it_connects() -> None:
+    process = python("print('begin', flush=True)\nvolery.psi(role='sender', connect=sys.argv[1], data=['a'], wait='1h')", address())
+    line_of(process, "begin")
+    time.sleep(1)
+    interrupt(process)
+
+
+def test_while_it_computes() -> None:
+    at = address()
+    peer = python(PEER, at)
+    code = "for _ in volery.cot_stream(role='receiver', connect=sys.argv[1], n=10**9, chunk=10**6, threads=1): print('part', flush=True)"
+    process = python(code, at)
+    line_of(process, "part")
+    interrupt(process)
+    assert peer.wait(20) == 4
+
+
+def test_while_it_matches() -> None:
+    at = address()
+    code = """
+side = {"sender": "listen", "receiver": "connect"}[sys.argv[2]]
+print("begin", flush=True)
+volery.psi(role=sys.argv[2], data=list(range(3_000_000)), threads=1, **{side: sys.argv[1]},
+    progress=lambda at: print("progress", flush=True))
+"""
+    sender = python(code, at, "sender")
+    receiver = python(code, at, "receiver")
+    line_of(receiver, "progress")
+    interrupt(receiver)
+    _, errors = sender.communicate(timeout=20)
+    assert "NetworkError" in errors, errors
+
+
+def test_in_a_chunk_of_the_caller() -> None:
+    # The caller leaves the loop with an error of its own: the peer is told as well.
+    at = address()
+    peer = python(PEER, at)
+    code = "for part in volery.cot_stream(role='receiver', connect=sys.argv[1], n=10**9, chunk=10**6, threads=1): raise ValueError('mine')"
+    process = python(code, at)
+    _, errors = process.communicate(timeout=30)
+    assert "ValueError: mine" in errors
+    assert process.returncode == 1
+    assert peer.wait(20) == 4
