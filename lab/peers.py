@@ -132,7 +132,7 @@ def receive(connection):
 
 
 def connect(port):
-    for _ in range(200):
+    for _ in range(3000):
         try:
             return socket.create_connection(("127.0.0.1", port))
         except ConnectionRefusedError:
