@@ -430,7 +430,7 @@ impl Incoming {
         }
     }
 
-    /// Fills `bytes`; long ones directly from the transport.
+    /// Fills `bytes`; long ones directly from the transport, and all where it must not read ahead.
     fn fill(
         &mut self,
         bytes: &mut [u8],
@@ -441,7 +441,8 @@ impl Incoming {
         let mut filled = 0;
         while filled < bytes.len() {
             let rest = &mut bytes[filled..];
-            if self.unread.is_empty() && rest.len() >= BUFFER {
+            let direct = rest.len() >= BUFFER || !transport.reads_ahead();
+            if self.unread.is_empty() && direct {
                 let count = read(transport, rest, timeout, deadline)?;
                 self.note(count);
                 filled += count;

@@ -51,6 +51,13 @@ pub trait Transport: Send + Sync {
     /// sign of life without bytes, after which the caller may wait anew.
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize>;
 
+    /// Whether [`read`](Self::read) may be asked for more bytes than the protocol waits for, which
+    /// saves calls. If not, a read that returns only when it has filled its slice does no harm, and
+    /// no byte after the protocol's last is taken from the stream.
+    fn reads_ahead(&self) -> bool {
+        true
+    }
+
     /// The round-trip time, if this side knows it without measuring, as the connecting side does
     /// over TCP.
     fn round_trip(&self) -> Option<Duration> {
@@ -78,6 +85,10 @@ impl Transport for Box<dyn Transport> {
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         (**self).read(bytes, timeout)
+    }
+
+    fn reads_ahead(&self) -> bool {
+        (**self).reads_ahead()
     }
 
     fn round_trip(&self) -> Option<Duration> {

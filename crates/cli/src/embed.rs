@@ -1,5 +1,5 @@
-//! The subcommands for callers that are not a shell: options as words, tables and arrays from memory,
-//! results to memory.
+//! The subcommands for callers that are not a shell: options as words, tables and arrays from
+//! memory, results to memory.
 //!
 //! The words are those of the command line, with the program's own names, defaults and checks,
 //! without the subcommand: `["--role", "sender", "--key", "email"]`. What is given as a value must
@@ -229,8 +229,8 @@ pub enum Values {
 }
 
 /// `cot` and `vole`, the report of which it returns. The correlations go to `put`, called on this
-/// thread: `chunk` of them at a time, the last time perhaps fewer, or all at once. While `put` runs,
-/// the next ones are made: memory holds those of two calls. An error of `put` ends the run.
+/// thread: `chunk` of them at a time, the last time perhaps fewer, or all at once. While `put`
+/// runs, the next ones are made: memory holds those of two calls. An error of `put` ends the run.
 ///
 /// # Errors
 /// Any error that ends the run: what `put` got before is then not to be used.

@@ -2,8 +2,8 @@
 //! sums of key streams, bit-matrix transposition, carry-less multiplication, lists of group
 //! elements, gathering, band matrices and cuckoo hashing.
 //!
-//! This crate does no I/O with a peer. It is the only crate of the workspace with `unsafe` code,
-//! all of it in the calls to and the loads and stores of the kernels in `arch`. A kernel is a
+//! This crate does no I/O with a peer. It has the only `unsafe` code of the workspace but for the
+//! C library, in the calls to and the loads and stores of the kernels in `arch`. A kernel is a
 //! function on whole slices. It has one readable version in `arch::portable` and one per
 //! instruction set; [`Cpu`](cpu::Cpu) selects the version once per slice, never once per block.
 //!

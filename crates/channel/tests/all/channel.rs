@@ -1,10 +1,12 @@
 //! Content, order, counting, and ends.
 
+use std::io;
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use volery_channel::tamper::Tampered;
-use volery_channel::{Channel, Error, Stats, memory, run_two_channels};
+use volery_channel::{Channel, Error, Stats, Transport, memory, run_two_channels};
 use volery_primitives::Block;
 
 use crate::{LONG, SHORT, pairs, pattern};
@@ -331,4 +333,42 @@ fn truncation_ends_both_parties() {
         assert!(bytes.iter().all(|byte| *byte == 7));
         assert!(matches!(right.recv(&mut [0]), Err(Error::Disconnected)));
     }
+}
+
+/// Reads fill their slices, as callbacks do that know no shorter read.
+struct Exact(memory::Memory, Arc<Mutex<Vec<usize>>>);
+
+impl Transport for Exact {
+    fn write(&self, bytes: &[u8], timeout: Option<Duration>) -> io::Result<()> {
+        self.0.write(bytes, timeout)
+    }
+
+    fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < bytes.len() {
+            filled += self.0.read(&mut bytes[filled..], timeout)?;
+        }
+        self.1.lock().unwrap().push(filled);
+        Ok(filled)
+    }
+
+    fn reads_ahead(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn no_byte_is_read_ahead_where_the_transport_forbids_it() {
+    let (left, right) = memory::pair();
+    let asked = Arc::default();
+    let exact: Box<dyn Transport> = Box::new(Exact(right, Arc::clone(&asked)));
+    let mut left = Channel::with_timeout(left, Some(LONG));
+    let mut right = Channel::with_timeout(exact, Some(LONG));
+    left.send(&pattern(200_000, 3)).unwrap();
+    left.flush().unwrap();
+    let sizes = [1, 17, 100_000, 5];
+    for size in sizes {
+        right.recv(&mut vec![0; size]).unwrap();
+    }
+    assert_eq!(*asked.lock().unwrap(), sizes);
 }

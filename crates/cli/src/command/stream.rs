@@ -149,7 +149,9 @@ fn run_party<E: Party>(
                     memory::make::<E>(order, key, chunk, &mut channel, &mut listener, put)
                 })
             };
-            memory::hand_over(run, put)?
+            let (outcome, agreed) = memory::hand_over(run, put)?;
+            // Only now the caller has all of them.
+            (driver::conclude(outcome, &mut channel)?, agreed)
         }
         (Some(folder), Destination::Folder) => {
             pool.install(|| make::<E>(order, key, folder, &mut channel, &mut listener))?

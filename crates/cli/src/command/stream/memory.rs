@@ -40,7 +40,7 @@ pub(super) fn hand_over<T: Send>(
     })
 }
 
-/// The run itself: parts of `chunk` correlations, or one of all of them.
+/// The run itself, up to its conclusion: parts of `chunk` correlations, or one of all of them.
 pub(super) fn make<E: Party>(
     order: &Request,
     key: Option<E::Ring>,
@@ -63,7 +63,7 @@ pub(super) fn make<E: Party>(
         step: Zeroizing::default(),
         put,
     };
-    let (outcome, agreed) = driver::run_into::<E>(
+    let made = driver::run_into::<E>(
         order,
         key,
         channel,
@@ -76,7 +76,7 @@ pub(super) fn make<E: Party>(
     if order.n == 0 {
         parts.hand_over()?;
     }
-    Ok((driver::conclude(outcome, channel)?, agreed))
+    Ok(made)
 }
 
 /// The parts of a run, of which one is at hand.

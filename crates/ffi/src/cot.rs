@@ -1,0 +1,281 @@
+//! Streams of correlated OT, and every other form of OT made of them.
+
+use volery::channel::{Role, Session};
+use volery::cot;
+use volery::ot::{CotReceiver as _, CotSender as _, convert};
+use volery::pcg::Kind;
+use volery::primitives::Block;
+use volery::primitives::bits::bytes_for;
+
+use crate::options::{Left, Options, Raw};
+use crate::raw::{Callbacks, Handle, In, New, Out};
+use crate::status::{Failure, Result, guard};
+use crate::transport::{Bytes16, as_elements, begin, blocks};
+
+/// `volery_cot_sender`.
+struct Sender {
+    session: Session,
+    left: Left,
+    ot: convert::Sender<cot::Sender>,
+}
+
+/// `volery_cot_receiver`.
+struct Receiver {
+    session: Session,
+    left: Left,
+    ot: convert::Receiver<cot::Receiver>,
+}
+
+/// Twice `n` blocks.
+fn doubled(n: usize, name: &str) -> Result<usize> {
+    let twice = n.checked_mul(2);
+    twice.ok_or_else(|| Failure::usage(format!("{name}: {n} pairs are more than the memory has")))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_new(
+    transport: In<Callbacks>,
+    options: In<Raw>,
+    delta: In<Bytes16>,
+    mut sender: New<Sender>,
+) -> i32 {
+    guard(|| {
+        let sender = sender.clear()?;
+        let (transport, options) = (transport.connected()?, Options::read(&options)?);
+        let delta = delta.optional("delta")?.map(|d| Block::from_bytes(*d));
+        if delta == Some(Block::ZERO) {
+            return Err(Failure::usage("delta is zero, which hides nothing"));
+        }
+        let plan = options.plan(Kind::Cot)?;
+        let mut session = begin(transport, &plan.hello(Role::Sender))?;
+        let stream = cot::Sender::start(&plan, delta, &mut session)?;
+        let hash = session.parts().0;
+        session.flush()?;
+        sender.put(Sender {
+            session,
+            left: Left(options.total),
+            ot: convert::Sender::new(stream, hash),
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_delta(sender: Handle<Sender>, mut delta: Out<Bytes16>) -> i32 {
+    guard(|| {
+        sender.get()?.call(|sender| {
+            let mut delta = delta.slice(1, "delta")?;
+            delta.fill(sender.ot.delta().to_bytes());
+            delta.keep();
+            Ok(())
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_extend(
+    sender: Handle<Sender>,
+    mut v: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| {
+        sender.get()?.call(|sender| {
+            let left = sender.left.after(n)?;
+            let mut v = v.slice(n, "v")?;
+            sender.left = left;
+            as_elements(&mut v, |v| {
+                sender.ot.source()?.extend(v, &mut sender.session)
+            })?;
+            sender.session.flush()?;
+            v.keep();
+            Ok(())
+        })
+    })
+}
+
+impl Sender {
+    /// Makes `n` pairs of messages.
+    fn pairs(handle: &Handle<Self>, m: &mut Out<Bytes16>, n: usize, chosen: bool) -> Result {
+        handle.get()?.call(|sender| {
+            let left = sender.left.after(n)?;
+            let mut m = m.slice(doubled(n, "m")?, "m")?;
+            sender.left = left;
+            let (ot, session) = (&mut sender.ot, &mut sender.session);
+            as_elements(&mut m, |m: &mut [Block]| {
+                let (m, _) = m.as_chunks_mut();
+                match chosen {
+                    true => ot.random_chosen(m, session),
+                    false => ot.random(m, session),
+                }
+            })?;
+            sender.session.flush()?;
+            m.keep();
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_random(
+    sender: Handle<Sender>,
+    mut m: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| Sender::pairs(&sender, &mut m, n, false))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_random_chosen(
+    sender: Handle<Sender>,
+    mut m: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| Sender::pairs(&sender, &mut m, n, true))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_chosen(
+    sender: Handle<Sender>,
+    messages: In<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| {
+        sender.get()?.call(|sender| {
+            let left = sender.left.after(n)?;
+            let messages = messages.slice(doubled(n, "messages")?, "messages")?;
+            sender.left = left;
+            let messages = blocks(messages);
+            let (messages, _) = messages.as_chunks();
+            sender.ot.chosen(messages, &mut sender.session)?;
+            Ok(sender.session.flush()?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_sender_free(sender: Handle<Sender>) {
+    guard(|| {
+        sender.free();
+        Ok(())
+    });
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_receiver_new(
+    transport: In<Callbacks>,
+    options: In<Raw>,
+    mut receiver: New<Receiver>,
+) -> i32 {
+    guard(|| {
+        let receiver = receiver.clear()?;
+        let (transport, options) = (transport.connected()?, Options::read(&options)?);
+        let plan = options.plan(Kind::Cot)?;
+        let mut session = begin(transport, &plan.hello(Role::Receiver))?;
+        let stream = cot::Receiver::start(&plan, &mut session)?;
+        let hash = session.parts().0;
+        session.flush()?;
+        receiver.put(Receiver {
+            session,
+            left: Left(options.total),
+            ot: convert::Receiver::new(stream, hash),
+        })
+    })
+}
+
+impl Receiver {
+    /// Makes `n` random choice bits and a block for each: a message if `hashed`.
+    fn random(
+        handle: &Handle<Self>,
+        u: &mut Out<u8>,
+        w: &mut Out<Bytes16>,
+        n: usize,
+        hashed: bool,
+    ) -> Result {
+        let names = ["u", if hashed { "m" } else { "w" }];
+        handle.get()?.call(|receiver| {
+            let left = receiver.left.after(n)?;
+            let (mut u, mut w) = u.with(bytes_for(n), (w, n), names)?;
+            receiver.left = left;
+            let (ot, session) = (&mut receiver.ot, &mut receiver.session);
+            as_elements(&mut w, |w| match hashed {
+                true => ot.random(&mut u, w, session),
+                false => ot.source().extend(&mut u, w, session),
+            })?;
+            receiver.session.flush()?;
+            u.keep();
+            w.keep();
+            Ok(())
+        })
+    }
+
+    /// Gets a block for each of the `n` choice bits `x`: a random message, or the sender's if
+    /// `chosen`.
+    fn with_choices(
+        handle: &Handle<Self>,
+        x: &In<u8>,
+        m: &mut Out<Bytes16>,
+        n: usize,
+        chosen: bool,
+    ) -> Result {
+        handle.get()?.call(|receiver| {
+            let left = receiver.left.after(n)?;
+            let (mut m, x) = m.from(n, (x, bytes_for(n)), ["m", "x"])?;
+            receiver.left = left;
+            let (ot, session) = (&mut receiver.ot, &mut receiver.session);
+            as_elements(&mut m, |m| match chosen {
+                true => ot.chosen(x, m, session),
+                false => ot.random_chosen(x, m, session),
+            })?;
+            receiver.session.flush()?;
+            m.keep();
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_receiver_extend(
+    receiver: Handle<Receiver>,
+    mut u: Out<u8>,
+    mut w: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| Receiver::random(&receiver, &mut u, &mut w, n, false))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_receiver_random(
+    receiver: Handle<Receiver>,
+    mut u: Out<u8>,
+    mut m: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| Receiver::random(&receiver, &mut u, &mut m, n, true))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_receiver_random_chosen(
+    receiver: Handle<Receiver>,
+    x: In<u8>,
+    mut m: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| Receiver::with_choices(&receiver, &x, &mut m, n, false))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_receiver_chosen(
+    receiver: Handle<Receiver>,
+    x: In<u8>,
+    mut m: Out<Bytes16>,
+    n: usize,
+) -> i32 {
+    guard(|| Receiver::with_choices(&receiver, &x, &mut m, n, true))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn volery_cot_receiver_free(receiver: Handle<Receiver>) {
+    guard(|| {
+        receiver.free();
+        Ok(())
+    });
+}

@@ -1,0 +1,42 @@
+//! The session on the caller's transport, and blocks in the caller's memory.
+
+use bytemuck::Pod;
+use volery::channel::{Channel, Hello, Session};
+use volery::primitives::Block;
+use volery::primitives::pages::Buffer;
+use volery::primitives::prg::Prg;
+
+use crate::raw::Connected;
+use crate::status::{Failure, Result, Status};
+
+/// `volery_block`: 16 bytes at any address.
+pub(crate) type Bytes16 = [u8; 16];
+
+/// The handshake.
+pub(crate) fn begin(transport: Connected, hello: &Hello) -> Result<Session> {
+    let rng = Prg::from_os().map_err(|error| {
+        let message = format!("the operating system gives no randomness: {error}");
+        Failure::new(Status::Other, message)
+    })?;
+    Ok(Session::begin_with(Channel::new(transport), hello, rng)?)
+}
+
+/// Lets `fill` write into the caller's memory as elements of another type of the same size; beside
+/// it, and then copied, where it is not aligned for that type.
+pub(crate) fn as_elements<A: Pod, B: Pod, O>(out: &mut [A], fill: impl FnOnce(&mut [B]) -> O) -> O {
+    if let Ok(aligned) = bytemuck::try_cast_slice_mut(out) {
+        return fill(aligned);
+    }
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(out);
+    let mut beside = Buffer::<B>::zeroed(bytes.len() / size_of::<B>());
+    let outcome = fill(&mut beside);
+    bytes.copy_from_slice(bytemuck::cast_slice(&beside));
+    outcome
+}
+
+/// The blocks of these bytes, copied.
+pub(crate) fn blocks(bytes: &[Bytes16]) -> Buffer<Block> {
+    let mut blocks = Buffer::zeroed(bytes.len());
+    Block::as_bytes_mut(&mut blocks).copy_from_slice(bytes.as_flattened());
+    blocks
+}
