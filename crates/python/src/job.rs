@@ -4,9 +4,9 @@
 //! what the run tells to a Python object, and asks that object whether to cancel. So Ctrl-C ends a
 //! run, and callbacks come on the thread that called.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,9 +24,13 @@ const FAREWELL: Duration = Duration::from_millis(600);
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 pub(crate) type Finished = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
+/// Each phase has a counter of its own: the caller may be told of a phase when the next has begun.
+type Steps = Arc<AtomicU64>;
+
 enum Message {
     Line(Level, String),
-    Phase(String, u64),
+    /// Name, number of steps, and the steps done.
+    Phase(String, u64, Steps),
     Part(Part),
     Finished(Result<Finished>),
 }
@@ -36,7 +40,8 @@ pub(crate) struct Job {
     messages: Receiver<Message>,
     /// One for each part that the run may make before it waits.
     permits: SyncSender<()>,
-    done: Arc<AtomicU64>,
+    /// Of the phase that the caller knows of.
+    done: Steps,
     cancel: Cancel,
     is_over: bool,
 }
@@ -69,7 +74,7 @@ impl Parts {
 
 struct Tell {
     messages: std::sync::mpsc::Sender<Message>,
-    done: Arc<AtomicU64>,
+    done: Mutex<Steps>,
 }
 
 impl Events for Tell {
@@ -79,12 +84,16 @@ impl Events for Tell {
     }
 
     fn phase(&self, name: &str, steps: u64) {
-        self.done.store(0, Ordering::Relaxed);
-        let _ = self.messages.send(Message::Phase(name.to_owned(), steps));
+        let done = Steps::default();
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&done);
+        let _ = self
+            .messages
+            .send(Message::Phase(name.to_owned(), steps, done));
     }
 
     fn done(&self, steps: u64) {
-        self.done.store(steps, Ordering::Relaxed);
+        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.store(steps, Ordering::Relaxed);
     }
 }
 
@@ -101,10 +110,9 @@ impl Job {
         let (permits, wait) = sync_channel(2);
         // The run is one part ahead of the caller.
         let _ = permits.send(());
-        let done = Arc::new(AtomicU64::new(0));
         let tell = Tell {
             messages: sender.clone(),
-            done: Arc::clone(&done),
+            done: Mutex::default(),
         };
         let run = Run::new(Arc::new(tell), cancel.clone());
         let parts = Parts {
@@ -120,7 +128,7 @@ impl Job {
         Ok(Self {
             messages,
             permits,
-            done,
+            done: Steps::default(),
             cancel,
             is_over: false,
         })
@@ -180,7 +188,8 @@ impl Job {
                 Some(Message::Line(level, text)) => {
                     watch.call_method1("line", (self::level(level), text))?;
                 }
-                Some(Message::Phase(name, steps)) => {
+                Some(Message::Phase(name, steps, done)) => {
+                    self.done = done;
                     watch.call_method1("phase", (name, steps))?;
                 }
                 None => {}
