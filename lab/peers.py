@@ -7,7 +7,8 @@
 
 Each run takes both parties from a CSV file to a CSV file with the receiver's matching rows, in two processes over
 loopback TCP, half of the smaller set in common, with the defaults of each package (threads too). The clock starts
-when both processes have imported their packages and stops when both are done. Rounds are interleaved: every case
+when both processes have imported their packages and stops when both are done. Processor seconds are those of both
+parties in that time, and of programs that they start: they depend less on what else the machine does. Rounds are interleaved: every case
 once, then every case again. Bytes are counted in one more run, by a forwarder between the parties: what the sockets
 carry, with the headers of the packages' own framing. openmined-psi has no transport, so this program sends its
 messages, with eight bytes of length each. `run` prints one JSON object a line, medians last.
@@ -19,6 +20,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import socket
 import statistics
@@ -149,8 +151,15 @@ def party(case, arguments):
     print(json.dumps({"import_seconds": round(imported, 3)}), flush=True)
     sys.stdin.readline()
     role, own, peer, source, out, *column = arguments
+    start = processor()
     count = globals()[library](kind, role, int(own), int(peer), source, out, *column)
-    print(json.dumps({"count": count}), flush=True)
+    print(json.dumps({"count": count, "processor_seconds": round(processor() - start, 3)}), flush=True)
+
+
+def processor():
+    """Seconds of this process and of the programs that it started."""
+    both = [resource.getrusage(which) for which in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in both)
 
 
 # --- the driver ---
@@ -299,14 +308,15 @@ def run(folder, sizes, rounds, only, once):
                 if case in once and attempt:
                     continue
                 result = checked(pair(folder, case, sources, data / "out.csv"), data / "out.csv", common)
-                results[case].append(result["seconds"])
+                results[case].append((result["seconds"], result["processor_seconds"]))
                 print(json.dumps({"sizes": [sender, receiver], "load": os.getloadavg()[0], **result}), flush=True)
         for case in cases:
             counted = checked(pair(folder, case, sources, data / "out.csv", count_bytes=True), data / "out.csv", common)
-            times = results[case]
+            times, work = zip(*results[case])
             print(json.dumps({
                 "sizes": [sender, receiver], "median": case, "seconds": statistics.median(times),
-                "range": [min(times), max(times)], "rounds": len(times), "bytes": counted["bytes"],
+                "range": [min(times), max(times)], "processor_seconds": statistics.median(work),
+                "processor_range": [min(work), max(work)], "rounds": len(times), "bytes": counted["bytes"],
             }), flush=True)
 
 
@@ -318,6 +328,9 @@ def checked(result, out, common):
         rows = sum(1 for _ in file) - 1
     if rows != common:
         sys.exit(f"{result['case']} gave {rows} rows instead of {common}")
+    # The packages' own lines may be among the lines of standard output.
+    work = [float(text) for out in result["stdout"] for text in re.findall(r'"processor_seconds": ([0-9.]+)', out)]
+    result["processor_seconds"] = round(sum(work), 3)
     del result["stdout"], result["stderr"]
     return result
 

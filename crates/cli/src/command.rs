@@ -168,7 +168,7 @@ pub(crate) fn parse_for_caller(
     words: &[OsString],
     given: &[&'static str],
 ) -> Result<(ArgMatches, Verb), Failure> {
-    let program = Arguments::command().mut_subcommand(verb.to_owned(), |command| {
+    let program = Arguments::command().mut_subcommand(verb, |command| {
         let free = |command: clap::Command, name: &&'static str| {
             command.mut_arg(*name, |argument| argument.required(false))
         };

@@ -173,7 +173,17 @@ impl Job {
     fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
         let mut ticked = Instant::now();
         loop {
-            match py.detach(|| self.receive()) {
+            let messages = &mut self.messages;
+            let message = match py.detach(move || messages.recv_timeout(TICK)) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                // The thread panicked outside of the run.
+                Err(RecvTimeoutError::Disconnected) => {
+                    let failure = Failure::new(Status::Other, "internal error in volery");
+                    Some(Message::Finished(Err(failure)))
+                }
+            };
+            match message {
                 Some(Message::Finished(result)) => {
                     self.is_over = true;
                     return match result {
@@ -202,18 +212,6 @@ impl Job {
                     self.cancel.cancel();
                 }
             }
-        }
-    }
-
-    fn receive(&mut self) -> Option<Message> {
-        match self.messages.recv_timeout(TICK) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout) => None,
-            // The thread panicked outside of the run.
-            Err(RecvTimeoutError::Disconnected) => Some(Message::Finished(Err(Failure::new(
-                Status::Other,
-                "internal error in volery",
-            )))),
         }
     }
 
