@@ -34,9 +34,9 @@ def program(*words: str, **more: Any) -> subprocess.Popen[str]:
     return subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
-def finish(*processes: subprocess.Popen[str]) -> list[str]:
+def finish(*processes: subprocess.Popen[str], seconds: float = 120) -> list[str]:
     """What each wrote to its standard output, after all of them ended well."""
-    told = [process.communicate(timeout=120) for process in processes]
+    told = [process.communicate(timeout=seconds) for process in processes]
     for process, (_, errors) in zip(processes, told):
         assert process.returncode == 0, errors
     return [output for output, _ in told]

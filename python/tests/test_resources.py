@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import gc
 import sys
 import threading
 import time
@@ -20,9 +19,10 @@ from parties import psi, resident
 import gc
 def runs(n):
     for _ in range(n):
-        _, match = psi(list(range(2000)), {"key": list(range(1000, 3000)), "text": ["x" * 20] * 2000}, key="key", protocol="vole", threads=1)
-        assert match.count == 1000 and match.rows.to_arrow().num_rows == 1000
-        volery.run_local(lambda s: s.cot(role="sender", n=20_000, threads=1), lambda s: s.cot(role="receiver", n=20_000, threads=1))
+        _, match = psi(list(range(50)), {"key": list(range(25, 75)), "text": ["x" * 1000] * 50}, key="key", protocol="dh", threads=1)
+        assert match.count == 25 and match.rows.to_arrow().num_rows == 25
+        cot = {"n": 20_000, "protocol": "softspoken2", "security": "semi-honest", "threads": 1}
+        volery.run_local(lambda s: s.cot(role="sender", **cot), lambda s: s.cot(role="receiver", **cot))
         try:
             psi(["a"], ["a"], protocol="nothing")
         except volery.UsageError:
@@ -34,24 +34,8 @@ runs(160)
 print((resident() - before) / 160)
 """
     # Bytes a run: an array that stays would be 320,000.
-    (grown,) = finish(python(code))
+    (grown,) = finish(python(code), seconds=300)
     assert float(grown) < 20_000
-
-
-def test_arrays_are_given_back() -> None:
-    def party(role: str) -> object:
-        return lambda session: session.cot(role=role, n=1_000_000, security="semi-honest", protocol="softspoken2")
-
-    import parties
-
-    sizes = []
-    for _ in range(4):
-        kept = volery.run_local(party("sender"), party("receiver"))  # type: ignore[arg-type, var-annotated]
-        del kept
-        gc.collect()
-        sizes.append(parties.resident())
-    # The arrays of one run are 33 MB.
-    assert sizes[-1] - sizes[1] < 20_000_000
 
 
 def run(number: int) -> None:
