@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 import numpy
 
 from volery import _volery
-from volery._calls import Here, ProgressOption, Time, Watch, listed, words
+from volery._calls import Here, ProgressOption, Time, Watch, key_words, listed, words
 from volery._data import Data, table
 from volery._errors import Error, NetworkError, UsageError
 from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Table, Vole
@@ -140,8 +140,10 @@ def _matching(verb: Verb, options: dict[str, Any]) -> dict[str, Any]:
     if output not in ("rows", "indices"):
         raise UsageError("output: give 'rows' or 'indices'")
     paths, source, only = table(data)
-    if options["key"] is None:
-        options["key"] = only
+    key = options["key"]
+    options["key"] = only if key is None else key_words(key)
+    if not options["key"]:
+        raise UsageError("key: required", "the name of the key column, or of several")
     for name in ("value", "value_name"):
         options[name] = listed(name, options.get(name))
     connection = _connection(session, options)
@@ -210,8 +212,9 @@ def psi(
 
     Args:
         role: ``"receiver"`` gets the result.
-        data: a path or several; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB,
+        data: a path, or a list of ``pathlib.Path``; a folder of Parquet files; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB,
             pandas 3); a pandas frame; a dictionary of lists; or one list of str, bytes or int.
+            Messages count rows from 1.
         key: the key column, or several that together form one key. ``"mail:email"`` cleans the
             column ``mail`` by the normaliser ``email``, see :func:`lint`. Not needed for one list.
         or_: further keys, by which rows match that do not match by the keys before. Both sides
@@ -299,7 +302,8 @@ def lookup(
     Args:
         value: sender: the columns that the receiver gets, together at most 16 KB a row.
         value_name: receiver: names for them, in their order.
-        left: receiver: keeps the rows without a match, with empty columns of the sender.
+        left: receiver: keeps the rows without a match, with empty columns of the sender;
+            ``rule_column`` is null there, also if the sender's values are null elsewhere.
 
     All else is as in :func:`psi`.
     """
@@ -362,8 +366,11 @@ def lint(
         A report with ``n`` rows and, in ``result["rules"]``, the findings for each key.
     """
     paths, source, only = table(data)
-    key = only if key is None else key
-    key = key if isinstance(key, str) or key is None else ",".join(key)
+    given = words({"key": only if key is None else key_words(key)})
+    if not given:
+        raise UsageError("key: required", "the name of the key column, or of several")
+    # One option, where the columns of a key are one.
+    key = ",".join(one.partition("=")[2] for one in given)
     options = {"key": key, "or_": or_, "delimiter": delimiter, "encoding": encoding}
     line = words({**options, "threads": threads})
     with Watch(progress, cancel) as watch:
@@ -748,7 +755,8 @@ def run_local(
     """Run two parties in two threads of this process, for notebooks and tests.
 
     Each function gets a :class:`Session` that is connected to the other's. Whoever runs both
-    parties sees all secrets. ``timeout``: seconds without a sign of life of the other party.
+    parties sees all secrets. The threads are ``volery first`` and ``volery second``, as
+    ``%(threadName)s`` of a log shows. ``timeout``: seconds without a sign of life of the other party.
 
     Raises:
         What one of the functions raises: the cause, if the other one failed because of it.
@@ -765,8 +773,8 @@ def run_local(
             sessions[place].close()
 
     threads = [
-        threading.Thread(target=party, args=one, name=f"volery {one[0]}", daemon=True)
-        for one in enumerate((first, second))
+        threading.Thread(target=party, args=(place, work), name=f"volery {name}", daemon=True)
+        for place, (name, work) in enumerate([("first", first), ("second", second)])
     ]
     try:
         for thread in threads:

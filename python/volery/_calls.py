@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import math
+import numbers
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Union
 
-from volery._errors import UsageError
+from volery._errors import UsageError, in_python
 
 logger = logging.getLogger("volery")
 
-#: A number of seconds, which is rounded up, or a text such as ``"90s"`` or ``"2h"``.
-Time = Union[str, float, int]
+#: Seconds, rounded up to whole ones; a timedelta; or a text such as ``"90s"`` or ``"2h"``.
+Time = Union[str, float, int, datetime.timedelta]
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,13 @@ class Watch:
             self._tell = progress
         elif progress not in (None, False):
             raise UsageError("progress: give True, a function, or nothing")
+        if cancel is not None and not hasattr(cancel, "is_set"):
+            raise UsageError("cancel: give a threading.Event")
         self._cancel = cancel
         self._last = Progress("", 0, 0)
 
     def line(self, level: int, text: str) -> None:
-        logger.log(level, "%s", text)
+        logger.log(level, "%s", in_python(text))
 
     def phase(self, name: str, steps: int) -> None:
         self._put(Progress(name, 0, steps))
@@ -108,7 +112,9 @@ _TIMES = ("wait", "timeout")
 def _word(name: str, value: object) -> str:
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, datetime.timedelta):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise UsageError(f"{name}: {type(value).__name__} is not a value of this argument")
     return f"{math.ceil(value)}s" if name in _TIMES else str(value)
 
@@ -120,6 +126,22 @@ def listed(name: str, value: object) -> str | None:
     if not isinstance(value, Iterable):
         raise UsageError(f"{name}: give a name, or a list of names")
     return ",".join(map(quoted, value)) or None
+
+
+def key_words(value: object) -> object:
+    """Keys as words: an element of a list is one column, also if its name has a comma."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    return [_one_column(one) if isinstance(one, str) else one for one in value]
+
+
+def _one_column(text: str) -> str:
+    if "," not in text or text.startswith('"'):
+        return text
+    name, colon, spec = text.rpartition(":")
+    if not colon or "," in spec:
+        name, spec = text, ""
+    return quoted(name) + (f":{spec}" if spec else "")
 
 
 def quoted(name: str) -> str:

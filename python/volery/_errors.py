@@ -68,6 +68,11 @@ _CLASSES: dict[int, type[Error]] = {
 _COMMAND = re.compile(r"'volery (?P<verb>[a-z]+)(?P<options>[^']*)'")
 _PLACE = re.compile(r"'--(?P<name>[a-z-]+) <[^>]*>'")
 _VALUE = re.compile(r"(?<![\w-])--(?P<name>[a-z-]+)[ =](?P<value>[A-Z][A-Z:.]*\b)")
+_CHOICE = re.compile(
+    r"(?<![\w-])--(?P<name>[a-z-]+)[ =](?P<value>skip|error|keep|dedup|malicious|semi-honest"
+    r"|auto|vole-low|vole|kkrt-paper|kkrt|dh)\b"
+)
+_FLAG = re.compile(r"(?<![\w-])--(?P<name>both|left|force)\b")
 _OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z][a-z-]*)")
 
 
@@ -76,12 +81,12 @@ def _name(option: re.Match[str]) -> str:
     return "or_" if name == "or" else name
 
 
-def _in_python(text: str) -> str:
+def in_python(text: str) -> str:
     """Options and commands in a message as arguments and calls."""
-    if "'volery --help'" in text:
-        return "help() of the function lists its arguments"
     text = _COMMAND.sub(lambda found: f"volery.{found['verb']}({found['options'].strip()})", text)
     text = _PLACE.sub(_name, text)
+    text = _CHOICE.sub(lambda found: f'{_name(found)}="{found["value"]}"', text)
+    text = _FLAG.sub(lambda found: f"{_name(found)}=True", text)
     text = _VALUE.sub(lambda found: f"{_name(found)}={found['value']}", text)
     return _OPTION.sub(_name, text)
 
@@ -90,5 +95,7 @@ def from_status(status: int, message: str, hint: str | None) -> Error:
     """The exception for a failure of the program."""
     if status == 1 and message == "cancelled":
         return Cancelled(message)
-    hint = None if hint is None else _in_python(hint)
-    return _CLASSES.get(status, Error)(_in_python(message), hint)
+    if hint is not None:
+        # The program's help has nothing that the text of the function does not have.
+        hint = None if "'volery --help'" in hint else in_python(hint)
+    return _CLASSES.get(status, Error)(in_python(message), hint)

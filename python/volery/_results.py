@@ -157,7 +157,7 @@ class Report:
         return f"<table>{''.join(rows)}</table>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Match:
     """The result of :func:`volery.psi` or :func:`volery.lookup` on this side.
 
@@ -175,15 +175,24 @@ class Match:
     rules: NDArray[numpy.uint32] | None
     report: Report
 
+    def _told(self) -> str:
+        rows = self.report.result.get("rows")
+        if self.count is None:
+            return f"{rows} rows matched against the peer's"
+        return f"{self.count} of {rows} rows match"
+
     def __repr__(self) -> str:
-        found = "" if self.count is None else f", count={self.count}"
-        return f"<volery.Match: {self.report.protocol}, role={self.role}{found}>"
+        return f"<volery.Match: {self.report.protocol}, role={self.role}, {self._told()}>"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self)[1:-1])}</p>" + self.report._repr_html_()
+        revealed = "".join(f"<li>{html.escape(line)}</li>" for line in self.report.revealed)
+        return (
+            f"<p>{self.report.protocol}, {self.role}: <b>{self._told()}</b></p><ul>{revealed}</ul>"
+            f"<details><summary>report</summary>{self.report._repr_html_()}</details>"
+        )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """What a run would cost and reveal; nothing was sent."""
 
@@ -200,8 +209,18 @@ class Plan:
     reveals: list[str]
     report: Report
 
+    def __repr__(self) -> str:
+        return (
+            f"<volery.Plan: {self.protocol}, {self.bytes / 1e6:.1f} MB, {self.seconds:.1f} s, "
+            f"{self.memory_bytes / 1e6:.0f} MB of memory>"
+        )
+
     def _repr_html_(self) -> str:
-        return self.report._repr_html_()
+        reveals = "".join(f"<li>{html.escape(line)}</li>" for line in self.reveals)
+        return (
+            f"<p>{html.escape(repr(self)[1:-1])}</p><ul>{reveals}</ul>"
+            f"<details><summary>report</summary>{self.report._repr_html_()}</details>"
+        )
 
 
 class _Correlations(Here):

@@ -287,6 +287,13 @@ impl Reporter {
         self.log(Level::Warning, "note: ", &message.to_string(), Map::new());
     }
 
+    /// Prints a line about something to look into, unless `-q` is set.
+    pub(crate) fn caution(&self, message: impl fmt::Display) {
+        if self.is_heard(!self.0.quiet) {
+            self.warn(message);
+        }
+    }
+
     /// Whether callers get all lines, whatever the options.
     fn is_heard(&self, wanted: bool) -> bool {
         wanted || !self.is_program()

@@ -12,7 +12,7 @@ use csv::{ByteRecord, ErrorKind};
 
 use crate::encoding::{self, Encoding};
 use crate::error::Problem;
-use crate::format::Packing;
+use crate::format::{Format, Packing};
 use crate::key::check_names;
 use scan::Scan;
 
@@ -22,6 +22,8 @@ pub(crate) struct Text {
     pub(crate) delimiter: u8,
     pub(crate) encoding: Option<Encoding>,
     pub(crate) packing: Packing,
+    /// The format of an output that needs every field to be UTF-8.
+    pub(crate) utf8_for: Option<Format>,
 }
 
 impl Text {
@@ -46,6 +48,7 @@ pub(crate) struct Rows {
     /// Number of bytes read from the file.
     done: Arc<AtomicU64>,
     marked: bool,
+    utf8_for: Option<Format>,
 }
 
 impl Rows {
@@ -86,6 +89,7 @@ impl Rows {
             row: 0,
             done,
             marked,
+            utf8_for: text.utf8_for,
         };
         let mut header = ByteRecord::new();
         match rows.reader.read_byte_record(&mut header) {
@@ -126,6 +130,16 @@ impl Rows {
                     self.failed = Some(self.problem(error));
                     break;
                 }
+            }
+            if let Some(format) = self.utf8_for
+                && let Some(column) = not_utf8(&record)
+            {
+                let row = self.row;
+                return Err(Problem::NotUtf8 {
+                    row,
+                    column,
+                    format,
+                });
             }
             if !wanted(self.row - 1) {
                 continue;
@@ -183,6 +197,16 @@ impl Rows {
             _ => Problem::Read(io::ErrorKind::InvalidData.into()),
         }
     }
+}
+
+/// The first field that is not UTF-8, counted from 1.
+fn not_utf8(record: &ByteRecord) -> Option<usize> {
+    if record.as_slice().is_ascii() {
+        return None;
+    }
+    let mut fields = record.iter();
+    let found = fields.position(|field| std::str::from_utf8(field).is_err());
+    found.map(|column| column + 1)
 }
 
 /// The most rows and bytes of a batch, the last row not counted, and the most rows that are passed

@@ -310,6 +310,16 @@ impl Table {
         Error::new(path, problem(row))
     }
 
+    /// Refuses, from the first scan on, fields of text files that are not UTF-8: for an output in a
+    /// format that has strings. Otherwise [`Sink`](crate::Sink) finds them when rows are written.
+    pub fn require_utf8(&mut self, format: Format) {
+        for part in &mut self.parts {
+            if let Content::Text { text, .. } = &mut part.content {
+                text.utf8_for = Some(format);
+            }
+        }
+    }
+
     /// The delimiter that was named.
     pub(crate) fn delimiter(&self) -> Option<u8> {
         self.delimiter
@@ -410,6 +420,7 @@ impl Part {
             Format::Csv | Format::Tsv => {
                 let text = Text {
                     delimiter: inputs.delimiter.unwrap_or(format.delimiter()),
+                    utf8_for: None,
                     encoding: inputs.encoding,
                     packing,
                 };

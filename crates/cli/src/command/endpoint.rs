@@ -422,11 +422,11 @@ fn report_refusal(refusal: &Refusal, left: &mut usize, reporter: &Reporter) {
     }
     *left -= 1;
     let Refusal { address, error, .. } = refusal;
-    reporter.say(format_args!(
-        "note: a connection from {address} was refused: {error}"
+    reporter.caution(format_args!(
+        "a connection from {address} was refused: {error}"
     ));
     if *left == 0 {
-        reporter.say("note: further refused connections are not reported");
+        reporter.caution("further refused connections are not reported");
     }
 }
 

@@ -54,7 +54,9 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
     let identity = Identity::generate(&arguments.name, start..now + DAY * arguments.days).map_err(
         |error| Failure::new(Status::Other, error).with_hint("check the clock of this machine"),
     )?;
-    let folder = Folder::prepare("--out", &arguments.out, false)?;
+    let folder = Folder::prepare("--out", &arguments.out, false)
+        // An identity is never replaced.
+        .map_err(|failure| failure.with_hint("choose another folder"))?;
     let report_place = arguments.output.prepare_report(reporter)?;
     let place = folder.target().to_owned();
     store(&identity, folder)?;

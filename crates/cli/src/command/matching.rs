@@ -372,12 +372,20 @@ pub(super) fn run(
     let start = Instant::now();
     let mut told = Told::new(reporter);
     let reading = files::reading(arguments, lookup)?;
-    let table = match given.table {
+    let mut table = match given.table {
         Some(table) => table,
         None => Table::open(&files::inputs(arguments))?,
     };
     if let Some(place) = &place {
         place.check(&table)?;
+    }
+    let format = match &place {
+        Some(place) => place.format(),
+        None => Format::Arrow,
+    };
+    if matches!(format, Format::Parquet | Format::Arrow) && (place.is_some() || given.rows) {
+        // Before the run: afterwards the result would be lost.
+        table.require_utf8(format);
     }
     let columns = Columns {
         left: lookup.is_some_and(|lookup| lookup.left),
@@ -396,6 +404,7 @@ pub(super) fn run(
     let side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
     told.end();
     text::tell_counts(reporter, &table, &side);
+    let rows_read = side.rows();
     let rules = reading.rules.len();
     let disk = arguments.memory.is_some() || arguments.resume.is_some();
     let revealed = volery_matching::revealed(&settings, rules, disk || local.buckets > 1);
@@ -471,6 +480,7 @@ pub(super) fn run(
     for line in text::summary(arguments, &report, outcome.as_ref(), matches.as_ref()) {
         reporter.say(line);
     }
+    text::caution_about_no_match(reporter, rows_read, matches.as_ref());
     Ok(matched)
 }
 

@@ -138,6 +138,11 @@ impl OutputFile {
         }))
     }
 
+    /// The format of the file.
+    pub(super) fn format(&self) -> Format {
+        self.format.0
+    }
+
     /// Checks that the columns of the table have a form in this format.
     pub(super) fn check(&self, table: &Table) -> Result<(), Failure> {
         let output = Output {

@@ -28,6 +28,9 @@ pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
     for notice in table.notices() {
         reporter.tell(format_args!("{name}: {notice}"));
     }
+    if side.rows() == 0 {
+        reporter.caution(format_args!("{name}: there is no row"));
+    }
     let rules = &side.counts().rules;
     for (rule, counts) in rules.iter().enumerate() {
         let by = match rules.len() {
@@ -296,11 +299,15 @@ pub(super) fn summary(
                 .collect();
             lines.push(format!("of these {}", each.join(", ")));
         }
-        if matches.rows() == 0 && rows > 0 {
-            lines.push("no row matches. What usually causes that: the sides wrote their keys differently (case, spaces, country codes, accents: see --key COL:email, e164=REGION, trim+lower+nfc), compared other columns, or one side hashed its keys; 'volery lint FILE --key ..' shows what a key column holds without printing a key".to_owned());
-        }
     }
     lines
+}
+
+/// Tells what usually causes that no row matches.
+pub(super) fn caution_about_no_match(reporter: &Reporter, rows: u64, matches: Option<&Matches>) {
+    if rows > 0 && matches.is_some_and(|matches| matches.rows() == 0) {
+        reporter.caution("no row matches. What usually causes that: the sides wrote their keys differently (case, spaces, country codes, accents: see --key COL:email, e164=REGION, trim+lower+nfc; or a text file that is not UTF-8: see --encoding), compared other columns, or one side hashed its keys; 'volery lint FILE --key ..' shows what a key column holds without printing a key");
+    }
 }
 
 /// What a run would cost: for people, and as a report.

@@ -671,7 +671,12 @@ fn an_encoding_of_more_items_than_stated() {
     };
     let (keys, ended) = meet(
         |channel| sender().keys(Form::Malicious, &mut (), channel),
-        |channel| encode_as((OPRF, MALICIOUS), commit, &overfull, &mut honest, channel),
+        |channel| {
+            let ended = encode_as((OPRF, MALICIOUS), commit, &overfull, &mut honest, channel)?;
+            // The sender's last message: it fails if nobody is there to take it.
+            channel.recv(&mut [0; 16])?;
+            Ok::<_, Error>(ended)
+        },
     );
     let (keys, ended) = (keys.unwrap(), ended.unwrap());
     let known = found.into_inner().unwrap();

@@ -10,8 +10,11 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "hands out the channel of a session",
-        &["channel::session::Session::{deref_mut, parts}"],
+        "hands out the channel of a session, or of a run",
+        &[
+            "channel::session::Session::{deref_mut, parts}",
+            "cli::command::endpoint::Met::deref_mut",
+        ],
     ),
     (
         "calls `setup` with the parts of a session",
@@ -75,7 +78,7 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
     (
         "the program's run of a stream; the program's own tests have the malicious peers",
         &[
-            "cli::driver::{both, conclude, run}",
+            "cli::driver::{both, conclude, run, run_into}",
             "cli::negotiation::Request::settle",
         ],
     ),
