@@ -212,8 +212,9 @@ def psi(
 
     Args:
         role: ``"receiver"`` gets the result.
-        data: a path, or a list of ``pathlib.Path``; a folder of Parquet files; anything with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB,
-            pandas 3); a pandas frame; a dictionary of lists; or one list of str, bytes or int.
+        data: a path, or a list of ``pathlib.Path``; a folder of Parquet files; anything with
+            ``__arrow_c_stream__`` (polars, pyarrow, DuckDB, pandas 3); a pandas frame; a dictionary
+            of lists; or one list of str, bytes or int.
             Messages count rows from 1.
         key: the key column, or several that together form one key. ``"mail:email"`` cleans the
             column ``mail`` by the normaliser ``email``, see :func:`lint`. Not needed for one list.
