@@ -6,6 +6,7 @@ import pathlib
 import socket
 import threading
 import time
+from typing import Any
 
 import pytest
 import volery
@@ -167,3 +168,27 @@ def test_an_error_of_the_callers_function() -> None:
     with pytest.raises(ZeroDivisionError, match="mine"):
         volery.run_local(first, second)
     assert isinstance(other[0], volery.NetworkError)
+
+
+def test_arguments_of_a_wrong_type() -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"cancel": True}, "cancel"),
+        ({"progress": 3}, "progress"),
+        ({"wait": object()}, "wait: object"),
+        ({"output": "row"}, "output"),
+        ({"key": []}, "key: required"),
+    ]
+    for given, message in wrong:
+        options = {"key": "a", **given}
+        with pytest.raises(volery.UsageError, match=message):
+            volery.psi(role="receiver", data={"a": ["1"], "b": ["2"]}, listen="127.0.0.1:0", **options)
+
+
+def test_a_message_names_arguments_as_in_python(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(volery.DataError) as caught:
+        volery.plan(role="receiver", data=["ann", ""])
+    assert caught.value.hint == 'empty_keys="skip" leaves such rows out'
+    volery.keygen(out=tmp_path / "identity")
+    with pytest.raises(volery.UsageError) as caught_again:
+        volery.keygen(out=tmp_path / "identity")
+    assert caught_again.value.hint == "choose another folder"

@@ -169,3 +169,72 @@ def test_rows_of_no_match_have_columns() -> None:
     assert receiver.rows is not None
     assert receiver.rows.num_rows == 0
     assert receiver.rows.to_arrow().column_names == ["id", "key"]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pl.Series("mail, first", ["ann", "bea", "dan"]),
+        pd.Series(["ann", "bea", "dan"], index=[7, 8, 9], name="mail"),
+        pd.Index(["ann", "bea", "dan"]),
+        pa.array(["ann", "bea", "dan"]),
+        pa.chunked_array([["ann"], ["bea", "dan"]]),
+        np.array(["ann", "bea", "dan"]),
+        {"mail": np.array(["ann", "bea", "dan"], dtype=object)},
+    ],
+    ids=lambda keys: f"{type(keys).__module__}.{type(keys).__name__}",
+)
+def test_one_column_needs_no_name(keys: Any) -> None:
+    _, receiver = psi(THEIRS, keys)
+    assert receiver.indices is not None
+    assert receiver.indices.tolist() == [1, 2]
+
+
+def test_an_element_of_a_list_of_keys_is_one_column() -> None:
+    table = {"name, full": ["ann", "Bea "], "n": [1, 2]}
+    report = volery.lint(data=table, key=["name, full:trim+lower", "n"])
+    assert report.result["rules"][0]["distinct"] == 2
+    with pytest.raises(volery.DataError, match='no column "name"'):
+        volery.lint(data=table, key="name, full:trim+lower")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"key": "ann"}, "is one str, not a list"),
+        ({}, "has no column"),
+        ([__file__], "names of files"),
+        (pl.LazyFrame({"key": ["ann"]}), "LazyFrame has no rows"),
+        (pd.DataFrame({"key": ["ann", "bea"], "mixed": ["1", 2]}), 'column "mixed": int in row 2'),
+        ({"key": ["ann", "bea"], "n": [1]}, "has 1 values"),
+        (np.zeros((2, 2)), "2 dimensions"),
+        (7, "int is no table"),
+    ],
+)
+def test_what_is_no_table_is_refused(data: Any, message: str) -> None:
+    with pytest.raises(volery.UsageError, match=message):
+        volery.plan(role="receiver", data=data, key="key")
+
+
+def test_a_field_that_is_not_utf_8_is_found_before_the_run(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes("key,name\nann,Zoe\nbea,Zo\u00eb\n".encode("latin-1"))
+    with pytest.raises(volery.DataError, match="column 2 of row 2 is not UTF-8"):
+        # Nobody listens: the table is read first.
+        volery.psi(role="receiver", data=path, key="key", connect="127.0.0.1:9", wait=1)
+    _, receiver = volery.run_local(
+        lambda session: session.psi(role="sender", data=THEIRS),
+        lambda session: session.psi(role="receiver", data=path, key="key", encoding="latin1"),
+    )
+    assert receiver.rows is not None
+    assert receiver.rows.to_arrow()["name"].to_pylist() == ["Zo\u00eb"]
+
+
+def test_a_table_without_rows_and_a_run_without_matches_are_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    _, receiver = psi([], ["ann"])
+    assert receiver.count == 0
+    warnings = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert any("there is no row" in line for line in warnings)
+    assert any("no row matches" in line and "volery.lint" in line for line in warnings)

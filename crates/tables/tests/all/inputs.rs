@@ -387,3 +387,30 @@ fn timestamps_and_decimals_are_keys() {
     let (message, _) = complaint(read(path, &by(&["price:integer"])));
     assert_eq!(message, r#"column "price" of row 1 is not an integer"#);
 }
+
+#[test]
+fn fields_are_utf8_where_that_is_required() {
+    let folder = Folder::new();
+    // Row 3 splits a character over two fields.
+    let bytes = b"a,b\nx,y\n\xff,z\n\xc3,\xab\n";
+    let path = folder.write("table.csv", bytes);
+    let scan_all = |table: &Table| -> Result<u64, Error> {
+        let mut scan = table.scan(&[1])?;
+        let mut rows = 0;
+        while let Some(batch) = scan.next()? {
+            rows += batch.rows.num_rows() as u64;
+        }
+        Ok(rows)
+    };
+    let mut table = open(std::slice::from_ref(&path)).unwrap();
+    assert_eq!(scan_all(&table).unwrap(), 3);
+    table.require_utf8(Format::Parquet);
+    let error = scan_all(&table).unwrap_err();
+    let expected = "column 1 of row 2 is not UTF-8 and cannot be written to a Parquet file";
+    assert!(error.to_string().ends_with(expected), "{error}");
+    let path = folder.write("split.csv", b"a,b\nx,\xc3\xab\n\xc3,\xab\n");
+    let mut table = open(std::slice::from_ref(&path)).unwrap();
+    table.require_utf8(Format::Arrow);
+    let error = scan_all(&table).unwrap_err();
+    assert!(error.to_string().contains("column 1 of row 2"), "{error}");
+}
