@@ -292,13 +292,14 @@ pub(super) fn summary(
     }
     let mut lines = vec![text];
     if let Some(matches) = matches
-        && matches.by_rule().len() > 1 {
-            let each = matches.by_rule().iter().enumerate();
-            let each: Vec<_> = each
-                .map(|(rule, rows)| format!("{} by key {}", many(*rows, "row"), rule + 1))
-                .collect();
-            lines.push(format!("of these {}", each.join(", ")));
-        }
+        && matches.by_rule().len() > 1
+    {
+        let each = matches.by_rule().iter().enumerate();
+        let each: Vec<_> = each
+            .map(|(rule, rows)| format!("{} by key {}", many(*rows, "row"), rule + 1))
+            .collect();
+        lines.push(format!("of these {}", each.join(", ")));
+    }
     lines
 }
 
