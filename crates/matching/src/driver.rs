@@ -10,7 +10,9 @@
 //! A side that has a manifest need not meet the other driver again: if the other side has it too,
 //! its workers wait already. Only a side that broke before it had written the manifest comes back.
 
-use volery_channel::{Channel, Error as ChannelError};
+use std::time::Duration;
+
+use volery_channel::{Channel, Error as ChannelError, SessionId, Stats};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 
@@ -18,6 +20,7 @@ use crate::agree::Agreeing;
 use crate::error::{Error, Result, misbehaved};
 use crate::manifest::{Manifest, Own, Terms, announced, hex};
 use crate::progress::Progress;
+use crate::run::{Matches, Outcome};
 use crate::settings::Settings;
 use crate::side::Side;
 
@@ -37,6 +40,19 @@ pub struct Facts {
     pub digest: String,
     /// Rows of the table.
     pub rows: u64,
+}
+
+/// What all workers of a side did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WorkedBy {
+    /// Shards that were finished before.
+    pub resumed: u32,
+    /// The traffic of all.
+    pub traffic: Stats,
+    /// Until the drivers had agreed.
+    pub setup: Duration,
+    /// After it.
+    pub online: Duration,
 }
 
 /// The progress of a side.
@@ -174,6 +190,45 @@ impl Side {
     pub fn manifest_of(&self, terms: &Terms) -> Result<Option<&Manifest>> {
         self.check_workers(terms)?;
         Ok(self.earlier.as_ref())
+    }
+
+    /// What workers did, all of whom have finished.
+    ///
+    /// # Errors
+    /// Those of the folder.
+    pub fn into_outcome(self, manifest: &Manifest, worked: &WorkedBy) -> Result<Outcome> {
+        let settings = self.settings;
+        let protocol = settings.name.protocol(settings.security);
+        let mut collected = self.collected()?;
+        let work = self.kept().expect("a run of several workers has a folder");
+        let attempts = work.most_attempts()?;
+        if settings.gets_rows() {
+            for rule in 0..self.rules {
+                self.collect(rule, manifest.buckets, &[], &mut collected)?;
+            }
+        } else {
+            work.complete()?;
+        }
+        let payload = self.peer_payload(manifest)?;
+        let matches = settings.gets_rows().then_some(Matches { collected, payload });
+        Ok(Outcome {
+            session: SessionId::from_bytes(manifest.id()),
+            protocol: protocol.expect("workers run a protocol that is named"),
+            choice: None,
+            parameters: manifest.parameters()?,
+            buckets: manifest.buckets,
+            sizes: manifest.sizes.clone(),
+            capacities: manifest.capacities()?,
+            resumed: worked.resumed,
+            attempts: attempts.max(1),
+            longest: manifest.payload().map(|(_, longest)| longest),
+            setup: worked.setup,
+            online: worked.online,
+            setup_traffic: Stats::default(),
+            traffic: worked.traffic,
+            matches,
+            work: self.work,
+        })
     }
 
     fn check_workers(&self, terms: &Terms) -> Result<()> {

@@ -60,6 +60,7 @@ mod side;
 mod work;
 pub mod worker;
 
+pub use driver::WorkedBy;
 pub use error::{ATTEMPTS, Error, Result};
 pub use manifest::{Manifest, Terms, announced};
 pub use output::{Columns, WriteError, Written};

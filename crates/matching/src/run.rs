@@ -87,7 +87,7 @@ pub struct Outcome {
     pub traffic: Stats,
     /// The matching rows, if this side gets them.
     pub matches: Option<Matches>,
-    work: Option<Work>,
+    pub(crate) work: Option<Work>,
 }
 
 /// The matching rows of this side.

@@ -367,7 +367,9 @@ impl Side {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
+    /// The settings of the run.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
         &self.settings
     }
 

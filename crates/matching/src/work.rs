@@ -9,7 +9,6 @@
 //! | `found-R-B` | the matches of a finished part | once, by renaming |
 //! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
 //! | `complete-R-W` | nothing: both sides have all results of worker W for rule R | once |
-//! | `starts` | a line for each time that the workers were started | appended |
 //! | `ticket-W` | the certificate and key of worker W, while it runs | anew each time |
 //! | `complete` | nothing: the peer has all its results, too | once |
 //!
@@ -367,7 +366,7 @@ fn is_ours(name: &str) -> bool {
         all.len() == count && all.iter().all(digits)
     };
     match name.split_once('-') {
-        None => matches!(name, "run.json" | "attempts" | "starts"),
+        None => matches!(name, "run.json" | "attempts"),
         Some(("items" | "ticket", rest)) => numbers(rest, 1),
         Some(("part" | "complete", rest)) => numbers(rest, 2),
         Some(("found", rest)) => match rest.strip_prefix("rows-") {
