@@ -33,7 +33,7 @@ pub struct Fingerprint([u8; HASH]);
 
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
-    pub(super) fn of(certificate: &[u8]) -> Self {
+    pub(crate) fn of(certificate: &[u8]) -> Self {
         let mut hasher =
             blake3::Hasher::new_derive_key("volery fingerprint of a certificate, version 1");
         hasher.update(certificate);
