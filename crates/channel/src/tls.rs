@@ -54,7 +54,7 @@
 //! ```
 
 pub(crate) mod certificate;
-mod fingerprint;
+pub(crate) mod fingerprint;
 mod identity;
 mod pin;
 pub(crate) mod session;

@@ -82,8 +82,9 @@ impl Identity {
     fn sign(&self, names: &[&str], validity: Range<SystemTime>) -> Result<Self> {
         let Range { start, end } = self.validity();
         let validity = validity.start.max(start)..validity.end.min(end);
-        let common = certificate::common_name(self.certificate())
-            .ok_or_else(|| unusable("only an identity made by volery can issue run certificates"))?;
+        let common = certificate::common_name(self.certificate()).ok_or_else(|| {
+            unusable("only an identity made by volery can issue run certificates")
+        })?;
         let issuer = parameters(&common, validity.clone())?;
         let mut parameters = parameters("volery run", validity)?;
         parameters.is_ca = IsCa::ExplicitNoCa;

@@ -17,8 +17,8 @@ use rustls::{
     ServerConfig, ServerConnection,
 };
 
-use super::pin::{Peer, Pin, Rejected};
 use super::Identity;
+use super::pin::{Peer, Pin, Rejected};
 use crate::pipe::deadline_after;
 use crate::{Error, Result, Transport};
 
