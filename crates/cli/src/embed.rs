@@ -187,6 +187,7 @@ pub fn matching(
             table,
             connection,
             rows,
+            workers: None,
         };
         match verb {
             command::Verb::Psi(arguments) => command::psi::run(arguments, given, reporter),

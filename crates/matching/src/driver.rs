@@ -210,7 +210,9 @@ impl Side {
             work.complete()?;
         }
         let payload = self.peer_payload(manifest)?;
-        let matches = settings.gets_rows().then_some(Matches { collected, payload });
+        let matches = settings
+            .gets_rows()
+            .then_some(Matches { collected, payload });
         Ok(Outcome {
             session: SessionId::from_bytes(manifest.id()),
             protocol: protocol.expect("workers run a protocol that is named"),

@@ -40,7 +40,7 @@ pub const MANIFEST: &str = "the manifest of the run";
 
 /// The shards and the journal of a worker, in the care of the process that started it. An object is
 /// there whole or not at all.
-pub trait Store {
+pub trait Store: Sync {
     /// The items of a shard: in each batch a column `item` of 16 bytes, and at the sender of a
     /// lookup a column `payload`, as the reader of tables makes them. The items are distinct.
     ///

@@ -134,7 +134,10 @@ impl Meeting<'_> {
             ));
         }
         let fingerprint: Fingerprint = peer.parse().map_err(|error| {
-            Failure::usage("--manifest", format_args!("the peer's fingerprint: {error}"))
+            Failure::usage(
+                "--manifest",
+                format_args!("the peer's fingerprint: {error}"),
+            )
         })?;
         let ticket = self.ticket();
         let peer = Peer {

@@ -234,7 +234,10 @@ impl EndpointArguments {
     ///
     /// # Errors
     /// As [`secured`](Self::secured), and if they or the address of a peer are given otherwise.
-    pub(crate) fn at_gateway(&self, reporter: &Reporter) -> Result<(Identity, Fingerprint), Failure> {
+    pub(crate) fn at_gateway(
+        &self,
+        reporter: &Reporter,
+    ) -> Result<(Identity, Fingerprint), Failure> {
         for (option, given) in [("--listen", &self.listen), ("--connect", &self.connect)] {
             if given.is_some() {
                 let what = "the two sides meet at --gateway";

@@ -347,14 +347,7 @@ pub(super) fn run(
         (Some(_), Name::Auto) => Name::Vole,
         (_, name) => name,
     };
-    let settings = Settings::new(
-        verb,
-        role,
-        name,
-        arguments.security,
-        both,
-        arguments.link,
-    )?;
+    let settings = Settings::new(verb, role, name, arguments.security, both, arguments.link)?;
     let workers = given
         .workers
         .map(|workers| Workers::prepare(workers, arguments, reporter))
@@ -443,9 +436,14 @@ pub(super) fn run(
 
     let mut report = text::report(arguments, &settings, &table, &side, (&revealed, reporter));
     let (matches, finish, outcome) = match (endpoint, workers) {
-        (Some(endpoint), _) => {
-            meet(endpoint, side, arguments, (&pool, &revealed), &mut report, &mut told)?
-        }
+        (Some(endpoint), _) => meet(
+            endpoint,
+            side,
+            arguments,
+            (&pool, &revealed),
+            &mut report,
+            &mut told,
+        )?,
         (None, Some(workers)) => {
             reporter.known().revealed.extend(revealed.iter().cloned());
             let manifest = workers.run(&mut side, &settings, &pool, &mut told)?;

@@ -331,7 +331,12 @@ impl<'a> Workers<'a> {
                 "worker {worker} is started again: {}",
                 failure.message()
             ));
-            if self.reporter.cancel().sleep(Duration::from_secs(1 << vain)).is_err() {
+            if self
+                .reporter
+                .cancel()
+                .sleep(Duration::from_secs(1 << vain))
+                .is_err()
+            {
                 break Err(failure);
             }
         };
@@ -476,7 +481,11 @@ fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
             _ => {}
         }
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
         file.write_all(text.as_bytes())
     };
     write().map_err(|error| Failure::file(path, error))

@@ -2,7 +2,7 @@
 //! process: `volery run-local`, a task of Spark or Ray, a pod of Kubernetes.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -137,29 +137,30 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
                 reporter.explain("connected");
                 let mut told = Told::new(reporter);
                 let mut lines = parent.as_ref().map(|parent| Lines { parent, of: 0 });
-                let progress: &mut dyn Progress = match &mut lines {
-                    Some(lines) => lines,
-                    None => &mut told,
-                };
-                worked = pool
-                    .install(|| worker.run(&mut channel, progress))
-                    .map_err(Failure::from)?;
+                worked = pool.install(|| match &mut lines {
+                    Some(lines) => worker.run(&mut channel, lines),
+                    None => worker.run(&mut channel, &mut told),
+                })?;
                 told.end();
             }
         }
     }
     if let Some(parent) = &parent {
         let traffic = worked.traffic;
-        parent.tell(&json!({ "worked": {
-            "shards": worked.shards,
-            "resumed": worked.resumed,
-            "found": worked.found,
-            "bytes_sent": traffic.bytes_sent,
-            "bytes_received": traffic.bytes_received,
-            "messages": traffic.messages_sent + traffic.messages_received,
-            "seconds": worked.seconds,
-            "peak_rss_bytes": peak_memory(),
-        }}))?;
+        parent
+            .tell(&json!({ "worked": {
+                "shards": worked.shards,
+                "resumed": worked.resumed,
+                "found": worked.found,
+                "bytes_sent": traffic.bytes_sent,
+                "bytes_received": traffic.bytes_received,
+                "messages": traffic.messages_sent + traffic.messages_received,
+                "seconds": worked.seconds,
+                "peak_rss_bytes": peak_memory(),
+            }}))
+            .map_err(|error| {
+                Failure::new(Status::Other, format_args!("standard output: {error}"))
+            })?;
     }
     report_place.write(&report(arguments, &manifest, &worked, reporter))?;
     reporter.say(format_args!(
@@ -210,7 +211,8 @@ fn certificate(path: &Path) -> Result<Identity, Failure> {
     let pem = match is_pipe {
         true => {
             let mut pem = zeroize::Zeroizing::new(String::with_capacity(1 << 14));
-            let read = File::open(path).and_then(|file| file.take(1 << 14).read_to_string(&mut pem));
+            let read =
+                File::open(path).and_then(|file| file.take(1 << 14).read_to_string(&mut pem));
             read.map(|_| pem)
         }
         false => read_private(path, false),
@@ -242,8 +244,10 @@ impl Parent {
             let mut input = BufReader::new(io::stdin());
             loop {
                 match read_answer(&mut input) {
-                    Ok(Some(answer)) if sender.send(answer).is_ok() => {}
-                    Ok(Some(_)) => return,
+                    Ok(Some(answer)) => match sender.send(answer) {
+                        Ok(()) => {}
+                        Err(_) => return,
+                    },
                     Ok(None) => break,
                     Err(error) => {
                         Failure::new(Status::Other, format_args!("standard input: {error}"))
