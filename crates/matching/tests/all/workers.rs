@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
-use arrow_array::cast::AsArray as _;
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
 use proptest::prelude::*;
 use volery_channel::tamper::Tampered;
 use volery_channel::{
@@ -558,6 +558,38 @@ fn a_cluster_on_both_sides() {
         (5, 5, 2)
     );
     assert!(found(&[0; 19], None).is_err());
+}
+
+#[test]
+fn a_cluster_begins_a_shard_three_times() {
+    let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let store = Objects::default();
+    let mut results = Vec::new();
+    for attempt in 1..=ATTEMPTS + 1 {
+        let sent = Worker::new(&sender.1, Role::Sender, 0, 0, attempt, Place::Store(&store));
+        let place = Place::Folder(sides.folder(1));
+        let received = Worker::new(&receiver.1, Role::Receiver, 0, 0, attempt, place);
+        let (sent, received) = (sent.unwrap(), received.unwrap());
+        // The receiver's folder knows nothing of the attempts that broke.
+        std::fs::write(sides.folder(1).join("attempts"), "").unwrap();
+        let (near, far) = memory::pair();
+        let ((sent, _), _) = run_two_channels(
+            Channel::new(Tampered::truncated(near, 1000)),
+            Channel::new(far),
+            |channel| sent.run(channel, &mut ()),
+            |channel| received.run(channel, &mut ()),
+        );
+        results.push(sent.unwrap_err());
+    }
+    let last = results.pop().unwrap();
+    assert!(matches!(last, Error::TooManyAttempts { .. }), "{last}");
+    assert!(
+        results
+            .iter()
+            .all(|error| !matches!(error, Error::TooManyAttempts { .. }))
+    );
+    assert_eq!(store.list("begun/").unwrap().len(), ATTEMPTS as usize);
 }
 
 proptest! {
