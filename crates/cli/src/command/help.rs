@@ -8,7 +8,8 @@ use clap::{Arg, ArgAction, Command};
 const HEADINGS: [(&str, &str); 7] = [
     (
         "Peer",
-        "role listen connect identity peer allow-group-readable-identity timeout wait",
+        "role listen connect identity peer allow allow-group-readable-identity timeout wait \
+         max-connections idle",
     ),
     (
         "Workers",
@@ -39,7 +40,7 @@ const HEADINGS: [(&str, &str); 7] = [
 ];
 
 /// The examples of each subcommand, named by its path.
-const EXAMPLES: [(&str, &[&str]); 19] = [
+const EXAMPLES: [(&str, &[&str]); 20] = [
     (
         "demo",
         &["volery demo", "volery demo --n 10_000_000 --threads 4"],
@@ -76,15 +77,13 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
     (
         "run-local psi",
         &[
-            "volery run-local psi --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity bob --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\
-  --role receiver --input loyalty.parquet \\\n  --key email:email --out common.parquet",
+            "volery run-local psi --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity bob --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\\n  --role receiver --input loyalty.parquet \\\n  --key email:email --out common.parquet",
         ],
     ),
     (
         "run-local lookup",
         &[
-            "volery run-local lookup --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity alice --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\
-  --role sender --input customers.parquet \\\n  --key email:email --value segment",
+            "volery run-local lookup --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity alice --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\\n  --role sender --input customers.parquet \\\n  --key email:email --value segment",
         ],
     ),
     (
@@ -96,8 +95,7 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
     (
         "k8s",
         &[
-            "volery k8s --image registry.example.org/volery --work-claim volery --identity-secret volery \\\n  --out manifests -- psi --workers 16 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender \\
-  --input /data/customers.parquet --key email:email",
+            "volery k8s --image registry.example.org/volery --work-claim volery --identity-secret volery \\\n  --out manifests -- psi --workers 16 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender \\\n  --input /data/customers.parquet --key email:email",
         ],
     ),
     (
@@ -128,6 +126,12 @@ const EXAMPLES: [(&str, &[&str]); 19] = [
         &["volery params estimate --n 10_000_000 --k 500_000 --t 1_300 --field f2 --noise regular"],
     ),
     ("keygen", &["volery keygen --out alice --name alice"]),
+    (
+        "gateway",
+        &[
+            "volery gateway --listen 0.0.0.0:7443 \\\n  --allow qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 \\\n  --allow dhv2-ep5f-2e5k-cjpk-4bpd-tsk7-fzr1-5dnj-2h4m",
+        ],
+    ),
     ("report", &["volery report report.json --out report.html"]),
     (
         "completions",

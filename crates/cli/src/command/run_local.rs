@@ -72,6 +72,9 @@ pub(crate) struct RunArguments {
 
 /// 'volery psi' with workers; --resume is required
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "volery run-local psi --workers <W> --gateway <HOST:PORT> --run <NAME> .."
+)]
 struct Psi {
     #[command(flatten)]
     workers: RunArguments,
@@ -82,6 +85,9 @@ struct Psi {
 
 /// 'volery lookup' with workers; --resume is required
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "volery run-local lookup --workers <W> --gateway <HOST:PORT> --run <NAME> .."
+)]
 struct Lookup {
     #[command(flatten)]
     workers: RunArguments,
