@@ -13,7 +13,7 @@
 //!   go, or a reason for a refusal (1 byte)    ---->
 //!   the peer's bytes                          <--->  TLS 1.3; the sender is the client of it
 //!
-//! ticket = run (32) | side (1) | worker (4) | attempt (4) | fingerprint of the peer (20)
+//! ticket = run (32) | side (1) | worker (4) | attempt (8) | fingerprint of the peer (20)
 //!        | lengths of two certificates (2 each, at most 4,096) | run certificate | that of its
 //!          organisation | Ed25519 signature (64)
 //! ```
@@ -83,7 +83,7 @@ pub struct Ticket {
     /// The number of the worker, below `u32::MAX`; `None` for the driver of the run.
     pub worker: Option<u32>,
     /// How often this worker was started; each start must have a higher number than those before.
-    pub attempt: u32,
+    pub attempt: u64,
 }
 
 impl Ticket {

@@ -12,7 +12,7 @@ use crate::tls::{Fingerprint, Identity};
 use crate::{Error, Result, Role};
 
 /// Bytes before the certificates.
-const HEADER: usize = 32 + 1 + 4 + 4 + HASH + 2 + 2;
+const HEADER: usize = 32 + 1 + 4 + 8 + HASH + 2 + 2;
 
 /// Longest certificate. Those of volery have about 350 bytes.
 const LONGEST: usize = 4096;
@@ -92,7 +92,7 @@ fn header(mut bytes: &[u8]) -> Option<(Ticket, Fingerprint, [usize; 2])> {
         run,
         side: Role::ALL.into_iter().find(|role| *role as u8 == side)?,
         worker: (worker != DRIVER).then_some(worker),
-        attempt: u32::from_le_bytes(take(bytes)?),
+        attempt: u64::from_le_bytes(take(bytes)?),
     };
     let peer = Fingerprint::from_bytes(take(bytes)?);
     let lengths = [take(bytes)?, take(bytes)?].map(|length| u16::from_le_bytes(length).into());

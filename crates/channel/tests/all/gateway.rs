@@ -24,7 +24,7 @@ use crate::tls::{PATIENCE, identity};
 
 const RUN: [u8; 32] = [7; 32];
 
-fn ticket(side: Role, worker: u32, attempt: u32) -> Ticket {
+fn ticket(side: Role, worker: u32, attempt: u64) -> Ticket {
     Ticket {
         run: RUN,
         side,
@@ -158,7 +158,7 @@ impl Both {
     }
 
     /// Both sides of a worker.
-    fn pair(&self, at: SocketAddr, worker: u32, attempt: u32) -> [Channel; 2] {
+    fn pair(&self, at: SocketAddr, worker: u32, attempt: u64) -> [Channel; 2] {
         thread::scope(|scope| {
             let sender = scope.spawn(move || self.meet(at, ticket(Role::Sender, worker, attempt)));
             let receiver = self

@@ -85,13 +85,13 @@ pub(crate) struct Meeting<'a> {
     pub(crate) role: Role,
     /// None: the driver.
     pub(crate) worker: Option<u32>,
-    pub(crate) attempt: u32,
+    pub(crate) attempt: u64,
 }
 
 /// The number of an attempt that begins now: higher than that of any before.
-pub(crate) fn attempt() -> u32 {
+pub(crate) fn attempt() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(1, |since| since.as_secs() as u32)
+    since.map_or(1, |since| since.as_millis() as u64)
 }
 
 impl Meeting<'_> {

@@ -25,6 +25,7 @@ const RETRIES: u32 = 3;
 /// them; one pod writes the result. All see the work folder, a claim with access mode
 /// ReadWriteMany. The peer may run anything else.
 #[derive(Clone, Debug, clap::Args)]
+#[command(override_usage = "volery k8s --image <IMAGE> --out <DIR> .. -- <psi|lookup> ..")]
 pub(crate) struct Arguments {
     /// The image with the program
     #[arg(long, value_name = "IMAGE")]

@@ -292,7 +292,7 @@ impl<'a> Workers<'a> {
         manifest: &'m Manifest,
         role: Role,
         worker: u32,
-        attempt: u32,
+        attempt: u64,
     ) -> Meeting<'m> {
         Meeting {
             gateway: self.arguments.gateway(),
@@ -463,7 +463,7 @@ impl<'a> Workers<'a> {
         role: Role,
         rule: usize,
         worker: u32,
-        attempt: u32,
+        attempt: u64,
         ticket: &Path,
     ) -> Vec<String> {
         let common = &self.matching.common;
@@ -491,7 +491,7 @@ impl<'a> Workers<'a> {
 }
 
 fn seconds(time: Duration) -> String {
-    format!("{}ms", time.as_millis())
+    format!("{}s", time.as_secs_f64().ceil())
 }
 
 /// What a worker that was stopped says.
