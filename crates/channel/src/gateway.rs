@@ -49,7 +49,7 @@ use std::time::Duration;
 pub use client::meet;
 pub use server::Gateway;
 #[doc(hidden)]
-pub use ticket::ticket_for_tests;
+pub use ticket::{encode as encode_ticket, ticket_for_tests};
 
 use crate::Role;
 use crate::tls::Fingerprint;
