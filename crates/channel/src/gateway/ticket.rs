@@ -48,7 +48,8 @@ fn message(challenge: &[u8; CHALLENGE], signed: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Identity`] if a certificate is too long.
-pub(super) fn encode(
+#[doc(hidden)]
+pub fn encode(
     ticket: &Ticket,
     leaf: &Identity,
     peer: Fingerprint,

@@ -591,17 +591,6 @@ fn a_refused_client_is_told_why() {
     // What needs no gateway to be known is said without one.
     let nowhere = ("127.0.0.1", 1);
     let plain = meet(nowhere, &one, &both.0[0], &both.peer(&one), PATIENCE);
-    assert!(matches!(
-        plain,
-        Err(Error::Io(_) | Error::TimedOut(_) | Error::Identity(_))
-    ));
-    let plain = meet(
-        running.address,
-        &one,
-        &both.0[0],
-        &both.peer(&one),
-        PATIENCE,
-    );
     assert!(matches!(plain, Err(Error::Identity(why)) if why.contains("run certificate")));
     let own = Peer::from(both.prints()[0]);
     let own = meet(nowhere, &one, &both.leaf(&one), &own, PATIENCE);
@@ -761,7 +750,7 @@ fn a_full_gateway_refuses_and_the_client_tries_again() {
     assert_eq!(answer(&mut second), code(Reason::Full), "too many wait");
     let short = Duration::from_millis(500);
     let why = refusal(both.meet_within(at, ticket(Role::Sender, 2, 1), short));
-    assert!(why.contains("full"), "{why}");
+    assert!(why.contains("too many connections"), "{why}");
     // A newer attempt takes the place of its older one.
     let mut newer = both.raw(at, &ticket(Role::Sender, 1, 2));
     running.wait_for_waiting(2);
@@ -1088,6 +1077,7 @@ fn a_damaged_ticket_is_refused_without_panic() {
     let bytes = signed(&one, [&leaf, &both.0[1]], &leaf, sender, &CHALLENGE);
     let check = |bytes: &[u8]| ticket_for_tests(bytes, &CHALLENGE, &[sender, receiver]);
     assert_eq!(check(&bytes), Ok((one, receiver)));
+    assert!((600..800).contains(&bytes.len()), "{}", bytes.len());
     for end in 0..bytes.len() {
         assert_eq!(check(&bytes[..end]), Err(Reason::Malformed));
     }
