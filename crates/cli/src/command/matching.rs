@@ -498,7 +498,8 @@ pub(super) fn run(
     Ok(matched)
 }
 
-/// The matches, the end of the run, and what it cost: nothing if an earlier attempt had all results.
+/// The matches, the end of the run, and what it cost: nothing if an earlier attempt had all
+/// results.
 type Ended = (Option<Matches>, Finish, Option<Outcome>);
 
 /// Runs the side over one connection.

@@ -26,8 +26,8 @@ use super::{lookup, psi};
 use crate::exit::{Failure, Status};
 use crate::said::many;
 
-/// How long a side that has a manifest looks for the peer's driver: usually it is not there, because
-/// the peer has its manifest, too.
+/// How long a side that has a manifest looks for the peer's driver: usually it is not there,
+/// because the peer has its manifest, too.
 const BRIEFLY: Duration = Duration::from_secs(10);
 
 /// How often a worker is started again without a shard finished in between.

@@ -67,7 +67,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "R", default_value_t = 0)]
     rule: usize,
 
-    /// A number that is higher each time that this worker is started [default: milliseconds since 1970]
+    /// A number that is higher each time that this worker is started [default: milliseconds since
+    /// 1970]
     #[arg(long, value_name = "A")]
     attempt: Option<u64>,
 
