@@ -171,11 +171,7 @@ fn options_that_are_wrong_or_differ() {
     };
     for (left, right, field) in [
         (["--workers", "2"], ["--workers", "3"], "--workers"),
-        (
-            ["--key", "k:lower"],
-            ["--key", "k:trim"],
-            "the key columns",
-        ),
+        (["--key", "k:lower"], ["--key", "k:trim"], "the key columns"),
     ] {
         let with = |more: [&'static str; 2]| {
             let run = match more[0] {

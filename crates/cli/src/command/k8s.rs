@@ -164,7 +164,7 @@ impl Render<'_> {
             // Not two pods of one worker at a time.
             "podReplacementPolicy": "Failed",
             "podFailurePolicy": { "rules": [
-                { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget" }] },
+                { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
                 // Wrong options, a peer that broke the protocol, settings that differ.
                 { "action": "FailIndex", "onExitCodes": { "operator": "In", "values": [2, 3, 5] } },
             ]},
