@@ -660,10 +660,7 @@ fn each_side_checks_the_other_itself() {
             matches!(sender, Err(Error::Unauthenticated(_))),
             "{sender:?}"
         );
-        assert!(
-            matches!(receiver, Err(Error::Unavailable(_))),
-            "{receiver:?}"
-        );
+        assert!(matches!(receiver, Err(Error::Refused(_))), "{receiver:?}");
     });
 }
 
@@ -1045,7 +1042,9 @@ fn a_gateway_that_changes_a_byte_gets_nothing_through() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let results = thread::scope(|scope| {
-            let (both, short) = (&both, Duration::from_secs(2));
+            // What nobody changes arrives, however busy the machine is.
+            let wait = if flip == 1 << 40 { 60 } else { 2 };
+            let (both, short) = (&both, Duration::from_secs(wait));
             scope.spawn(move || tampering(&listener, from, flip));
             let sides = Role::ALL.map(|side| {
                 let seed = if side == Role::Sender { 1 } else { !1 };
