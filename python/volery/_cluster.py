@@ -202,7 +202,7 @@ class Shards:
 
     def _read(self, shard: int) -> list[pyarrow.RecordBatch]:
         self._next = shard + 1
-        found = []
+        found: list[pyarrow.RecordBatch] = []
         while True:
             batch, self._rest = self._rest, None
             if batch is None:
@@ -224,7 +224,8 @@ class Shards:
         with pyarrow.ipc.new_stream(out, self._schema) as stream:
             for batch in batches:
                 stream.write_batch(batch.select(self._schema.names).cast(self._schema))
-        return out.getvalue().to_pybytes()
+        data: bytes = out.getvalue().to_pybytes()
+        return data
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,14 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Connection",
+    "Items",
     "Stream",
     "Table",
     "__version__",
+    "agree",
     "columns",
+    "found",
+    "items",
     "keygen",
     "lint",
     "main",
@@ -18,7 +22,9 @@ __all__ = [
     "ope",
     "open",
     "pair",
+    "shards",
     "stream",
+    "tickets",
     "verify",
 ]
 
@@ -84,3 +90,18 @@ def stream(
     chunk: int | None,
     connection: Connection | None,
 ) -> Stream: ...
+
+@final
+class Items:
+    @property
+    def description(self) -> str: ...
+    @property
+    def payload(self) -> str | None: ...
+    def batch(self, table: object) -> Table: ...
+    def counts(self) -> dict[str, int]: ...
+
+def items(schema: object, words: Sequence[str], watch: _Watch) -> Items: ...
+def shards(key: bytes, count: int, items: object) -> NDArray[numpy.uint32]: ...
+def agree(words: Sequence[str], facts: str, watch: _Watch) -> str: ...
+def tickets(manifest: str, words: Sequence[str], attempt: int) -> list[str]: ...
+def found(data: bytes, payload: str | None, names: Sequence[str] | None) -> Table: ...

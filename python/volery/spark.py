@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from volery._calls import ProgressOption, Time, Watch, key_words, listed, words
 from volery._cluster import Job, Plan, Side, Store
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from volery._api import Key, Literal, Path, Role, Security
+    from volery._api import Key, Path, Role, Security
 
 __all__ = ["Match", "Plan"]
 
@@ -133,7 +133,8 @@ class Match:
             raise UsageError(f"df: the column name {taken[0]!r} is used by volery", "rename it")
         keeps = side.role == "receiver"
         self._left, self._rule_column = left, rule_column
-        self._names = [value_name] if isinstance(value_name, str) else value_name and list(value_name)
+        names = [value_name] if isinstance(value_name, str) else value_name
+        self._names = None if names is None else list(names)
         line = {
             "key": key_words(key),
             "or_": key_words(or_) or None,
@@ -229,7 +230,8 @@ class Match:
 
         def work() -> None:
             with _group(spark, group, text):
-                stage.collect()
+                # The exchange of the count: a barrier stage that ends in a result is not repeated.
+                stage.groupBy().count().collect()
 
         side.follow(rule, start, shards, work, lambda: _cancel(spark, group))
 
