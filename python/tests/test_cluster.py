@@ -93,9 +93,11 @@ assert ask({"list": "a/"}) == {"names": ["a/b", "a/c"]}
 assert len(ask({"shard": 5})["data"]) == 5_000_000
 assert os.read(int(sys.argv[1]), 100) == b"secret"
 print("a line", file=sys.stderr)
+print(json.dumps({"worked": {"shards": 3}}))
 """
     with _cluster._piped(b"secret") as ticket:
-        serve(child(code, str(ticket)), store, lambda shard: bytes(1_000_000 * shard), keep=(ticket,))
+        worked = serve(child(code, str(ticket)), store, lambda shard: bytes(1_000_000 * shard), keep=(ticket,))
+    assert worked == {"shards": 3}
     assert store.list("a/") == ["a/b", "a/c"]
 
 
@@ -204,7 +206,7 @@ def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]
     started = []
     todo = list(ends)
 
-    def one(command: list[str], store: Store, shards: Any, keep: tuple[int, ...]) -> None:
+    def one(command: list[str], store: Store, shards: Any, keep: tuple[int, ...]) -> dict[str, Any]:
         started.append(command)
         assert os.read(keep[0], 100) == b"pem 1"
         for end in todo.pop(0):
@@ -212,6 +214,7 @@ def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]
                 store.put(end, b"{}")
             else:
                 raise end
+        return {"shards": 2}
 
     monkeypatch.setattr(_cluster, "serve", one)
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
@@ -229,12 +232,13 @@ def test_attempts_of_a_worker(tmp_path: pathlib.Path, monkeypatch: pytest.Monkey
     store = Store(tmp_path)
     lost = volery.NetworkError("the peer went away")
     # As long as it finishes shards it starts again.
-    ends = [["done/0-00001.a1.json", lost], [lost], [lost], ["done/0-00003.a4.json", Killed("signal 9")], []]
+    ends = [["begun/0-00001.1", lost], [lost], [lost], ["begun/0-00003.1", Killed("signal 9")], []]
     started = run(job(store), monkeypatch, *ends)
     assert [next(word for word in one if "--attempt" in word) for one in started] == [f"--attempt={n}" for n in range(1, 6)]
     assert "--worker=1" in started[0]
     assert not any("pem" in word for word in started[0])
     assert store.list("failed/") == []
+    assert store.get("worked/0-00001.a5.json") == b'{"shards": 2}'
     # A later start has a higher number.
     (again,) = run(job(store), monkeypatch, [])
     assert "--attempt=6" in again
@@ -245,6 +249,9 @@ def test_a_worker_gives_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     store = Store(tmp_path / "network")
     assert len(run(job(store), monkeypatch, *[[lost]] * ATTEMPTS)) == ATTEMPTS
     assert failed(store) == {"worker": 1, "status": 4, "message": "the peer went away", "hint": None}
+    # It has waited for as long as it should.
+    store = Store(tmp_path / "gateway")
+    assert len(run(job(store), monkeypatch, [volery.NetworkError("gateway a:1: nobody came")])) == 1
     # What a repetition does not help is not repeated.
     store = Store(tmp_path / "peer")
     assert len(run(job(store), monkeypatch, [volery.PeerError("a check failed", "ask them")])) == 1
@@ -299,11 +306,11 @@ def test_a_plan(tmp_path: pathlib.Path) -> None:
 
 def test_the_workers_are_followed(tmp_path: pathlib.Path) -> None:
     seen: list[volery.Progress] = []
-    one = side(tmp_path, progress=seen.append)
+    one = side(tmp_path, role="receiver", progress=seen.append)
 
     def work() -> str:
         for shard in range(4):
-            one.store.put(f"done/0-{shard:05}.a1.json", json.dumps({"shard": shard}).encode())
+                one.store.put(f"done/0-{shard:05}.a1.json", json.dumps({"found": f"found/{shard}"}).encode())
             time.sleep(0.5)
         return "all"
 
@@ -312,10 +319,10 @@ def test_the_workers_are_followed(tmp_path: pathlib.Path) -> None:
     assert 1 < len(seen)
     assert seen[-1].done == 4
     # Of several records the lowest attempt counts, by its number.
-    one.store.put("done/0-00002.a10.json", b'{"shard": "later"}')
-    assert [record["shard"] for record in one.journal(0, 4)] == [0, 1, 2, 3]
+    one.store.put("done/0-00002.a10.json", b'{"found": "later"}')
+    assert one.found(0, 4) == [f"found/{shard}" for shard in range(4)]
     with pytest.raises(volery.Error, match="4 of 5 shards"):
-        one.journal(0, 5)
+        one.found(0, 5)
 
 
 def test_a_failed_worker_stops_the_others(tmp_path: pathlib.Path) -> None:

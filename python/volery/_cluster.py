@@ -8,7 +8,8 @@ A side has a folder of its own for each run, ``work/RUN``, on storage that all i
 ``manifest.json``     what both sides agreed on
 ``starts/N``          each start of the driver
 ``attempts/W.A``      each start of a worker
-``begun/ found/ done/ complete/``  the journal of the workers: written by the program
+``begun/ found/ done/ complete/``  the journal of the workers, which the program writes
+``worked/R-W.aA``     traffic, time and memory of a worker
 ``failed/N-W.json``   an error of a worker that a repetition would not help
 ====================  =============================================================================
 
@@ -183,8 +184,8 @@ class Shards:
     def __init__(self, batches: Iterator[pyarrow.RecordBatch], payload: bool) -> None:
         import pyarrow
 
-        columns = [("item", pyarrow.binary()), *([("payload", pyarrow.binary())] if payload else [])]
-        self._schema = pyarrow.schema(columns)
+        columns = {"item": pyarrow.binary(16), **({"payload": pyarrow.binary()} if payload else {})}
+        self._schema = pyarrow.schema(list(columns.items()))
         self._batches = batches
         self._rest: pyarrow.RecordBatch | None = None
         self._next = 0
@@ -262,18 +263,20 @@ class Job:
     def _attempts(self, worker: int, shards: Shards) -> None:
         without = 0
         while True:
-            done = len(self._done())
+            begun = self._begun()
             try:
                 return self._attempt(worker, shards)
             except (NetworkError, Killed) as error:
-                without = 0 if len(self._done()) > done else without + 1
-                if without == ATTEMPTS or error.message.startswith("--wait"):
+                without = 0 if self._begun() > begun else without + 1
+                # One that met nobody at the gateway has waited for as long as it should.
+                if without == ATTEMPTS or error.message.startswith("gateway "):
                     raise
                 logger.warning("worker %s starts again: %s", worker, error.message)
                 time.sleep(2**without)
 
-    def _done(self) -> list[str]:
-        return self.store.list(f"done/{self.rule}-")
+    def _begun(self) -> int:
+        """How many shards were begun at least once: a new one means that another is done."""
+        return len([name for name in self.store.list(f"begun/{self.rule}-") if name.endswith(".1")])
 
     def _attempt(self, worker: int, shards: Shards) -> None:
         manifest = self.store.get("manifest.json")
@@ -302,7 +305,10 @@ class Job:
             with _piped(self.tickets[worker].show().encode()) as ticket:
                 files = {"manifest": file, "ticket": f"/dev/fd/{ticket}"}
                 command = [sys.executable, "-m", "volery", "worker", *words({**files, **options})]
-                serve(command, self.store, shards, keep=(ticket,))
+                worked = serve(command, self.store, shards, keep=(ticket,))
+        if worked is not None:
+            name = f"worked/{self.rule}-{worker:05}.a{attempt}.json"
+            self.store.put(name, json.dumps(worked).encode())
 
 
 class Killed(Error):
@@ -323,12 +329,15 @@ def _piped(data: bytes) -> Iterator[int]:
 
 def serve(
     command: list[str], store: Store, shards: Callable[[int], bytes], keep: tuple[int, ...] = ()
-) -> None:
+) -> dict[str, Any] | None:
     """Start a worker and answer its requests until it ends.
 
     The requests are lines of JSON on its standard output, a ``put`` with bytes behind it; each
     answer is a line of JSON on its standard input, with bytes behind it where there are some. The
     worker ends when its standard input does, so it does not outlive this process.
+
+    Returns:
+        What it says of its work, if it had some.
 
     Raises:
         Error: of the class of its exit status.
@@ -338,8 +347,9 @@ def serve(
     child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=keep)
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None
     said = _Said(child.stderr)
+    worked = None
     try:
-        _answer(child.stdout, child.stdin, store, shards)
+        worked = _answer(child.stdout, child.stdin, store, shards)
         child.stdin.close()
         status = child.wait()
     except BrokenPipeError:
@@ -357,11 +367,14 @@ def serve(
         raise Killed(f"signal {-status} ended the worker", "look at the memory of its machine")
     if status > 0:
         raise from_status(status, said.error or f"the worker ended with {status}", said.hint)
+    return worked
 
 
 def _answer(
     requests: IO[bytes], answers: IO[bytes], store: Store, shards: Callable[[int], bytes]
-) -> None:
+) -> dict[str, Any] | None:
+    worked: dict[str, Any] | None = None
+
     def answer(told: Mapping[str, object], data: bytes = b"") -> None:
         answers.write(json.dumps(told).encode() + b"\n" + data)
         answers.flush()
@@ -376,14 +389,17 @@ def _answer(
         elif "put" in request:
             data = requests.read(request["bytes"])
             if len(data) < request["bytes"]:
-                return
+                break
             store.put(request["put"], data)
             answer({"done": True})
         elif "shard" in request:
             data = shards(request["shard"])
             answer({"bytes": len(data)}, data)
+        elif "worked" in request:
+            worked = request["worked"]
         elif "progress" in request:
             logger.info("%s", json.dumps(request["progress"]))
+    return worked
 
 
 class _Said(threading.Thread):
@@ -578,7 +594,7 @@ class Side:
                 options.update(self.settings())
                 options.update(verb=self.facts["verb"], gateway=self.gateway)
                 options.update(wait=self.wait, timeout=self.timeout)
-                names = ("keys", "sizes", "payload", "digest")
+                names = ("keys", "sizes", "payload", "digest", "rows")
                 facts = json.dumps({name: self.facts[name] for name in names})
                 found = _volery.agree(words(options), facts, watch).encode()
             self.store.put("manifest.json", found)
@@ -633,7 +649,9 @@ class Side:
                 while True:
                     thread.join(1.0)
                     self._raise_failed(start)
-                    done = len({_shard(name) for name in self.store.list(f"done/{rule}-")})
+                    # A sender has nothing to keep.
+                    kind = "done" if self.role == "receiver" else "begun"
+                    done = len({_shard(name) for name in self.store.list(f"{kind}/{rule}-")})
                     if done != told:
                         told = done
                         watch.tick(done)
@@ -661,8 +679,8 @@ class Side:
             message = f"worker {one['worker']}: {one['message']}"
             raise from_status(one["status"], message, one["hint"])
 
-    def journal(self, rule: int, shards: int) -> list[dict[str, Any]]:
-        """The record of each shard: of several that of the lowest attempt."""
+    def found(self, rule: int, shards: int) -> list[str]:
+        """The receiver's results of a rule, one a shard: of several that of the lowest attempt."""
         first: dict[int, str] = {}
         names = self.store.list(f"done/{rule}-")
         for name in sorted(names, key=lambda name: int(name.rpartition(".a")[2].split(".")[0])):
@@ -670,19 +688,18 @@ class Side:
         if len(first) != shards:
             raise Error(f"{self.store.url}/done: {len(first)} of {shards} shards of key {rule + 1}")
 
-        def read(shard: int) -> dict[str, Any]:
-            return dict(json.loads(self.store.get(first[shard]) or b"{}"))
+        records = self._records([first[shard] for shard in sorted(first)])
+        return [record["found"] for record in records]
 
+    def _records(self, names: list[str]) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(16) as pool:
-            return list(pool.map(read, sorted(first)))
+            return [json.loads(data or b"{}") for data in pool.map(self.store.get, names)]
 
-    def report(
-        self, began: float, manifest: dict[str, Any], journals: list[list[dict[str, Any]]], **result: Any
-    ) -> Report:
+    def report(self, began: float, manifest: dict[str, Any], **result: Any) -> Report:
         """What the run did and cost."""
         from volery import _volery
 
-        records = [one for journal in journals for one in journal]
+        records = self._records(self.store.list("worked/"))
         attempts = [name.rpartition("/")[2].split(".")[0] for name in self.store.list("attempts/")]
         terms = manifest["workers"]
         organisations = dict(zip(("sender", "receiver"), terms["organisations"]))
@@ -692,9 +709,11 @@ class Side:
             n=sum(self.facts["sizes"]),
             security=terms["security"],
             version=_volery.__version__,
-            bytes_sent=sum(one.get("bytes_sent", 0) for one in records),
-            bytes_received=sum(one.get("bytes_received", 0) for one in records),
+            bytes_sent=sum(one["bytes_sent"] for one in records),
+            bytes_received=sum(one["bytes_received"] for one in records),
+            messages=sum(one["messages"] for one in records),
             seconds=Seconds(total=time.monotonic() - began),
+            peak_rss_bytes=max((one["peak_rss_bytes"] or 0 for one in records), default=0),
             date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             identity=organisations.pop(self.role),
             peer="".join(organisations.values()),

@@ -206,20 +206,18 @@ class Match:
         shards = manifest["buckets"]
         start, tickets = side.begin()
         found: list[DataFrame] = []
-        journals = []
         for rule in range(len(side.facts["sizes"])):
             if not side.is_complete(rule):
                 items = self._sharded(self._items(rule, found), manifest)
                 task = _Task(side.job(rule, start, tickets), side.workers)
                 stage = items.mapInArrow(task, "worker int", barrier=True)
                 self._barrier(stage, rule, start, shards)
-            journals.append(side.journal(rule, shards))
             if side.role == "receiver":
-                found.append(self._found(rule, journals[-1], manifest))
+                found.append(self._found(rule, side.found(rule, shards), manifest))
         if side.role == "sender":
-            return side.report(began, manifest, journals)
-        rows = self._joined(found)
-        return rows, side.report(began, manifest, journals, **self._counts(found))
+            return side.report(began, manifest)
+        matched = [one.count() for one in found]
+        return self._joined(found), side.report(began, manifest, matched_keys=matched)
 
     def _barrier(self, stage: DataFrame, rule: int, start: int, shards: int) -> None:
         """Run a barrier stage, as a job group of its own."""
@@ -276,18 +274,15 @@ class Match:
         placed = placed.withColumn("lane", F.element_at(lanes, F.col("worker") + 1))
         return placed.repartition(workers, "lane").drop("lane").sortWithinPartitions("shard")
 
-    def _found(self, rule: int, journal: list[dict[str, Any]], manifest: dict[str, Any]) -> DataFrame:
+    def _found(self, rule: int, names: list[str], manifest: dict[str, Any]) -> DataFrame:
         """The items that matched by a rule, with the sender's columns."""
         spark = self._spark
         assert spark is not None
         decode = _Found(self._side.store, manifest["payload"] and manifest["payload"][0])
         schema = _spark_schema(decode.table(b"").schema)
-        objects = spark.createDataFrame([(one["output"],) for one in journal], "object string")
-        objects = objects.repartition(max(1, min(len(journal), 4 * self._side.workers)))
+        objects = spark.createDataFrame([(name,) for name in names], "object string")
+        objects = objects.repartition(min(len(names), 4 * self._side.workers))
         return self._written(f"found-{rule}", objects.mapInArrow(decode, schema))
-
-    def _counts(self, found: Sequence[DataFrame]) -> dict[str, Any]:
-        return {"matched_keys": [one.count() for one in found]}
 
     def _joined(self, found: Sequence[DataFrame]) -> DataFrame:
         """The own rows that matched, by the first rule that they matched by."""
