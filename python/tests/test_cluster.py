@@ -310,7 +310,7 @@ def test_the_workers_are_followed(tmp_path: pathlib.Path) -> None:
 
     def work() -> str:
         for shard in range(4):
-                one.store.put(f"done/0-{shard:05}.a1.json", json.dumps({"found": f"found/{shard}"}).encode())
+            one.store.put(f"done/0-{shard:05}.a1.json", json.dumps({"found": f"found/{shard}"}).encode())
             time.sleep(0.5)
         return "all"
 

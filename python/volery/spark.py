@@ -127,7 +127,7 @@ class Match:
         if side.role == "receiver" and payload not in (None, False, True):
             raise UsageError("payload: the receiver gives True; value_name= names the columns")
         if side.role == "sender" and (payload is True or left or value_name or rule_column):
-            raise UsageError("payload: give names of columns; left, value_name, rule_column are the receiver's")
+            raise UsageError("payload: give names; left, value_name, rule_column are the receiver's")
         taken = [name for name in df.columns if name.startswith(_OWN)]
         if taken:
             raise UsageError(f"df: the column name {taken[0]!r} is used by volery", "rename it")
@@ -193,7 +193,7 @@ class Match:
             Sender: the report.
 
         Raises:
-            NetworkError: the peer or the gateway is not there, went away, or was silent: call again.
+            NetworkError: the peer or the gateway is not there, went away, or is silent: call again.
             PeerError: the peer broke the protocol, or has another identity.
             SettingsDifferError: the two sides differ in a setting.
         """
@@ -232,8 +232,6 @@ class Match:
                 stage.groupBy().count().collect()
 
         side.follow(rule, start, shards, work, lambda: _cancel(spark, group))
-
-    # -- tables -----------------------------------------------------------------------------------
 
     def _written(self, name: str, table: DataFrame) -> DataFrame:
         """The table, written to ``work``: what follows reads that, and computes nothing again."""
@@ -324,7 +322,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-# -- what runs in tasks: objects that pickle small; the extension is loaded in the task only --------
+# The classes that follow run in tasks: they pickle small, and load the extension in the task only.
 
 
 class _Items:
@@ -476,8 +474,7 @@ def _spark_schema(schema: pyarrow.Schema) -> Any:
     return from_arrow_schema(schema)
 
 
-# -- errors of tasks, which reach the driver as text ------------------------------------------------
-
+# An error of the package in a task reaches the driver as text.
 _MARK = re.compile(r"volery-error(\{.*?\})volery-error")
 
 
@@ -523,9 +520,6 @@ class _told:
                 'install "volery[spark]" there, or ship an environment: spark.archives and '
                 "PYSPARK_PYTHON",
             ) from error
-
-
-# -- Spark ------------------------------------------------------------------------------------------
 
 
 def _describe(df: DataFrame, options: list[str]) -> dict[str, Any]:
