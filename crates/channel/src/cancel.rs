@@ -122,8 +122,11 @@ impl Cancel {
         }
     }
 
-    /// Sleeps.
-    pub(crate) fn sleep(&self, time: Duration) -> Result<()> {
+    /// Sleeps, and ends early if this is cancelled.
+    ///
+    /// # Errors
+    /// If it is cancelled.
+    pub fn sleep(&self, time: Duration) -> Result<()> {
         let end = Instant::now() + time;
         let mut ends = self.ends();
         loop {

@@ -58,6 +58,8 @@ mod arrivals;
 mod cancel;
 mod channel;
 mod error;
+#[cfg(feature = "tls")]
+pub mod gateway;
 pub mod handshake;
 pub mod link;
 pub mod memory;

@@ -288,7 +288,7 @@ impl Listener {
 
 /// Whether an error of `accept` does not affect the next one: on Linux `accept` also reports errors
 /// of the new connection.
-fn is_passing(error: &io::Error) -> bool {
+pub(crate) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     let network = [
         libc::EPROTO,

@@ -53,17 +53,18 @@
 //! # Ok::<_, volery_channel::Error>(())
 //! ```
 
-mod certificate;
-mod fingerprint;
+pub(crate) mod certificate;
+pub(crate) mod fingerprint;
 mod identity;
 mod pin;
-mod session;
+pub(crate) mod session;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 pub use fingerprint::{BadFingerprint, Fingerprint};
 pub use identity::Identity;
+pub use pin::Peer;
 pub use session::{Tls, initiate, respond};
 
 use crate::tcp::{self, Stream};
@@ -81,11 +82,11 @@ use crate::{Channel, Result};
 pub fn connect(
     address: impl ToSocketAddrs,
     identity: &Identity,
-    peer: Fingerprint,
+    peer: impl Into<Peer>,
     patience: impl Into<Patience>,
 ) -> Result<Channel> {
-    let patience = patience.into();
-    session::check(identity, peer)?;
+    let (peer, patience) = (peer.into(), patience.into());
+    session::check(identity, &peer)?;
     let stream = Stream::meet(address, &patience, Ok)?;
     let tls = initiate(stream, identity, peer, patience.timeout)?;
     channel(tls, patience.timeout)
@@ -99,13 +100,13 @@ pub fn connect(
 pub fn listen(
     address: impl ToSocketAddrs,
     identity: &Identity,
-    peer: Fingerprint,
+    peer: impl Into<Peer>,
     patience: impl Into<Patience>,
 ) -> Result<Channel> {
     Listener::bind(address)?.accept(identity, peer, patience, |_| ())
 }
 
-fn channel(tls: Tls<Stream>, timeout: Duration) -> Result<Channel> {
+pub(crate) fn channel(tls: Tls<Stream>, timeout: Duration) -> Result<Channel> {
     let description = tls.describe().to_owned();
     Ok(tcp::channel(tls, timeout)?.described(description))
 }
@@ -143,14 +144,14 @@ impl Listener {
     pub fn accept(
         &self,
         identity: &Identity,
-        peer: Fingerprint,
+        peer: impl Into<Peer>,
         patience: impl Into<Patience>,
         refused: impl FnMut(Refusal),
     ) -> Result<Channel> {
-        let patience = patience.into();
-        session::check(identity, peer)?;
+        let (peer, patience) = (peer.into(), patience.into());
+        session::check(identity, &peer)?;
         let identity = identity.clone();
-        let shake = move |stream, limit| respond(stream, &identity, peer, limit);
+        let shake = move |stream, limit| respond(stream, &identity, &peer, limit);
         let tls = self.0.accept_one(&patience, shake, refused)?;
         channel(tls, patience.timeout)
     }

@@ -1,5 +1,6 @@
 //! The command line: one subcommand per file.
 
+mod cluster;
 pub(crate) mod cot;
 mod demo;
 pub(crate) mod endpoint;
@@ -18,15 +19,18 @@ mod page;
 mod params;
 mod paths;
 pub(crate) mod psi;
+mod run_local;
 mod shell;
 pub(crate) mod stream;
 mod table;
 pub(crate) mod verify;
 pub(crate) mod vole;
+mod worker;
 
 use std::ffi::{OsStr, OsString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
@@ -51,6 +55,8 @@ pub(crate) enum Verb {
     Cot(cot::Arguments),
     Psi(psi::Arguments),
     Lookup(lookup::Arguments),
+    RunLocal(run_local::Arguments),
+    Worker(worker::Arguments),
     Ope(ope::Arguments),
     Matvec(matvec::Arguments),
     Verify(verify::Arguments),
@@ -69,6 +75,23 @@ pub(crate) enum Verb {
 
 /// Where the remedy for wrong words is.
 const HELP: &str = "'volery --help' and 'volery VERB --help' list the options";
+
+/// The words that start this program again, where it is not the process's own file.
+static OWN_PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Sets the words that start this program: an interpreter runs it.
+pub(crate) fn set_own_program(words: Vec<OsString>) {
+    // The first call counts: a process runs the program once.
+    let _ = OWN_PROGRAM.set(words);
+}
+
+/// The words that start this program again.
+fn own_program() -> std::io::Result<Vec<OsString>> {
+    match OWN_PROGRAM.get() {
+        Some(words) if !words.is_empty() => Ok(words.clone()),
+        _ => Ok(vec![std::env::current_exe()?.into_os_string()]),
+    }
+}
 
 /// Runs the subcommand that `words` name, the first of them the subcommand, for the whole process,
 /// and returns its exit status.
@@ -118,6 +141,8 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         Verb::Lookup(arguments) => {
             lookup::run(arguments, matching::Given::default(), reporter).map(drop)
         }
+        Verb::RunLocal(arguments) => run_local::run(arguments, reporter),
+        Verb::Worker(arguments) => worker::run(arguments, reporter),
         Verb::Ope(arguments) => ope::run(arguments, numbers::Given::default(), reporter).map(drop),
         Verb::Matvec(arguments) => {
             matvec::run(arguments, numbers::Given::default(), reporter).map(drop)

@@ -187,6 +187,7 @@ pub fn matching(
             table,
             connection,
             rows,
+            workers: None,
         };
         match verb {
             command::Verb::Psi(arguments) => command::psi::run(arguments, given, reporter),
@@ -386,8 +387,10 @@ pub fn verify(words: &[OsString], run: &Run) -> Result<String, Failure> {
 }
 
 /// The program: parses the words, the first of which is the subcommand, prints, and returns the
-/// exit status. It takes over the signals of the process.
+/// exit status. It takes over the signals of the process. `program` are the words that start it
+/// again.
 #[must_use]
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(program: Vec<OsString>, words: Vec<OsString>) -> u8 {
+    command::set_own_program(program);
     command::main(words)
 }

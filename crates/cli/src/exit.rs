@@ -31,6 +31,15 @@ pub struct Failure {
     hint: Option<String>,
 }
 
+impl Status {
+    /// The status of a process that is this program.
+    pub(crate) fn of_code(code: Option<i32>) -> Self {
+        let all = [Self::Usage, Self::Peer, Self::Network, Self::Mismatch];
+        let found = all.into_iter().find(|status| code == Some(*status as i32));
+        found.unwrap_or(Self::Other)
+    }
+}
+
 impl Failure {
     /// A failure with a status and a message; the message says what failed and where, without a
     /// final full stop.

@@ -50,6 +50,10 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// The manifest is not one that the worker can use.
+    #[error("the manifest {0}")]
+    Manifest(String),
+
     /// A part of a resumed run was begun too often.
     #[error(
         "{}: part {part} was begun {ATTEMPTS} times without an end; each attempt lets a peer try another set",
@@ -107,6 +111,9 @@ impl Error {
             ),
             Self::TooManyAttempts { .. } => {
                 Some("find out what breaks the run, then begin a new one with other folders")
+            }
+            Self::Manifest(_) => {
+                Some("give the worker the manifest of its run, and a rule and number of it")
             }
             _ => None,
         }

@@ -145,6 +145,11 @@ impl Keys {
         &self.rows.entries[self.starts[item] as usize..self.starts[item + 1] as usize]
     }
 
+    /// An item.
+    pub(crate) fn item(&self, item: usize) -> &Item {
+        &self.entries(item)[0].item
+    }
+
     /// The rows of an item, ascending.
     pub(crate) fn rows_of(&self, item: usize) -> impl Iterator<Item = u64> {
         self.entries(item).iter().map(|entry| self.rows.row(entry))
@@ -239,7 +244,7 @@ impl Items for Set<'_> {
 
     fn item(&self, place: usize) -> &[u8] {
         match self.taken.get(place) {
-            Some(&item) => &self.keys.entries(item as usize)[0].item,
+            Some(&item) => self.keys.item(item as usize),
             None => &self.random[place - self.taken.len()],
         }
     }

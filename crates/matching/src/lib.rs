@@ -42,11 +42,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod agree;
+pub mod driver;
 mod error;
 mod keys;
+mod manifest;
 mod matches;
 mod output;
 mod parameters;
+mod parts;
 mod plan;
 mod progress;
 mod protocol;
@@ -54,8 +58,11 @@ pub mod run;
 mod settings;
 mod side;
 mod work;
+pub mod worker;
 
+pub use driver::WorkedBy;
 pub use error::{ATTEMPTS, Error, Result};
+pub use manifest::{Manifest, Terms, announced};
 pub use output::{Columns, WriteError, Written};
 pub use parameters::{Parameters, revealed};
 pub use plan::Plan;

@@ -2,17 +2,21 @@
 
 use std::path::PathBuf;
 
+use volery_channel::{Channel, SessionId};
+use volery_primitives::prg::Prg;
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::lookup::MAX_VALUE;
 use volery_tables::{Counts, Duplicates, PayloadSchema, Problem, Reader, Reading, Table};
 
+use crate::agree::Agreeing;
 use crate::error::{Error, Result};
 use crate::keys::{FRAME, Keys, Rows, divide};
+use crate::manifest::{Manifest, Own, Terms, announced, hex};
 use crate::matches::Collected;
 use crate::progress::Progress;
 use crate::run::{Finish, Matches};
 use crate::settings::Settings;
-use crate::work::{Agreed, Part, Work, is_complete};
+use crate::work::{Part, Work, is_complete};
 
 /// The most rules of a run.
 pub const MAX_RULES: usize = 16;
@@ -68,7 +72,7 @@ pub struct Side {
     pub(crate) longest: usize,
     pub(crate) digest: [u8; 32],
     /// The agreement of an earlier attempt.
-    pub(crate) earlier: Option<Agreed>,
+    pub(crate) earlier: Option<Manifest>,
 }
 
 /// The items of a side.
@@ -147,7 +151,7 @@ impl Side {
         };
         let mut earlier = None;
         if let Some(work) = work.as_ref().filter(|_| local.resume) {
-            earlier = work.agreed()?;
+            earlier = work.manifest()?;
             if earlier.is_none() {
                 work.clear()?;
             }
@@ -239,7 +243,7 @@ impl Side {
             return Err(Error::LittleMemory { given, least });
         }
         if let Some(earlier) = &side.earlier
-            && earlier.own != side.own()
+            && earlier.own.digest != side.own()
         {
             let path = side.work.as_ref().map(|work| work.path().to_owned());
             return Err(Error::OtherRun {
@@ -307,13 +311,12 @@ impl Side {
     /// If [`has_all_results`](Self::has_all_results) is false.
     pub fn into_matches(self) -> Result<(Matches, Finish)> {
         assert!(self.has_all_results(), "results are missing");
-        let agreed = self.earlier.as_ref().expect("there was an attempt");
+        let manifest = self.earlier.as_ref().expect("there was an attempt");
         let mut collected = self.collected()?;
         for rule in 0..self.rules {
-            self.collect(rule, agreed.buckets, &[], &mut collected)?;
+            self.collect(rule, manifest.buckets, &[], &mut collected)?;
         }
-        let line = agreed.payload.as_ref().map(|(line, _)| line.as_str());
-        let payload = self.peer_payload(line)?;
+        let payload = self.peer_payload(manifest)?;
         let matches = Matches { collected, payload };
         Ok((matches, Finish(self.work)))
     }
@@ -332,10 +335,7 @@ impl Side {
         if let Some(payload) = &self.payload {
             oracle.absorb(payload.line().as_bytes());
         }
-        oracle
-            .finish32()
-            .iter()
-            .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+        hex(&oracle.finish32())
     }
 
     pub(crate) fn parts(&self, buckets: u32) -> impl Iterator<Item = Part> + use<> {
@@ -367,7 +367,9 @@ impl Side {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
+    /// The settings of the run.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
@@ -398,9 +400,70 @@ impl Side {
         crate::plan::peak(&self.settings, self.rows, buckets, self.longest)
     }
 
-    /// Whether this side keeps its progress.
-    pub(crate) fn earlier_kept(&self) -> bool {
-        self.work.as_ref().is_some_and(|work| work.is_kept())
+    /// The folder, if this side keeps its progress.
+    pub(crate) fn kept(&self) -> Option<&Work> {
+        self.work.as_ref().filter(|work| work.is_kept())
+    }
+
+    /// Steps 1 to 3.
+    pub(crate) fn agree(
+        &mut self,
+        terms: Option<(Terms, Option<u32>)>,
+        rng: &mut Prg,
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> Result<(SessionId, bool, Manifest)> {
+        const PHASE: &str = "agreeing on settings and sizes";
+        progress.begin(PHASE, 0);
+        let mut opening = [0; 32];
+        rng.fill_bytes(&mut opening);
+        let begun = match (&self.work, &self.earlier) {
+            (Some(work), Some(_)) => work.most_attempts()? > 0,
+            _ => false,
+        };
+        let payload = self.payload.as_ref();
+        let earlier = self.earlier.clone();
+        let (settings, keys) = (self.settings, self.key_description.clone());
+        let agreeing = Agreeing {
+            settings: &settings,
+            keys: &keys,
+            own: Own {
+                digest: self.own(),
+                rows: self.rows,
+                opening,
+            },
+            payload: payload.map(|payload| (payload.line(), self.longest)),
+            least: match &terms {
+                None => self.wanted(),
+                Some((_, Some(shards))) => *shards,
+                Some((terms, None)) => terms.shards(self.rows),
+            },
+            earlier: earlier.as_ref(),
+            begun,
+            shards: terms.as_ref().and_then(|(_, shards)| *shards),
+            terms: terms.as_ref().map(|(terms, _)| terms.clone()),
+        };
+        let met = agreeing.meet(rng, channel)?;
+        let session = met.session;
+        if met.resumed {
+            let manifest = earlier.clone().expect("there is progress");
+            return Ok((session, true, manifest));
+        }
+        if let (Some(work), Some(earlier)) = (&self.work, self.earlier.take()) {
+            // The peer had not written its manifest: both begin anew.
+            work.forget()?;
+            for rule in 0..self.rules {
+                work.join(rule, earlier.buckets)?;
+            }
+        }
+        let key = agreeing.key(&met, rng, channel)?;
+        let mut sizes = self.divide(&key, met.buckets, progress)?;
+        if terms.is_some() {
+            sizes = sizes.into_iter().map(announced).collect();
+        }
+        progress.begin(PHASE, 0);
+        let manifest = agreeing.settle(met, key, &sizes, channel)?;
+        Ok((session, false, manifest))
     }
 
     /// Divides the items into buckets; returns the number of distinct keys by rule.

@@ -4,10 +4,12 @@
 //! |---|---|---|
 //! | `items-R` | items and rows of rule R, in the order of the rows | once, then removed |
 //! | `part-R-B` | those of bucket B, in the order of the rows | appended, all before `run.json` |
-//! | `run.json` | the agreement with the peer | once, by renaming |
+//! | `run.json` | the manifest | once, by renaming |
 //! | `attempts` | a line for each part that was begun: rule, bucket, session | appended, synchronised |
 //! | `found-R-B` | the matches of a finished part | once, by renaming |
 //! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
+//! | `complete-R-W` | nothing: both sides have all results of worker W for rule R | once |
+//! | `ticket-W` | the certificate and key of worker W, while it runs | anew each time |
 //! | `complete` | nothing: the peer has all its results, too | once |
 //!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
@@ -17,44 +19,16 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use volery_channel::SessionId;
-use volery_primitives::ro::RandomOracle;
 
 use crate::error::{ATTEMPTS, Error, Result};
 use crate::keys::{Entry, Payload, Rows, buckets};
+use crate::manifest::Manifest;
+use crate::parts::Journal;
 use crate::progress::Progress;
 
 /// Bytes read, or collected for one bucket, at a time.
 const PIECE: usize = 1 << 18;
-
-/// What both sides agreed on; the same text on both sides but for `own`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Agreed {
-    /// The layout of the folder.
-    pub(crate) version: u32,
-    /// Own settings and the digest of the own table, in hexadecimal.
-    pub(crate) own: String,
-    /// The key of the buckets.
-    pub(crate) key: [u8; 32],
-    pub(crate) buckets: u32,
-    /// Distinct keys of sender and receiver, rule by rule.
-    pub(crate) sizes: Vec<[u64; 2]>,
-    /// The columns of the payload, and the bytes of the longest.
-    pub(crate) payload: Option<(String, usize)>,
-}
-
-impl Agreed {
-    /// A name of the run, the same on both sides.
-    pub(crate) fn id(&self) -> [u8; 32] {
-        let mut oracle = RandomOracle::new("volery matching: run");
-        oracle.absorb(&self.key).absorb_u64(self.buckets.into());
-        for &[sender, receiver] in &self.sizes {
-            oracle.absorb_u64(sender).absorb_u64(receiver);
-        }
-        oracle.finish32()
-    }
-}
 
 /// A part of a run: rule and bucket, counted from 0.
 pub(crate) type Part = (usize, u32);
@@ -85,6 +59,16 @@ impl Work {
             path: path.to_owned(),
             _removed: None,
             _locked: Some(folder),
+        })
+    }
+
+    /// The folder of a run of several workers, which another process has locked.
+    pub(crate) fn shared(path: &Path) -> Result<Self> {
+        fs::read_dir(path).map_err(Error::work(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            _removed: None,
+            _locked: None,
         })
     }
 
@@ -135,31 +119,25 @@ impl Work {
         }
     }
 
-    /// The agreement of an earlier attempt.
-    pub(crate) fn agreed(&self) -> Result<Option<Agreed>> {
+    /// The manifest of an earlier attempt.
+    pub(crate) fn manifest(&self) -> Result<Option<Manifest>> {
         let Some(bytes) = self.get("run.json")? else {
             return Ok(None);
         };
-        let other = |what| Error::OtherRun {
+        let manifest = Manifest::from_json(&bytes).map_err(|what| Error::OtherRun {
             path: self.path.clone(),
             what,
-        };
-        let agreed: Agreed =
-            serde_json::from_slice(&bytes).map_err(|_| other("run.json is not of this program"))?;
-        match agreed.version {
-            VERSION => Ok(Some(agreed)),
-            _ => Err(other("it was made by another version of this program")),
-        }
+        })?;
+        Ok(Some(manifest))
     }
 
-    pub(crate) fn put_agreed(&self, agreed: &Agreed) -> Result<()> {
+    pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
         // The file is there before its first line, which then survives a power failure.
         self.put("attempts", b"")?;
-        let text = serde_json::to_vec_pretty(agreed).expect("numbers and text serialise");
-        self.put("run.json", &text)
+        self.put("run.json", manifest.to_json().as_bytes())
     }
 
-    /// Forgets an agreement under which no part was begun. The items are of no use without one, so
+    /// Forgets a manifest under which no part was begun. The items are of no use without one, so
     /// whatever happens before the next one is written, the table is read again.
     pub(crate) fn forget(&self) -> Result<()> {
         let path = self.file("run.json");
@@ -199,6 +177,14 @@ impl Work {
         Ok(text.lines().filter_map(parse).collect())
     }
 
+    /// The most times that any part was begun.
+    pub(crate) fn most_attempts(&self) -> Result<u32> {
+        let mut begun = self.attempts()?;
+        begun.sort_unstable();
+        let runs = begun.chunk_by(|one, other| one == other);
+        Ok(runs.map(|run| run.len() as u32).max().unwrap_or(0))
+    }
+
     /// Records the beginning of a part.
     pub(crate) fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
         let earlier = self.attempts()?;
@@ -231,6 +217,16 @@ impl Work {
 
     pub(crate) fn has_found(&self, (rule, bucket): Part) -> bool {
         self.file(&format!("found-{rule}-{bucket}")).exists()
+    }
+
+    /// Whether a worker left this note.
+    pub(crate) fn has_note(&self, name: &str) -> bool {
+        self.file(&name.replace('/', "-")).exists()
+    }
+
+    /// Leaves an empty file.
+    pub(crate) fn put_note(&self, name: &str) -> Result<()> {
+        self.put(&name.replace('/', "-"), b"")
     }
 
     pub(crate) fn complete(&self) -> Result<()> {
@@ -340,13 +336,24 @@ impl Work {
     }
 }
 
+impl Journal for Work {
+    fn begin(&self, part: Part, session: SessionId) -> Result<()> {
+        Self::begin(self, part, session)
+    }
+
+    fn has_found(&self, part: Part) -> bool {
+        Self::has_found(self, part)
+    }
+
+    fn put_found(&self, part: Part, found: &[u8]) -> Result<()> {
+        Self::put_found(self, part, found)
+    }
+}
+
 /// Whether the run of this folder is complete.
 pub(crate) fn is_complete(path: &Path) -> bool {
     path.join("complete").exists()
 }
-
-/// The layout of the folder.
-pub(crate) const VERSION: u32 = 1;
 
 /// Whether this is a name of the table above, to the last digit: the folder may have been there
 /// before, and `part-00000-of-64.parquet` is somebody's data.
@@ -360,8 +367,8 @@ fn is_ours(name: &str) -> bool {
     };
     match name.split_once('-') {
         None => matches!(name, "run.json" | "attempts"),
-        Some(("items", rest)) => numbers(rest, 1),
-        Some(("part", rest)) => numbers(rest, 2),
+        Some(("items" | "ticket", rest)) => numbers(rest, 1),
+        Some(("part" | "complete", rest)) => numbers(rest, 2),
         Some(("found", rest)) => match rest.strip_prefix("rows-") {
             Some(range) => numbers(range, 1),
             None => numbers(rest, 2),

@@ -236,7 +236,9 @@ impl Arguments {
         if self.draw {
             if results.measurements.is_empty() {
                 let what = format_args!("{} has no measurements", keeper.path().display());
-                return Err(Failure::usage("--draw", what).with_hint("run without --draw to measure"));
+                return Err(
+                    Failure::usage("--draw", what).with_hint("run without --draw to measure")
+                );
             }
             return Ok(0);
         }

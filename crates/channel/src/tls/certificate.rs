@@ -5,19 +5,21 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{CertificateDer, DnsName, ServerName, UnixTime};
 use time::OffsetDateTime;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
 /// The reason why a certificate is not accepted, this party's or the peer's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Invalid {
+pub(crate) enum Invalid {
     /// It has expired.
     Expired(SystemTime),
     /// It is not valid yet.
     Early(SystemTime),
-    /// It is not a certificate, or not self-signed.
+    /// It is not a certificate, or not signed by the key that it should be signed by.
     Malformed,
+    /// It is not for the name, or not for the name alone.
+    Name,
 }
 
 impl fmt::Display for Invalid {
@@ -30,14 +32,44 @@ impl fmt::Display for Invalid {
                 day(*first)
             ),
             Self::Malformed => f.write_str("its certificate is damaged"),
+            Self::Name => f.write_str("it is for another run or worker"),
         }
     }
 }
 
 /// Checks that `certificate` is well formed, self-signed, and valid at `now`.
-pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Invalid> {
+pub(crate) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Invalid> {
+    check_signed(certificate, certificate, now)
+}
+
+/// Checks that `leaf` is well formed, signed by the key of `organisation`, valid at `now`, and for
+/// `name` alone.
+pub(crate) fn check_leaf(
+    leaf: &CertificateDer<'_>,
+    organisation: &CertificateDer<'_>,
+    name: &str,
+    now: UnixTime,
+) -> Result<(), Invalid> {
+    check_signed(leaf, organisation, now)?;
+    let end_entity = EndEntityCert::try_from(leaf).map_err(|_| Invalid::Malformed)?;
+    let wanted = DnsName::try_from(name).map_err(|_| Invalid::Name)?;
+    let verified = end_entity.verify_is_valid_for_subject_name(&ServerName::DnsName(wanted));
+    // A wildcard, or one name of several, would be good for other workers, too.
+    if verified.is_err() || !end_entity.valid_dns_names().eq([name]) {
+        return Err(Invalid::Name);
+    }
+    Ok(())
+}
+
+/// Checks that `certificate` is well formed, signed by the key of `issuer`, and valid at `now`.
+/// The validity of `issuer` is not checked.
+pub(crate) fn check_signed(
+    certificate: &CertificateDer<'_>,
+    issuer: &CertificateDer<'_>,
+    now: UnixTime,
+) -> Result<(), Invalid> {
     let end_entity = EndEntityCert::try_from(certificate).map_err(|_| Invalid::Malformed)?;
-    let anchor = anchor_from_trusted_cert(certificate).map_err(|_| Invalid::Malformed)?;
+    let anchor = anchor_from_trusted_cert(issuer).map_err(|_| Invalid::Malformed)?;
     let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
     let anchors = [anchor];
     let verified = end_entity.verify_for_usage(
@@ -61,18 +93,32 @@ pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(
     }
 }
 
-/// The validity period of `certificate`. The only parser of certificates is that of [`check`],
-/// which reports the limits when asked about the beginning and the end of time.
-pub(super) fn validity(certificate: &CertificateDer<'_>) -> Result<Range<SystemTime>, Invalid> {
+/// Checks that `signature` is one of `message` by the key of `certificate`.
+pub(crate) fn check_signature(
+    certificate: &CertificateDer<'_>,
+    message: &[u8],
+    signature: &[u8],
+) -> Result<(), Invalid> {
+    let end_entity = EndEntityCert::try_from(certificate).map_err(|_| Invalid::Malformed)?;
+    end_entity
+        .verify_signature(webpki::aws_lc_rs::ED25519, message, signature)
+        .map_err(|_| Invalid::Malformed)
+}
+
+/// The validity period of `certificate`, signed by the key of `issuer`. The only parser of
+/// certificates is that of [`check`], which reports the limits when asked about the beginning and
+/// the end of time.
+pub(crate) fn validity(
+    certificate: &CertificateDer<'_>,
+    issuer: &CertificateDer<'_>,
+) -> Result<Range<SystemTime>, Invalid> {
     let ask = |seconds| {
-        check(
-            certificate,
-            UnixTime::since_unix_epoch(Duration::from_secs(seconds)),
-        )
+        let time = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        check_signed(certificate, issuer, time)
     };
     let start = match ask(0) {
         Err(Invalid::Early(start)) => start,
-        Err(Invalid::Malformed) => return Err(Invalid::Malformed),
+        Err(invalid @ (Invalid::Malformed | Invalid::Name)) => return Err(invalid),
         _ => UNIX_EPOCH,
     };
     match ask(u64::MAX) {
@@ -81,8 +127,20 @@ pub(super) fn validity(certificate: &CertificateDer<'_>) -> Result<Range<SystemT
     }
 }
 
+/// The name in a certificate made by [`Identity::generate`](super::Identity::generate).
+pub(crate) fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
+    let anchor = anchor_from_trusted_cert(certificate).ok()?;
+    // One set with one attribute, a common name in UTF-8, all shorter than 128 bytes.
+    match anchor.subject.as_ref() {
+        [0x31, _, 0x30, _, 6, 3, 0x55, 4, 3, 0x0c, _, name @ ..] => {
+            String::from_utf8(name.to_vec()).ok()
+        }
+        _ => None,
+    }
+}
+
 /// Seconds since 1970.
-pub(super) fn seconds(time: SystemTime) -> Option<i64> {
+pub(crate) fn seconds(time: SystemTime) -> Option<i64> {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).ok(),
         Err(before) => i64::try_from(before.duration().as_secs())
@@ -92,7 +150,7 @@ pub(super) fn seconds(time: SystemTime) -> Option<i64> {
 }
 
 /// A time as the checks take it; a time before 1970 becomes 1970.
-pub(super) fn unix_time(time: SystemTime) -> UnixTime {
+pub(crate) fn unix_time(time: SystemTime) -> UnixTime {
     UnixTime::since_unix_epoch(time.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
@@ -103,7 +161,7 @@ fn system_time(time: UnixTime) -> SystemTime {
 }
 
 /// The day of a time, as `2026-11-21`, in UTC.
-pub(super) fn day(time: SystemTime) -> String {
+pub(crate) fn day(time: SystemTime) -> String {
     let time = seconds(time).and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     time.map_or_else(
         || "a day out of range".to_owned(),

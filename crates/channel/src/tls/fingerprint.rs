@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Bytes of the hash: 160 bits, so that even an attacker who is content with any of 2^32
 /// fingerprints in use has 2^128 certificates to try.
-const HASH: usize = 20;
+pub(crate) const HASH: usize = 20;
 
 /// Bytes with the checksum's 20 bits; the last four bits are unused.
 const PADDED: usize = HASH + 3;
@@ -33,13 +33,22 @@ pub struct Fingerprint([u8; HASH]);
 
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
-    pub(super) fn of(certificate: &[u8]) -> Self {
+    pub(crate) fn of(certificate: &[u8]) -> Self {
         let mut hasher =
             blake3::Hasher::new_derive_key("volery fingerprint of a certificate, version 1");
         hasher.update(certificate);
         let mut hash = [0; HASH];
         hasher.finalize_xof().fill(&mut hash);
         Self(hash)
+    }
+
+    /// The fingerprint with these bytes, which need not be that of any certificate.
+    pub(crate) fn from_bytes(bytes: [u8; HASH]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; HASH] {
+        &self.0
     }
 
     /// The hash followed by its checksum.

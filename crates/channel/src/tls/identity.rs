@@ -5,10 +5,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ED25519};
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, PKCS_ED25519, SanType,
+};
+use rustls::SignatureScheme;
 use rustls::crypto::aws_lc_rs::sign::any_eddsa_type;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, DnsName, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::CertifiedKey;
 use time::OffsetDateTime;
 use zeroize::{Zeroize as _, Zeroizing};
@@ -24,11 +27,17 @@ const NAME_BOUND: usize = 64;
 ///
 /// Certificates have no authority: the other party pins its [`Fingerprint`]. `Debug` shows only the
 /// fingerprint.
+///
+/// Where an organisation runs many workers, its identity stays at one place and [issues](Self::issue)
+/// each of them a *run certificate*: a key of its own, signed by the organisation's, for one name.
+/// The other party pins the organisation and the name ([`Peer`](super::Peer)).
 #[derive(Clone)]
 pub struct Identity {
+    /// The certificate, and behind a run certificate that of its organisation.
     pair: Arc<CertifiedKey>,
     pem: Zeroizing<String>,
     fingerprint: Fingerprint,
+    organisation: Fingerprint,
     validity: Range<SystemTime>,
 }
 
@@ -43,21 +52,61 @@ impl Identity {
     /// randomness.
     pub fn generate(name: &str, validity: Range<SystemTime>) -> Result<Self> {
         Self::check_name(name)?;
-        if validity.is_empty() {
-            return Err(unusable("its validity period is empty"));
-        }
-        let mut parameters = CertificateParams::default();
-        parameters.distinguished_name = DistinguishedName::new();
-        parameters.distinguished_name.push(DnType::CommonName, name);
-        parameters.not_before = date_time(validity.start)?;
-        parameters.not_after = date_time(validity.end)?;
-        let made = |error: rcgen::Error| Error::Identity(error.to_string());
+        let parameters = parameters(name, validity)?;
         let mut key = KeyPair::generate_for(&PKCS_ED25519).map_err(made)?;
         let certificate = parameters.self_signed(&key);
         let private = Zeroizing::new(key.serialize_pem());
         key.zeroize();
         let certificate = certificate.map_err(made)?;
         Self::from_pem(&Zeroizing::new(certificate.pem() + &private))
+    }
+
+    /// A run certificate: an identity with a new key, signed by this one, for the DNS name `name`
+    /// and no other, valid during `validity` and no longer than this one. It can issue nothing, and
+    /// is accepted only by a party that pins this identity together with the name.
+    ///
+    /// # Errors
+    /// [`Error::Identity`] if `name` is no DNS name, this identity is a run certificate itself or
+    /// was not made by [`generate`](Self::generate), or as there.
+    pub fn issue(&self, name: &str, validity: Range<SystemTime>) -> Result<Self> {
+        if self.pair.cert.len() > 1 {
+            return Err(unusable("a run certificate can issue no other"));
+        }
+        if DnsName::try_from(name).is_err() {
+            return Err(unusable("a run certificate must be for a DNS name"));
+        }
+        self.sign(&[name], validity)
+    }
+
+    /// A run certificate for these names.
+    fn sign(&self, names: &[&str], validity: Range<SystemTime>) -> Result<Self> {
+        let Range { start, end } = self.validity();
+        let validity = validity.start.max(start)..validity.end.min(end);
+        let common = certificate::common_name(self.certificate()).ok_or_else(|| {
+            unusable("only an identity made by volery can issue run certificates")
+        })?;
+        let issuer = parameters(&common, validity.clone())?;
+        let mut parameters = parameters("volery run", validity)?;
+        parameters.is_ca = IsCa::ExplicitNoCa;
+        for name in names {
+            let name = (*name).try_into().map_err(made)?;
+            parameters.subject_alt_names.push(SanType::DnsName(name));
+        }
+        let mut own = private_key(&self.pem)?;
+        let signer = KeyPair::from_pkcs8_der_and_sign_algo(&own, &PKCS_ED25519);
+        own.zeroize();
+        let mut signer = signer.map_err(made)?;
+        let key = KeyPair::generate_for(&PKCS_ED25519);
+        let leaf = key.and_then(|mut key| {
+            let leaf = parameters.signed_by(&key, &Issuer::from_params(&issuer, &signer));
+            let private = Zeroizing::new(key.serialize_pem());
+            key.zeroize();
+            Ok((leaf?, private))
+        });
+        signer.zeroize();
+        let (leaf, private) = leaf.map_err(made)?;
+        let pem = leaf.pem() + certificate_pem(&self.pem)? + &private;
+        Self::from_pem(&Zeroizing::new(pem))
     }
 
     /// Checks that a name has 1 to 64 bytes and no control characters.
@@ -74,47 +123,67 @@ impl Identity {
     }
 
     /// The identity in PEM, as [`to_pem`](Self::to_pem) returns it: a certificate and its private
-    /// key. Its validity is not checked: [`check`](Self::check) does that.
+    /// key; behind a run certificate there is also that of its organisation. Its validity is not
+    /// checked: [`check`](Self::check) does that.
     ///
     /// # Errors
     /// [`Error::Identity`] if one of them is missing or malformed, or they do not belong together.
     pub fn from_pem(pem: &str) -> Result<Self> {
-        let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
-            .map_err(|_| unusable("it contains no certificate in PEM"))?;
-        let private = PrivateKeyDer::from_pem_slice(pem.as_bytes())
-            .map_err(|_| unusable("it contains no private key in PEM"))?;
-        let PrivateKeyDer::Pkcs8(mut private) = private else {
-            return Err(unusable("its private key is not in PKCS #8"));
-        };
+        // Apart from the private key, of which the parser would leave a copy in memory.
+        let mut parts = pem.split("-----BEGIN PRIVATE");
+        let part = parts.find(|part| part.contains("-----BEGIN CERTIFICATE"));
+        let chain: std::result::Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(part.unwrap_or_default().as_bytes()).collect();
+        let chain = chain.ok().filter(|chain| !chain.is_empty());
+        let chain = chain.ok_or_else(|| unusable("it contains no certificate in PEM"))?;
+        let mut private = private_key(pem)?;
         let signer = any_eddsa_type(&private);
         private.zeroize();
         let signer = signer.map_err(|_| unusable("its private key is not an Ed25519 key"))?;
-        let validity = certificate::validity(&certificate).map_err(unusable)?;
-        let fingerprint = Fingerprint::of(&certificate);
-        let pair = CertifiedKey::new(vec![certificate], signer);
+        let (leaf, organisation) = match &chain[..] {
+            [own] => (own, own),
+            [leaf, organisation] => (leaf, organisation),
+            _ => return Err(unusable("it contains more than two certificates")),
+        };
+        let validity = certificate::validity(leaf, organisation).map_err(unusable)?;
+        let longest = certificate::validity(organisation, organisation).map_err(unusable)?;
+        let validity = validity.start.max(longest.start)..validity.end.min(longest.end);
+        let (fingerprint, organisation) = (Fingerprint::of(leaf), Fingerprint::of(organisation));
+        let pair = CertifiedKey::new(chain, signer);
         pair.keys_match()
             .map_err(|_| unusable("its private key does not match its certificate"))?;
         Ok(Self {
             pair: Arc::new(pair),
             pem: Zeroizing::new(pem.to_owned()),
             fingerprint,
+            organisation,
             validity,
         })
     }
 
-    /// The certificate and the private key in PEM. A secret: its owner can act as this party.
+    /// The certificate, or the two, and the private key in PEM. A secret: its owner can act as this
+    /// party.
     #[must_use]
     pub fn to_pem(&self) -> &str {
         &self.pem
     }
 
-    /// The fingerprint that the other party pins.
+    /// The fingerprint of its certificate: the one that the other party pins, except for a run
+    /// certificate.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// The validity period of the identity.
+    /// The fingerprint that the other party pins: that of the identity which issued this run
+    /// certificate, or else its own.
+    #[must_use]
+    pub fn organisation(&self) -> Fingerprint {
+        self.organisation
+    }
+
+    /// The validity period of the identity; of a run certificate, as far as its organisation's is
+    /// valid, too.
     #[must_use]
     pub fn validity(&self) -> Range<SystemTime> {
         self.validity.clone()
@@ -131,11 +200,28 @@ impl Identity {
     /// # Errors
     /// [`Error::Identity`] with the day.
     pub fn check(&self, now: SystemTime) -> Result<()> {
-        certificate::check(self.certificate(), certificate::unix_time(now)).map_err(unusable)
+        let now = certificate::unix_time(now);
+        let organisation = self.chain().last().unwrap_or(self.certificate());
+        certificate::check_signed(self.certificate(), organisation, now).map_err(unusable)?;
+        certificate::check(organisation, now)
+            .map_err(|why| unusable(format_args!("the identity that issued it: {why}")))
     }
 
-    pub(super) fn certificate(&self) -> &CertificateDer<'static> {
+    pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
         &self.pair.cert[0]
+    }
+
+    /// The certificate, and behind a run certificate that of its organisation.
+    pub(crate) fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.pair.cert
+    }
+
+    /// A signature of `message` by the private key.
+    pub(crate) fn signature(&self, message: &[u8]) -> Result<Vec<u8>> {
+        let signer = self.pair.key.choose_scheme(&[SignatureScheme::ED25519]);
+        let signer = signer.ok_or_else(|| unusable("its private key is not an Ed25519 key"))?;
+        let signed = signer.sign(message);
+        signed.map_err(|error| unusable(error.to_string()))
     }
 
     pub(super) fn pair(&self) -> Arc<CertifiedKey> {
@@ -153,6 +239,41 @@ impl fmt::Debug for Identity {
 
 fn unusable(why: impl fmt::Display) -> Error {
     Error::Identity(why.to_string())
+}
+
+fn made(error: rcgen::Error) -> Error {
+    unusable(error)
+}
+
+/// The private key in PEM.
+fn private_key(pem: &str) -> Result<PrivatePkcs8KeyDer<'static>> {
+    match PrivateKeyDer::from_pem_slice(pem.as_bytes()) {
+        Ok(PrivateKeyDer::Pkcs8(private)) => Ok(private),
+        Ok(_) => Err(unusable("its private key is not in PKCS #8")),
+        Err(_) => Err(unusable("it contains no private key in PEM")),
+    }
+}
+
+/// The text of the first certificate in PEM.
+fn certificate_pem(pem: &str) -> Result<&str> {
+    const END: &str = "-----END CERTIFICATE-----\n";
+    let start = pem.find("-----BEGIN CERTIFICATE-----");
+    let end = pem.find(END).map(|end| end + END.len());
+    let text = start.zip(end).and_then(|(start, end)| pem.get(start..end));
+    text.ok_or_else(|| unusable("it contains no certificate in PEM"))
+}
+
+/// What every certificate has.
+fn parameters(name: &str, validity: Range<SystemTime>) -> Result<CertificateParams> {
+    if validity.is_empty() {
+        return Err(unusable("its validity period is empty"));
+    }
+    let mut parameters = CertificateParams::default();
+    parameters.distinguished_name = DistinguishedName::new();
+    parameters.distinguished_name.push(DnType::CommonName, name);
+    parameters.not_before = date_time(validity.start)?;
+    parameters.not_after = date_time(validity.end)?;
+    Ok(parameters)
 }
 
 /// A time as a certificate holds it.

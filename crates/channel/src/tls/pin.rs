@@ -16,10 +16,38 @@ use rustls::{
 use super::Fingerprint;
 use super::certificate::{self, Invalid};
 
+/// What a party pins of its peer: an identity, or a run certificate that the identity
+/// [issued](super::Identity::issue).
+///
+/// A plain [`Fingerprint`] is the identity itself, which never passes for one of its run
+/// certificates, nor the other way round.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Peer {
+    /// The fingerprint of the identity.
+    pub fingerprint: Fingerprint,
+    /// The name of the run certificate, where one is wanted.
+    pub name: Option<String>,
+}
+
+impl From<Fingerprint> for Peer {
+    fn from(fingerprint: Fingerprint) -> Self {
+        Self {
+            fingerprint,
+            name: None,
+        }
+    }
+}
+
+impl From<&Self> for Peer {
+    fn from(peer: &Self) -> Self {
+        peer.clone()
+    }
+}
+
 /// Accepts only one certificate, on either side of the connection.
 #[derive(Debug)]
 pub(super) struct Pin {
-    peer: Fingerprint,
+    peer: Peer,
     provider: Arc<CryptoProvider>,
 }
 
@@ -35,8 +63,12 @@ pub(super) enum Rejected {
     },
     /// More certificates follow it.
     Chain,
+    /// A run certificate is wanted, and this is not one with its identity's.
+    NoChain,
     /// It is the pinned one, and not valid.
     Invalid(Invalid),
+    /// The pinned one follows it, and it is not valid.
+    Leaf(Invalid),
 }
 
 impl fmt::Display for Rejected {
@@ -49,6 +81,8 @@ impl fmt::Display for Rejected {
                 )
             }
             Self::Chain => f.write_str("it presented several certificates"),
+            Self::NoChain => f.write_str("it presented no run certificate"),
+            Self::Leaf(invalid) => write!(f, "its run certificate is not accepted: {invalid}"),
             Self::Invalid(invalid) => write!(f, "its certificate is the one pinned, but {invalid}"),
         }
     }
@@ -57,7 +91,7 @@ impl fmt::Display for Rejected {
 impl error::Error for Rejected {}
 
 impl Pin {
-    pub(super) fn new(peer: Fingerprint, provider: Arc<CryptoProvider>) -> Self {
+    pub(super) fn new(peer: Peer, provider: Arc<CryptoProvider>) -> Self {
         Self { peer, provider }
     }
 
@@ -67,18 +101,48 @@ impl Pin {
         others: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<(), Error> {
-        let reject = |why| CertificateError::Other(OtherError(Arc::new(why)));
-        let shown = Fingerprint::of(certificate);
-        // The fingerprint first: no other part of an unknown certificate is parsed.
-        if shown != self.peer {
-            let pinned = self.peer;
-            return Err(reject(Rejected::Other { shown, pinned }).into());
+        let checked = match &self.peer.name {
+            None => self.check_identity(certificate, others, now),
+            Some(name) => self.check_chain(certificate, others, name, now),
+        };
+        checked.map_err(|why| CertificateError::Other(OtherError(Arc::new(why))).into())
+    }
+
+    /// The fingerprint first: no other part of an unknown certificate is parsed.
+    fn check_print(&self, certificate: &CertificateDer<'_>) -> Result<(), Rejected> {
+        let (shown, pinned) = (Fingerprint::of(certificate), self.peer.fingerprint);
+        if shown != pinned {
+            return Err(Rejected::Other { shown, pinned });
         }
+        Ok(())
+    }
+
+    fn check_identity(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<(), Rejected> {
+        self.check_print(certificate)?;
         if !others.is_empty() {
-            return Err(reject(Rejected::Chain).into());
+            return Err(Rejected::Chain);
         }
-        certificate::check(certificate, now)
-            .map_err(|invalid| reject(Rejected::Invalid(invalid)).into())
+        certificate::check(certificate, now).map_err(Rejected::Invalid)
+    }
+
+    fn check_chain(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &str,
+        now: UnixTime,
+    ) -> Result<(), Rejected> {
+        let [organisation] = others else {
+            return Err(Rejected::NoChain);
+        };
+        self.check_print(organisation)?;
+        certificate::check(organisation, now).map_err(Rejected::Invalid)?;
+        certificate::check_leaf(leaf, organisation, name, now).map_err(Rejected::Leaf)
     }
 
     /// Checks that the peer has the private key of its certificate.

@@ -17,8 +17,8 @@ use rustls::{
     ServerConfig, ServerConnection,
 };
 
-use super::pin::{Pin, Rejected};
-use super::{Fingerprint, Identity};
+use super::Identity;
+use super::pin::{Peer, Pin, Rejected};
 use crate::pipe::deadline_after;
 use crate::{Error, Result, Transport};
 
@@ -59,7 +59,7 @@ struct Incoming {
 }
 
 /// Secures `transport` as the side that connected; the peer calls [`respond`]. Returns when both
-/// sides have accepted each other.
+/// sides have accepted each other. `peer` is a [`Fingerprint`](super::Fingerprint) or a [`Peer`].
 ///
 /// # Errors
 /// [`Error::Identity`] if `identity` is not valid now, or `peer` is its own fingerprint;
@@ -70,10 +70,11 @@ struct Incoming {
 pub fn initiate<T: Transport>(
     transport: T,
     identity: &Identity,
-    peer: Fingerprint,
+    peer: impl Into<Peer>,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    check(identity, peer)?;
+    let peer = peer.into();
+    check(identity, &peer)?;
     let provider = provider();
     let pin = Pin::new(peer, Arc::clone(&provider));
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -100,10 +101,11 @@ pub fn initiate<T: Transport>(
 pub fn respond<T: Transport>(
     transport: T,
     identity: &Identity,
-    peer: Fingerprint,
+    peer: impl Into<Peer>,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    check(identity, peer)?;
+    let peer = peer.into();
+    check(identity, &peer)?;
     let provider = provider();
     let pin = Pin::new(peer, Arc::clone(&provider));
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -121,9 +123,9 @@ pub fn respond<T: Transport>(
 
 /// Checks identity and pin before anything is sent. Pinning one's own fingerprint is a mistake: it
 /// would match only a peer that has this party's private key.
-pub(super) fn check(identity: &Identity, peer: Fingerprint) -> Result<()> {
+pub(crate) fn check(identity: &Identity, peer: &Peer) -> Result<()> {
     identity.check(std::time::SystemTime::now())?;
-    if identity.fingerprint() == peer {
+    if identity.organisation() == peer.fingerprint {
         return Err(Error::Identity(
             "the fingerprint pinned as the peer's is its own; pin the other party's".to_owned(),
         ));
@@ -166,7 +168,7 @@ fn establish<T: Transport>(
         // The peer's reason, with the remedy.
         Error::Refused(why) => Error::Refused(format!(
             "{why}; it must pin the fingerprint {}",
-            identity.fingerprint()
+            identity.organisation()
         )),
         error => error,
     })?;

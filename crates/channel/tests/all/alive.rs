@@ -132,8 +132,11 @@ fn two_sides_that_wait_for_each_other_time_out() {
         let start = Instant::now();
         let other = thread::spawn(move || b.recv(&mut [0]).unwrap_err());
         let errors = [a.recv(&mut [0]).unwrap_err(), other.join().unwrap()];
-        assert!(matches!(errors[0], Error::TimedOut(_)), "{errors:?}");
-        // The second may see the first close.
+        // One of them may see the other close.
+        let first = errors
+            .iter()
+            .filter(|error| matches!(error, Error::TimedOut(_)));
+        assert!(first.count() > 0, "{errors:?}");
         assert!(start.elapsed() < TIMEOUT * 10, "{errors:?}");
     }
 }

@@ -184,11 +184,27 @@ impl EndpointArguments {
             return Ok(Endpoint::Open(connection));
         }
         let place = self.place()?;
+        let secured = self.secured(reporter)?;
+        if secured.is_none() {
+            place.check_loopback()?;
+        }
+        Ok(Endpoint::Address {
+            place,
+            wait: self.wait,
+            secured,
+        })
+    }
+
+    /// The identity and the peer's fingerprint, if they are given.
+    ///
+    /// # Errors
+    /// If one of them is missing, or the identity cannot be used.
+    pub(crate) fn secured(
+        &self,
+        reporter: &Reporter,
+    ) -> Result<Option<(Identity, Fingerprint)>, Failure> {
         let secured = match (&self.identity, self.peer) {
-            (None, None) => {
-                place.check_loopback()?;
-                None
-            }
+            (None, None) => None,
             (Some(folder), Some(peer)) => {
                 let identity = identity::load(folder, self.allow_group_readable_identity)?;
                 if identity.fingerprint() == peer {
@@ -211,11 +227,32 @@ impl EndpointArguments {
             }
         };
         note_prints(prints(secured.as_ref()).as_ref(), reporter);
-        Ok(Endpoint::Address {
-            place,
-            wait: self.wait,
-            secured,
+        Ok(secured)
+    }
+
+    /// The identity and the peer's fingerprint for a run at a gateway, which gives the address.
+    ///
+    /// # Errors
+    /// As [`secured`](Self::secured), and if they or the address of a peer are given otherwise.
+    pub(crate) fn at_gateway(
+        &self,
+        reporter: &Reporter,
+    ) -> Result<(Identity, Fingerprint), Failure> {
+        for (option, given) in [("--listen", &self.listen), ("--connect", &self.connect)] {
+            if given.is_some() {
+                let what = "the two sides meet at --gateway";
+                return Err(Failure::usage(option, what).with_hint(format_args!("remove {option}")));
+            }
+        }
+        self.secured(reporter)?.ok_or_else(|| {
+            Failure::usage("--identity, --peer", "a run with workers requires both")
+                .with_hint("'volery keygen --out DIR' makes an identity and prints its fingerprint")
         })
+    }
+
+    /// How long to wait for the peer.
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
     }
 
     fn place(&self) -> Result<Address, Failure> {

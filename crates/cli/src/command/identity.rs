@@ -74,7 +74,8 @@ pub(crate) fn load(folder: &Path, group: bool) -> Result<Identity, Failure> {
     Ok(identity)
 }
 
-fn read_private(path: &Path, group: bool) -> io::Result<Zeroizing<String>> {
+/// Reads a private key that no other user can read.
+pub(crate) fn read_private(path: &Path, group: bool) -> io::Result<Zeroizing<String>> {
     let file = File::open(path)?;
     // Metadata of the opened file, even if its name now leads elsewhere.
     let data = file.metadata()?;

@@ -56,7 +56,10 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
     )?;
     let folder = Folder::prepare("--out", &arguments.out, false)
         // An identity is never replaced.
-        .map_err(|failure| failure.with_hint("choose another folder"))?;
+        .map_err(|failure| match failure.hint() {
+            Some(hint) if hint.contains("--force") => failure.with_hint("choose another folder"),
+            _ => failure,
+        })?;
     let report_place = arguments.output.prepare_report(reporter)?;
     let place = folder.target().to_owned();
     store(&identity, folder)?;

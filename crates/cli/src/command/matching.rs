@@ -7,12 +7,17 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use volery_channel::{Link, Role};
-use volery_matching::{Columns, Error, Local, Name, Progress, Settings, Side, Verb, Wrong};
+use volery_matching::{
+    Columns, Error, Finish, Local, Matches, Name, Outcome, Progress, Settings, Side, Verb, Wrong,
+};
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
 
-use super::endpoint::{Connection, EndpointArguments};
+use super::cluster::ClusterArguments;
+use super::endpoint::{Connection, Endpoint, EndpointArguments};
 use super::options::{Common, Reporter, parse_link, role};
+use super::run_local::Workers;
+use super::worker;
 use crate::embed::Matched;
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
@@ -32,7 +37,7 @@ pub(crate) struct MatchingArguments {
     pub(super) role: Role,
 
     #[command(flatten)]
-    endpoint: EndpointArguments,
+    pub(super) endpoint: EndpointArguments,
 
     /// Input of this party: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet;
     /// .arrow), a folder of Parquet files, or a pattern with '*'; '-' is standard input. Several
@@ -104,7 +109,7 @@ pub(crate) struct MatchingArguments {
 
     /// Matching protocol; both sides name the same
     #[arg(long, value_name = "NAME", default_value_t, help_heading = "Protocol")]
-    protocol: Name,
+    pub(super) protocol: Name,
 
     /// Adversary that the run is secure against: malicious, a peer that may do anything; or
     /// semi-honest, a peer that follows the protocol and inspects what it receives [default:
@@ -130,7 +135,7 @@ pub(crate) struct MatchingArguments {
     /// Folder for keys on disk and for the progress of the run: the same command goes on with a run
     /// that broke, and does nothing when it is complete. Holds hashes of the keys until then
     #[arg(long, value_name = "DIR", help_heading = "Running")]
-    resume: Option<PathBuf>,
+    pub(super) resume: Option<PathBuf>,
 
     /// Least number of buckets, which are matched one after the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Running")]
@@ -145,7 +150,7 @@ pub(crate) struct MatchingArguments {
     peer_rows: Option<u64>,
 
     #[command(flatten)]
-    common: Common,
+    pub(super) common: Common,
 }
 
 /// What `lookup` adds.
@@ -300,6 +305,9 @@ fn disagreement(error: volery_channel::Error) -> Failure {
         Error::Mismatch { field, .. } if field == volery_matching::BOTH => {
             "the sender gets the result only if both sides set --both"
         }
+        Error::Mismatch { field, .. } if worker::disagreement(field).is_some() => {
+            worker::disagreement(field).unwrap_or_default()
+        }
         Error::Mismatch { field, .. } if field == volery_matching::PROGRESS => {
             "use the folders of the same run on both sides; to begin anew, name new folders on both"
         }
@@ -315,6 +323,8 @@ pub(crate) struct Given<'a> {
     pub(crate) table: Option<Table>,
     /// The connection, in place of an address.
     pub(crate) connection: Option<&'a mut Connection>,
+    /// Workers, in place of one connection.
+    pub(crate) workers: Option<&'a ClusterArguments>,
     /// Whether the matching rows are wanted in memory.
     pub(crate) rows: bool,
 }
@@ -332,15 +342,17 @@ pub(super) fn run(
     let common = &arguments.common;
     let verb = lookup.map_or(Verb::Psi, |_| Verb::Lookup);
     let MatchingArguments { role, both, .. } = *arguments;
-    let settings = Settings::new(
-        verb,
-        role,
-        arguments.protocol,
-        arguments.security,
-        both,
-        arguments.link,
-    )?;
-    let endpoint = match arguments.dry_run {
+    let name = match (given.workers, arguments.protocol) {
+        // Shards are large, and both sides must know the protocol before they meet.
+        (Some(_), Name::Auto) => Name::Vole,
+        (_, name) => name,
+    };
+    let settings = Settings::new(verb, role, name, arguments.security, both, arguments.link)?;
+    let workers = given
+        .workers
+        .map(|workers| Workers::prepare(workers, arguments, reporter))
+        .transpose()?;
+    let endpoint = match arguments.dry_run || workers.is_some() {
         true => None,
         false => Some(arguments.endpoint.endpoint(given.connection, reporter)?),
     };
@@ -401,7 +413,7 @@ pub(super) fn run(
         };
         Failure::usage(option, what).with_hint("choose another name")
     })?;
-    let side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
+    let mut side = pool.install(|| Side::read(&table, &reading, &settings, &local, &mut told))?;
     told.end();
     text::tell_counts(reporter, &table, &side);
     let rows_read = side.rows();
@@ -416,40 +428,33 @@ pub(super) fn run(
     for line in &named {
         reporter.tell(line);
     }
-    let Some(endpoint) = endpoint else {
+    if arguments.dry_run {
         let (text, report) = text::plan(arguments, &settings, &side, &revealed, reporter);
         reporter.output(&format!("{text}\n"))?;
         return Ok(Matched::of(report_place.write(&report)?));
-    };
+    }
 
     let mut report = text::report(arguments, &settings, &table, &side, (&revealed, reporter));
-    if side.has_all_results() {
-        // Only the peer may not know yet; it matters to a sender that still waits.
-        reporter.tell("all results of this run are here already; telling the peer");
-    }
-    let finished_before = side.has_all_results();
-    let endpoint = match finished_before {
-        true => endpoint.within(Duration::from_secs(10)),
-        false => endpoint,
-    };
-    let (matches, finish, outcome) = match endpoint.open(common.timeout(), reporter) {
-        Err(_) if finished_before => {
-            let (matches, finish) = side.into_matches()?;
-            (Some(matches), finish, None)
-        }
-        Err(failure) => return Err(failure),
-        Ok(mut channel) => {
+    let (matches, finish, outcome) = match (endpoint, workers) {
+        (Some(endpoint), _) => meet(
+            endpoint,
+            side,
+            arguments,
+            (&pool, &revealed),
+            &mut report,
+            &mut told,
+        )?,
+        (None, Some(workers)) => {
             reporter.known().revealed.extend(revealed.iter().cloned());
-            let mut outcome = pool.install(|| side.run(&mut channel, &mut told))?;
-            told.end();
-            let connection = channel.describe();
-            report.result.insert("connection".to_owned(), connection);
-            channel.end();
+            let manifest = workers.run(&mut side, &settings, &pool, &mut told)?;
+            let mut outcome = side.into_outcome(&manifest.0, &manifest.1)?;
             let matches = outcome.matches.take();
             text::add_outcome(&mut report, &settings, &outcome);
+            report.result.insert("run".to_owned(), manifest.2);
             let (finish, outcome) = outcome.split();
             (matches, finish, Some(outcome))
         }
+        (None, None) => unreachable!("a run has a peer"),
     };
     let mut written = None;
     if let (Some(place), Some(matches)) = (place, &matches) {
@@ -484,6 +489,50 @@ pub(super) fn run(
     Ok(matched)
 }
 
+/// The matches, the end of the run, and what it cost: nothing if an earlier attempt had all results.
+type Ended = (Option<Matches>, Finish, Option<Outcome>);
+
+/// Runs the side over one connection.
+fn meet(
+    endpoint: Endpoint<'_>,
+    side: Side,
+    arguments: &MatchingArguments,
+    (pool, revealed): (&rayon::ThreadPool, &[String]),
+    report: &mut Report,
+    told: &mut Told<'_>,
+) -> Result<Ended, Failure> {
+    let reporter = told.reporter;
+    let finished_before = side.has_all_results();
+    let endpoint = match finished_before {
+        true => {
+            // Only the peer may not know yet; it matters to a sender that still waits.
+            reporter.tell("all results of this run are here already; telling the peer");
+            endpoint.within(Duration::from_secs(10))
+        }
+        false => endpoint,
+    };
+    let settings = *side.settings();
+    match endpoint.open(arguments.common.timeout(), reporter) {
+        Err(_) if finished_before => {
+            let (matches, finish) = side.into_matches()?;
+            Ok((Some(matches), finish, None))
+        }
+        Err(failure) => Err(failure),
+        Ok(mut channel) => {
+            reporter.known().revealed.extend(revealed.iter().cloned());
+            let mut outcome = pool.install(|| side.run(&mut channel, told))?;
+            told.end();
+            let connection = channel.describe();
+            report.result.insert("connection".to_owned(), connection);
+            channel.end();
+            let matches = outcome.matches.take();
+            text::add_outcome(report, &settings, &outcome);
+            let (finish, outcome) = outcome.split();
+            Ok((matches, finish, Some(outcome)))
+        }
+    }
+}
+
 impl MatchingArguments {
     /// Where this side keeps its keys.
     fn local(&self) -> Local {
@@ -502,7 +551,7 @@ impl MatchingArguments {
 
 /// Shows the phases of a run.
 pub(super) struct Told<'a> {
-    reporter: &'a Reporter,
+    pub(super) reporter: &'a Reporter,
     bar: Option<Bar>,
 }
 

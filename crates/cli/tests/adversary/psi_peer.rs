@@ -54,6 +54,9 @@ impl Sides {
             self.verb,
             "--role",
             ["sender", "receiver"][side],
+            // A listener that takes its peer for a stranger, on a busy machine, ends before `LIMIT`.
+            "--wait",
+            "20s",
             "--timeout",
             timeout,
         ];

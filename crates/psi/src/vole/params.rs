@@ -153,8 +153,23 @@ impl Parameters {
         Self::with_bins_of([BIN, 1], form, may_exchange, [sender_items, receiver_items])
     }
 
-    /// [`new`](Self::new) as one of several executions; with bins of another size, so that tests
-    /// have several of them.
+    /// [`new`](Self::new) as one of `parts` executions that share a failure probability.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    #[must_use]
+    pub fn one_of(
+        parts: u64,
+        form: Form,
+        may_exchange: bool,
+        sender_items: u64,
+        receiver_items: u64,
+    ) -> Self {
+        let sizes = [sender_items, receiver_items];
+        Self::with_bins_of([BIN, parts], form, may_exchange, sizes)
+    }
+
+    /// [`one_of`](Self::one_of) with bins of another size, so that tests have several of them.
     pub(crate) fn with_bins_of(
         [bin, parts]: [u64; 2],
         form: Form,

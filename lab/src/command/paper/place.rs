@@ -52,7 +52,9 @@ impl Place {
             .symlink_metadata()
             .is_ok_and(|data| data.is_symlink())
         {
-            return Err(refuse(&"is a symbolic link").with_hint("remove the link, or name its target"));
+            return Err(
+                refuse(&"is a symbolic link").with_hint("remove the link, or name its target")
+            );
         }
         let is_new = match fs::create_dir(folder) {
             Ok(()) => true,

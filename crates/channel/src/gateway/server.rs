@@ -1,0 +1,281 @@
+//! The gateway itself.
+
+use std::io::{self, Read, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+use std::time::{Duration, Instant, SystemTime};
+
+use socket2::{SockRef, TcpKeepalive};
+use volery_primitives::prg::Prg;
+
+use super::table::{Connection, Fate, Table, tell};
+use super::{CHALLENGE, Client, Event, HEARTBEAT, Limits, MAGIC, Reason, SILENCE, ticket};
+use crate::pipe::is_timeout;
+use crate::tcp::is_passing;
+use crate::tls::Fingerprint;
+use crate::{Cancel, Error, Result};
+
+/// The longest time between two looks for a new client.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The pause where the system has no file descriptor or memory for another client.
+const SHORTAGE: Duration = Duration::from_millis(100);
+
+/// Idle time before keep-alive probes start.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// A listening gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    listener: TcpListener,
+    limits: Limits,
+    allowed: Vec<Fingerprint>,
+}
+
+impl Gateway {
+    /// Listens on `address`, any one; port 0 lets the system choose one. Only the organisations in
+    /// `allowed` may meet here.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the address is not usable.
+    pub fn bind(
+        address: impl ToSocketAddrs,
+        limits: Limits,
+        allowed: Vec<Fingerprint>,
+    ) -> Result<Self> {
+        let listener = TcpListener::bind(address).map_err(Error::Io)?;
+        // `accept` has no portable timeout, so it polls.
+        listener.set_nonblocking(true).map_err(Error::Io)?;
+        Ok(Self {
+            listener,
+            limits,
+            allowed,
+        })
+    }
+
+    /// The address listened on.
+    ///
+    /// # Errors
+    /// If the operating system does not report it.
+    pub fn local_addr(&self) -> Result<SocketAddr> {
+        self.listener.local_addr().map_err(Error::Io)
+    }
+
+    /// Serves clients until `cancel`, then closes all connections. Attempts are remembered for the
+    /// time of one call.
+    ///
+    /// `events` is called on the threads of the clients, several at a time, and must not block.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the listening socket fails. Clients cause none.
+    pub fn serve(&self, cancel: &Cancel, events: &(dyn Fn(Event) + Sync)) -> Result<()> {
+        let service = Service {
+            gateway: self,
+            table: Mutex::new(Table::new(self.limits)),
+            events,
+        };
+        thread::scope(|scope| {
+            let ended = service.accept(scope, cancel);
+            service.table().close();
+            ended
+        })
+    }
+}
+
+/// One call of [`Gateway::serve`].
+struct Service<'a> {
+    gateway: &'a Gateway,
+    table: Mutex<Table>,
+    events: &'a (dyn Fn(Event) + Sync),
+}
+
+impl Service<'_> {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn accept<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let mut pause = Duration::from_micros(50);
+        loop {
+            let next = match self.gateway.listener.accept() {
+                Ok((socket, address)) => {
+                    self.begin(scope, Arc::new(socket), address);
+                    pause = Duration::from_micros(50);
+                    Duration::ZERO
+                }
+                Err(error) if is_passing(&error) => {
+                    pause = (pause * 2).min(PAUSE);
+                    pause
+                }
+                Err(error) if is_shortage(&error) => SHORTAGE,
+                Err(error) => return Err(Error::Io(error)),
+            };
+            if cancel.sleep(next).is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A thread for a client. Without one the connection is dropped; the client comes again.
+    fn begin<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        socket: Arc<TcpStream>,
+        address: SocketAddr,
+    ) {
+        let number = self.table().come(&socket);
+        let spawned = thread::Builder::new()
+            .name("volery gateway".into())
+            .spawn_scoped(scope, move || self.serve_one(number, socket, address));
+        if spawned.is_err() {
+            self.table().forget(number);
+        }
+    }
+
+    fn serve_one(&self, number: u64, socket: Arc<TcpStream>, address: SocketAddr) {
+        let verified = self.verify(&socket, address);
+        let mut table = self.table();
+        table.forget(number);
+        let admitted = verified.and_then(|client| {
+            let connection = Connection::new(Arc::clone(&socket), client);
+            let met = table.admit(&connection)?;
+            Ok((connection, met))
+        });
+        drop(table);
+        let (connection, met) = match admitted {
+            Ok(admitted) => admitted,
+            Err(reason) => {
+                tell(&socket, reason.code());
+                return (self.events)(Event::Refused { address, reason });
+            }
+        };
+        let client = connection.client;
+        let pair = match met {
+            Some(pair) => {
+                (self.events)(pair.met());
+                Fate::Met(pair)
+            }
+            None => {
+                (self.events)(Event::Waiting(client));
+                self.wait(&connection)
+            }
+        };
+        let event = match pair {
+            Fate::Met(pair) => {
+                set_user_timeout(&socket, None);
+                pair.pass_on(client.ticket.side, self.gateway.limits.idle)
+            }
+            Fate::Left(reason) => Some(Event::Left { client, reason }),
+            Fate::Waits => None,
+        };
+        self.table().leave(&connection);
+        if let Some(event) = event {
+            (self.events)(event);
+        }
+    }
+
+    /// Sends the challenge, and reads and checks the ticket.
+    fn verify(
+        &self,
+        socket: &TcpStream,
+        address: SocketAddr,
+    ) -> std::result::Result<Client, Reason> {
+        let Limits { ticket: limit, .. } = self.gateway.limits;
+        let mut challenge = [0; CHALLENGE];
+        let presented = (|| {
+            Prg::from_os()?.fill_bytes(&mut challenge);
+            socket.set_nonblocking(false)?;
+            socket.set_nodelay(true)?;
+            let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+            SockRef::from(socket).set_tcp_keepalive(&keepalive)?;
+            set_user_timeout(socket, Some(SILENCE));
+            let mut source = Within {
+                socket,
+                start: Instant::now(),
+                limit,
+            };
+            (&mut &*socket).write_all(&[&MAGIC[..], &challenge].concat())?;
+            ticket::read(&mut source)
+        })();
+        let presented = match presented {
+            Ok(presented) => presented.ok_or(Reason::Malformed)?,
+            Err(error) if is_timeout(error.kind()) => return Err(Reason::Slow),
+            Err(_) => return Err(Reason::Malformed),
+        };
+        let allowed = &self.gateway.allowed;
+        let organisation = presented.check(&challenge, allowed, SystemTime::now())?;
+        Ok(Client {
+            address,
+            organisation,
+            peer: presented.peer,
+            ticket: presented.ticket,
+        })
+    }
+
+    /// Until the peer comes. A client that waits says nothing; its first byte after the meeting
+    /// stays in the socket.
+    fn wait(&self, connection: &Arc<Connection>) -> Fate {
+        let (socket, start) = (&*connection.socket, Instant::now());
+        let longest = self.gateway.limits.wait;
+        loop {
+            let left = longest.saturating_sub(start.elapsed());
+            let pause = HEARTBEAT.min(left).max(Duration::from_millis(1));
+            let heard = socket
+                .set_read_timeout(Some(pause))
+                .and_then(|()| socket.peek(&mut [0]));
+            let over = match heard {
+                Ok(0) => Some(None),
+                Ok(_) => Some(Some(Reason::Malformed)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if !is_timeout(error.kind()) => Some(None),
+                Err(_) if start.elapsed() >= longest => Some(Some(Reason::Alone)),
+                Err(_) => None,
+            };
+            match self.table().look(connection, over) {
+                Fate::Waits => {}
+                fate => return fate,
+            }
+        }
+    }
+}
+
+/// A socket that is read until a time limit.
+struct Within<'a> {
+    socket: &'a TcpStream,
+    start: Instant,
+    limit: Duration,
+}
+
+impl Read for Within<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.limit.saturating_sub(self.start.elapsed());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        (&mut &*self.socket).read(bytes)
+    }
+}
+
+/// How long a client that waits may leave bytes unacknowledged. Not for one that is connected to
+/// its peer: it may be busy.
+fn set_user_timeout(socket: &TcpStream, timeout: Option<Duration>) {
+    // Without it the system gives up later.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = SockRef::from(socket).set_tcp_user_timeout(timeout);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = (socket, timeout);
+}
+
+/// Whether an error of `accept` goes away when other connections end.
+fn is_shortage(error: &io::Error) -> bool {
+    let codes = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
+}

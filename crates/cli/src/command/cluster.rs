@@ -1,0 +1,166 @@
+//! Runs that several workers on each side share: who they are, and how they meet.
+
+use std::time::{Duration, SystemTime};
+
+use volery_channel::gateway::{self, Ticket};
+use volery_channel::tcp::Patience;
+use volery_channel::tls::{Fingerprint, Identity, Peer};
+use volery_channel::{Channel, Error, Role};
+use volery_matching::{Settings, Terms};
+use volery_primitives::ro::RandomOracle;
+
+use super::options::Reporter;
+use crate::exit::{Failure, Status};
+
+/// How long the run certificates of workers are valid.
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// What the clock of the other side may be behind.
+const SLOW_CLOCK: Duration = Duration::from_secs(3600);
+
+/// The most workers of a side.
+const MAX_WORKERS: i64 = 4096;
+
+/// The options of a run with workers.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ClusterArguments {
+    /// The gateway at which the workers of both sides meet: where 'volery gateway' listens
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Workers")]
+    gateway: String,
+
+    /// Name of the run, the same on both sides: 1 to 64 letters, digits, '.', '_' or '-'. A new run
+    /// has a new name
+    #[arg(long, value_name = "NAME", value_parser = run_name, help_heading = "Workers")]
+    run: String,
+
+    /// Workers of each side, the same on both
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS), help_heading = "Workers")]
+    pub(super) workers: u32,
+
+    /// Number of shards, the same on both sides [default: by the number of keys]
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Workers")]
+    pub(super) shards: Option<u32>,
+}
+
+fn run_name(text: &str) -> Result<String, &'static str> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    match text.len() {
+        1..=64 if text.chars().all(allowed) && !text.starts_with('.') => Ok(text.to_owned()),
+        _ => Err("a name has 1 to 64 letters, digits, '.', '_' or '-'"),
+    }
+}
+
+impl ClusterArguments {
+    pub(super) fn gateway(&self) -> &str {
+        &self.gateway
+    }
+
+    /// The terms of a run.
+    pub(super) fn terms(
+        &self,
+        settings: &Settings,
+        keys: &str,
+        (identity, peer): (&Identity, Fingerprint),
+    ) -> Result<Terms, Failure> {
+        let [own, peer] = [identity.fingerprint(), peer].map(|print| print.to_string());
+        let organisations = match settings.role {
+            Role::Sender => [own, peer],
+            Role::Receiver => [peer, own],
+        };
+        let terms = Terms::new(settings, keys, &self.run, self.workers, organisations);
+        terms.map_err(|what| {
+            Failure::usage("--protocol", what).with_hint("choose --protocol vole on both sides")
+        })
+    }
+}
+
+/// A worker of a side, or its driver, about to meet the peer's.
+pub(crate) struct Meeting<'a> {
+    pub(crate) gateway: &'a str,
+    pub(crate) terms: &'a Terms,
+    pub(crate) role: Role,
+    /// None: the driver.
+    pub(crate) worker: Option<u32>,
+    pub(crate) attempt: u32,
+}
+
+/// The number of an attempt that begins now: higher than that of any before.
+pub(crate) fn attempt() -> u32 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(1, |since| since.as_secs() as u32)
+}
+
+impl Meeting<'_> {
+    fn ticket(&self) -> Ticket {
+        let Terms {
+            run, organisations, ..
+        } = self.terms;
+        let mut oracle = RandomOracle::new("volery cluster: run");
+        oracle.absorb(run.as_bytes());
+        for organisation in organisations {
+            oracle.absorb(organisation.as_bytes());
+        }
+        Ticket {
+            run: oracle.finish32(),
+            side: self.role,
+            worker: self.worker,
+            attempt: self.attempt,
+        }
+    }
+
+    /// A run certificate for this worker.
+    pub(crate) fn certificate(&self, identity: &Identity) -> Result<Identity, Failure> {
+        let now = SystemTime::now();
+        let validity = now.checked_sub(SLOW_CLOCK).unwrap_or(now)..now + DAY;
+        Ok(identity.issue(&self.ticket().name(), validity)?)
+    }
+
+    /// The channel to the peer's.
+    pub(crate) fn meet(
+        &self,
+        certificate: &Identity,
+        (wait, timeout): (Duration, Duration),
+        reporter: &Reporter,
+    ) -> Result<Channel, Failure> {
+        let [sender, receiver] = &self.terms.organisations;
+        let (own, peer) = match self.role {
+            Role::Sender => (sender, receiver),
+            Role::Receiver => (receiver, sender),
+        };
+        if certificate.organisation().to_string() != *own {
+            return Err(Failure::usage(
+                "--ticket",
+                "it is of another identity than the run",
+            ));
+        }
+        let fingerprint: Fingerprint = peer.parse().map_err(|error| {
+            Failure::usage(
+                "--manifest",
+                format_args!("the peer's fingerprint: {error}"),
+            )
+        })?;
+        let ticket = self.ticket();
+        let peer = Peer {
+            fingerprint,
+            name: Some(ticket.name()),
+        };
+        let patience = Patience {
+            wait,
+            timeout,
+            cancel: reporter.cancel().clone(),
+        };
+        let met = gateway::meet(self.gateway, &ticket, certificate, &peer, patience);
+        met.map_err(|error| match error {
+            Error::Io(error) => Failure::new(
+                Status::Network,
+                format_args!("--gateway {}: {error}", self.gateway),
+            ),
+            Error::TimedOut(what) => Failure::new(
+                Status::Network,
+                format_args!("--gateway {}: {what}", self.gateway),
+            )
+            .with_hint("check that the gateway runs, that its address is right, and that the other side has started the same run; --wait TIME waits longer"),
+            error => error.into(),
+        })
+    }
+}

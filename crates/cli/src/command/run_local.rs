@@ -1,0 +1,492 @@
+//! `volery run-local`: `psi` and `lookup` with several worker processes on this machine. The peer's
+//! workers may be on a cluster.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use volery_channel::tls::{Fingerprint, Identity};
+use volery_channel::{Cancel, Role};
+use volery_matching::{Manifest, Progress as _, Settings, Side, WorkedBy};
+
+use super::cluster::{ClusterArguments, Meeting, attempt};
+use super::matching::{Given, MatchingArguments, Told};
+use super::options::Reporter;
+use super::{lookup, psi};
+use crate::exit::{Failure, Status};
+
+/// How long a side that has a manifest looks for the peer's driver: usually it is not there, because
+/// the peer has its manifest, too.
+const BRIEFLY: Duration = Duration::from_secs(10);
+
+/// How often a worker is started again without a shard finished in between.
+const STARTS: u32 = 3;
+
+/// Match tables with several workers on this machine
+///
+/// The tables are read and divided into shards here; each worker matches its shards with the same
+/// worker of the other side, which is a process of 'volery run-local' too or runs on a cluster. The
+/// same command goes on with a run that broke.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum Verb {
+    Psi(Psi),
+    Lookup(Lookup),
+}
+
+/// 'volery psi' with workers; --resume is required
+#[derive(Clone, Debug, clap::Args)]
+struct Psi {
+    #[command(flatten)]
+    workers: ClusterArguments,
+
+    #[command(flatten)]
+    arguments: psi::Arguments,
+}
+
+/// 'volery lookup' with workers; --resume is required
+#[derive(Clone, Debug, clap::Args)]
+struct Lookup {
+    #[command(flatten)]
+    workers: ClusterArguments,
+
+    #[command(flatten)]
+    arguments: lookup::Arguments,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// Any error that ends the run.
+pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
+    let given = |workers| Given {
+        workers: Some(workers),
+        ..Given::default()
+    };
+    match &arguments.verb {
+        Verb::Psi(Psi { workers, arguments }) => psi::run(arguments, given(workers), reporter),
+        Verb::Lookup(Lookup { workers, arguments }) => {
+            lookup::run(arguments, given(workers), reporter)
+        }
+    }
+    .map(drop)
+}
+
+/// The workers of a run, before it begins.
+pub(super) struct Workers<'a> {
+    arguments: &'a ClusterArguments,
+    matching: &'a MatchingArguments,
+    identity: Identity,
+    peer: Fingerprint,
+    folder: &'a Path,
+    reporter: &'a Reporter,
+}
+
+/// A line of a worker.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Progress { done: u64 },
+    Worked(Counts),
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct Counts {
+    shards: u64,
+    resumed: u64,
+    found: u64,
+    bytes_sent: u64,
+    bytes_received: u64,
+    messages: u64,
+    seconds: f64,
+    peak_rss_bytes: Option<u64>,
+}
+
+impl<'a> Workers<'a> {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// The option at fault.
+    pub(super) fn prepare(
+        arguments: &'a ClusterArguments,
+        matching: &'a MatchingArguments,
+        reporter: &'a Reporter,
+    ) -> Result<Self, Failure> {
+        let folder = matching.resume.as_deref().ok_or_else(|| {
+            Failure::usage("--resume", "a run with workers requires it")
+                .with_hint("name a folder: the shards and the results of the workers are in it")
+        })?;
+        let (identity, peer) = matching.endpoint.at_gateway(reporter)?;
+        Ok(Self {
+            arguments,
+            matching,
+            identity,
+            peer,
+            folder,
+            reporter,
+        })
+    }
+
+    /// Agrees with the peer's driver and runs the workers; returns the manifest, what they did, and
+    /// that for a report.
+    pub(super) fn run(
+        &self,
+        side: &mut Side,
+        settings: &Settings,
+        pool: &rayon::ThreadPool,
+        told: &mut Told<'_>,
+    ) -> Result<(Manifest, WorkedBy, Value), Failure> {
+        let start = Instant::now();
+        let manifest = self.agree(side, settings, pool, told)?;
+        let setup = start.elapsed();
+        let mut all = Vec::new();
+        for rule in 0..manifest.rules() {
+            all.push(self.rule(&manifest, settings.role, rule, told)?);
+        }
+        let counts = all.iter().flatten();
+        let mut worked = WorkedBy {
+            setup,
+            online: start.elapsed() - setup,
+            ..WorkedBy::default()
+        };
+        for one in counts.clone() {
+            worked.resumed += one.resumed as u32;
+            worked.traffic.bytes_sent += one.bytes_sent;
+            worked.traffic.bytes_received += one.bytes_received;
+            worked.traffic.messages_sent += one.messages;
+        }
+        let terms = manifest.terms();
+        let peak = counts.clone().filter_map(|one| one.peak_rss_bytes).max();
+        let seconds: Vec<_> = counts.map(|one| one.seconds).collect();
+        let report = json!({
+            "name": terms.map(|terms| &terms.run),
+            "manifest": manifest.id_text(),
+            "workers": terms.map(|terms| terms.workers),
+            "shards": manifest.buckets(),
+            "gateway": self.arguments.gateway(),
+            "seconds_of_workers": seconds,
+            "peak_rss_bytes_of_a_worker": peak,
+        });
+        Ok((manifest, worked, report))
+    }
+
+    fn agree(
+        &self,
+        side: &mut Side,
+        settings: &Settings,
+        pool: &rayon::ThreadPool,
+        told: &mut Told<'_>,
+    ) -> Result<Manifest, Failure> {
+        let identity = (&self.identity, self.peer);
+        let terms = self
+            .arguments
+            .terms(settings, side.key_description(), identity)?;
+        let earlier = side.manifest_of(&terms)?.cloned();
+        let wait = match earlier {
+            Some(_) => BRIEFLY.min(self.matching.endpoint.wait()),
+            None => self.matching.endpoint.wait(),
+        };
+        let meeting = Meeting {
+            gateway: self.arguments.gateway(),
+            terms: &terms,
+            role: settings.role,
+            worker: None,
+            attempt: attempt(),
+        };
+        let certificate = meeting.certificate(&self.identity)?;
+        self.reporter.tell(format_args!(
+            "meeting the peer at {}, for at most {wait:?}",
+            self.arguments.gateway()
+        ));
+        self.reporter.begin("meeting");
+        let met = meeting.meet(
+            &certificate,
+            (wait, self.matching.common.timeout()),
+            self.reporter,
+        );
+        self.reporter.end();
+        match (met, earlier) {
+            (Ok(mut channel), _) => {
+                let shards = self.arguments.shards;
+                let agreed =
+                    pool.install(|| side.agree_on_workers(terms, shards, &mut channel, told));
+                told.end();
+                Ok(agreed?)
+            }
+            // The peer's driver is past this point.
+            (Err(failure), Some(manifest)) if failure.status() == Status::Network => Ok(manifest),
+            (Err(failure), _) => Err(failure),
+        }
+    }
+
+    /// Runs all workers for one rule.
+    fn rule(
+        &self,
+        manifest: &Manifest,
+        role: Role,
+        rule: usize,
+        told: &mut Told<'_>,
+    ) -> Result<Vec<Counts>, Failure> {
+        told.begin("matching shards", manifest.buckets().into());
+        let stop = AtomicBool::new(false);
+        let (events, lines) = channel();
+        let workers = self.arguments.workers;
+        let results = thread::scope(|scope| {
+            let supervise = |worker| {
+                let (events, stop) = (events.clone(), &stop);
+                scope.spawn(move || {
+                    let result = self.supervise(manifest, role, rule, worker, &events, stop);
+                    if result.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    result
+                })
+            };
+            let running: Vec<_> = (0..workers).map(supervise).collect();
+            drop(events);
+            let mut done = vec![0; workers as usize];
+            for (worker, count) in lines {
+                done[worker as usize] = count;
+                told.done(done.iter().sum());
+            }
+            let joined = running.into_iter().map(|thread| match thread.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect::<Vec<_>>()
+        });
+        told.end();
+        // The first failure that is not of a worker that was stopped for another's sake.
+        let (mut counts, mut failures) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(one) => counts.push(one),
+                Err(failure) => failures.push(failure),
+            }
+        }
+        failures.sort_by_key(|failure| failure.message() == STOPPED);
+        match failures.into_iter().next() {
+            Some(failure) => Err(failure),
+            None => Ok(counts),
+        }
+    }
+
+    /// Runs one worker, and starts it again where the connection broke or it was killed.
+    fn supervise(
+        &self,
+        manifest: &Manifest,
+        role: Role,
+        rule: usize,
+        worker: u32,
+        events: &Sender<(u32, u64)>,
+        stop: &AtomicBool,
+    ) -> Result<Counts, Failure> {
+        let ticket = self.folder.join(format!("ticket-{worker}"));
+        let mut vain = 0;
+        let mut last = 0;
+        let result = loop {
+            let attempt = attempt().max(last + 1);
+            last = attempt;
+            let meeting = Meeting {
+                gateway: self.arguments.gateway(),
+                terms: manifest.terms().expect("the run has workers"),
+                role,
+                worker: Some(worker),
+                attempt,
+            };
+            let certificate = meeting.certificate(&self.identity)?;
+            write_private(&ticket, certificate.to_pem())?;
+            let words = self.words(role, rule, worker, attempt, &ticket);
+            let mut finished = 0;
+            let run = start(&words).and_then(|child| {
+                follow(child, stop, self.reporter.cancel(), &mut |done| {
+                    finished = done;
+                    let _ = events.send((worker, done));
+                })
+            });
+            let failure = match run {
+                Ok(counts) => break Ok(counts),
+                Err(failure) => failure,
+            };
+            vain = if finished > 0 { 1 } else { vain + 1 };
+            let passes = matches!(failure.status(), Status::Network);
+            if !passes || vain == STARTS || stop.load(Ordering::Relaxed) {
+                break Err(failure);
+            }
+            self.reporter.caution(format_args!(
+                "worker {worker} is started again: {}",
+                failure.message()
+            ));
+            if self
+                .reporter
+                .cancel()
+                .sleep(Duration::from_secs(1 << vain))
+                .is_err()
+            {
+                break Err(failure);
+            }
+        };
+        // A key that nobody needs any more.
+        let _ = fs::remove_file(&ticket);
+        result
+    }
+
+    fn words(
+        &self,
+        role: Role,
+        rule: usize,
+        worker: u32,
+        attempt: u32,
+        ticket: &Path,
+    ) -> Vec<String> {
+        let common = &self.matching.common;
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let share = (cores / self.arguments.workers as usize).max(1);
+        let threads = common.threads.map_or(share, usize::from);
+        let path = |path: PathBuf| path.to_string_lossy().into_owned();
+        let options = [
+            ("manifest", path(self.folder.join("run.json"))),
+            ("ticket", path(ticket.to_owned())),
+            ("role", role.name().to_owned()),
+            ("gateway", self.arguments.gateway().to_owned()),
+            ("worker", worker.to_string()),
+            ("rule", rule.to_string()),
+            ("attempt", attempt.to_string()),
+            ("work", path(self.folder.to_owned())),
+            ("wait", seconds(self.matching.endpoint.wait())),
+            ("timeout", seconds(common.timeout())),
+            ("threads", threads.to_string()),
+        ];
+        let options = options.map(|(name, value)| format!("--{name}={value}"));
+        let fixed = ["worker", "--with-parent", "--quiet"].map(str::to_owned);
+        fixed.into_iter().chain(options).collect()
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
+}
+
+/// What a worker that was stopped says.
+const STOPPED: &str = "stopped, because another worker failed";
+
+fn start(words: &[String]) -> Result<Child, Failure> {
+    let program = crate::command::own_program();
+    let program = program.map_err(|error| {
+        Failure::new(Status::Other, format_args!("this program's file: {error}"))
+    })?;
+    let child = Command::new(&program[0])
+        .args(&program[1..])
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    child.map_err(|error| {
+        let program = Path::new(&program[0]).display();
+        Failure::new(Status::Other, format_args!("{program}: {error}"))
+    })
+}
+
+/// Waits for the end of a worker.
+fn follow(
+    mut child: Child,
+    stop: &AtomicBool,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Counts, Failure> {
+    let (sender, lines) = channel();
+    let out = BufReader::new(child.stdout.take().expect("it was piped"));
+    let errors = BufReader::new(child.stderr.take().expect("it was piped"));
+    let reading = thread::spawn(move || {
+        for line in out.lines().map_while(Result::ok) {
+            if let Ok(line) = serde_json::from_str::<Line>(&line)
+                && sender.send(line).is_err()
+            {
+                return;
+            }
+        }
+    });
+    let said = thread::spawn(move || errors.lines().map_while(Result::ok).collect::<Vec<_>>());
+    let mut counts = None;
+    let mut take = |line| match line {
+        Line::Progress { done } => progress(done),
+        Line::Worked(worked) => counts = Some(worked),
+    };
+    let mut stopped = false;
+    let status = loop {
+        if let Ok(line) = lines.recv_timeout(Duration::from_millis(50)) {
+            take(line);
+        }
+        if !stopped && (stop.load(Ordering::Relaxed) || cancel.is_cancelled()) {
+            stopped = true;
+            let _ = child.kill();
+        }
+        match child.try_wait() {
+            Ok(None) => {}
+            Ok(Some(status)) => break status,
+            Err(error) => return Err(Failure::new(Status::Other, error)),
+        }
+    };
+    let _ = reading.join();
+    lines.try_iter().for_each(take);
+    let said = said.join().unwrap_or_default();
+    if stopped {
+        return Err(Failure::new(Status::Other, STOPPED));
+    }
+    match (status.code(), counts) {
+        (Some(0), Some(counts)) => Ok(counts),
+        (None, _) => {
+            let signal = status.signal().unwrap_or(0);
+            Err(Failure::new(
+                Status::Network,
+                format_args!("signal {signal} ended the worker"),
+            )
+            .with_hint("look at the memory of this machine"))
+        }
+        (code, _) => {
+            let with = |start: &str| {
+                let found = said.iter().find_map(|line| line.strip_prefix(start));
+                found.map(str::to_owned)
+            };
+            let what = with("error: ").unwrap_or_else(|| said.join(" "));
+            let failure = Failure::new(Status::of_code(code), what);
+            Err(match with("hint: ") {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            })
+        }
+    }
+}
+
+/// Writes a file that only its owner can read.
+fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
+    let write = || {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        file.write_all(text.as_bytes())
+    };
+    write().map_err(|error| Failure::file(path, error))
+}

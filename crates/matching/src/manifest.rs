@@ -1,0 +1,347 @@
+//! What the two sides of a run agreed on before its first part.
+
+use serde::{Deserialize, Serialize};
+use volery_channel::Role;
+use volery_okvs::bin_capacity;
+use volery_pcg::Security;
+use volery_primitives::ro::RandomOracle;
+use volery_psi::choice::Protocol;
+use volery_psi::params::MAX_ITEMS;
+use volery_psi::vole;
+
+use crate::error::Result;
+use crate::parameters::Parameters;
+use crate::settings::{Name, Settings, Verb};
+use crate::side::MAX_BUCKETS;
+
+/// The version of the layout of this and of the folder of a run.
+pub(crate) const VERSION: u32 = 2;
+
+/// The most keys of a shard, on average, and the fewest for the sake of even work.
+const SHARD: u64 = 1 << 20;
+const SMALL: u64 = 1 << 14;
+
+/// Bits of the failure probability of the run that are left to overflowing buckets.
+const OVERFLOW: f64 = 42.0;
+
+/// What both sides agreed on: the same on both sides but for `own`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub(crate) version: u32,
+    /// Of this side alone.
+    pub(crate) own: Own,
+    /// The key of the buckets.
+    pub(crate) key: [u8; 32],
+    pub(crate) buckets: u32,
+    /// Distinct keys of sender and receiver, rule by rule; with workers each side's, rounded up.
+    pub(crate) sizes: Vec<[u64; 2]>,
+    /// The columns of the payload, and the bytes of the longest.
+    pub(crate) payload: Option<(String, usize)>,
+    /// The rest, which workers have from here, and others from their command line.
+    pub(crate) workers: Option<Terms>,
+}
+
+/// What is known to one side alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Own {
+    /// Settings and the digest of the table, in hexadecimal.
+    pub(crate) digest: String,
+    /// Rows of the table.
+    pub(crate) rows: u64,
+    /// What opens the commitment to the digest.
+    pub(crate) opening: [u8; 32],
+}
+
+/// The terms of a run of several workers on each side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The name that both sides gave the run.
+    pub run: String,
+    /// Workers of each side.
+    pub workers: u32,
+    /// The fingerprints of sender and receiver.
+    pub organisations: [String; 2],
+    pub(crate) verb: String,
+    pub(crate) protocol: String,
+    pub(crate) security: String,
+    pub(crate) both: bool,
+    pub(crate) keys: String,
+    /// The commitments of sender and receiver to their tables.
+    pub(crate) commitments: [[u8; 32]; 2],
+}
+
+impl Terms {
+    /// The terms before the sides have met.
+    ///
+    /// # Errors
+    /// If workers cannot run the protocol of the settings; in words.
+    pub fn new(
+        settings: &Settings,
+        keys: &str,
+        run: &str,
+        workers: u32,
+        organisations: [String; 2],
+    ) -> Result<Self, String> {
+        if !matches!(settings.name, Name::Vole | Name::VoleLow) {
+            let name = settings.name;
+            return Err(format!("workers run vole or vole-low, not {name}"));
+        }
+        Ok(Self {
+            run: run.to_owned(),
+            workers,
+            organisations,
+            verb: settings.verb.name().to_owned(),
+            protocol: settings.name.name().to_owned(),
+            security: settings.security.to_string(),
+            both: settings.both,
+            keys: keys.to_owned(),
+            commitments: [[0; 32]; 2],
+        })
+    }
+
+    /// The least number of shards for a side of so many keys: of at most 2^20 keys each, and where
+    /// there are enough keys eight for each worker, so that no worker waits long for the last one.
+    #[must_use]
+    pub fn shards(&self, keys: u64) -> u32 {
+        let least = keys.div_ceil(SHARD);
+        let even = keys.div_ceil(SMALL).min(8 * u64::from(self.workers));
+        least.max(even).clamp(1, u64::from(MAX_BUCKETS)) as u32
+    }
+
+    /// The settings of a side of the run.
+    fn settings(&self, role: Role) -> Option<Settings> {
+        let verb = [Verb::Psi, Verb::Lookup].into_iter();
+        let name = [Name::Vole, Name::VoleLow].into_iter();
+        let security = [Security::Malicious, Security::SemiHonest].into_iter();
+        let verb = verb.clone().find(|verb| verb.name() == self.verb)?;
+        let name = name.clone().find(|name| name.name() == self.protocol)?;
+        let security = security
+            .clone()
+            .find(|security| security.to_string() == self.security)?;
+        Settings::new(verb, role, name, Some(security), self.both, None).ok()
+    }
+}
+
+impl Manifest {
+    /// Reads one that [`to_json`](Self::to_json) wrote.
+    ///
+    /// # Errors
+    /// If it is none, or of another version; in words.
+    pub fn from_json(text: &[u8]) -> Result<Self, &'static str> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let Ok(Versioned { version }) = serde_json::from_slice(text) else {
+            return Err("it is not a manifest of this program");
+        };
+        if version != VERSION {
+            return Err("it was made by another version of this program");
+        }
+        let manifest: Self =
+            serde_json::from_slice(text).map_err(|_| "it is not a manifest of this program")?;
+        if manifest.buckets == 0 || manifest.sizes.is_empty() {
+            return Err("it is a manifest without buckets or keys");
+        }
+        Ok(manifest)
+    }
+
+    /// The manifest as text. It holds the key that divides both sides' keys: for this side only.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("numbers and text serialise")
+    }
+
+    /// A name of what was agreed on, the same on both sides.
+    #[must_use]
+    pub fn id(&self) -> [u8; 32] {
+        let shared = Self {
+            own: Own::default(),
+            ..self.clone()
+        };
+        RandomOracle::new("volery matching: run")
+            .absorb(&serde_json::to_vec(&shared).expect("numbers and text serialise"))
+            .finish32()
+    }
+
+    /// The name in hexadecimal.
+    #[must_use]
+    pub fn id_text(&self) -> String {
+        hex(&self.id())
+    }
+
+    /// The terms of a run of several workers.
+    #[must_use]
+    pub fn terms(&self) -> Option<&Terms> {
+        self.workers.as_ref()
+    }
+
+    /// The key of the buckets.
+    #[must_use]
+    pub fn key(&self) -> &[u8; 32] {
+        &self.key
+    }
+
+    /// Buckets of each rule; with workers they are called shards.
+    #[must_use]
+    pub fn buckets(&self) -> u32 {
+        self.buckets
+    }
+
+    /// The number of rules.
+    #[must_use]
+    pub fn rules(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Keys of sender and receiver, rule by rule.
+    #[must_use]
+    pub fn sizes(&self) -> &[[u64; 2]] {
+        &self.sizes
+    }
+
+    /// The columns of the payload in a line, and the bytes of the longest.
+    #[must_use]
+    pub fn payload(&self) -> Option<(&str, usize)> {
+        let payload = self.payload.as_ref();
+        payload.map(|(line, longest)| (line.as_str(), *longest))
+    }
+
+    /// The settings of a run of several workers.
+    #[must_use]
+    pub fn settings(&self, role: Role) -> Option<Settings> {
+        self.workers.as_ref()?.settings(role)
+    }
+
+    /// Executions of the protocol in the whole run.
+    pub(crate) fn executions(&self) -> u64 {
+        u64::from(self.buckets) * self.sizes.len() as u64
+    }
+
+    /// Items of sender and receiver in each execution, rule by rule.
+    ///
+    /// # Errors
+    /// If they are more than a protocol takes.
+    pub fn capacities(&self) -> Result<Vec<[u64; 2]>> {
+        let bits = OVERFLOW + (2.0 * self.sizes.len() as f64).log2();
+        let capacity = |keys| match self.buckets {
+            1 => keys,
+            buckets => bin_capacity(keys, buckets.into(), bits) as u64,
+        };
+        let capacities: Vec<_> = self.sizes.iter().map(|keys| keys.map(capacity)).collect();
+        let items = capacities.iter().flatten().copied().max().unwrap_or(0);
+        let most = MAX_ITEMS;
+        if items > most {
+            return Err(volery_psi::Error::TooMany { items, most }.into());
+        }
+        Ok(capacities)
+    }
+
+    /// The parameters of the executions of the first rule, in a run of several workers.
+    ///
+    /// # Errors
+    /// Those of [`capacities`](Self::capacities).
+    pub fn parameters(&self) -> Result<Option<Parameters>> {
+        let settings = self.settings(Role::Receiver);
+        let [sender, receiver] = self.capacities()?[0];
+        let Some(settings) = settings else {
+            return Ok(None);
+        };
+        let Some(Protocol::Vole(form)) = settings.name.protocol(settings.security) else {
+            return Ok(None);
+        };
+        let may_exchange = settings.both && settings.verb == Verb::Psi;
+        let parts = self.executions();
+        Ok(Some(
+            vole::Parameters::one_of(parts, form, may_exchange, sender, receiver).into(),
+        ))
+    }
+}
+
+/// The commitment to a side's table.
+pub(crate) fn commitment(own: &Own) -> [u8; 32] {
+    RandomOracle::new("volery matching: commitment to a table")
+        .absorb(&own.opening)
+        .absorb(own.digest.as_bytes())
+        .absorb_u64(own.rows)
+        .finish32()
+}
+
+/// The number of keys that a side of a run of several workers announces: the next one above with
+/// three digits that are not zero, so that it says less of the table.
+#[must_use]
+pub fn announced(keys: u64) -> u64 {
+    let digits = keys.checked_ilog10().unwrap_or(0);
+    let unit = 10_u64.pow(digits.saturating_sub(2));
+    keys.div_ceil(unit).saturating_mul(unit)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announced_numbers_have_three_digits() {
+        for (keys, expected) in [
+            (0, 0),
+            (7, 7),
+            (999, 999),
+            (1000, 1000),
+            (1001, 1010),
+            (123_456, 124_000),
+            (999_001, 1_000_000),
+        ] {
+            assert_eq!(announced(keys), expected);
+        }
+        assert!(announced(u64::MAX) >= u64::MAX - 1);
+    }
+
+    #[test]
+    fn the_name_depends_on_all_that_is_shared_and_on_nothing_else() {
+        let settings = Settings::new(Verb::Lookup, Role::Sender, Name::Vole, None, false, None);
+        let settings = settings.unwrap();
+        let terms = || Terms::new(&settings, "text", "r", 2, ["a".to_owned(), "b".to_owned()]);
+        let manifest = Manifest {
+            version: VERSION,
+            own: Own::default(),
+            key: [1; 32],
+            buckets: 8,
+            sizes: vec![[100, 200]],
+            payload: Some(("a:text".to_owned(), 10)),
+            workers: Some(terms().unwrap()),
+        };
+        let changes: [fn(&mut Manifest); 9] = [
+            |one| one.key[0] ^= 1,
+            |one| one.buckets += 1,
+            |one| one.sizes[0][1] += 1,
+            |one| one.payload = None,
+            |one| one.workers.as_mut().unwrap().workers += 1,
+            |one| one.workers.as_mut().unwrap().run.push('x'),
+            |one| one.workers.as_mut().unwrap().organisations[0].push('x'),
+            |one| one.workers.as_mut().unwrap().commitments[1][0] ^= 1,
+            |one| one.workers.as_mut().unwrap().security = "semi-honest".to_owned(),
+        ];
+        for change in changes {
+            let mut other = manifest.clone();
+            change(&mut other);
+            assert_ne!(other.id(), manifest.id());
+        }
+        let mut other = manifest.clone();
+        other.own.rows = 5;
+        assert_eq!(other.id(), manifest.id());
+        let again = Manifest::from_json(manifest.to_json().as_bytes()).unwrap();
+        assert_eq!(again, manifest);
+        let read = manifest.settings(Role::Sender).unwrap();
+        assert_eq!(read.hello("k").fields, settings.hello("k").fields);
+        for text in ["", "{}", "{\"version\": 1}", "{\"version\": 2}"] {
+            assert!(Manifest::from_json(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

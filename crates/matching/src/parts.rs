@@ -1,0 +1,186 @@
+//! Steps 5 to 7 of a run: the parts of one connection, each a protocol on both sets.
+
+use volery_channel::{Channel, Role, SessionId, Stats};
+use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
+use volery_psi::Watch;
+use volery_psi::choice::Protocol;
+
+use crate::error::{Result, misbehaved};
+use crate::keys::{FRAME, Keys, Set, Values, unframe};
+use crate::parameters::Parameters;
+use crate::protocol::execute;
+use crate::settings::{Settings, Verb};
+use crate::work::Part;
+
+/// Tells the peer in step 7 that all results are on disk.
+const DONE: u8 = 0x56;
+
+/// Where a side keeps which parts it has begun and what it found in them.
+pub(crate) trait Journal {
+    /// Records the beginning of a part, if it was not begun too often.
+    fn begin(&self, part: Part, session: SessionId) -> Result<()>;
+
+    /// Whether the part is finished.
+    fn has_found(&self, part: Part) -> bool;
+
+    /// Records the matches of a finished part.
+    fn put_found(&self, part: Part, found: &[u8]) -> Result<()>;
+}
+
+impl<J: Journal + ?Sized> Journal for &J {
+    fn begin(&self, part: Part, session: SessionId) -> Result<()> {
+        (**self).begin(part, session)
+    }
+
+    fn has_found(&self, part: Part) -> bool {
+        (**self).has_found(part)
+    }
+
+    fn put_found(&self, part: Part, found: &[u8]) -> Result<()> {
+        (**self).put_found(part, found)
+    }
+}
+
+/// What all parts of a connection share.
+pub(crate) struct Parts<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) protocol: Protocol,
+    /// Of the connection.
+    pub(crate) session: SessionId,
+    /// Items of sender and receiver in each execution, rule by rule.
+    pub(crate) capacities: &'a [[u64; 2]],
+    /// Bytes of the longest payload.
+    pub(crate) longest: usize,
+    /// Executions that share a failure probability.
+    pub(crate) executions: u64,
+}
+
+/// The cost of a part.
+pub(crate) struct Ran {
+    pub(crate) parameters: Parameters,
+    /// Traffic of its setup.
+    pub(crate) setup: Stats,
+}
+
+impl Parts<'_> {
+    /// Step 5: which of the parts both sides have finished.
+    pub(crate) fn compare(
+        &self,
+        journal: &dyn Journal,
+        parts: &[Part],
+        channel: &mut Channel,
+    ) -> Result<Vec<bool>> {
+        let mut ours = vec![0; parts.len().div_ceil(8)];
+        for (i, &part) in parts.iter().enumerate() {
+            // The sender has nothing to keep unless it gets rows.
+            let done = !self.settings.gets_rows() || journal.has_found(part);
+            ours[i / 8] |= u8::from(done) << (i % 8);
+        }
+        channel.send(&ours)?;
+        let mut theirs = vec![0; ours.len()];
+        channel.recv(&mut theirs)?;
+        let bit = |bits: &[u8], i: usize| bits[i / 8] >> (i % 8) & 1 == 1;
+        let done = (0..parts.len()).map(|i| bit(&ours, i) && bit(&theirs, i));
+        Ok(done.collect())
+    }
+
+    /// Step 6 for one part: `found` gets each item of `keys` that is a match, and its payload. The
+    /// receiver takes part with the items that have a row for which `takes_part` is true.
+    pub(crate) fn run(
+        &self,
+        part: Part,
+        keys: &Keys,
+        takes_part: impl Fn(u64) -> bool,
+        mut rng: Prg,
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+        found: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<Ran> {
+        let role = self.settings.role;
+        let [sender_items, receiver_items] = self.capacities[part.0];
+        let size = match role {
+            Role::Sender => sender_items,
+            Role::Receiver => receiver_items,
+        };
+        let takes_part = |row| role == Role::Sender || takes_part(row);
+        let set = Set::new(keys, takes_part, size, &mut rng)?;
+        let answers = (self.settings.verb, role) == (Verb::Lookup, Role::Sender);
+        let values = answers.then(|| Values::new(&set, self.longest));
+        let executed = execute(
+            self.protocol,
+            self.settings,
+            (self.session_of(part), rng.fork("protocol"), self.executions),
+            &set,
+            values.as_ref(),
+            watch,
+            channel,
+        )?;
+        if executed.parameters.sizes() != [sender_items, receiver_items] {
+            let what = "its set has another size than it announced";
+            return Err(misbehaved(what));
+        }
+        if let Some(said) = executed.longest
+            && size > 0
+            && role == Role::Receiver
+            && sender_items > 0
+            && said != self.longest + FRAME
+        {
+            return Err(misbehaved(
+                "its values have another length than it announced",
+            ));
+        }
+        for (i, place) in executed.common.unwrap_or_default().into_iter().enumerate() {
+            let Some(item) = set.item_at(place) else {
+                continue;
+            };
+            // A malformed value is kept as an empty one, which is of no columns: an error now would
+            // tell the sender that one of its items matched. It follows when rows are written.
+            let payload = executed.values.get(i).and_then(|value| unframe(value));
+            found(item, payload.unwrap_or_default());
+        }
+        Ok(Ran {
+            parameters: executed.parameters,
+            setup: executed.setup,
+        })
+    }
+
+    /// The session of a part: another one in each connection.
+    pub(crate) fn session_of(&self, (rule, bucket): Part) -> SessionId {
+        let mut oracle = RandomOracle::new("volery matching: part");
+        oracle.absorb(self.session.as_bytes());
+        oracle.absorb_u64(rule as u64).absorb_u64(bucket.into());
+        SessionId::from_bytes(oracle.finish32())
+    }
+
+    /// Step 7, where both keep their progress: `complete` records at the sender that the peer has
+    /// all results.
+    pub(crate) fn conclude(
+        &self,
+        complete: impl FnOnce() -> Result<()>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        let mut byte = [0];
+        let mut hear = |channel: &mut Channel| -> Result<()> {
+            channel.recv(&mut byte)?;
+            match byte {
+                [DONE] => Ok(()),
+                _ => Err(misbehaved("it sent an unexpected final message")),
+            }
+        };
+        match self.settings.role {
+            Role::Receiver => {
+                channel.send(&[DONE])?;
+                hear(channel)
+            }
+            Role::Sender => {
+                hear(channel)?;
+                if !self.settings.gets_rows() {
+                    complete()?;
+                }
+                channel.send(&[DONE])?;
+                Ok(channel.flush()?)
+            }
+        }
+    }
+}

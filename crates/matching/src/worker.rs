@@ -1,0 +1,445 @@
+//! A worker of a run that several workers on each side share.
+//!
+//! The drivers of both sides have agreed on a [`Manifest`]. Worker w of a side does the shards `w`,
+//! `w + W`, .. of a rule, ascending, with worker w of the other side, over a connection of their
+//! own:
+//!
+//! ```text
+//! handshake: the manifest's name, the rule, the worker's number
+//! 5. finished shards                          <-->
+//! 6. for each shard: the protocol on both sets       (crate volery_psi)
+//! 7. both have all results                    <-->
+//! ```
+//!
+//! The steps are those of [`run`](mod@crate::run). A shard is a bucket that all workers of a side
+//! have access to: in a folder, or through the process that started the worker ([`Store`]).
+//!
+//! Correlated randomness and keys of protocols are in the memory of a worker only.
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::{Array, RecordBatch};
+use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
+use volery_primitives::prg::Prg;
+use volery_tables::Duplicates;
+
+use crate::error::{ATTEMPTS, Error, Result};
+use crate::keys::{Keys, Rows};
+use crate::manifest::Manifest;
+use crate::matches::{RowSet, append, parse};
+use crate::parts::{Journal, Parts};
+use crate::progress::{Inner, Progress};
+use crate::settings::Settings;
+use crate::work::{Part, Work};
+
+/// The name under which the handshake compares manifests.
+pub const MANIFEST: &str = "the manifest of the run";
+
+/// The shards and the journal of a worker, in the care of the process that started it. An object is
+/// there whole or not at all.
+pub trait Store: Sync {
+    /// The items of a shard: in each batch a column `item` of 16 bytes, and at the sender of a
+    /// lookup a column `payload`, as the reader of tables makes them. The items are distinct.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    fn shard(&self, rule: usize, shard: u32) -> io::Result<Vec<RecordBatch>>;
+
+    /// The names of the objects that begin with `prefix`.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    fn list(&self, prefix: &str) -> io::Result<Vec<String>>;
+
+    /// Keeps an object; its name is new.
+    ///
+    /// # Errors
+    /// If it cannot be kept.
+    fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+}
+
+/// Where a worker finds its shards and keeps its results.
+pub enum Place<'a> {
+    /// The folder of a side's run.
+    Folder(&'a Path),
+    /// With the process that started it.
+    Store(&'a dyn Store),
+}
+
+/// A worker before its connection.
+pub struct Worker<'a> {
+    manifest: &'a Manifest,
+    settings: Settings,
+    rule: usize,
+    worker: u32,
+    attempt: u32,
+    kept: Kept<'a>,
+}
+
+enum Kept<'a> {
+    Folder(Work),
+    Store(&'a dyn Store),
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Worked {
+    /// Its shards.
+    pub shards: u64,
+    /// Those that were finished before.
+    pub resumed: u64,
+    /// The matches that it found.
+    pub found: u64,
+    /// All traffic.
+    pub traffic: Stats,
+    /// Seconds from the handshake on.
+    pub seconds: f64,
+}
+
+impl<'a> Worker<'a> {
+    /// Worker `worker` of the side `role`, for the shards of `rule`, counted from 0. `attempt`
+    /// tells its results from those of earlier ones.
+    ///
+    /// # Errors
+    /// If the manifest is of another kind of run or has no such rule or worker, or the folder
+    /// cannot be used.
+    pub fn new(
+        manifest: &'a Manifest,
+        role: Role,
+        rule: usize,
+        worker: u32,
+        attempt: u32,
+        place: Place<'a>,
+    ) -> Result<Self> {
+        let (Some(terms), Some(settings)) = (manifest.terms(), manifest.settings(role)) else {
+            return Err(Error::Manifest("is not of a run with workers".to_owned()));
+        };
+        if worker >= terms.workers {
+            let (worker, all) = (worker, terms.workers);
+            return Err(Error::Manifest(format!(
+                "is for {all} workers, counted from 0: there is no worker {worker}"
+            )));
+        }
+        if rule >= manifest.rules() {
+            return Err(Error::Manifest(format!("has no rule {}", rule + 1)));
+        }
+        let kept = match place {
+            Place::Folder(path) => Kept::Folder(Work::shared(path)?),
+            Place::Store(store) => Kept::Store(store),
+        };
+        Ok(Self {
+            manifest,
+            settings,
+            rule,
+            worker,
+            attempt,
+            kept,
+        })
+    }
+
+    fn shards(&self) -> Vec<Part> {
+        let workers = self.manifest.terms().map_or(1, |terms| terms.workers);
+        let own = (self.worker..self.manifest.buckets()).step_by(workers as usize);
+        own.map(|shard| (self.rule, shard)).collect()
+    }
+
+    /// The name of the object that says that this worker's shards are complete at both sides.
+    fn complete_name(&self) -> String {
+        format!("complete/{}-{:05}", self.rule, self.worker)
+    }
+
+    /// Whether an earlier attempt left nothing to do.
+    ///
+    /// # Errors
+    /// Those of the folder or store.
+    pub fn is_complete(&self) -> Result<bool> {
+        let name = self.complete_name();
+        match &self.kept {
+            Kept::Folder(work) => Ok(work.has_note(&name)),
+            Kept::Store(store) => {
+                let listed = store.list(&name).map_err(Error::work(name.as_ref()))?;
+                Ok(listed.contains(&name))
+            }
+        }
+    }
+
+    /// Whether this side has all its results, and perhaps the peer does not know that.
+    ///
+    /// # Errors
+    /// Those of the folder or store.
+    pub fn has_all_results(&self) -> Result<bool> {
+        if !self.settings.gets_rows() {
+            return Ok(false);
+        }
+        let journal = self.journal()?;
+        Ok(self.shards().iter().all(|&part| journal.has_found(part)))
+    }
+
+    fn journal(&self) -> Result<Box<dyn Journal + '_>> {
+        Ok(match &self.kept {
+            Kept::Folder(work) => Box::new(work),
+            Kept::Store(store) => Box::new(Objects::new(*store, self.rule, self.attempt)?),
+        })
+    }
+
+    /// Records that nothing is left to do.
+    ///
+    /// # Errors
+    /// Those of the folder or store.
+    pub fn complete(&self) -> Result<()> {
+        if self.is_complete()? {
+            return Ok(());
+        }
+        let name = self.complete_name();
+        match &self.kept {
+            Kept::Folder(work) => work.put_note(&name),
+            Kept::Store(store) => store.put(&name, b"").map_err(Error::work(name.as_ref())),
+        }
+    }
+
+    /// Does the shards that are not finished on both sides, with the same worker of the peer.
+    ///
+    /// # Errors
+    /// If the channel or a protocol fails, or the folder or store.
+    pub fn run(&self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Worked> {
+        let start = Instant::now();
+        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+        let mut nonce = [0; 32];
+        rng.fill_bytes(&mut nonce);
+        let workers = self.manifest.terms().map_or(0, |terms| terms.workers);
+        let hello = Hello {
+            protocol: "worker",
+            role: self.settings.role.name(),
+            fields: vec![
+                (MANIFEST, self.manifest.id_text()),
+                ("--worker", format!("{} of {workers}", self.worker)),
+                ("--rule", (self.rule + 1).to_string()),
+            ],
+        };
+        let session = handshake(channel, &hello, nonce)?;
+        let capacities = self.manifest.capacities()?;
+        let protocol = self.settings.name.protocol(self.settings.security);
+        let parts = Parts {
+            settings: &self.settings,
+            protocol: protocol.expect("workers run a protocol that is named"),
+            session,
+            capacities: &capacities,
+            longest: self.manifest.payload().map_or(0, |(_, longest)| longest),
+            executions: self.manifest.executions(),
+        };
+        let journal = self.journal()?;
+        let shards = self.shards();
+        let done = parts.compare(&*journal, &shards, channel)?;
+        let earlier = self.earlier_rows()?;
+        progress.begin("matching shards", shards.len() as u64);
+        let mut worked = Worked {
+            shards: shards.len() as u64,
+            ..Worked::default()
+        };
+        for (i, (&part, done)) in shards.iter().zip(done).enumerate() {
+            if done {
+                worked.resumed += 1;
+            } else {
+                journal.begin(part, parts.session_of(part))?;
+                let keys = self.load(part)?;
+                let watch = &mut Inner {
+                    progress: &mut *progress,
+                    shown: false,
+                };
+                let mut found = Vec::new();
+                parts.run(
+                    part,
+                    &keys,
+                    |row| !earlier.contains(row),
+                    rng.fork("part"),
+                    watch,
+                    channel,
+                    &mut |item, payload| {
+                        worked.found += 1;
+                        match &self.kept {
+                            Kept::Folder(_) => keys
+                                .rows_of(item)
+                                .for_each(|row| append(&mut found, row, payload)),
+                            Kept::Store(_) => append_item(&mut found, keys.item(item), payload),
+                        }
+                    },
+                )?;
+                if self.settings.gets_rows() && !journal.has_found(part) {
+                    journal.put_found(part, &found)?;
+                }
+            }
+            progress.done(i as u64 + 1);
+        }
+        parts.conclude(|| self.complete(), channel)?;
+        self.complete()?;
+        worked.traffic = channel.stats();
+        worked.seconds = start.elapsed().as_secs_f64();
+        Ok(worked)
+    }
+
+    /// The rows that matched by an earlier rule. A store leaves them out itself.
+    fn earlier_rows(&self) -> Result<RowSet> {
+        let Kept::Folder(work) = &self.kept else {
+            return Ok(RowSet::default());
+        };
+        if self.rule == 0 || self.settings.role == Role::Sender {
+            return Ok(RowSet::default());
+        }
+        let mut rows = RowSet::new(self.manifest.own.rows);
+        for rule in 0..self.rule {
+            for shard in 0..self.manifest.buckets() {
+                let found = work.found((rule, shard))?.ok_or_else(|| {
+                    let (rule, shard) = (rule + 1, shard);
+                    Error::Manifest(format!("has shard {shard} of rule {rule} unfinished"))
+                })?;
+                for (row, _) in parse(&found) {
+                    rows.insert(row);
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn load(&self, (rule, shard): Part) -> Result<Keys> {
+        let with_payload = self.settings.role == Role::Sender && self.manifest.payload.is_some();
+        let rows = match &self.kept {
+            Kept::Folder(work) => work.rows((rule, shard), with_payload)?,
+            Kept::Store(store) => {
+                let name = format!("shard {shard} of rule {}", rule + 1);
+                let batches = store.shard(rule, shard);
+                let batches = batches.map_err(Error::work(name.as_ref()))?;
+                items(&batches, with_payload)
+                    .ok_or(io::ErrorKind::InvalidData.into())
+                    .map_err(Error::work(name.as_ref()))?
+            }
+        };
+        // The policy was applied when the table was read.
+        Keys::new(rows, rule, Duplicates::Keep)
+    }
+}
+
+/// The items of batches, or nothing if they are not as a [`Store`] has to give them.
+fn items(batches: &[RecordBatch], with_payload: bool) -> Option<Rows> {
+    let mut rows = Rows::new(with_payload);
+    let mut row = 0;
+    for batch in batches {
+        let items = batch.column_by_name("item")?.as_fixed_size_binary_opt()?;
+        let payload = match with_payload {
+            true => Some(batch.column_by_name("payload")?.as_binary_opt::<i32>()?),
+            false => None,
+        };
+        for i in 0..items.len() {
+            let item = items.value(i).try_into().ok()?;
+            rows.push(item, row, payload.map_or(&[][..], |all| all.value(i)));
+            row += 1;
+        }
+    }
+    Some(rows)
+}
+
+/// Appends a match to the bytes in which a store keeps the matches of a shard: item, length of the
+/// payload, payload.
+fn append_item(out: &mut Vec<u8>, item: &[u8], payload: &[u8]) {
+    out.extend_from_slice(item);
+    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    out.extend_from_slice(payload);
+}
+
+/// The matches in the bytes of a shard that a store kept: items and payload.
+///
+/// # Errors
+/// If the bytes are cut short.
+pub fn found_items(mut bytes: &[u8]) -> Result<Vec<([u8; 16], &[u8])>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let mut next = || {
+            let (item, rest) = bytes.split_first_chunk::<16>()?;
+            let (length, rest) = rest.split_first_chunk::<4>()?;
+            let (payload, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            bytes = rest;
+            Some((*item, payload))
+        };
+        let cut = || Error::work("found".as_ref())(io::ErrorKind::UnexpectedEof.into());
+        all.push(next().ok_or_else(cut)?);
+    }
+    Ok(all)
+}
+
+/// The journal of a worker whose results are objects of a store:
+///
+/// | object | content |
+/// |---|---|
+/// | `begun/R-SSSSS.N` | the session in which shard S of rule R was begun for the Nth time |
+/// | `found/R-SSSSS.aA` | the matches that attempt A found |
+/// | `done/R-SSSSS.aA.json` | the name and digest of that object, written after it |
+struct Objects<'a> {
+    store: &'a dyn Store,
+    rule: usize,
+    attempt: u32,
+    /// The shards with an object `done/`.
+    done: Vec<u32>,
+    /// The shards of the objects `begun/`.
+    begun: Vec<u32>,
+}
+
+impl<'a> Objects<'a> {
+    fn new(store: &'a dyn Store, rule: usize, attempt: u32) -> Result<Self> {
+        let shards = |kind: &str| -> Result<Vec<u32>> {
+            let prefix = format!("{kind}/{rule}-");
+            let names = store.list(&prefix).map_err(Error::work(prefix.as_ref()))?;
+            let shard = |name: &String| {
+                let rest = name.strip_prefix(&prefix)?;
+                rest.split('.').next()?.parse().ok()
+            };
+            Ok(names.iter().filter_map(shard).collect())
+        };
+        Ok(Self {
+            store,
+            rule,
+            attempt,
+            done: shards("done")?,
+            begun: shards("begun")?,
+        })
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let put = self.store.put(name, bytes);
+        put.map_err(Error::work(name.as_ref()))
+    }
+}
+
+impl Journal for Objects<'_> {
+    fn begin(&self, (rule, shard): Part, session: SessionId) -> Result<()> {
+        let begun = self.begun.iter().filter(|one| **one == shard).count() as u32;
+        if begun >= ATTEMPTS {
+            return Err(Error::TooManyAttempts {
+                path: format!("begun/{rule}-{shard:05}").into(),
+                part: shard as usize + 1,
+            });
+        }
+        let name = format!("begun/{rule}-{shard:05}.{}", begun + 1);
+        self.put(&name, crate::manifest::hex(session.as_bytes()).as_bytes())
+    }
+
+    fn has_found(&self, (rule, shard): Part) -> bool {
+        rule == self.rule && self.done.contains(&shard)
+    }
+
+    fn put_found(&self, (rule, shard): Part, found: &[u8]) -> Result<()> {
+        let attempt = self.attempt;
+        let name = format!("found/{rule}-{shard:05}.a{attempt}");
+        self.put(&name, found)?;
+        let mut hash = volery_primitives::ro::StreamHash::default();
+        hash.update(found);
+        let done = serde_json::json!({
+            "found": name,
+            "bytes": found.len(),
+            "blake3": crate::manifest::hex(&hash.finish32()),
+        });
+        let name = format!("done/{rule}-{shard:05}.a{attempt}.json");
+        self.put(&name, done.to_string().as_bytes())
+    }
+}
