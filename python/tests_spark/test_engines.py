@@ -38,9 +38,9 @@ def test_the_program_at_the_other_side(both: Both, role: str, tmp_path: pathlib.
     other = "sender" if role == "receiver" else "receiver"
     told = both.told(role, run, some[role], {}, {})
     match = told["match"]
-    words = ["run-local", "--role", other, "--run", run, "--workers", "2", "--shards", "8", "--gateway", both.gateway]
+    words = ["run-local", "psi", "--role", other, "--run", run, "--workers", "2", "--shards", "8", "--gateway", both.gateway]
     words += ["--identity", str(both.folder / other), "--peer", both.fingerprints[other == "sender"]]
-    words += ["--input", some[other], "--key", "key", "--work", str(tmp_path / "work"), "--wait", match["wait"]]
+    words += ["--input", some[other], "--key", "key", "--resume", str(tmp_path / "work"), "--wait", match["wait"]]
     if other == "receiver":
         words += ["--out", str(tmp_path / "out.csv")]
     process = subprocess.Popen([PROGRAM, *words], stderr=subprocess.PIPE, text=True)

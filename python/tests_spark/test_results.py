@@ -20,7 +20,9 @@ def test_rows_equal_a_plain_join(both: Both, sizes: tuple[int, int, int]) -> Non
     random.seed(f"{sizes}")
     run = "join-" + "-".join(map(str, sizes))
     # One key in many rows, at both sides.
-    draw = lambda size: [f"k{random.randrange(keys)}" if random.random() < 0.9 else "often" for _ in range(size)]  # noqa: E731
+    def draw(size: int) -> list[str]:
+        return [f"k{random.randrange(keys)}" if random.random() < 0.9 else "often" for _ in range(size)]
+
     tables = {
         "sender": both.table(f"{run}-s", {"key": pa.array(draw(left), pa.string())}),
         "receiver": both.table(f"{run}-r", {"key": pa.array(draw(right), pa.string()), "row": pa.array(range(right), pa.int64())}),
@@ -35,8 +37,16 @@ def test_rows_equal_a_plain_join(both: Both, sizes: tuple[int, int, int]) -> Non
 
 def rows(both: Both, run: str) -> tuple[dict[str, str], list[Any], list[Any]]:
     random.seed(run)
-    mail, phone = (lambda: f"u{random.randrange(400)}@example.org"), (lambda: f"+4930{random.randrange(100000, 100300)}")
-    maybe = lambda value: value if random.random() < 0.8 else None  # noqa: E731
+
+    def mail() -> str:
+        return f"u{random.randrange(400)}@example.org"
+
+    def phone() -> str:
+        return f"+4930{random.randrange(100000, 100300)}"
+
+    def maybe(value: Any) -> Any:
+        return value if random.random() < 0.8 else None
+
     theirs = [(maybe(mail()), maybe(phone()), maybe(f"s{i % 7}"), maybe(i), i) for i in range(500)]
     mine = [(maybe(mail()), maybe(phone()), i) for i in range(700)]
     columns = zip(*theirs)
