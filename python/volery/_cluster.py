@@ -611,7 +611,7 @@ class Side:
         self.store.put(f"starts/{start:05}", b"")
         manifest = (self.store.get("manifest.json") or b"").decode()
         with self._identity() as options:
-            tickets = _volery.tickets(manifest, words(options), start)
+            tickets = _volery.tickets(manifest, words(options))
         return start, tuple(map(Secret, tickets))
 
     def job(self, rule: int, start: int, tickets: tuple[Secret, ...]) -> Job:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from volery._calls import ProgressOption, Time, Watch, key_words, listed, words
+from volery._calls import ProgressOption, Time, key_words, listed, words
 from volery._cluster import Job, Plan, Side, Store
 from volery._errors import DataError, Error, UsageError, from_status
 from volery._results import Report
@@ -260,7 +260,7 @@ class Match:
 
         workers, spark = self._side.workers, items.sparkSession
         columns = "shard int, item binary" + (", payload binary" if "payload" in items.columns else "")
-        placed = items.mapInArrow(_Placed(bytes(manifest["key"]), manifest["buckets"]), columns)
+        placed = items.mapInArrow(_Placed(manifest["key"], manifest["buckets"]), columns)
         # A row of each worker without an item, so that no partition is empty.
         empty = spark.range(workers).select(
             F.lit(-1).alias("shard"),
@@ -362,7 +362,7 @@ def _binary(column: Any) -> Any:
 def _items(schema: pyarrow.Schema, options: list[str]) -> Any:
     from volery import _volery
 
-    return _volery.items(schema, options, Watch())
+    return _volery.items(schema, options)
 
 
 class _Described:
@@ -388,11 +388,8 @@ class _Described:
 class _Placed:
     """Adds the shard of each item."""
 
-    def __init__(self, key: bytes, shards: int) -> None:
+    def __init__(self, key: list[int], shards: int) -> None:
         self._key, self._shards = key, shards
-
-    def __reduce__(self) -> Any:
-        return _Placed, (self._key, self._shards)
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
@@ -437,7 +434,7 @@ class _Found:
 
         from volery import _volery
 
-        return _plain(pyarrow.table(_volery.found(data, self._payload, None)))
+        return _plain(pyarrow.table(_volery.found(data, self._payload)))
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for batch in batches:

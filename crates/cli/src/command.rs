@@ -1,6 +1,6 @@
 //! The command line: one subcommand per file.
 
-mod cluster;
+pub(crate) mod cluster;
 pub(crate) mod cot;
 mod demo;
 pub(crate) mod endpoint;

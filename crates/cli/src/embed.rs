@@ -8,6 +8,8 @@
 //!
 //! Nothing is global: runs in several threads of a process do not see each other.
 
+pub mod cluster;
+
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

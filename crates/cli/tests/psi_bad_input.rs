@@ -8,7 +8,7 @@ mod output;
 
 use std::os::unix::fs::symlink;
 
-use common::pair::{Folder, PLANTED, pair, store};
+use common::pair::{Folder, PLANTED, store};
 use common::table::{lists, optional, required};
 use common::{Finished, run};
 use parquet::data_type::ByteArray;

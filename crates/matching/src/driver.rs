@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! steps 1 to 3 of a run (module `run`), with commitments to both tables before the key is tossed
-//! each alone: writes the manifest to its own storage
-//! both: "written"                              <-->
+//! each alone: a side with a folder writes the manifest
+//! both: "written"                                <-->
 //! ```
 //!
 //! A side that has a manifest need not meet the other driver again: if the other side has it too,
@@ -14,17 +14,16 @@ use std::time::Duration;
 
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats};
 use volery_primitives::prg::Prg;
-use volery_primitives::ro::RandomOracle;
 
 use crate::agree::Agreeing;
 use crate::error::{Error, Result, misbehaved};
-use crate::manifest::{Manifest, Own, Terms, announced, hex};
+use crate::manifest::{Manifest, Own, Terms, announced};
 use crate::progress::Progress;
 use crate::run::{Matches, Outcome};
 use crate::settings::Settings;
 use crate::side::Side;
 
-/// Tells the peer that the manifest is in this side's storage.
+/// Tells the peer that this side has the manifest.
 const WRITTEN: u8 = 0x57;
 
 /// A side whose table is in a cluster: what its driver knows of it.
@@ -55,80 +54,48 @@ pub struct WorkedBy {
     pub online: Duration,
 }
 
-/// The progress of a side.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Earlier<'a> {
-    /// The manifest of an earlier attempt.
-    pub manifest: Option<&'a Manifest>,
-    /// Whether it began a shard.
-    pub begun: bool,
-}
-
-/// Agrees with the other side's driver. `keep` puts the manifest into this side's storage; it is
-/// not called if both have the same from an earlier attempt.
+/// Agrees with the other side's driver, for the first time.
 ///
 /// # Errors
-/// If the channel fails, the sides differ, the manifest of the earlier attempt is of another table
-/// or other settings, or `keep` fails.
+/// If the channel fails, or the sides differ.
 pub fn agree(
     settings: &Settings,
     facts: &Facts,
     (terms, shards): (Terms, Option<u32>),
-    earlier: Earlier<'_>,
     channel: &mut Channel,
-    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
     let mut opening = [0; 32];
     rng.fill_bytes(&mut opening);
-    let mut oracle = RandomOracle::new("volery matching: own facts");
-    oracle.absorb(facts.digest.as_bytes());
-    oracle.absorb(settings.security.to_string().as_bytes());
-    oracle.absorb(facts.keys.as_bytes());
-    let own = Own {
-        digest: hex(&oracle.finish32()),
-        rows: facts.rows,
-        opening,
-    };
-    if let Some(manifest) = earlier.manifest {
-        check(manifest, &own.digest, &terms)?;
-    }
     let largest = facts.sizes.iter().copied().max().unwrap_or(0);
     let agreeing = Agreeing {
         settings,
         keys: &facts.keys,
-        own,
+        own: Own {
+            digest: facts.digest.clone(),
+            rows: facts.rows,
+            opening,
+        },
         payload: facts.payload.clone(),
         least: shards.unwrap_or_else(|| terms.shards(largest)),
-        earlier: earlier.manifest,
-        begun: earlier.begun,
+        earlier: None,
+        begun: false,
         terms: Some(terms),
         shards,
     };
     let met = agreeing.meet(&mut rng, channel)?;
-    if let (true, Some(manifest)) = (met.resumed, earlier.manifest) {
-        written(channel)?;
-        return Ok(manifest.clone());
-    }
     let key = agreeing.key(&met, &mut rng, channel)?;
     let sizes: Vec<_> = facts.sizes.iter().copied().map(announced).collect();
     let manifest = agreeing.settle(met, key, &sizes, channel)?;
     // So that no worker meets parameters that do not exist.
     manifest.capacities()?;
-    keep(&manifest)?;
     written(channel)?;
     Ok(manifest)
 }
 
-/// Checks that a manifest is of this side's table and run.
-///
-/// # Errors
-/// If it is not.
-fn check(manifest: &Manifest, digest: &str, terms: &Terms) -> Result<()> {
+/// Checks that a manifest is of a run with these terms.
+fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
     let changed = |what| Err(Error::Manifest(format!("of this run was made with {what}")));
-    if manifest.own.digest != digest {
-        return changed("another table or other settings");
-    }
     match &manifest.workers {
         None => changed("no workers"),
         Some(earlier) if earlier.run != terms.run => changed("another name of the run"),
@@ -140,7 +107,7 @@ fn check(manifest: &Manifest, digest: &str, terms: &Terms) -> Result<()> {
     }
 }
 
-/// Waits until both sides have the manifest in their storage.
+/// Waits until both sides have the manifest.
 fn written(channel: &mut Channel) -> Result<()> {
     let mut byte = [0];
     channel.send(&[WRITTEN])?;
@@ -235,8 +202,6 @@ impl Side {
 
     fn check_workers(&self, terms: &Terms) -> Result<()> {
         let earlier = self.earlier.as_ref();
-        earlier.map_or(Ok(()), |manifest| {
-            check(manifest, &manifest.own.digest, terms)
-        })
+        earlier.map_or(Ok(()), |manifest| check(manifest, terms))
     }
 }

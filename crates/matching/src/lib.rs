@@ -57,6 +57,7 @@ mod protocol;
 pub mod run;
 mod settings;
 mod side;
+pub mod staging;
 mod work;
 pub mod worker;
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod arrays;
+mod cluster;
 mod job;
 mod runs;
 mod table;
@@ -16,10 +17,11 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the program with these words and returns its exit status.
+/// Runs the program with these words and returns its exit status; `program` are the words that
+/// start it again.
 #[pyfunction]
-fn main(py: Python<'_>, words: Vec<OsString>) -> u8 {
-    py.detach(|| volery_cli::embed::main(words))
+fn main(py: Python<'_>, program: Vec<OsString>, words: Vec<OsString>) -> u8 {
+    py.detach(|| volery_cli::embed::main(program, words))
 }
 
 #[pymodule]
@@ -28,6 +30,8 @@ mod _volery {
 
     #[pymodule_export]
     use super::main;
+    #[pymodule_export]
+    use crate::cluster::{Items, agree, found, items, shards, tickets};
     #[pymodule_export]
     use crate::runs::{
         Connection, Stream, keygen, lint, matching, matvec, ope, open, pair, stream, verify,

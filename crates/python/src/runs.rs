@@ -83,7 +83,7 @@ pub(crate) fn pair(py: Python<'_>, timeout: f64) -> PyResult<(Connection, Connec
     Ok((Connection::new(left, first), Connection::new(right, second)))
 }
 
-fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
+pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
     crate::job::error(py, failure).unwrap_or_else(|error| error)
 }
 
@@ -224,7 +224,8 @@ pub(crate) fn verify(
     text(py, watch, move |run| embed::verify(&words, run))
 }
 
-fn text(
+/// A run that gives a text.
+pub(crate) fn text(
     py: Python<'_>,
     watch: &Bound<'_, PyAny>,
     work: impl FnOnce(&Run) -> Result<String> + Send + 'static,

@@ -87,18 +87,30 @@ impl Source {
     /// # Errors
     /// If the producer fails, or two columns have one name.
     pub(crate) fn read(self) -> Result<volery_tables::Table, Failure> {
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::new(Status::Other, format_args!("data: {error}"))
-        };
-        let (schema, batches) = match self {
-            Self::Batches(schema, batches) => (schema, batches),
+        let (schema, batches) = self.collect()?;
+        volery_tables::Table::from_batches(schema, batches).map_err(Failure::from)
+    }
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// If the producer fails.
+    pub(crate) fn into_batches(self, py: Python<'_>) -> PyResult<Vec<RecordBatch>> {
+        let collected = py.detach(|| self.collect());
+        let (_, batches) = collected.map_err(|failure| crate::runs::raised(py, &failure))?;
+        Ok(batches)
+    }
+
+    fn collect(self) -> Result<(SchemaRef, Vec<RecordBatch>), Failure> {
+        match self {
+            Self::Batches(schema, batches) => Ok((schema, batches)),
             Self::Stream(stream) => {
                 let schema = stream.schema();
                 let batches: Result<_, _> = stream.collect();
-                (schema, batches.map_err(|error| failed(&error))?)
+                let failed = |error| Failure::new(Status::Other, format_args!("data: {error}"));
+                Ok((schema, batches.map_err(failed)?))
             }
-        };
-        volery_tables::Table::from_batches(schema, batches).map_err(Failure::from)
+        }
     }
 }
 

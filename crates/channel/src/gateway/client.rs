@@ -36,6 +36,10 @@ pub fn meet(
 ) -> Result<Channel> {
     let patience = patience.into();
     session::check(leaf, peer)?;
+    if leaf.chain().len() < 2 {
+        let what = "a gateway takes a run certificate, not the identity that issues it";
+        return Err(Error::Identity(what.to_owned()));
+    }
     let stream = Meeting {
         ticket,
         leaf,
@@ -43,6 +47,7 @@ pub fn meet(
         patience: &patience,
         deadline: deadline_after(Some(patience.wait)),
         has_waited: false,
+        refused: None,
     }
     .stream(address)?;
     let tls = match ticket.side {
@@ -83,6 +88,8 @@ struct Meeting<'a> {
     /// A gateway has accepted the ticket: from then on it may take this client for an earlier
     /// connection of itself, until it notices the end of that.
     has_waited: bool,
+    /// Why the last connection was refused.
+    refused: Option<Reason>,
 }
 
 impl Meeting<'_> {
@@ -100,6 +107,9 @@ impl Meeting<'_> {
                 Err(failure) => failure,
             };
             self.patience.cancel.check()?;
+            if let Failure::Refused(reason) = &failure {
+                self.refused = Some(*reason);
+            }
             let passes = match &failure {
                 Failure::Refused(Reason::Full | Reason::Alone | Reason::Slow) => true,
                 Failure::Refused(Reason::Used) => self.has_waited,
@@ -119,14 +129,17 @@ impl Meeting<'_> {
     fn worded(&self, failure: Failure) -> Error {
         let wait = self.patience.wait;
         match failure {
-            Failure::Refused(reason) => Error::Refused(format!("at the gateway, {reason}")),
-            Failure::Channel(Error::TimedOut(_) | Error::Disconnected) => {
-                Error::TimedOut(match self.has_waited {
-                    true => format!("the peer did not come to the gateway within {wait:?}"),
-                    false => format!("no gateway answered at this address within {wait:?}"),
-                })
-            }
-            Failure::Channel(error) => error,
+            Failure::Refused(_) | Failure::Channel(Error::TimedOut(_) | Error::Disconnected) => {}
+            Failure::Channel(error) => return error,
+        }
+        match self.refused {
+            Some(reason) => Error::Refused(format!("at the gateway, {reason}")),
+            None if self.has_waited => Error::TimedOut(format!(
+                "the peer did not come to the gateway within {wait:?}"
+            )),
+            None => Error::TimedOut(format!(
+                "no gateway answered at this address within {wait:?}"
+            )),
         }
     }
 
@@ -149,7 +162,7 @@ impl Meeting<'_> {
             let mut said = [0];
             self.read(&stream, &mut said, SILENCE)?;
             match said {
-                [WAITING] => self.has_waited = true,
+                [WAITING] => (self.has_waited, self.refused) = (true, None),
                 [GO] => return Ok(stream),
                 [code] => {
                     let reason = Reason::of_code(code).map(Failure::Refused);

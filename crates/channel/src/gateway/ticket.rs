@@ -44,35 +44,32 @@ fn message(challenge: &[u8; CHALLENGE], signed: &[u8]) -> Vec<u8> {
     [DOMAIN, challenge, signed].concat()
 }
 
-/// The bytes of a ticket, signed by `leaf`.
+/// The bytes of a ticket, signed by the run certificate `leaf`.
 ///
 /// # Errors
-/// [`Error::Identity`] if `leaf` is no run certificate, or is too long.
+/// [`Error::Identity`] if a certificate is too long.
 pub(super) fn encode(
     ticket: &Ticket,
     leaf: &Identity,
     peer: Fingerprint,
     challenge: &[u8; CHALLENGE],
 ) -> Result<Vec<u8>> {
-    let [own, organisation] = leaf.chain() else {
-        let what = "a gateway takes a run certificate, not the identity that issues it";
-        return Err(Error::Identity(what.to_owned()));
-    };
     let mut bytes = Vec::with_capacity(HEADER + 2 * LONGEST + SIGNATURE);
     bytes.extend(ticket.run);
     bytes.push(ticket.side as u8);
     bytes.extend(ticket.worker.unwrap_or(DRIVER).to_le_bytes());
     bytes.extend(ticket.attempt.to_le_bytes());
     bytes.extend(peer.as_bytes());
-    for certificate in [own, organisation] {
+    for certificate in leaf.chain() {
         let length = u16::try_from(certificate.len()).unwrap_or(u16::MAX);
         if usize::from(length) > LONGEST {
             return Err(Error::Identity("its certificate is too long".to_owned()));
         }
         bytes.extend(length.to_le_bytes());
     }
-    bytes.extend_from_slice(own);
-    bytes.extend_from_slice(organisation);
+    leaf.chain()
+        .iter()
+        .for_each(|one| bytes.extend_from_slice(one));
     let signature = leaf.signature(&message(challenge, &bytes))?;
     bytes.extend(signature);
     Ok(bytes)

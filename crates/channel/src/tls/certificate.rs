@@ -121,10 +121,12 @@ pub(crate) fn validity(
         Err(invalid @ (Invalid::Malformed | Invalid::Name)) => return Err(invalid),
         _ => UNIX_EPOCH,
     };
-    match ask(u64::MAX) {
-        Err(Invalid::Expired(end)) => Ok(start..end),
-        _ => Err(Invalid::Malformed),
-    }
+    let Err(Invalid::Expired(end)) = ask(u64::MAX) else {
+        return Err(Invalid::Malformed);
+    };
+    // The signature is checked last, of a certificate that is valid otherwise.
+    check_signed(certificate, issuer, unix_time(start)).map_err(|_| Invalid::Malformed)?;
+    Ok(start..end)
 }
 
 /// The name in a certificate made by [`Identity::generate`](super::Identity::generate).

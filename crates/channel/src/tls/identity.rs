@@ -374,6 +374,100 @@ mod tests {
         }
     }
 
+    const NAME: &str = "w1.volery.invalid";
+
+    #[test]
+    fn a_run_certificate_is_read_back_from_its_text() {
+        let organisation = Identity::generate("hospital, ü", valid_for(30)).unwrap();
+        let leaf = organisation.issue(NAME, valid_for(1)).unwrap();
+        let again = Identity::from_pem(leaf.to_pem()).unwrap();
+        for leaf in [&leaf, &again] {
+            assert_eq!(leaf.organisation(), organisation.fingerprint());
+            assert_eq!(leaf.validity(), valid_for(1));
+            leaf.check(UNIX_EPOCH + NOON).unwrap();
+            let late = why(leaf.check(UNIX_EPOCH + NOON + 2 * DAY));
+            assert_eq!(late, "it expired on 2026-11-22");
+        }
+        assert_eq!(again.fingerprint(), leaf.fingerprint());
+        assert_ne!(leaf.fingerprint(), organisation.fingerprint());
+        assert_eq!(organisation.organisation(), organisation.fingerprint());
+        let key = |identity: &Identity| {
+            identity
+                .to_pem()
+                .split_once("PRIVATE")
+                .unwrap()
+                .1
+                .to_owned()
+        };
+        assert_ne!(key(&leaf), key(&organisation));
+    }
+
+    #[test]
+    fn a_run_certificate_is_valid_no_longer_than_its_organisation() {
+        let organisation = Identity::generate("a", valid_for(2)).unwrap();
+        let leaf = organisation.issue(NAME, valid_for(30)).unwrap();
+        assert_eq!(leaf.validity(), valid_for(2));
+        let late = UNIX_EPOCH + NOON + 40 * DAY;
+        let empty = organisation.issue(NAME, late..late + DAY);
+        assert!(why(empty).contains("period is empty"));
+        // One of a longer validity, as another program could issue it.
+        let longer = Identity {
+            validity: valid_for(30),
+            ..organisation.clone()
+        };
+        let leaf = longer.issue(NAME, valid_for(30)).unwrap();
+        assert_eq!(leaf.validity(), valid_for(2));
+        let late = why(leaf.check(UNIX_EPOCH + NOON + 10 * DAY));
+        assert!(
+            late.contains("issued it: it expired on 2026-11-23"),
+            "{late}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_chain_is_refused() {
+        let [one, other] = [1, 2].map(|_| Identity::generate("a", valid_for(30)).unwrap());
+        let leaf = one.issue(NAME, valid_for(1)).unwrap();
+        assert!(why(leaf.issue(NAME, valid_for(1))).contains("can issue no other"));
+        for name in ["", "a b", "*.volery.invalid", "ü.invalid"] {
+            assert!(
+                why(one.issue(name, valid_for(1))).contains("DNS name"),
+                "{name}"
+            );
+        }
+        let [one, other] = [&one, &other].map(|one| certificate_pem(one.to_pem()).unwrap());
+        let foreign = leaf.to_pem().replace(one, other);
+        assert!(why(Identity::from_pem(&foreign)).contains("damaged"));
+        let long = leaf.to_pem().replace(one, &(one.to_owned() + one));
+        assert!(why(Identity::from_pem(&long)).contains("more than two"));
+        let alone = leaf.to_pem().replace(one, "");
+        assert!(why(Identity::from_pem(&alone)).contains("damaged"));
+    }
+
+    /// A leaf that is good for other names, too, is good for none.
+    #[test]
+    fn a_run_certificate_is_for_one_name() {
+        let organisation = Identity::generate("a", valid_for(30)).unwrap();
+        let good = |names: &[&str]| {
+            let leaf = organisation.sign(names, valid_for(1)).unwrap();
+            let now = certificate::unix_time(UNIX_EPOCH + NOON);
+            let [leaf, organisation] = leaf.chain() else {
+                panic!("no chain")
+            };
+            certificate::check_leaf(leaf, organisation, NAME, now)
+        };
+        assert_eq!(good(&[NAME]), Ok(()));
+        for names in [
+            &["*.volery.invalid"][..],
+            &["w2.volery.invalid"],
+            &[NAME, "w2.volery.invalid"],
+            &["volery.invalid"],
+            &[],
+        ] {
+            assert_eq!(good(names), Err(certificate::Invalid::Name), "{names:?}");
+        }
+    }
+
     #[test]
     fn names_and_times_are_checked() {
         for name in ["", "a\nb", &"x".repeat(65)] {

@@ -81,7 +81,12 @@ impl fmt::Display for Rejected {
                 )
             }
             Self::Chain => f.write_str("it presented several certificates"),
-            Self::NoChain => f.write_str("it presented no run certificate"),
+            Self::NoChain => {
+                f.write_str("it did not present a run certificate and that of its organisation")
+            }
+            Self::Leaf(Invalid::Malformed) => f.write_str(
+                "its run certificate is damaged, or was not issued by the pinned identity",
+            ),
             Self::Leaf(invalid) => write!(f, "its run certificate is not accepted: {invalid}"),
             Self::Invalid(invalid) => write!(f, "its certificate is the one pinned, but {invalid}"),
         }

@@ -5,10 +5,14 @@
 mod alive;
 mod cancel;
 mod channel;
+#[cfg(feature = "tls")]
+mod gateway;
 mod handshake;
 mod link;
 mod mux;
 mod parties;
+#[cfg(feature = "tls")]
+mod run_certificates;
 mod shaped;
 #[cfg(feature = "tls")]
 mod strangers;

@@ -39,7 +39,7 @@ pub(crate) struct ClusterArguments {
 
     /// Number of shards, the same on both sides [default: by the number of keys]
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Workers")]
-    pub(super) shards: Option<u32>,
+    pub(crate) shards: Option<u32>,
 }
 
 fn run_name(text: &str) -> Result<String, &'static str> {
@@ -51,12 +51,12 @@ fn run_name(text: &str) -> Result<String, &'static str> {
 }
 
 impl ClusterArguments {
-    pub(super) fn gateway(&self) -> &str {
+    pub(crate) fn gateway(&self) -> &str {
         &self.gateway
     }
 
     /// The terms of a run.
-    pub(super) fn terms(
+    pub(crate) fn terms(
         &self,
         settings: &Settings,
         keys: &str,

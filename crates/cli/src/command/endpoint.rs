@@ -250,6 +250,16 @@ impl EndpointArguments {
         })
     }
 
+    /// The identity.
+    ///
+    /// # Errors
+    /// If it is not given, or cannot be used.
+    pub(crate) fn load_identity(&self) -> Result<Identity, Failure> {
+        let folder = self.identity.as_deref();
+        let folder = folder.ok_or_else(|| Failure::usage("--identity", "required"))?;
+        identity::load(folder, self.allow_group_readable_identity)
+    }
+
     /// How long to wait for the peer.
     pub(crate) fn wait(&self) -> Duration {
         self.wait

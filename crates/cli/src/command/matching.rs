@@ -58,36 +58,13 @@ pub(crate) struct MatchingArguments {
     #[arg(long, value_name = "LABEL", help_heading = "Input")]
     encoding: Option<Encoding>,
 
-    /// The key column, or several columns that together form one key. NAME:SPEC reads a column as a
-    /// type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it by normalisers
-    /// with '+' in between, such as email or trim+lower+nfc or e164=DE; 'volery lint' tries them.
-    /// A name with a comma or colon stands in double quotes
-    #[arg(
-        long,
-        value_name = "COL[:SPEC],..",
-        required = true,
-        help_heading = "Keys"
-    )]
-    key: Vec<String>,
-
-    /// Another key by which rows match that do not match by the keys before it; may be repeated.
-    /// Both sides give the same number of keys, in the same order
-    #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
-    or: Vec<String>,
+    #[command(flatten)]
+    keys: KeyArguments,
 
     /// Treatment of rows with the same key: 'keep', all of them match or none; 'error'; or 'dedup',
     /// only the first
     #[arg(long, value_name = "RULE", default_value = "keep", value_parser = duplicates, help_heading = "Keys")]
     duplicates: Duplicates,
-
-    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
-    /// with --or such a row has no part in that key
-    #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys, help_heading = "Keys")]
-    empty_keys: EmptyKeys,
-
-    /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or 'skip'
-    #[arg(long, value_name = "RULE", default_value = "error", value_parser = malformed, help_heading = "Keys")]
-    malformed: Malformed,
 
     /// Output file for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
     /// .parquet or .arrow; appears when the run is complete. '-' is standard output, as CSV
@@ -153,6 +130,36 @@ pub(crate) struct MatchingArguments {
     pub(super) common: Common,
 }
 
+/// How the rows get their keys.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct KeyArguments {
+    /// The key column, or several columns that together form one key. NAME:SPEC reads a column as a
+    /// type (text, binary, integer, decimal, boolean, date, timestamp), or cleans it by normalisers
+    /// with '+' in between, such as email or trim+lower+nfc or e164=DE; 'volery lint' tries them.
+    /// A name with a comma or colon stands in double quotes
+    #[arg(
+        long,
+        value_name = "COL[:SPEC],..",
+        required = true,
+        help_heading = "Keys"
+    )]
+    key: Vec<String>,
+
+    /// Another key by which rows match that do not match by the keys before it; may be repeated.
+    /// Both sides give the same number of keys, in the same order
+    #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
+    or: Vec<String>,
+
+    /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
+    /// with --or such a row has no part in that key
+    #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys, help_heading = "Keys")]
+    empty_keys: EmptyKeys,
+
+    /// Treatment of a row whose key column does not fit its type or normaliser: 'error', or 'skip'
+    #[arg(long, value_name = "RULE", default_value = "error", value_parser = malformed, help_heading = "Keys")]
+    malformed: Malformed,
+}
+
 /// What `lookup` adds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lookup {
@@ -214,7 +221,7 @@ fn format(name: &str) -> Result<Format, String> {
 }
 
 /// Names with commas in between; one with a comma stands in double quotes, a quote in it twice.
-pub(super) fn names(text: &str) -> Result<Vec<String>, String> {
+pub(crate) fn names(text: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     let mut rest = text;
     loop {

@@ -106,9 +106,7 @@ enum Line {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Counts {
-    shards: u64,
     resumed: u64,
-    found: u64,
     bytes_sent: u64,
     bytes_received: u64,
     messages: u64,

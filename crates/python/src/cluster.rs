@@ -1,0 +1,142 @@
+//! What the driver and the tasks of a cluster call.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_pyarrow::FromPyArrow as _;
+use arrow_schema::Schema;
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use volery_cli::embed::{self, Failure};
+
+use crate::runs::{raised, text};
+use crate::table::{Source, Table};
+
+fn of(rows: RecordBatch) -> Table {
+    Table {
+        schema: rows.schema(),
+        batches: vec![rows],
+    }
+}
+
+/// The items of the rows of a table that comes in pieces.
+#[pyclass(frozen, module = "volery._volery")]
+pub(crate) struct Items(Mutex<embed::cluster::Items>);
+
+#[pymethods]
+impl Items {
+    /// Types and normalisers of the keys.
+    #[getter]
+    fn description(&self) -> String {
+        self.lock().description().to_owned()
+    }
+
+    /// The columns of the payload in a line, or None.
+    #[getter]
+    fn payload(&self) -> Option<String> {
+        self.lock().payload().map(str::to_owned)
+    }
+
+    /// For each row `item_0`, .., `payload` where there is one, `digest_hi`, `digest_lo`.
+    fn batch(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
+        let source = Source::of(Some(data))?;
+        let rows = py.detach(|| {
+            let source = source.ok_or_else(|| Failure::usage("data", "required"))?;
+            let table = source.read()?;
+            self.lock().batch(&table).map_err(Failure::from)
+        });
+        rows.map(of).map_err(|failure| raised(py, &failure))
+    }
+
+    /// What was found in the rows so far.
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        let counts = self.lock().counts().cloned().unwrap_or_default();
+        all.set_item("rows", counts.rows)?;
+        let rules = counts.rules.iter().map(|rule| {
+            let counts = PyDict::new(py);
+            counts.set_item("keys", rule.keys)?;
+            counts.set_item("empty", rule.empty)?;
+            counts.set_item("malformed", rule.malformed)?;
+            counts.set_item("changed", rule.changed)?;
+            Ok(counts)
+        });
+        all.set_item("rules", rules.collect::<PyResult<Vec<_>>>()?)?;
+        Ok(all)
+    }
+}
+
+impl Items {
+    fn lock(&self) -> std::sync::MutexGuard<'_, embed::cluster::Items> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The items of tables with this schema: a schema or anything with a stream of records.
+#[pyfunction]
+pub(crate) fn items(
+    py: Python<'_>,
+    schema: &Bound<'_, PyAny>,
+    words: Vec<OsString>,
+) -> PyResult<Items> {
+    let schema = Arc::new(Schema::from_pyarrow_bound(schema)?);
+    let items = embed::cluster::items(schema, &words);
+    let items = items.map_err(|failure| raised(py, &failure))?;
+    Ok(Items(Mutex::new(items)))
+}
+
+/// The shards of the column `item`, under the key of a manifest.
+#[pyfunction]
+pub(crate) fn shards<'py>(
+    py: Python<'py>,
+    key: [u8; 32],
+    count: u32,
+    data: &Bound<'_, PyAny>,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let none = || PyValueError::new_err("a column 'item' with values of 16 bytes is needed");
+    let batches = Source::of(Some(data))?.ok_or_else(none)?.into_batches(py)?;
+    let found = py.detach(|| {
+        let mut all = Vec::new();
+        for batch in &batches {
+            let items = batch.column_by_name("item")?;
+            all.extend(embed::cluster::shards(&key, count, items)?);
+        }
+        Some(all)
+    });
+    Ok(PyArray1::from_vec(py, found.ok_or_else(none)?))
+}
+
+/// Agrees with the peer's driver: the manifest.
+#[pyfunction]
+pub(crate) fn agree(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    facts: String,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    text(py, watch, move |run| {
+        embed::cluster::agree(&words, &facts, run)
+    })
+}
+
+/// The run certificates of all workers.
+#[pyfunction]
+pub(crate) fn tickets(
+    py: Python<'_>,
+    manifest: &str,
+    words: Vec<OsString>,
+) -> PyResult<Vec<String>> {
+    let tickets = py.detach(|| embed::cluster::tickets(manifest, &words));
+    tickets.map_err(|failure| raised(py, &failure))
+}
+
+/// The matches in an object of a worker: `item`, and the columns of the payload.
+#[pyfunction]
+#[pyo3(signature = (data, payload=None))]
+pub(crate) fn found(py: Python<'_>, data: &[u8], payload: Option<&str>) -> PyResult<Table> {
+    let rows = py.detach(|| embed::cluster::found(data, payload).map_err(Failure::from));
+    rows.map(of).map_err(|failure| raised(py, &failure))
+}
