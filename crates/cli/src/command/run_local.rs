@@ -332,7 +332,7 @@ impl<'a> Workers<'a> {
             if self
                 .reporter
                 .cancel()
-                .sleep(Duration::from_secs(1 << vain))
+                .sleep(Duration::from_millis(250 << vain))
                 .is_err()
             {
                 break Err(failure);

@@ -144,6 +144,11 @@ impl Running {
         assert!(sent.success());
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits for its end, at most for `limit` from its start.
     pub(crate) fn finish_within(mut self, limit: Duration) -> Finished {
         while self.child.try_wait().unwrap().is_none() {

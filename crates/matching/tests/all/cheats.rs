@@ -1,7 +1,7 @@
 //! A peer that deviates in one message of a run, for each check of that message.
 
 use volery_channel::{Channel, Role, SessionId, handshake, run_two_unchecked};
-use volery_matching::{Columns, Error, Local, Outcome, Verb, WriteError};
+use volery_matching::{Columns, Error, Local, Outcome, Terms, Verb, WriteError};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::dh;
@@ -302,4 +302,58 @@ fn another_final_byte() {
     });
     assert_caught(result, "unexpected final message");
     assert!(!folder.path().join("complete").exists());
+}
+
+/// A peer of a driver, to the last message.
+#[test]
+fn another_byte_after_the_manifest() {
+    use volery_matching::driver::{Facts, agree};
+    let run = Run {
+        name: volery_matching::Name::Vole,
+        ..PSI
+    };
+    let settings = |role| run.settings(role);
+    let terms = |role| {
+        let organisations = ["a", "b"].map(str::to_owned);
+        Terms::new(&settings(role), "keys", "run", 2, organisations).unwrap()
+    };
+    let facts = Facts {
+        keys: "keys".to_owned(),
+        sizes: vec![9],
+        payload: None,
+        digest: String::new(),
+        rows: 9,
+    };
+    for (byte, is_good) in [(0x57, true), (0, false)] {
+        let (agreed, cheated) = run_two_unchecked(
+            |channel| {
+                let terms = (terms(Role::Sender), Some(1));
+                agree(&settings(Role::Sender), &facts, terms, channel)
+            },
+            |channel| {
+                let mut cheat = || -> Cheated {
+                    let mut hello = settings(Role::Receiver).hello("keys");
+                    let fields = [("--run", "run"), ("--workers", "2"), ("--shards", "1")];
+                    let fields = fields.map(|(name, value)| (name, value.to_owned()));
+                    hello.fields.extend(fields);
+                    let session = handshake(channel, &hello, [0; 32])?;
+                    let mut peer = Peer { channel, session };
+                    peer.say(&[0; 33])?;
+                    peer.say(&1_u32.to_le_bytes())?;
+                    // The commitments.
+                    peer.say(&[7; 32])?;
+                    peer.say(&9_u64.to_le_bytes())?;
+                    peer.skip(37 + 32 + 8)?;
+                    peer.say(&[byte])?;
+                    peer.channel.flush()?;
+                    peer.skip(1)
+                };
+                cheat().map_err(|error| error.to_string())
+            },
+        );
+        assert_eq!(agreed.is_ok(), is_good);
+        if is_good {
+            cheated.unwrap();
+        }
+    }
 }

@@ -5,3 +5,4 @@ mod cheats;
 mod common;
 mod join;
 mod resume;
+mod workers;

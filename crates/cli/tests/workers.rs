@@ -1,0 +1,382 @@
+//! Runs with workers at a gateway: results, options that differ, and processes that are killed.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod common;
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::pair::{Folder, PLANTED};
+use common::{Finished, Running};
+
+/// Two organisations and a gateway that allows both.
+struct Place {
+    folder: Folder,
+    fingerprints: [String; 2],
+    gateway: Option<Running>,
+    port: u16,
+}
+
+const SIDES: [&str; 2] = ["a", "b"];
+
+impl Place {
+    fn new() -> Self {
+        let folder = Folder::new();
+        let fingerprints = SIDES.map(|side| {
+            let made = common::run(&["keygen", "--out", &folder.path(side)]);
+            made.stdout.trim().to_owned()
+        });
+        let mut place = Self {
+            folder,
+            fingerprints,
+            gateway: None,
+            port: 0,
+        };
+        place.start_gateway();
+        place
+    }
+
+    fn start_gateway(&mut self) {
+        let [a, b] = &self.fingerprints;
+        let address = format!("127.0.0.1:{}", self.port);
+        let call = ["gateway", "--listen", &address, "--allow", a, "--allow", b];
+        let gateway = Running::start(&call);
+        self.port = gateway.port();
+        self.gateway = Some(gateway);
+    }
+
+    /// Starts a side of a run; the receiver is side 1.
+    fn start(&self, side: usize, verb: &str, more: &[&str]) -> Running {
+        let name = SIDES[side];
+        let gateway = format!("127.0.0.1:{}", self.port);
+        let [identity, input, work, out] = [
+            self.folder.path(name),
+            self.folder.path(&format!("{name}.csv")),
+            self.folder.path(&format!("work-{name}")),
+            self.folder.path("out.csv"),
+        ];
+        let role = ["sender", "receiver"][side];
+        let mut call = vec!["run-local", verb, "--role", role, "--gateway", &gateway];
+        call.extend([
+            "--identity",
+            &identity,
+            "--peer",
+            &self.fingerprints[1 - side],
+        ]);
+        call.extend(["--input", &input, "--resume", &work, "--timeout", "20s"]);
+        if side == 1 {
+            call.extend(["--out", &out]);
+        }
+        call.extend(more);
+        Running::start(&call)
+    }
+
+    fn both(&self, verb: &str, more: [&[&str]; 2]) -> [Finished; 2] {
+        let sides = [0, 1].map(|side| self.start(side, verb, more[side]));
+        sides.map(Running::finish)
+    }
+
+    /// The sessions that a side began, each with its shard.
+    fn begun(&self, side: usize) -> Vec<(String, String)> {
+        let path = self.folder.path(&format!("work-{}/attempts", SIDES[side]));
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+        let whole = lines.filter(|(_, session)| session.len() == 32);
+        whole
+            .map(|(shard, session)| (shard.to_owned(), session.to_owned()))
+            .collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(gateway) = self.gateway.take() {
+            gateway.signal("TERM");
+            let ended = gateway.finish();
+            assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+        }
+    }
+}
+
+const RUN: [&str; 8] = [
+    "--run",
+    "r1",
+    "--workers",
+    "2",
+    "--shards",
+    "5",
+    "--wait",
+    "30s",
+];
+
+#[test]
+fn rows_and_values_are_those_of_a_join() {
+    let place = Place::new();
+    place.folder.write(
+        "a.csv",
+        "mail,phone,city\nx@a.org,1,Rome\ny@a.org,2,Oslo\nz@a.org,3,Bonn\n",
+    );
+    place.folder.write(
+        "b.csv",
+        "id,email,tel\n1,Y@A.org,9\n2,q@a.org,3\n3,q@a.org,8\n4,x@a.org,2\n5,Y@a.org,7\n",
+    );
+    let keys = |mail: &'static str, phone: &'static str| ["--key", mail, "--or", phone];
+    let left = [&RUN[..], &keys("mail:lower", "phone"), &["--value", "city"]].concat();
+    let report = place.folder.path("report.json");
+    let more = ["--left", "--rule-column", "by", "--report", &report];
+    let right = [&RUN[..], &keys("email:lower", "tel"), &more].concat();
+    let ended = place.both("lookup", [&left, &right]);
+    common::assert_done(&ended, "volery: security is malicious");
+    assert_eq!(
+        place.folder.read("out.csv"),
+        "id,email,tel,city,by\n1,Y@A.org,9,Oslo,1\n2,q@a.org,3,Bonn,2\n3,q@a.org,8,,\n4,x@a.org,2,Rome,1\n5,Y@a.org,7,Oslo,1\n"
+    );
+    let report = place.folder.json("report.json");
+    let result = &report["result"];
+    assert_eq!(result["run"]["shards"], 5);
+    assert_eq!(result["run"]["workers"], 2);
+    assert_eq!(
+        result["attempts"]
+            .as_u64()
+            .or(result["buckets"]["attempts"].as_u64()),
+        Some(1)
+    );
+    assert!(report["bytes_sent"].as_u64().unwrap() > 10_000);
+    // The same command does nothing more; and neither folder has a certificate left.
+    for side in [0, 1] {
+        let again = place
+            .start(side, "lookup", [&left[..], &right[..]][side])
+            .finish();
+        assert_eq!(again.status, Some(0), "{again:?}");
+        assert!(again.stderr.contains("this run is complete"), "{again:?}");
+        let work = place.folder.path(&format!("work-{}", SIDES[side]));
+        assert_eq!(common::names(work.as_ref()), ["complete"]);
+    }
+}
+
+#[test]
+fn options_that_are_wrong_or_differ() {
+    let place = Place::new();
+    for side in SIDES {
+        place
+            .folder
+            .write(&format!("{side}.csv"), format!("k\n{PLANTED}\n"));
+    }
+    let own = |more: &[&'static str]| {
+        let run = ["--run", "r", "--key", "k", "--wait", "20s"];
+        [&run[..], more].concat()
+    };
+    for (left, right, field) in [
+        (["--workers", "2"], ["--workers", "3"], "--workers"),
+        (
+            ["--key", "k:lower"],
+            ["--key", "k:upper"],
+            "the key columns",
+        ),
+    ] {
+        let with = |more: [&'static str; 2]| {
+            let run = match more[0] {
+                "--key" => vec!["--run", "r", "--wait", "20s", "--workers", "2"],
+                _ => own(&[]),
+            };
+            [&run[..], &more].concat()
+        };
+        for side in place.both("psi", [&with(left), &with(right)]) {
+            side.assert_refused(5, &[field]);
+            assert!(!side.stderr.contains(PLANTED), "{side:?}");
+        }
+    }
+    let work = place.folder.path("work");
+    let gateway = format!("127.0.0.1:{}", place.port);
+    let identity = place.folder.path("a");
+    let input = place.folder.path("a.csv");
+    for (more, status, fragment) in [
+        (vec![], 2, "--resume"),
+        (vec!["--resume", &work], 2, "--identity, --peer"),
+        (
+            vec!["--resume", &work, "--listen", "127.0.0.1:0"],
+            2,
+            "--listen: the two sides meet at --gateway",
+        ),
+        (vec!["--resume", &work, "--protocol", "dh"], 2, "--protocol"),
+    ] {
+        let mut call = vec![
+            "run-local",
+            "psi",
+            "--role",
+            "sender",
+            "--gateway",
+            &gateway,
+            "--input",
+            &input,
+        ];
+        call.extend(own(&["--workers", "2"]));
+        if more.contains(&"--protocol") {
+            call.extend(["--identity", &identity, "--peer", &place.fingerprints[1]]);
+        }
+        call.extend(more);
+        common::run(&call).assert_refused(status, &[fragment]);
+    }
+    // A peer that never comes, and a gateway that is not there.
+    let alone = place.start(
+        0,
+        "psi",
+        &["--run", "r", "--key", "k", "--workers", "1", "--wait", "1s"],
+    );
+    alone.finish().assert_refused(4, &["--gateway"]);
+}
+
+#[test]
+fn a_table_that_changed_is_refused() {
+    let place = Place::new();
+    place.folder.write("a.csv", "k\n1\n2\n");
+    place.folder.write("b.csv", "k\n2\n3\n");
+    let more = [&RUN[..], &["--key", "k"]].concat();
+    let mut sides = [0, 1].map(|side| place.start(side, "psi", &more));
+    // Killed when the drivers have agreed.
+    let started = Instant::now();
+    while !place.folder.names().contains(&"work-b".to_owned())
+        || !common::names(place.folder.path("work-b").as_ref()).contains(&"run.json".to_owned())
+    {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        thread::sleep(Duration::from_millis(1));
+    }
+    let was_over = sides[1].has_ended();
+    sides[1].signal("KILL");
+    sides[0].signal("KILL");
+    for side in sides {
+        drop(side.finish());
+    }
+    if was_over {
+        return;
+    }
+    place.folder.write("b.csv", "k\n2\n4\n");
+    let refused = place.start(1, "psi", &more).finish();
+    refused.assert_refused(1, &["with another table or other settings"]);
+}
+
+/// A number that looks random.
+fn mix(number: u32) -> u32 {
+    let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 37) as u32
+}
+
+/// The processes that a process started.
+fn children(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap();
+    let id = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let ids = processes.filter_map(|entry| id(entry.ok()?));
+    let is_child = |id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // After the name, which may have spaces: state and parent.
+        let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        rest.split(' ').nth(1) == Some(&parent.to_string())
+    };
+    ids.filter(is_child).collect()
+}
+
+const ROWS: u32 = 20_000;
+const KILLS: u32 = 20;
+
+/// Workers, drivers and the gateway are killed: the result is exact, and no session comes twice.
+#[test]
+fn killed_processes_are_started_again() {
+    let mut place = Place::new();
+    let (mut a, mut b, mut expected) =
+        ("id\n".to_owned(), "n,id\n".to_owned(), "n,id\n".to_owned());
+    for i in 0..ROWS {
+        writeln!(a, "{}", 3 * i).unwrap();
+        writeln!(b, "{i},{}", 2 * i).unwrap();
+        if (2 * i) % 3 == 0 {
+            writeln!(expected, "{i},{}", 2 * i).unwrap();
+        }
+    }
+    place.folder.write("a.csv", a);
+    place.folder.write("b.csv", b);
+    let more = [
+        "--key",
+        "id",
+        "--run",
+        "k",
+        "--workers",
+        "2",
+        "--shards",
+        "64",
+        "--wait",
+        "60s",
+    ];
+    let mut sides = [0, 1].map(|side| place.start(side, "psi", &more));
+    let found = |place: &Place| {
+        let names = fs::read_dir(place.folder.path("work-b"));
+        let names = names.into_iter().flatten().flatten();
+        names
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("found-"))
+            .count()
+    };
+    let mut all = [Vec::new(), Vec::new()];
+    let mut killed = [0; 3];
+    for kill in 0..KILLS {
+        let started = Instant::now();
+        while found(&place) < (3 * kill) as usize {
+            assert!(started.elapsed() < Duration::from_secs(60), "no progress");
+            assert!(
+                sides.iter_mut().all(|side| !side.has_ended()),
+                "a side ended"
+            );
+            thread::sleep(Duration::from_millis(2));
+        }
+        thread::sleep(Duration::from_millis(u64::from(mix(kill) % 60)));
+        let side = mix(kill + 100) as usize % 2;
+        match mix(kill + 200) % 8 {
+            0..5 => {
+                for worker in children(sides[side].id()).first() {
+                    // It may have just ended.
+                    let id = worker.to_string();
+                    let _ = std::process::Command::new("kill")
+                        .args(["-s", "KILL", &id])
+                        .output();
+                    killed[0] += 1;
+                }
+            }
+            5..7 => {
+                sides[side].signal("KILL");
+                let again = place.start(side, "psi", &more);
+                drop(std::mem::replace(&mut sides[side], again).finish());
+                killed[1] += 1;
+            }
+            _ => {
+                let gateway = place.gateway.take().unwrap();
+                gateway.signal("KILL");
+                drop(gateway.finish());
+                place.start_gateway();
+                killed[2] += 1;
+            }
+        }
+        all = [0, 1].map(|side| place.begun(side));
+    }
+    assert!(killed.iter().all(|times| *times > 0), "{killed:?}");
+    // The files of attempts go when the run is complete: they are read up to then.
+    while sides.iter_mut().any(|side| !side.has_ended()) {
+        for (side, all) in all.iter_mut().enumerate() {
+            let now = place.begun(side);
+            if now.len() > all.len() {
+                *all = now;
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    for side in sides {
+        let ended = side.finish();
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+    }
+    assert_eq!(place.folder.read("out.csv"), expected);
+    for all in &all {
+        let sessions: HashSet<_> = all.iter().map(|(_, session)| session).collect();
+        assert_eq!(sessions.len(), all.len(), "a session came twice");
+        let times = |shard: &String| all.iter().filter(|(other, _)| other == shard).count();
+        assert!(all.iter().all(|(shard, _)| times(shard) <= 3));
+    }
+}

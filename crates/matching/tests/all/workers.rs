@@ -1,0 +1,614 @@
+//! Runs that several workers on each side share.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use proptest::prelude::*;
+use volery_channel::tamper::Tampered;
+use volery_channel::{
+    Channel, Error as ChannelError, Role, memory, run_two_channels, run_two_parties,
+};
+use volery_matching::driver::{self, Facts};
+use volery_matching::staging::{Items, found, shards};
+use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
+use volery_matching::{
+    ATTEMPTS, Error, Manifest, Name, Outcome, Side, Terms, Verb, WorkedBy, announced,
+};
+use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
+
+use crate::common::{RULES, Row, Run, kept, rows, table, written};
+
+const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
+
+const LOOKUP: Run = Run {
+    verb: Verb::Lookup,
+    name: Name::Vole,
+    security: None,
+    both: false,
+    rules: 2,
+    duplicates: Duplicates::Keep,
+};
+
+/// The terms that a side brings.
+#[derive(Clone, Copy)]
+struct Asked {
+    run: &'static str,
+    workers: u32,
+    shards: Option<u32>,
+}
+
+const ASKED: Asked = Asked {
+    run: "test",
+    workers: 2,
+    shards: Some(5),
+};
+
+fn terms(run: &Run, role: Role, side: &str, asked: Asked) -> Terms {
+    let organisations = ["the sender", "the receiver"].map(str::to_owned);
+    Terms::new(
+        &run.settings(role),
+        side,
+        asked.run,
+        asked.workers,
+        organisations,
+    )
+    .unwrap()
+}
+
+fn channel_error(error: Error) -> ChannelError {
+    match error {
+        Error::Protocol(volery_psi::Error::Channel(error)) => error,
+        other => panic!("{other}"),
+    }
+}
+
+fn differs(error: Error, in_field: &str) {
+    match channel_error(error) {
+        ChannelError::Mismatch { field, .. } => assert_eq!(field, in_field),
+        other => panic!("{other}"),
+    }
+}
+
+/// Two sides, each with a folder.
+struct Sides {
+    run: Run,
+    rows: [Vec<Row>; 2],
+    tables: [Table; 2],
+    folders: [tempfile::TempDir; 2],
+}
+
+impl Sides {
+    fn new(run: Run, rows: [Vec<Row>; 2]) -> Self {
+        Self {
+            run,
+            tables: [table(&rows[0]), table(&rows[1])],
+            rows,
+            folders: [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()],
+        }
+    }
+
+    fn folder(&self, i: usize) -> &Path {
+        self.folders[i].path()
+    }
+
+    fn read(&self, i: usize) -> Side {
+        let local = kept(self.folder(i), 1);
+        self.run.read(ROLES[i], &self.tables[i], &local).unwrap()
+    }
+
+    /// Both drivers.
+    fn agree(&self, asked: [Asked; 2]) -> [Result<(Side, Manifest), Error>; 2] {
+        let driver = |i: usize| {
+            let mut side = self.read(i);
+            move |channel: &mut Channel| {
+                let terms = terms(&self.run, ROLES[i], side.key_description(), asked[i]);
+                let shards = asked[i].shards;
+                let manifest = side.agree_on_workers(terms, shards, channel, &mut ())?;
+                Ok((side, manifest))
+            }
+        };
+        let (sent, received) = run_two_parties(driver(0), driver(1));
+        [sent, received]
+    }
+
+    /// One worker of each side; what each sends is cut after so many bytes.
+    fn work(
+        &self,
+        manifests: [&Manifest; 2],
+        [rule, worker]: [u32; 2],
+        ends: [u64; 2],
+    ) -> [Result<Worked, Error>; 2] {
+        let new = |i: usize| {
+            let place = Place::Folder(self.folder(i));
+            Worker::new(manifests[i], ROLES[i], rule as usize, worker, 1, place).unwrap()
+        };
+        let workers = [new(0), new(1)];
+        let (near, far) = memory::pair();
+        let ((sent, _), (received, _)) = run_two_channels(
+            Channel::new(Tampered::truncated(near, ends[0])),
+            Channel::new(Tampered::truncated(far, ends[1])),
+            |channel| workers[0].run(channel, &mut ()),
+            |channel| workers[1].run(channel, &mut ()),
+        );
+        [sent, received]
+    }
+
+    /// All workers of all rules, and the outcomes.
+    fn finish(&self, asked: Asked) -> [Outcome; 2] {
+        let [sender, receiver] = self.agree([asked; 2]).map(Result::unwrap);
+        let manifests = [&sender.1, &receiver.1];
+        assert_eq!(manifests[0].id(), manifests[1].id());
+        for rule in 0..self.run.rules as u32 {
+            for worker in 0..asked.workers {
+                let [sent, received] = self.work(manifests, [rule, worker], [u64::MAX; 2]);
+                assert_eq!(sent.unwrap().shards, received.unwrap().shards);
+            }
+        }
+        [sender, receiver]
+            .map(|(side, manifest)| side.into_outcome(&manifest, &WorkedBy::default()).unwrap())
+    }
+
+    fn assert_exact(&self, outcome: &Outcome) {
+        let expected = self.run.expected(&self.rows[0], &self.rows[1], true);
+        assert_eq!(written(outcome, &self.tables[1], true), expected);
+    }
+}
+
+#[test]
+fn workers_find_what_one_connection_finds() {
+    for (run, keys, asked) in [
+        (LOOKUP, [0..30, 20..45], ASKED),
+        // Fewer keys than shards, and shards than workers.
+        (
+            LOOKUP,
+            [0..2, 1..3],
+            Asked {
+                workers: 7,
+                ..ASKED
+            },
+        ),
+        (LOOKUP, [0..0, 1..9], ASKED),
+        (LOOKUP, [0..9, 0..0], ASKED),
+        (
+            LOOKUP,
+            [0..40, 10..50],
+            Asked {
+                shards: None,
+                ..ASKED
+            },
+        ),
+        (
+            Run {
+                verb: Verb::Psi,
+                rules: 3,
+                ..LOOKUP
+            },
+            [0..30, 5..20],
+            Asked {
+                workers: 1,
+                ..ASKED
+            },
+        ),
+    ] {
+        let sides = Sides::new(run, keys.map(rows));
+        let [sent, received] = sides.finish(asked);
+        sides.assert_exact(&received);
+        assert!(sent.matches.is_none());
+        assert_eq!(sent.sizes, received.sizes);
+    }
+}
+
+#[test]
+fn both_sides_get_rows() {
+    let run = Run {
+        verb: Verb::Psi,
+        both: true,
+        ..LOOKUP
+    };
+    let sides = Sides::new(run, [rows(0..30), rows(20..45)]);
+    let [sent, received] = sides.finish(ASKED);
+    sides.assert_exact(&received);
+    let of_sender = sides.run.join(&sides.rows[0], &sides.rows[1]).1;
+    let (found, _) = sent.matches.unwrap().rows_and_rules().unwrap();
+    let expected = (0..).zip(&of_sender).filter(|(_, matches)| **matches);
+    assert_eq!(found, expected.map(|(row, _)| row).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_worker_goes_on_where_the_last_one_ended() {
+    let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
+    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let manifests = [&sender.1, &receiver.1];
+    let whole = sides
+        .work(manifests, [0, 1], [u64::MAX; 2])
+        .map(Result::unwrap);
+    let sent = whole.map(|worked| worked.traffic.bytes_sent);
+    for i in [0, 1] {
+        // A shard is begun twice at most in each case.
+        for step in 0..10 {
+            let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
+            let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+            let manifests = [&sender.1, &receiver.1];
+            let mut ends = [u64::MAX; 2];
+            ends[i] = sent[i] * step / 10;
+            let broken = sides.work(manifests, [0, 1], ends);
+            assert!(broken.iter().any(Result::is_err));
+            drop((sender, receiver));
+            // The drivers are started again, too.
+            let [_, received] = sides.finish(ASKED);
+            sides.assert_exact(&received);
+            assert!(received.attempts <= 2);
+            let attempts = std::fs::read_to_string(sides.folder(1).join("attempts")).unwrap();
+            let lines: Vec<_> = attempts.lines().filter(|line| !line.is_empty()).collect();
+            let different: HashSet<_> = lines.iter().collect();
+            assert_eq!(different.len(), lines.len(), "a session came twice");
+        }
+    }
+}
+
+#[test]
+fn a_shard_is_begun_three_times() {
+    let sides = Sides::new(LOOKUP, [rows(0..30), rows(20..45)]);
+    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let manifests = [&sender.1, &receiver.1];
+    for _ in 0..ATTEMPTS {
+        let broken = sides.work(manifests, [0, 0], [1000, u64::MAX]);
+        assert!(broken.iter().all(Result::is_err));
+    }
+    let [sent, received] = sides.work(manifests, [0, 0], [u64::MAX; 2]);
+    for result in [sent, received] {
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::TooManyAttempts { .. }), "{error}");
+    }
+}
+
+#[test]
+fn drivers_that_differ_say_so() {
+    for (theirs, field) in [
+        (
+            Asked {
+                run: "other",
+                ..ASKED
+            },
+            "--run",
+        ),
+        (
+            Asked {
+                workers: 3,
+                ..ASKED
+            },
+            "--workers",
+        ),
+        (
+            Asked {
+                shards: Some(6),
+                ..ASKED
+            },
+            "--shards",
+        ),
+        (
+            Asked {
+                shards: None,
+                ..ASKED
+            },
+            "--shards",
+        ),
+    ] {
+        let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+        for result in sides.agree([ASKED, theirs]) {
+            differs(result.map(drop).unwrap_err(), field);
+        }
+    }
+}
+
+#[test]
+fn workers_that_differ_say_so() {
+    let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let others = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    let [_, other] = others.agree([ASKED; 2]).map(Result::unwrap);
+    let pair = |manifests: [&Manifest; 2], [left, right]: [[u32; 2]; 2]| {
+        let worker = |i: usize, [rule, worker]: [u32; 2]| {
+            let place = Place::Folder(sides.folder(i));
+            Worker::new(manifests[i], ROLES[i], rule as usize, worker, 1, place).unwrap()
+        };
+        let workers = [worker(0, left), worker(1, right)];
+        let (sent, received) = run_two_parties(
+            |channel| workers[0].run(channel, &mut ()),
+            |channel| workers[1].run(channel, &mut ()),
+        );
+        [sent, received].map(|result| result.map(drop).unwrap_err())
+    };
+    for error in pair([&sender.1, &other.1], [[0, 0]; 2]) {
+        differs(error, MANIFEST);
+    }
+    for error in pair([&sender.1, &receiver.1], [[0, 0], [0, 1]]) {
+        differs(error, "--worker");
+    }
+    for error in pair([&sender.1, &receiver.1], [[0, 0], [1, 0]]) {
+        differs(error, "--rule");
+    }
+    // No such worker, no such rule; and the shards of the rule before are not finished.
+    for (rule, worker) in [(0, 2), (2, 0)] {
+        let place = Place::Folder(sides.folder(0));
+        let refused = Worker::new(&sender.1, Role::Sender, rule, worker, 1, place).map(drop);
+        assert!(matches!(refused.unwrap_err(), Error::Manifest(_)));
+    }
+    let [_, received] = sides.work([&sender.1, &receiver.1], [1, 0], [u64::MAX; 2]);
+    assert!(matches!(received.unwrap_err(), Error::Manifest(_)));
+}
+
+#[test]
+fn a_run_with_workers_is_not_another_run() {
+    let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    drop(sides.agree([ASKED; 2]).map(Result::unwrap));
+    let side = sides.read(1);
+    let other = Asked {
+        workers: 3,
+        ..ASKED
+    };
+    let terms = terms(&sides.run, Role::Receiver, side.key_description(), other);
+    let refused = side.manifest_of(&terms).map(drop).unwrap_err();
+    assert!(
+        refused.to_string().contains("number of workers"),
+        "{refused}"
+    );
+    let (sent, received) = run_two_parties(
+        |channel| sides.read(0).run(channel, &mut ()).map(drop),
+        |channel| side.run(channel, &mut ()).map(drop),
+    );
+    for result in [sent, received] {
+        assert!(matches!(result.unwrap_err(), Error::OtherRun { .. }));
+    }
+}
+
+/// All shards send as much, whatever is in them.
+#[test]
+fn shards_of_one_size() {
+    let asked = Asked {
+        workers: 6,
+        shards: Some(6),
+        ..ASKED
+    };
+    for run in [
+        LOOKUP,
+        Run {
+            verb: Verb::Psi,
+            ..LOOKUP
+        },
+    ] {
+        let sides = Sides::new(run, [rows(0..50), rows(25..80)]);
+        let [sender, receiver] = sides.agree([asked; 2]).map(Result::unwrap);
+        let manifests = [&sender.1, &receiver.1];
+        let mut all = HashSet::new();
+        let mut matches = HashSet::new();
+        for worker in 0..6 {
+            let [sent, received] = sides.work(manifests, [0, worker], [u64::MAX; 2]);
+            let (sent, received) = (sent.unwrap(), received.unwrap());
+            all.insert((sent.traffic.bytes_sent, received.traffic.bytes_sent));
+            matches.insert(received.found);
+        }
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert!(
+            matches.len() > 1,
+            "the shards have different numbers of matches"
+        );
+    }
+}
+
+/// A store in memory, with the shards of one side.
+#[derive(Default)]
+struct Objects {
+    shards: HashMap<(usize, u32), RecordBatch>,
+    objects: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+impl Store for Objects {
+    fn shard(&self, rule: usize, shard: u32) -> io::Result<Vec<RecordBatch>> {
+        Ok(self
+            .shards
+            .get(&(rule, shard))
+            .cloned()
+            .into_iter()
+            .collect())
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<String>> {
+        let objects = self.objects.lock().unwrap();
+        let names = objects.keys().filter(|name| name.starts_with(prefix));
+        Ok(names.cloned().collect())
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let earlier = self
+            .objects
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), bytes.to_vec());
+        assert!(earlier.is_none(), "{name} was there");
+        Ok(())
+    }
+}
+
+/// What a cluster does: items, digest and number of keys of one side, for one rule.
+fn staged(run: &Run, i: usize, rows: &[Row]) -> (Items, RecordBatch) {
+    let answers = run.verb == Verb::Lookup && i == 0;
+    let values: &[&str] = if answers { &["n", "t"] } else { &[] };
+    let reading = Reading {
+        rules: RULES[..run.rules]
+            .iter()
+            .map(|rule| Rule::parse(rule).unwrap())
+            .collect(),
+        values: values.iter().map(|&name| name.to_owned()).collect(),
+        empty_keys: EmptyKeys::Skip,
+        ..Reading::default()
+    };
+    let table = table(rows);
+    let mut items = Items::new(table.schema().clone(), reading).unwrap();
+    let staged = items.batch(&table).unwrap();
+    (items, staged)
+}
+
+#[test]
+fn a_cluster_on_both_sides() {
+    let run = Run { rules: 1, ..LOOKUP };
+    let all = [rows(0..30), rows(20..45)];
+    let sides = [0, 1].map(|i| staged(&run, i, &all[i]));
+    let driver = |i: usize| {
+        let (items, staged) = &sides[i];
+        let longest = staged.column_by_name("payload").map_or(0, |payload| {
+            let payload = payload.as_binary::<i32>();
+            payload
+                .iter()
+                .map(|one| one.unwrap().len())
+                .max()
+                .unwrap_or(0)
+        });
+        let facts = Facts {
+            keys: items.description().to_owned(),
+            sizes: vec![staged.num_rows() as u64],
+            payload: items.payload().map(|line| (line.to_owned(), longest)),
+            digest: format!("digest of {i}"),
+            rows: staged.num_rows() as u64,
+        };
+        let terms = terms(&run, ROLES[i], items.description(), ASKED);
+        move |channel: &mut Channel| {
+            let settings = run.settings(ROLES[i]);
+            driver::agree(&settings, &facts, (terms, ASKED.shards), channel)
+        }
+    };
+    let (sent, received) = run_two_parties(driver(0), driver(1));
+    let manifests = [sent.unwrap(), received.unwrap()];
+    assert_eq!(manifests[0].id(), manifests[1].id());
+    assert_eq!(manifests[0].sizes(), [[30, 25]]);
+
+    let stores = [0, 1].map(|i| {
+        let staged = &sides[i].1;
+        let item = staged.column_by_name("item_0").unwrap();
+        let places = shards(manifests[i].key(), 5, item).unwrap();
+        let mut store = Objects::default();
+        for shard in 0..5 {
+            let own: arrow_array::UInt32Array = (0..)
+                .zip(&places)
+                .filter_map(|(row, place)| (*place == shard).then_some(row))
+                .collect();
+            let take = |column: &arrow_array::ArrayRef| {
+                arrow_select::take::take(column, &own, None).unwrap()
+            };
+            let mut columns = vec![("item", take(item))];
+            if let Some(payload) = staged.column_by_name("payload") {
+                columns.push(("payload", take(payload)));
+            }
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            store.shards.insert((0, shard), batch);
+        }
+        store
+    });
+    for worker in 0..2 {
+        let new = |i: usize, attempt| {
+            let place = Place::Store(&stores[i]);
+            Worker::new(&manifests[i], ROLES[i], 0, worker, attempt, place).unwrap()
+        };
+        let work = |ends: [u64; 2], attempt| {
+            let workers = [new(0, attempt), new(1, attempt)];
+            let (near, far) = memory::pair();
+            let ((sent, _), (received, _)) = run_two_channels(
+                Channel::new(Tampered::truncated(near, ends[0])),
+                Channel::new(Tampered::truncated(far, ends[1])),
+                |channel| workers[0].run(channel, &mut ()),
+                |channel| workers[1].run(channel, &mut ()),
+            );
+            [sent, received]
+        };
+        assert!(work([u64::MAX, 60_000], 1).iter().any(Result::is_err));
+        let [sent, received] = work([u64::MAX; 2], 2).map(Result::unwrap);
+        assert_eq!(sent.resumed, received.resumed);
+        for i in [0, 1] {
+            assert!(new(i, 3).is_complete().unwrap());
+        }
+    }
+    // The receiver's rows by their items.
+    let objects = stores[1].objects.lock().unwrap();
+    let line = sides[0].0.payload();
+    let mut matches = HashMap::new();
+    for (_, bytes) in objects
+        .iter()
+        .filter(|(name, _)| name.starts_with("found/"))
+    {
+        let rows = found(bytes, line).unwrap();
+        let items = rows.column_by_name("item").unwrap().as_fixed_size_binary();
+        let texts = rows.column_by_name("t").unwrap().as_string::<i32>();
+        for i in 0..rows.num_rows() {
+            matches.insert(items.value(i).to_vec(), texts.value(i).to_owned());
+        }
+    }
+    let items = sides[1].1.column_by_name("item_0").unwrap();
+    let items = items.as_fixed_size_binary();
+    for (i, found) in run.join(&all[0], &all[1]).0.iter().enumerate() {
+        let expected = found.map(|(_, row)| all[0][row].text.clone());
+        assert_eq!(matches.get(items.value(i)), expected.as_ref());
+    }
+    let names = |kind: &str| objects.keys().filter(|name| name.starts_with(kind)).count();
+    assert_eq!(
+        (names("done/"), names("found/"), names("complete/")),
+        (5, 5, 2)
+    );
+    assert!(found(&[0; 19], None).is_err());
+}
+
+#[test]
+fn a_cluster_begins_a_shard_three_times() {
+    let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let store = Objects::default();
+    let mut results = Vec::new();
+    for attempt in 1..=ATTEMPTS + 1 {
+        let sent = Worker::new(&sender.1, Role::Sender, 0, 0, attempt, Place::Store(&store));
+        let place = Place::Folder(sides.folder(1));
+        let received = Worker::new(&receiver.1, Role::Receiver, 0, 0, attempt, place);
+        let (sent, received) = (sent.unwrap(), received.unwrap());
+        // The receiver's folder knows nothing of the attempts that broke.
+        std::fs::write(sides.folder(1).join("attempts"), "").unwrap();
+        let (near, far) = memory::pair();
+        let ((sent, _), _) = run_two_channels(
+            Channel::new(Tampered::truncated(near, 1000)),
+            Channel::new(far),
+            |channel| sent.run(channel, &mut ()),
+            |channel| received.run(channel, &mut ()),
+        );
+        results.push(sent.unwrap_err());
+    }
+    let last = results.pop().unwrap();
+    assert!(matches!(last, Error::TooManyAttempts { .. }), "{last}");
+    assert!(
+        results
+            .iter()
+            .all(|error| !matches!(error, Error::TooManyAttempts { .. }))
+    );
+    assert_eq!(store.list("begun/").unwrap().len(), ATTEMPTS as usize);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_tables_and_any_numbers_of_shards_and_workers(
+        sender in proptest::collection::vec(0_u32..40, 0..60),
+        receiver in proptest::collection::vec(0_u32..40, 0..60),
+        asked in (1_u32..5, 1_u32..9),
+    ) {
+        let all = [sender, receiver].map(|keys| {
+            keys.into_iter().flat_map(|key| rows(key..key + 1)).collect::<Vec<_>>()
+        });
+        let sides = Sides::new(LOOKUP, all);
+        let (workers, shards) = asked;
+        let [_, received] = sides.finish(Asked { workers, shards: Some(shards), ..ASKED });
+        sides.assert_exact(&received);
+        let keys: HashSet<_> = sides.rows[1].iter().map(|row| (row.a, row.b)).collect();
+        prop_assert_eq!(received.sizes[0][1], announced(keys.len() as u64));
+    }
+}
