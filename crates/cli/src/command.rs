@@ -5,6 +5,7 @@ pub(crate) mod cot;
 mod demo;
 pub(crate) mod endpoint;
 mod files;
+mod gateway;
 mod help;
 mod identity;
 pub(crate) mod keygen;
@@ -36,7 +37,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, tell_usage, wrong_words};
-use crate::output::clean_up_on_signal;
+use crate::output::{clean_up_on_signal, end_on_signal};
 use crate::report::report_failure;
 use crate::said::Reporter;
 
@@ -68,6 +69,7 @@ pub(crate) enum Verb {
         rest: Vec<String>,
     },
     Keygen(keygen::Arguments),
+    Gateway(gateway::Arguments),
     Report(page::Arguments),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -115,7 +117,11 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return tell_usage(&with_origin(error, &configured), HELP),
     };
     let reporter = Reporter::of_program(&matches);
-    clean_up_on_signal(reporter.clone());
+    match verb {
+        // A service ends well by a signal.
+        Verb::Gateway(_) => end_on_signal(reporter.cancel().clone()),
+        _ => clean_up_on_signal(reporter.clone()),
+    }
     keep_memory_private();
     let Err(failure) = guarded(&reporter, || run(&verb, &reporter)) else {
         return 0;
@@ -152,6 +158,7 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         Verb::Params(arguments) => params::run(arguments, reporter),
         Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments, reporter).map(drop),
+        Verb::Gateway(arguments) => gateway::run(arguments, reporter),
         Verb::Report(arguments) => page::run(arguments),
         Verb::Completions(arguments) => shell::completions(arguments),
         Verb::Man(arguments) => shell::man(arguments),

@@ -236,8 +236,9 @@ fn transposed(error: &clap::Error) -> Option<String> {
 }
 
 /// The subcommands.
-pub(crate) const SUBCOMMANDS: [&str; 11] = [
+pub(crate) const SUBCOMMANDS: [&str; 12] = [
     "demo", "vole", "cot", "psi", "lookup", "ope", "matvec", "verify", "params", "keygen", "lint",
+    "gateway",
 ];
 
 #[cfg(test)]

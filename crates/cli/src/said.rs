@@ -318,7 +318,8 @@ impl Reporter {
         }
     }
 
-    fn tell_with(&self, message: impl fmt::Display, numbers: Map<String, Value>) {
+    /// As [`tell`](Self::tell); with `--log json` the line has the fields of `numbers`, too.
+    pub(crate) fn tell_with(&self, message: impl fmt::Display, numbers: Map<String, Value>) {
         if self.is_heard(!self.0.quiet) {
             self.log(Level::Info, &self.prefix(), &message.to_string(), numbers);
         }

@@ -56,7 +56,7 @@ pub(crate) struct EndpointArguments {
 const FINGERPRINT_BOUND: u64 = 4096;
 
 /// Parses a fingerprint, or reads it from the file of this name.
-fn fingerprint(text: &str) -> Result<Fingerprint, String> {
+pub(crate) fn fingerprint(text: &str) -> Result<Fingerprint, String> {
     let wrong = match text.parse::<Fingerprint>() {
         Ok(fingerprint) => return Ok(fingerprint),
         Err(wrong) => wrong,
@@ -309,7 +309,7 @@ impl Address {
         }
     }
 
-    fn check_form(&self) -> Result<(), Failure> {
+    pub(crate) fn check_form(&self) -> Result<(), Failure> {
         let port = self
             .address()
             .rsplit_once(':')
@@ -342,7 +342,7 @@ impl Address {
     }
 
     /// A local address that cannot be used is not the fault of the peer or the network.
-    fn unusable(&self, error: volery_channel::Error) -> Failure {
+    pub(crate) fn unusable(&self, error: volery_channel::Error) -> Failure {
         match error {
             volery_channel::Error::Io(error) => Failure::new(
                 Status::Other,

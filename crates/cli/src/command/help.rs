@@ -8,7 +8,8 @@ use clap::{Arg, ArgAction, Command};
 const HEADINGS: [(&str, &str); 6] = [
     (
         "Peer",
-        "role listen connect identity peer allow-group-readable-identity timeout wait",
+        "role listen connect identity peer allow allow-group-readable-identity timeout wait \
+         max-connections idle",
     ),
     (
         "Input",
@@ -34,7 +35,7 @@ const HEADINGS: [(&str, &str); 6] = [
 ];
 
 /// The examples of each subcommand, named by its path.
-const EXAMPLES: [(&str, &[&str]); 15] = [
+const EXAMPLES: [(&str, &[&str]); 16] = [
     (
         "demo",
         &["volery demo", "volery demo --n 10_000_000 --threads 4"],
@@ -96,6 +97,12 @@ const EXAMPLES: [(&str, &[&str]); 15] = [
         &["volery params estimate --n 10_000_000 --k 500_000 --t 1_300 --field f2 --noise regular"],
     ),
     ("keygen", &["volery keygen --out alice --name alice"]),
+    (
+        "gateway",
+        &[
+            "volery gateway --listen 0.0.0.0:7443 \\\n  --allow qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 \\\n  --allow dhv2-ep5f-2e5k-cjpk-4bpd-tsk7-fzr1-5dnj-2h4m",
+        ],
+    ),
     ("report", &["volery report report.json --out report.html"]),
     (
         "completions",

@@ -2,6 +2,8 @@
 
 use std::process;
 
+use volery_channel::Cancel;
+
 use super::{remove, unfinished};
 use crate::exit::{Failure, Status};
 use crate::report::report_failure;
@@ -23,6 +25,12 @@ pub(crate) fn clean_up_on_signal(reporter: Reporter) {
         reporter.fail(&failure);
         process::exit(Status::Other as i32);
     });
+}
+
+/// Makes SIGINT, SIGTERM and SIGHUP cancel, for a subcommand that then ends by itself.
+pub(crate) fn end_on_signal(cancel: Cancel) {
+    // This fails only if a handler is already installed, which then ends the process.
+    let _ = ctrlc::set_handler(move || cancel.cancel());
 }
 
 fn nothing_left() -> Failure {
