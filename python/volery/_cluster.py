@@ -13,7 +13,8 @@ A side has a folder of its own for each run, ``work/RUN``, on storage that all i
 ``failed/N-W.json``   an error of a worker that a repetition would not help
 ====================  =============================================================================
 
-Every object is written whole or not at all, and never changed.
+Every object is written whole or not at all. None changes, but for facts and tables before the two
+sides have agreed.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from volery._calls import ProgressOption, Time, Watch, words
+from volery._calls import ProgressOption, Time, Watch, key_words, listed, words
 from volery._errors import Error, NetworkError, UsageError, from_status
 from volery._results import Report, Seconds
 
@@ -735,6 +736,46 @@ class Side:
         )
         self.event("done", **report.result)
         return report
+
+
+def plan_words(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a plan about keys and payload, as options of the program."""
+    payload = given["payload"]
+    if role == "receiver" and payload not in (None, False, True):
+        raise UsageError("payload: the receiver gives True; value_name= names the columns")
+    if role == "sender" and payload is True:
+        raise UsageError("payload: the sender gives names of columns")
+    for name in ("left", "value_name", "rule_column"):
+        if role == "sender" and given[name]:
+            raise UsageError(f"{name}: not for the sender; remove it")
+    return {
+        "key": key_words(given["key"]),
+        "or_": key_words(given["or_"]) or None,
+        "value": listed("payload", payload or None) if role == "sender" else None,
+        "empty_keys": given["empty_keys"],
+        "malformed": given["malformed"],
+    }
+
+
+def digest_of(rows: int, high: int, low: int, total: int) -> str:
+    """A digest of rows that does not depend on their order, from numbers of 64 bits.
+
+    ``high`` and ``low`` are the XOR of hashes of the rows. There two equal rows cancel each other
+    out; in ``total``, the sum of 31 bits of each hash, they do not.
+    """
+    numbers = (rows, high, low, total)
+    return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers).hex()
+
+
+def value_names(
+    own: Sequence[str], values: Sequence[str], given: Sequence[str] | None
+) -> list[str]:
+    """Names of the sender's columns beside the receiver's."""
+    if given is None:
+        return [f"{name}_sender" if name in own else name for name in values]
+    if len(given) != len(values):
+        raise UsageError(f"value_name: {len(given)} names for {len(values)} columns")
+    return list(given)
 
 
 def _shard(name: str) -> int:

@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from volery._calls import ProgressOption, Time, key_words, listed, words
-from volery._cluster import Job, Plan, Side, Store
+from volery._calls import ProgressOption, Time, words
+from volery._cluster import Job, Plan, Side, Store, digest_of, plan_words, value_names
 from volery._errors import DataError, Error, UsageError, from_status
 from volery._results import Report
 
@@ -122,12 +122,9 @@ class Match:
             UsageError: an argument is wrong, or the table is not the one that the run began with.
         """
         side = self._side
+        options = words(plan_words(side.role, dict(locals())))
         self._spark = spark = df.sparkSession
         _check(spark, side.workers, slots=False)
-        if side.role == "receiver" and payload not in (None, False, True):
-            raise UsageError("payload: the receiver gives True; value_name= names the columns")
-        if side.role == "sender" and (payload is True or left or value_name or rule_column):
-            raise UsageError("payload: give names; left, value_name, rule_column are the receiver's")
         taken = [name for name in df.columns if name.startswith(_OWN)]
         if taken:
             raise UsageError(f"df: the column name {taken[0]!r} is used by volery", "rename it")
@@ -135,14 +132,6 @@ class Match:
         self._left, self._rule_column = left, rule_column
         names = [value_name] if isinstance(value_name, str) else value_name
         self._names = None if names is None else list(names)
-        line = {
-            "key": key_words(key),
-            "or_": key_words(or_) or None,
-            "value": None if keeps else listed("payload", payload or None),
-            "empty_keys": empty_keys,
-            "malformed": malformed,
-        }
-        options = words(line)
         told = _describe(df, options)
         rules = told["rules"]
         facts = {
@@ -289,7 +278,7 @@ class Match:
         rows = self._read("rows")
         own = [name for name in rows.columns if not name.startswith(_OWN)]
         values = found[0].columns[1:]
-        names = _value_names(own, values, self._names)
+        names = value_names(own, values, self._names)
         rule: Column = F.lit(None).cast("int")
         columns: list[Column] = [F.lit(None)] * len(values)
         for number in reversed(range(len(found))):
@@ -307,15 +296,6 @@ class Match:
         if self._rule_column is not None:
             made.append(F.col(f"{_OWN}rule").alias(self._rule_column))
         return rows.select(*made)
-
-
-def _value_names(own: Sequence[str], values: Sequence[str], given: Sequence[str] | None) -> list[str]:
-    """Names of the sender's columns beside the receiver's."""
-    if given is not None:
-        if len(given) != len(values):
-            raise UsageError(f"value_name: {len(given)} names for {len(values)} columns")
-        return list(given)
-    return [f"{name}_sender" if name in own else name for name in values]
 
 
 def _quoted(name: str) -> str:
@@ -554,11 +534,7 @@ def _with_items(df: DataFrame, options: list[str], rules: int, keeps: bool, payl
 
 
 def _digest(rows: DataFrame) -> dict[str, Any]:
-    """Number and digest of the rows, which do not depend on their order.
-
-    Two equal rows cancel each other out under XOR, and do not in the sum. That has 31 bits of each
-    row, so that it cannot overflow.
-    """
+    """Number and digest of the rows."""
     from pyspark.sql import functions as F
 
     high, low = map(F.col, _DIGEST)
@@ -571,8 +547,7 @@ def _digest(rows: DataFrame) -> dict[str, Any]:
         ).first()
     assert found is not None
     numbers = [found[name] or 0 for name in ("rows", "high", "low", "sum")]
-    text = b"".join(number.to_bytes(8, "big", signed=True) for number in numbers)
-    return {"rows": numbers[0], "digest": text.hex()}
+    return {"rows": numbers[0], "digest": digest_of(*numbers)}
 
 
 def _distinct(rows: DataFrame, rule: int, payload: bool) -> DataFrame:
