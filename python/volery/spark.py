@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Match", "Plan"]
 
-# Columns of this module's tables; a table of the caller has none that begins so.
-_OWN = "_volery_"
-_DIGEST = [f"{_OWN}digest_hi", f"{_OWN}digest_lo"]
+# The columns of the tables in `work`: those of the caller have numbers, as Spark cannot give columns
+# of every name to Python.
+_DIGEST = ["digest_hi", "digest_lo"]
+
+
+def _column(number: int) -> str:
+    return f"column_{number}"
 
 
 def _item(rule: int) -> str:
-    return f"{_OWN}item_{rule}"
+    return f"item_{rule}"
 
 
 class Match:
@@ -84,6 +88,7 @@ class Match:
         self._spark: SparkSession | None = None
         self._left = False
         self._names: list[str] | None = None
+        self._columns: list[str] = []
         self._rule_column: str | None = None
 
     def __repr__(self) -> str:
@@ -125,14 +130,12 @@ class Match:
         options = words(plan_words(side.role, dict(locals())))
         self._spark = spark = df.sparkSession
         _check(spark, side.workers, slots=False)
-        taken = [name for name in df.columns if name.startswith(_OWN)]
-        if taken:
-            raise UsageError(f"df: the column name {taken[0]!r} is used by volery", "rename it")
         keeps = side.role == "receiver"
         self._left, self._rule_column = left, rule_column
         names = [value_name] if isinstance(value_name, str) else value_name
         self._names = None if names is None else list(names)
-        told = _describe(df, options)
+        df, self._columns = _numbered(df, None if keeps else options)
+        told = _describe(df, self._columns, options)
         rules = told["rules"]
         facts = {
             "keys": told["keys"],
@@ -140,9 +143,8 @@ class Match:
             "settings": side.settings(),
             "options": options,
         }
-        if not keeps:
-            df = _needed(df, options)
-        made = _with_items(df, options, rules, keeps, told["payload"] is not None)
+        task = _Items(self._columns, options, rules, keeps, told["payload"] is not None)
+        made = df.mapInArrow(task, task.schema(df))
         if side.has_agreed():
             facts |= _digest(made)
             side.check_same(**facts)
@@ -276,30 +278,26 @@ class Match:
         from pyspark.sql import functions as F
 
         rows = self._read("rows")
-        own = [name for name in rows.columns if not name.startswith(_OWN)]
         values = found[0].columns[1:]
-        names = value_names(own, values, self._names)
+        names = value_names(self._columns, values, self._names)
         rule: Column = F.lit(None).cast("int")
         columns: list[Column] = [F.lit(None)] * len(values)
         for number in reversed(range(len(found))):
-            renamed = [f"{_OWN}found_{number}", *(f"{_OWN}{number}_{at}" for at in range(len(values)))]
-            other = found[number].toDF(*renamed)
-            rows = rows.join(other, F.col(_item(number)) == F.col(renamed[0]), "left")
-            matched = F.col(renamed[0]).isNotNull()
+            new = [f"found_{number}", *(f"value_{number}_{at}" for at in range(len(values)))]
+            rows = rows.join(found[number].toDF(*new), F.col(_item(number)) == F.col(new[0]), "left")
+            matched = F.col(new[0]).isNotNull()
             rule = F.when(matched, F.lit(number + 1)).otherwise(rule)
-            columns = [F.when(matched, F.col(new)).otherwise(old) for new, old in zip(renamed[1:], columns)]
-        rows = rows.withColumn(f"{_OWN}rule", rule)
+            columns = [
+                F.when(matched, F.col(name)).otherwise(later) for name, later in zip(new[1:], columns)
+            ]
+        rows = rows.withColumn("rule", rule)
         if not self._left:
-            rows = rows.where(F.col(f"{_OWN}rule").isNotNull())
-        made = [F.col(_quoted(name)) for name in own]
+            rows = rows.where(F.col("rule").isNotNull())
+        made = [F.col(_column(at)).alias(name) for at, name in enumerate(self._columns)]
         made += [column.alias(name) for column, name in zip(columns, names)]
         if self._rule_column is not None:
-            made.append(F.col(f"{_OWN}rule").alias(self._rule_column))
+            made.append(F.col("rule").alias(self._rule_column))
         return rows.select(*made)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 # The classes that follow run in tasks: they pickle small, and load the extension in the task only.
@@ -308,35 +306,38 @@ def _quoted(name: str) -> str:
 class _Items:
     """Adds the items of each row, and takes away what later steps do not need."""
 
-    def __init__(self, options: list[str], rules: int, keeps: bool, payload: bool) -> None:
+    def __init__(
+        self, columns: list[str], options: list[str], rules: int, keeps: bool, payload: bool
+    ) -> None:
         from volery import _volery
 
-        self._options, self._rules, self._keeps = options, rules, keeps
-        self._payload, self._version = payload, _volery.__version__
+        self._columns, self._options, self._keeps = columns, options, keeps
+        self._added = [*map(_item, range(rules)), *(["payload"] if payload else [])]
+        self._version = _volery.__version__
+
+    def schema(self, df: DataFrame) -> Any:
+        """The columns of its result."""
+        from pyspark.sql import types as t
+
+        fields = list(df.schema) if self._keeps else []
+        fields += [t.StructField(name, t.BinaryType()) for name in self._added]
+        return t.StructType(fields + [t.StructField(name, t.LongType()) for name in _DIGEST])
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
         items = None
         for batch in batches:
+            rows = pyarrow.Table.from_batches([batch]).rename_columns(self._columns)
             with _marked(self._version):
-                items = items or _items(batch.schema, self._options)
-                made = pyarrow.table(items.batch(pyarrow.Table.from_batches([batch])))
+                items = items or _items(rows.schema, self._options)
+                made = pyarrow.table(items.batch(rows))
             columns = dict(zip(batch.schema.names, batch.columns)) if self._keeps else {}
-            made = made.combine_chunks()
-            for rule in range(self._rules):
-                columns[_item(rule)] = _binary(made.column(f"item_{rule}"))
-            if self._payload:
-                columns[f"{_OWN}payload"] = _binary(made.column("payload"))
-            for name in ("digest_hi", "digest_lo"):
-                columns[_OWN + name] = made.column(name)
+            for name in self._added:
+                columns[name] = made.column(name).cast(pyarrow.binary())
+            for name in _DIGEST:
+                columns[name] = made.column(name)
             yield from pyarrow.table(columns).combine_chunks().to_batches()
-
-
-def _binary(column: Any) -> Any:
-    import pyarrow
-
-    return column.cast(pyarrow.binary())
 
 
 def _items(schema: pyarrow.Schema, options: list[str]) -> Any:
@@ -348,18 +349,19 @@ def _items(schema: pyarrow.Schema, options: list[str]) -> Any:
 class _Described:
     """Tells the keys and the payload of a table of this schema, or what is wrong with them."""
 
-    def __init__(self, options: list[str]) -> None:
+    def __init__(self, columns: list[str], options: list[str]) -> None:
         from volery import _volery
 
-        self._options, self._version = options, _volery.__version__
+        self._columns, self._options, self._version = columns, options, _volery.__version__
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
 
         for batch in batches:
+            rows = pyarrow.Table.from_batches([batch]).rename_columns(self._columns)
             with _marked(self._version):
-                items = _items(batch.schema, self._options)
-                made = pyarrow.table(items.batch(pyarrow.Table.from_batches([batch.slice(0, 0)])))
+                items = _items(rows.schema, self._options)
+                made = pyarrow.table(items.batch(rows.slice(0, 0)))
             rules = sum(name.startswith("item_") for name in made.column_names)
             told = {"keys": items.description, "payload": items.payload, "rules": rules}
             yield pyarrow.record_batch({"told": [json.dumps(told)]})
@@ -499,13 +501,14 @@ class _told:
             ) from error
 
 
-def _describe(df: DataFrame, options: list[str]) -> dict[str, Any]:
+def _describe(df: DataFrame, columns: list[str], options: list[str]) -> dict[str, Any]:
     """The keys and the payload, from one row of nulls with the table's types."""
     from pyspark.sql import functions as F
 
-    nulls = [F.lit(None).cast(one.dataType).alias(one.name) for one in df.schema]
+    nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in df.schema]
     with _told():
-        row = df.sparkSession.range(1).select(*nulls).mapInArrow(_Described(options), "told string").first()
+        one = df.sparkSession.range(1).select(*nulls)
+        row = one.mapInArrow(_Described(columns, options), "told string").first()
     assert row is not None
     return dict(json.loads(row["told"]))
 
@@ -513,24 +516,17 @@ def _describe(df: DataFrame, options: list[str]) -> dict[str, Any]:
 _COLUMN = re.compile(r'(?:"((?:[^"]|"")*)"|([^,:]*))(?::[^,]*)?(?:,|$)')
 
 
-def _needed(df: DataFrame, options: list[str]) -> DataFrame:
-    """The columns of keys and payload."""
+def _numbered(df: DataFrame, options: list[str] | None) -> tuple[DataFrame, list[str]]:
+    """The table with numbers as names, and its names; with options only the columns that they name."""
+    columns = list(df.columns)
+    df = df.toDF(*map(_column, range(len(columns))))
+    if options is None:
+        return df, columns
     lists = [word.partition("=")[2] for word in options if re.match("--(key|or|value)=", word)]
-    found = [quoted.replace('""', '"') or plain for text in lists for quoted, plain in _COLUMN.findall(text)]
-    names = [name for name in df.columns if name in found]
-    return df.select(*map(_quoted, names))
-
-
-def _with_items(df: DataFrame, options: list[str], rules: int, keeps: bool, payload: bool) -> DataFrame:
-    """The table with the items of each row; at the sender these alone."""
-    from pyspark.sql import types as t
-
-    fields = list(df.schema) if keeps else []
-    fields += [t.StructField(_item(rule), t.BinaryType()) for rule in range(rules)]
-    if payload:
-        fields.append(t.StructField(f"{_OWN}payload", t.BinaryType()))
-    fields += [t.StructField(name, t.LongType()) for name in _DIGEST]
-    return df.mapInArrow(_Items(options, rules, keeps, payload), t.StructType(fields))
+    pairs = [pair for text in lists for pair in _COLUMN.findall(text)]
+    found = {quoted.replace('""', '"') or plain for quoted, plain in pairs}
+    kept = [at for at, name in enumerate(columns) if name in found]
+    return df.select(*map(_column, kept)), [columns[at] for at in kept]
 
 
 def _digest(rows: DataFrame) -> dict[str, Any]:
@@ -557,7 +553,7 @@ def _distinct(rows: DataFrame, rule: int, payload: bool) -> DataFrame:
     item = F.col(_item(rule)).alias("item")
     some = rows.where(F.col(_item(rule)).isNotNull())
     if payload:
-        return some.groupBy(item).agg(F.min(f"{_OWN}payload").alias("payload"))
+        return some.groupBy(item).agg(F.min("payload").alias("payload"))
     return some.select(item).distinct()
 
 
