@@ -454,7 +454,7 @@ def _spark_schema(schema: pyarrow.Schema) -> Any:
 
 
 # An error of the package in a task reaches the driver as text.
-_MARK = re.compile(r"volery-error(\{.*?\})volery-error")
+_MARK = re.compile(r"volery error ([0-9a-f]+) end")
 
 
 class _marked:
@@ -468,7 +468,8 @@ class _marked:
             self._raise({"status": 2, "message": message, "hint": "install the same version"})
 
     def _raise(self, told: dict[str, Any]) -> None:
-        raise RuntimeError(f"volery-error{json.dumps(told)}volery-error") from None
+        # What is on the way may quote a text.
+        raise RuntimeError(f"volery error {json.dumps(told).encode().hex()} end") from None
 
     def __enter__(self) -> None:
         pass
@@ -490,7 +491,7 @@ class _told:
             return
         found = _MARK.search(str(error))
         if found:
-            told = json.loads(found[1])
+            told = json.loads(bytes.fromhex(found[1]))
             raise from_status(told["status"], told["message"], told["hint"]) from None
         missing = re.search(r"ModuleNotFoundError: No module named '(volery|pyarrow)", str(error))
         if missing:

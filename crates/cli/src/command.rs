@@ -8,6 +8,7 @@ mod files;
 mod gateway;
 mod help;
 mod identity;
+mod k8s;
 pub(crate) mod keygen;
 pub(crate) mod lint;
 pub(crate) mod lookup;
@@ -58,6 +59,7 @@ pub(crate) enum Verb {
     Lookup(lookup::Arguments),
     RunLocal(run_local::Arguments),
     Worker(worker::Arguments),
+    K8s(k8s::Arguments),
     Ope(ope::Arguments),
     Matvec(matvec::Arguments),
     Verify(verify::Arguments),
@@ -149,6 +151,7 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         }
         Verb::RunLocal(arguments) => run_local::run(arguments, reporter),
         Verb::Worker(arguments) => worker::run(arguments, reporter),
+        Verb::K8s(arguments) => k8s::run(arguments, reporter),
         Verb::Ope(arguments) => ope::run(arguments, numbers::Given::default(), reporter).map(drop),
         Verb::Matvec(arguments) => {
             matvec::run(arguments, numbers::Given::default(), reporter).map(drop)

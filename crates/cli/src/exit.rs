@@ -134,6 +134,8 @@ impl From<volery_channel::Error> for Failure {
                 .with_hint("make a new identity with 'volery keygen --out DIR' and give the other party its fingerprint"),
             Error::Unauthenticated(_) => Self::new(Status::Peer, error)
                 .with_hint("if it is the right machine, ask the other party for its fingerprint again, over a channel that cannot be forged"),
+            Error::Refused(why) if why.starts_with("at the gateway") => Self::new(Status::Peer, error)
+                .with_hint("'volery gateway' logs each refusal; it lets in the organisations of its --allow, and a worker that is started again with a higher attempt"),
             Error::Refused(_) => Self::new(Status::Peer, error)
                 .with_hint("give the other party the fingerprint of --identity, and ask it to check its clock"),
             Error::Mismatch { field, .. } if field == "role" => Self::new(Status::Mismatch, error),

@@ -75,7 +75,7 @@ pub struct Worker<'a> {
     settings: Settings,
     rule: usize,
     worker: u32,
-    attempt: u32,
+    attempt: u64,
     kept: Kept<'a>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Worker<'a> {
         role: Role,
         rule: usize,
         worker: u32,
-        attempt: u32,
+        attempt: u64,
         place: Place<'a>,
     ) -> Result<Self> {
         let (Some(terms), Some(settings)) = (manifest.terms(), manifest.settings(role)) else {
@@ -378,7 +378,7 @@ pub fn found_items(mut bytes: &[u8]) -> Result<Vec<([u8; 16], &[u8])>> {
 struct Objects<'a> {
     store: &'a dyn Store,
     rule: usize,
-    attempt: u32,
+    attempt: u64,
     /// The shards with an object `done/`.
     done: Vec<u32>,
     /// The shards of the objects `begun/`.
@@ -386,7 +386,7 @@ struct Objects<'a> {
 }
 
 impl<'a> Objects<'a> {
-    fn new(store: &'a dyn Store, rule: usize, attempt: u32) -> Result<Self> {
+    fn new(store: &'a dyn Store, rule: usize, attempt: u64) -> Result<Self> {
         let shards = |kind: &str| -> Result<Vec<u32>> {
             let prefix = format!("{kind}/{rule}-");
             let names = store.list(&prefix).map_err(Error::work(prefix.as_ref()))?;

@@ -14,6 +14,7 @@
 //!   to the same keys.
 //! * `npy`: an array, or the four arrays of two folders. An array that is read and written again is
 //!   unchanged; `volery verify` accepts only valid correlations.
+//! * `gateway`: a client's ticket, raw or an edited one. Only the ticket itself is accepted.
 //! * `identity`: a fingerprint, an identity file, a peer's bytes under TLS, or changes in transit.
 //!   A file that is read is written unchanged; only the pinned peer is accepted, and every received
 //!   byte was sent by the peer.
@@ -24,6 +25,7 @@
 mod csv;
 mod edits;
 mod files;
+mod gateway;
 mod handshake;
 mod identity;
 mod npy;
@@ -33,6 +35,7 @@ mod replay;
 mod wire;
 
 pub use csv::csv;
+pub use gateway::gateway;
 pub use handshake::handshake;
 pub use identity::identity;
 pub use npy::npy;
@@ -43,13 +46,14 @@ pub use wire::{wire, wire_input};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("handshake", handshake),
     ("wire", wire),
     ("csv", csv),
     ("parquet", parquet),
     ("npy", npy),
     ("identity", identity),
+    ("gateway", gateway),
 ];
 
 /// Reads decisions from the bytes of an input; zeros when they are used up.

@@ -63,7 +63,7 @@ type Worker = ([u8; 32], Role, Option<u32>);
 
 /// The highest attempt of a worker.
 struct Attempt {
-    number: u32,
+    number: u64,
     has_met: bool,
     connection: Option<Arc<Connection>>,
 }

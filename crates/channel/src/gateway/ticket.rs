@@ -12,7 +12,7 @@ use crate::tls::{Fingerprint, Identity};
 use crate::{Error, Result, Role};
 
 /// Bytes before the certificates.
-const HEADER: usize = 32 + 1 + 4 + 4 + HASH + 2 + 2;
+const HEADER: usize = 32 + 1 + 4 + 8 + HASH + 2 + 2;
 
 /// Longest certificate. Those of volery have about 350 bytes.
 const LONGEST: usize = 4096;
@@ -48,7 +48,8 @@ fn message(challenge: &[u8; CHALLENGE], signed: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Identity`] if a certificate is too long.
-pub(super) fn encode(
+#[doc(hidden)]
+pub fn encode(
     ticket: &Ticket,
     leaf: &Identity,
     peer: Fingerprint,
@@ -92,7 +93,7 @@ fn header(mut bytes: &[u8]) -> Option<(Ticket, Fingerprint, [usize; 2])> {
         run,
         side: Role::ALL.into_iter().find(|role| *role as u8 == side)?,
         worker: (worker != DRIVER).then_some(worker),
-        attempt: u32::from_le_bytes(take(bytes)?),
+        attempt: u64::from_le_bytes(take(bytes)?),
     };
     let peer = Fingerprint::from_bytes(take(bytes)?);
     let lengths = [take(bytes)?, take(bytes)?].map(|length| u16::from_le_bytes(length).into());

@@ -28,9 +28,10 @@ const NAME_BOUND: usize = 64;
 /// Certificates have no authority: the other party pins its [`Fingerprint`]. `Debug` shows only the
 /// fingerprint.
 ///
-/// Where an organisation runs many workers, its identity stays at one place and [issues](Self::issue)
-/// each of them a *run certificate*: a key of its own, signed by the organisation's, for one name.
-/// The other party pins the organisation and the name ([`Peer`](super::Peer)).
+/// Where an organisation runs many workers, its identity stays at one place and
+/// [issues](Self::issue) each of them a *run certificate*: a key of its own, signed by the
+/// organisation's, for one name. The other party pins the organisation and the name
+/// ([`Peer`](super::Peer)).
 #[derive(Clone)]
 pub struct Identity {
     /// The certificate, and behind a run certificate that of its organisation.

@@ -24,7 +24,7 @@ use crate::tls::{PATIENCE, identity};
 
 const RUN: [u8; 32] = [7; 32];
 
-fn ticket(side: Role, worker: u32, attempt: u32) -> Ticket {
+fn ticket(side: Role, worker: u32, attempt: u64) -> Ticket {
     Ticket {
         run: RUN,
         side,
@@ -158,7 +158,7 @@ impl Both {
     }
 
     /// Both sides of a worker.
-    fn pair(&self, at: SocketAddr, worker: u32, attempt: u32) -> [Channel; 2] {
+    fn pair(&self, at: SocketAddr, worker: u32, attempt: u64) -> [Channel; 2] {
         thread::scope(|scope| {
             let sender = scope.spawn(move || self.meet(at, ticket(Role::Sender, worker, attempt)));
             let receiver = self
@@ -257,11 +257,11 @@ fn raw_print(print: Fingerprint) -> [u8; 20] {
 }
 
 /// The next byte from the gateway that is not the sign that the peer is not there yet; 0 at the
-/// end.
+/// end, and where only such signs come.
 fn answer(socket: &mut TcpStream) -> u8 {
-    let mut byte = [0];
+    let (mut byte, start) = ([0], Instant::now());
     while matches!(socket.read(&mut byte), Ok(1)) {
-        if byte != [0] {
+        if byte != [0] || start.elapsed() > PATIENCE / 2 {
             return byte[0];
         }
     }
@@ -591,17 +591,6 @@ fn a_refused_client_is_told_why() {
     // What needs no gateway to be known is said without one.
     let nowhere = ("127.0.0.1", 1);
     let plain = meet(nowhere, &one, &both.0[0], &both.peer(&one), PATIENCE);
-    assert!(matches!(
-        plain,
-        Err(Error::Io(_) | Error::TimedOut(_) | Error::Identity(_))
-    ));
-    let plain = meet(
-        running.address,
-        &one,
-        &both.0[0],
-        &both.peer(&one),
-        PATIENCE,
-    );
     assert!(matches!(plain, Err(Error::Identity(why)) if why.contains("run certificate")));
     let own = Peer::from(both.prints()[0]);
     let own = meet(nowhere, &one, &both.leaf(&one), &own, PATIENCE);
@@ -761,7 +750,7 @@ fn a_full_gateway_refuses_and_the_client_tries_again() {
     assert_eq!(answer(&mut second), code(Reason::Full), "too many wait");
     let short = Duration::from_millis(500);
     let why = refusal(both.meet_within(at, ticket(Role::Sender, 2, 1), short));
-    assert!(why.contains("full"), "{why}");
+    assert!(why.contains("too many connections"), "{why}");
     // A newer attempt takes the place of its older one.
     let mut newer = both.raw(at, &ticket(Role::Sender, 1, 2));
     running.wait_for_waiting(2);
@@ -798,10 +787,11 @@ fn a_client_that_waits_hears_from_the_gateway() {
     let mut socket = both.raw(running.address, &ticket(Role::Sender, 1, 1));
     let mut heard = Vec::new();
     let start = Instant::now();
-    socket.read_to_end(&mut heard).unwrap();
+    (&mut socket).take(3).read_to_end(&mut heard).unwrap();
     assert!(start.elapsed() > Duration::from_secs(7));
     // At once, after five seconds, and at the end of the longest wait.
     assert_eq!(heard, [0, 0, code(Reason::Alone)]);
+    assert_eq!(socket.read(&mut [0]).unwrap(), 0);
     running.wait_for_reason(Reason::Alone);
 }
 
@@ -1088,6 +1078,7 @@ fn a_damaged_ticket_is_refused_without_panic() {
     let bytes = signed(&one, [&leaf, &both.0[1]], &leaf, sender, &CHALLENGE);
     let check = |bytes: &[u8]| ticket_for_tests(bytes, &CHALLENGE, &[sender, receiver]);
     assert_eq!(check(&bytes), Ok((one, receiver)));
+    assert!((600..800).contains(&bytes.len()), "{}", bytes.len());
     for end in 0..bytes.len() {
         assert_eq!(check(&bytes[..end]), Err(Reason::Malformed));
     }

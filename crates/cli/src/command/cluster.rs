@@ -25,20 +25,20 @@ const MAX_WORKERS: i64 = 4096;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ClusterArguments {
     /// The gateway at which the workers of both sides meet: where 'volery gateway' listens
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Workers")]
+    #[arg(long, value_name = "HOST:PORT")]
     gateway: String,
 
     /// Name of the run, the same on both sides: 1 to 64 letters, digits, '.', '_' or '-'. A new run
     /// has a new name
-    #[arg(long, value_name = "NAME", value_parser = run_name, help_heading = "Workers")]
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
     run: String,
 
     /// Workers of each side, the same on both
-    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS), help_heading = "Workers")]
+    #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS))]
     pub(super) workers: u32,
 
     /// Number of shards, the same on both sides [default: by the number of keys]
-    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Workers")]
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)))]
     pub(crate) shards: Option<u32>,
 }
 
@@ -53,6 +53,10 @@ fn run_name(text: &str) -> Result<String, &'static str> {
 impl ClusterArguments {
     pub(crate) fn gateway(&self) -> &str {
         &self.gateway
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.run
     }
 
     /// The terms of a run.
@@ -81,13 +85,13 @@ pub(crate) struct Meeting<'a> {
     pub(crate) role: Role,
     /// None: the driver.
     pub(crate) worker: Option<u32>,
-    pub(crate) attempt: u32,
+    pub(crate) attempt: u64,
 }
 
 /// The number of an attempt that begins now: higher than that of any before.
-pub(crate) fn attempt() -> u32 {
+pub(crate) fn attempt() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(1, |since| since.as_secs() as u32)
+    since.map_or(1, |since| since.as_millis() as u64)
 }
 
 impl Meeting<'_> {

@@ -5,11 +5,19 @@ use clap::{Arg, ArgAction, Command};
 
 /// The headings, each with its options. Those of a subcommand stand in the order of their first
 /// option.
-const HEADINGS: [(&str, &str); 6] = [
+const HEADINGS: [(&str, &str); 7] = [
     (
         "Peer",
         "role listen connect identity peer allow allow-group-readable-identity timeout wait \
          max-connections idle",
+<<<<<<< HEAD
+=======
+    ),
+    (
+        "Workers",
+        "gateway run workers shards step manifest ticket worker rule attempt work with-parent image \
+         work-claim identity-secret data-claim cpu",
+>>>>>>> main
     ),
     (
         "Input",
@@ -35,7 +43,11 @@ const HEADINGS: [(&str, &str); 6] = [
 ];
 
 /// The examples of each subcommand, named by its path.
+<<<<<<< HEAD
 const EXAMPLES: [(&str, &[&str]); 16] = [
+=======
+const EXAMPLES: [(&str, &[&str]); 20] = [
+>>>>>>> main
     (
         "demo",
         &["volery demo", "volery demo --n 10_000_000 --threads 4"],
@@ -67,6 +79,30 @@ const EXAMPLES: [(&str, &[&str]); 16] = [
         &[
             "volery lookup --role sender --listen 127.0.0.1:7000 --input customers.csv --key email \\\n  --value city",
             "volery lookup --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out found.csv",
+        ],
+    ),
+    (
+        "run-local psi",
+        &[
+            "volery run-local psi --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity bob --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\\n  --role receiver --input loyalty.parquet \\\n  --key email:email --out common.parquet",
+        ],
+    ),
+    (
+        "run-local lookup",
+        &[
+            "volery run-local lookup --workers 4 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --identity alice --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --resume work \\\n  --role sender --input customers.parquet \\\n  --key email:email --value segment",
+        ],
+    ),
+    (
+        "worker",
+        &[
+            "volery worker --manifest work/run.json --ticket work/ticket-3 --role receiver \\\n  --gateway match.example.org:7443 --worker 3 --work work",
+        ],
+    ),
+    (
+        "k8s",
+        &[
+            "volery k8s --image registry.example.org/volery --work-claim volery --identity-secret volery \\\n  --out manifests -- psi --workers 16 --run 2026-11-lift --gateway match.example.org:7443 \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender \\\n  --input /data/customers.parquet --key email:email",
         ],
     ),
     (

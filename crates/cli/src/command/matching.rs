@@ -13,10 +13,9 @@ use volery_matching::{
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
 
-use super::cluster::ClusterArguments;
 use super::endpoint::{Connection, Endpoint, EndpointArguments};
 use super::options::{Common, Reporter, parse_link, role};
-use super::run_local::Workers;
+use super::run_local::{RunArguments, Workers};
 use super::worker;
 use crate::embed::Matched;
 use crate::exit::{Failure, Status};
@@ -331,7 +330,7 @@ pub(crate) struct Given<'a> {
     /// The connection, in place of an address.
     pub(crate) connection: Option<&'a mut Connection>,
     /// Workers, in place of one connection.
-    pub(crate) workers: Option<&'a ClusterArguments>,
+    pub(crate) workers: Option<&'a RunArguments>,
     /// Whether the matching rows are wanted in memory.
     pub(crate) rows: bool,
 }
@@ -453,11 +452,14 @@ pub(super) fn run(
         )?,
         (None, Some(workers)) => {
             reporter.known().revealed.extend(revealed.iter().cloned());
-            let manifest = workers.run(&mut side, &settings, &pool, &mut told)?;
-            let mut outcome = side.into_outcome(&manifest.0, &manifest.1)?;
+            let ran = workers.run(&mut side, &settings, &pool, &mut told)?;
+            let Some((manifest, worked, run)) = ran else {
+                return Ok(Matched::of(report_place.write(&report)?));
+            };
+            let mut outcome = side.into_outcome(&manifest, &worked)?;
             let matches = outcome.matches.take();
             text::add_outcome(&mut report, &settings, &outcome);
-            report.result.insert("run".to_owned(), manifest.2);
+            report.result.insert("run".to_owned(), run);
             let (finish, outcome) = outcome.split();
             (matches, finish, Some(outcome))
         }
@@ -496,7 +498,8 @@ pub(super) fn run(
     Ok(matched)
 }
 
-/// The matches, the end of the run, and what it cost: nothing if an earlier attempt had all results.
+/// The matches, the end of the run, and what it cost: nothing if an earlier attempt had all
+/// results.
 type Ended = (Option<Matches>, Finish, Option<Outcome>);
 
 /// Runs the side over one connection.
@@ -541,6 +544,11 @@ fn meet(
 }
 
 impl MatchingArguments {
+    /// The number of rules.
+    pub(super) fn rules(&self) -> u64 {
+        1 + self.keys.or.len() as u64
+    }
+
     /// Where this side keeps its keys.
     fn local(&self) -> Local {
         let beside = self.out.as_deref().filter(|out| *out != "-").map(|out| {

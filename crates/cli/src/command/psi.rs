@@ -18,6 +18,13 @@ pub(crate) struct Arguments {
     matching: matching::MatchingArguments,
 }
 
+impl Arguments {
+    /// The options that all matching has.
+    pub(super) fn matching(&self) -> &matching::MatchingArguments {
+        &self.matching
+    }
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(
     arguments: &Arguments,

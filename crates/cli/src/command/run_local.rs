@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::{Cancel, Role};
+use volery_matching::worker::{Place, Worker};
 use volery_matching::{Manifest, Progress as _, Settings, Side, WorkedBy};
 
 use super::cluster::{ClusterArguments, Meeting, attempt};
@@ -23,9 +24,10 @@ use super::matching::{Given, MatchingArguments, Told};
 use super::options::Reporter;
 use super::{lookup, psi};
 use crate::exit::{Failure, Status};
+use crate::said::many;
 
-/// How long a side that has a manifest looks for the peer's driver: usually it is not there, because
-/// the peer has its manifest, too.
+/// How long a side that has a manifest looks for the peer's driver: usually it is not there,
+/// because the peer has its manifest, too.
 const BRIEFLY: Duration = Duration::from_secs(10);
 
 /// How often a worker is started again without a shard finished in between.
@@ -48,11 +50,34 @@ enum Verb {
     Lookup(Lookup),
 }
 
+/// One of the steps of a run, for engines that run the workers themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Step {
+    /// Reads the table, meets the peer, and divides the keys into shards; the workers can start
+    Prepare,
+    /// Writes the result of the workers
+    Collect,
+}
+
+/// The options of a run with workers on machines that share a folder.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    cluster: ClusterArguments,
+
+    /// Do one step only, and leave the workers to something else: the pods of 'volery k8s', say
+    #[arg(long, value_enum)]
+    step: Option<Step>,
+}
+
 /// 'volery psi' with workers; --resume is required
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "volery run-local psi --workers <W> --gateway <HOST:PORT> --run <NAME> .."
+)]
 struct Psi {
     #[command(flatten)]
-    workers: ClusterArguments,
+    workers: RunArguments,
 
     #[command(flatten)]
     arguments: psi::Arguments,
@@ -60,12 +85,29 @@ struct Psi {
 
 /// 'volery lookup' with workers; --resume is required
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "volery run-local lookup --workers <W> --gateway <HOST:PORT> --run <NAME> .."
+)]
 struct Lookup {
     #[command(flatten)]
-    workers: ClusterArguments,
+    workers: RunArguments,
 
     #[command(flatten)]
     arguments: lookup::Arguments,
+}
+
+impl Arguments {
+    /// The options of the run, those of the matching, and its subcommand.
+    pub(super) fn parts(&self) -> (&ClusterArguments, &MatchingArguments, &'static str) {
+        match &self.verb {
+            Verb::Psi(psi) => (&psi.workers.cluster, psi.arguments.matching(), "psi"),
+            Verb::Lookup(lookup) => (
+                &lookup.workers.cluster,
+                lookup.arguments.matching(),
+                "lookup",
+            ),
+        }
+    }
 }
 
 /// Runs the subcommand.
@@ -89,6 +131,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
 /// The workers of a run, before it begins.
 pub(super) struct Workers<'a> {
     arguments: &'a ClusterArguments,
+    step: Option<Step>,
     matching: &'a MatchingArguments,
     identity: Identity,
     peer: Fingerprint,
@@ -120,7 +163,7 @@ impl<'a> Workers<'a> {
     /// # Errors
     /// The option at fault.
     pub(super) fn prepare(
-        arguments: &'a ClusterArguments,
+        arguments: &'a RunArguments,
         matching: &'a MatchingArguments,
         reporter: &'a Reporter,
     ) -> Result<Self, Failure> {
@@ -130,7 +173,8 @@ impl<'a> Workers<'a> {
         })?;
         let (identity, peer) = matching.endpoint.at_gateway(reporter)?;
         Ok(Self {
-            arguments,
+            arguments: &arguments.cluster,
+            step: arguments.step,
             matching,
             identity,
             peer,
@@ -140,20 +184,32 @@ impl<'a> Workers<'a> {
     }
 
     /// Agrees with the peer's driver and runs the workers; returns the manifest, what they did, and
-    /// that for a report.
+    /// that for a report. Nothing if the workers are left to something else.
     pub(super) fn run(
         &self,
         side: &mut Side,
         settings: &Settings,
         pool: &rayon::ThreadPool,
         told: &mut Told<'_>,
-    ) -> Result<(Manifest, WorkedBy, Value), Failure> {
+    ) -> Result<Option<(Manifest, WorkedBy, Value)>, Failure> {
         let start = Instant::now();
-        let manifest = self.agree(side, settings, pool, told)?;
+        let manifest = match self.step {
+            Some(Step::Collect) => self.worked(side, settings)?,
+            _ => self.agree(side, settings, pool, told)?,
+        };
         let setup = start.elapsed();
         let mut all = Vec::new();
-        for rule in 0..manifest.rules() {
-            all.push(self.rule(&manifest, settings.role, rule, told)?);
+        match self.step {
+            Some(Step::Prepare) => {
+                self.prepare_workers(&manifest, settings.role)?;
+                return Ok(None);
+            }
+            Some(Step::Collect) => {}
+            None => {
+                for rule in 0..manifest.rules() {
+                    all.push(self.rule(&manifest, settings.role, rule, told)?);
+                }
+            }
         }
         let counts = all.iter().flatten();
         let mut worked = WorkedBy {
@@ -179,7 +235,72 @@ impl<'a> Workers<'a> {
             "seconds_of_workers": seconds,
             "peak_rss_bytes_of_a_worker": peak,
         });
-        Ok((manifest, worked, report))
+        Ok(Some((manifest, worked, report)))
+    }
+
+    /// Puts the certificates of all workers beside the manifest.
+    fn prepare_workers(&self, manifest: &Manifest, role: Role) -> Result<(), Failure> {
+        let terms = manifest.terms().expect("the run has workers");
+        for worker in 0..terms.workers {
+            let certificate = self
+                .meeting(manifest, role, worker, 0)
+                .certificate(&self.identity)?;
+            write_private(&self.ticket(worker), certificate.to_pem())?;
+        }
+        self.reporter.say(format_args!(
+            "prepared {} for {}, whose certificates are valid for a day",
+            many(manifest.buckets().into(), "shard"),
+            many(terms.workers.into(), "worker")
+        ));
+        Ok(())
+    }
+
+    /// The manifest of a run whose workers have all finished.
+    fn worked(&self, side: &Side, settings: &Settings) -> Result<Manifest, Failure> {
+        let identity = (&self.identity, self.peer);
+        let keys = side.key_description();
+        let terms = self.arguments.terms(settings, keys, identity)?;
+        let folder = self.folder.display();
+        let manifest = side.manifest_of(&terms)?.cloned().ok_or_else(|| {
+            Failure::usage(
+                "--step",
+                format_args!("{folder}: this run was not prepared"),
+            )
+            .with_hint("run the same command with --step prepare, then the workers")
+        })?;
+        for rule in 0..manifest.rules() {
+            for worker in 0..terms.workers {
+                let place = Place::Folder(self.folder);
+                let one = Worker::new(&manifest, settings.role, rule, worker, 0, place)?;
+                if !one.is_complete()? {
+                    let what =
+                        format_args!("{folder}: worker {worker} has not finished rule {rule}");
+                    return Err(Failure::new(Status::Other, what)
+                        .with_hint("start that worker again, and collect when all have finished"));
+                }
+            }
+        }
+        Ok(manifest)
+    }
+
+    fn ticket(&self, worker: u32) -> PathBuf {
+        self.folder.join(format!("ticket-{worker}"))
+    }
+
+    fn meeting<'m>(
+        &'m self,
+        manifest: &'m Manifest,
+        role: Role,
+        worker: u32,
+        attempt: u64,
+    ) -> Meeting<'m> {
+        Meeting {
+            gateway: self.arguments.gateway(),
+            terms: manifest.terms().expect("the run has workers"),
+            role,
+            worker: Some(worker),
+            attempt,
+        }
     }
 
     fn agree(
@@ -293,19 +414,13 @@ impl<'a> Workers<'a> {
         events: &Sender<(u32, u64)>,
         stop: &AtomicBool,
     ) -> Result<Counts, Failure> {
-        let ticket = self.folder.join(format!("ticket-{worker}"));
+        let ticket = self.ticket(worker);
         let mut vain = 0;
         let mut last = 0;
         let result = loop {
             let attempt = attempt().max(last + 1);
             last = attempt;
-            let meeting = Meeting {
-                gateway: self.arguments.gateway(),
-                terms: manifest.terms().expect("the run has workers"),
-                role,
-                worker: Some(worker),
-                attempt,
-            };
+            let meeting = self.meeting(manifest, role, worker, attempt);
             let certificate = meeting.certificate(&self.identity)?;
             write_private(&ticket, certificate.to_pem())?;
             let words = self.words(role, rule, worker, attempt, &ticket);
@@ -348,7 +463,7 @@ impl<'a> Workers<'a> {
         role: Role,
         rule: usize,
         worker: u32,
-        attempt: u32,
+        attempt: u64,
         ticket: &Path,
     ) -> Vec<String> {
         let common = &self.matching.common;
@@ -376,7 +491,7 @@ impl<'a> Workers<'a> {
 }
 
 fn seconds(time: Duration) -> String {
-    format!("{}ms", time.as_millis())
+    format!("{}s", time.as_secs_f64().ceil())
 }
 
 /// What a worker that was stopped says.

@@ -39,6 +39,9 @@ const BRIEFLY: Duration = Duration::from_secs(10);
 /// its results in --work. A worker that is started again goes on where the last one ended. Exit
 /// status 4 means: start it again.
 #[derive(Clone, Debug, clap::Args)]
+#[command(
+    override_usage = "volery worker --manifest <FILE> --ticket <FILE> --worker <W> --work <DIR> .."
+)]
 pub(crate) struct Arguments {
     /// The manifest of the run
     #[arg(long, value_name = "FILE")]
@@ -64,9 +67,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "R", default_value_t = 0)]
     rule: usize,
 
-    /// A number that is higher each time that this worker is started [default: seconds since 1970]
+    /// A number that is higher each time that this worker is started [default: milliseconds since
+    /// 1970]
     #[arg(long, value_name = "A")]
-    attempt: Option<u32>,
+    attempt: Option<u64>,
 
     /// The folder with this side's shards; '-': the process that started this one has them, and
     /// answers requests on standard output by standard input

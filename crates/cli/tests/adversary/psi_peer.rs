@@ -54,7 +54,8 @@ impl Sides {
             self.verb,
             "--role",
             ["sender", "receiver"][side],
-            // A listener that takes its peer for a stranger, on a busy machine, ends before `LIMIT`.
+            // On a busy machine a listener may take its peer for a stranger: it ends before
+            // `LIMIT`.
             "--wait",
             "20s",
             "--timeout",

@@ -321,7 +321,7 @@ pub(super) fn plan(
 ) -> (String, Report) {
     let own = side.distinct(0).map_or(side.rows(), |(keys, _)| keys);
     let peer = arguments.peer_rows.unwrap_or(own);
-    let rules = 1 + arguments.keys.or.len() as u64;
+    let rules = arguments.rules();
     let link = arguments.link.unwrap_or_default();
     let plan = side.plan(peer, link);
     let (sender_items, receiver_items) = match settings.role {
