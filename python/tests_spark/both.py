@@ -62,9 +62,10 @@ def children(pid: int) -> Iterator[tuple[int, list[str]]]:
 class Driver:
     """One side's driver process."""
 
-    def __init__(self, log: pathlib.Path, **settings: str) -> None:
+    def __init__(self, log: pathlib.Path, **settings: Any) -> None:
         self.log = open(log, "ab")
-        settings = {**SPARK, "spark.local.dir": str(log.parent / "spark"), **settings}
+        if "ray" not in settings:
+            settings = {**SPARK, "spark.local.dir": str(log.parent / "spark"), **settings}
         command = [sys.executable, str(HERE / "driver.py"), json.dumps(settings)]
         pipe = subprocess.PIPE
         # A session of its own, so that it can be killed with all its processes.
@@ -134,7 +135,7 @@ class Both:
         self._gateway.kill()
         self._gateway.wait()
 
-    def driver(self, role: str, **settings: str) -> Driver:
+    def driver(self, role: str, **settings: Any) -> Driver:
         """The running driver of a side, or a new one."""
         if settings:
             return Driver(self.folder / f"{role}.log", **settings)
