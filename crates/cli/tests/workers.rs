@@ -81,13 +81,7 @@ impl Place {
 
     /// The sessions that a side began, each with its shard.
     fn begun(&self, side: usize) -> Vec<(String, String)> {
-        let path = self.folder.path(&format!("work-{}/attempts", SIDES[side]));
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
-        let whole = lines.filter(|(_, session)| session.len() == 32);
-        whole
-            .map(|(shard, session)| (shard.to_owned(), session.to_owned()))
-            .collect()
+        common::begun(self.folder.path(&format!("work-{}", SIDES[side])).as_ref())
     }
 }
 

@@ -6,6 +6,7 @@ use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::lookup::MAX_VALUE;
 use volery_psi::params::MAX_ITEMS;
+use volery_tables::PayloadSchema;
 
 use crate::error::{Result, misbehaved};
 use crate::keys::FRAME;
@@ -15,6 +16,10 @@ use crate::side::MAX_BUCKETS;
 
 /// The longest line of names and types of the payload, in bytes.
 const LONGEST_LINE: usize = 1 << 16;
+
+/// A side asks for shards by its rows, whose keys it has not counted yet: the most rows of a key, on
+/// average, for which that is accepted.
+const ROWS_OF_A_KEY: u32 = 16;
 
 /// What a side brings.
 pub(crate) struct Agreeing<'a> {
@@ -68,6 +73,12 @@ impl Agreeing<'_> {
         if their_least > MAX_BUCKETS || their_begun[0] > 1 {
             return Err(misbehaved("its first numbers are malformed"));
         }
+        // The handshake has compared the texts.
+        if self.shards.is_some_and(|shards| their_least != shards) {
+            return Err(misbehaved(
+                "it asks for another number of shards than --shards",
+            ));
+        }
         let resumed = self.earlier.is_some() && theirs == id;
         if !resumed && (self.begun || their_begun == [1]) {
             let ours = if self.begun {
@@ -92,7 +103,8 @@ impl Agreeing<'_> {
             terms: self.terms.clone(),
         };
         if let Some(terms) = met.terms.as_mut().filter(|_| !resumed) {
-            // Before the key is tossed, so that no side can fit its table to it.
+            // Before the key is tossed. They are never opened between the sides: they are a record
+            // for a dispute about which table took part.
             let ours = commitment(&self.own);
             let mut theirs = [0; 32];
             channel.send(&ours)?;
@@ -166,7 +178,7 @@ impl Agreeing<'_> {
             (true, Role::Sender) => Some(self.payload.expect("a sender of a lookup has columns")),
             (true, Role::Receiver) => Some(recv_payload(channel)?),
         };
-        Ok(Manifest {
+        let manifest = Manifest {
             version: VERSION,
             own: self.own,
             key,
@@ -174,7 +186,19 @@ impl Agreeing<'_> {
             sizes,
             payload,
             workers: met.terms,
-        })
+        };
+        if let (Some(terms), None) = (&self.terms, self.shards) {
+            // Each shard is filled up, and a malicious receiver can test keys with what fills it
+            // up: many shards of a small set would make room for many.
+            let keys = manifest.sizes.iter().flatten().copied().max();
+            let shards = terms.shards(keys.unwrap_or(0));
+            if manifest.buckets > shards.saturating_mul(ROWS_OF_A_KEY) {
+                return Err(misbehaved(
+                    "it asks for too many shards for these numbers of keys; if a table has many rows of each key, give --shards on both sides",
+                ));
+            }
+        }
+        Ok(manifest)
     }
 }
 
@@ -197,6 +221,8 @@ fn recv_payload(channel: &mut Channel) -> Result<(String, usize)> {
     if longest + FRAME > MAX_VALUE {
         return Err(misbehaved("it announced values longer than the maximum"));
     }
+    let malformed = |_| misbehaved("its list of columns is malformed");
+    PayloadSchema::parse(&line).map_err(malformed)?;
     Ok((line, longest))
 }
 

@@ -54,19 +54,40 @@ pub struct WorkedBy {
     pub online: Duration,
 }
 
-/// Agrees with the other side's driver, for the first time.
+/// What a side that is started again has of its run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier<'a> {
+    /// The manifest.
+    pub manifest: Option<&'a Manifest>,
+    /// Whether a shard was begun.
+    pub begun: bool,
+}
+
+/// Agrees with the other side's driver. `keep` puts the manifest into this side's storage before
+/// the other side goes on; it is not called if both have the same manifest already.
 ///
 /// # Errors
-/// If the channel fails, or the sides differ.
+/// If the channel fails, the sides differ, the earlier manifest is of another table or other terms,
+/// or `keep` fails.
 pub fn agree(
     settings: &Settings,
     facts: &Facts,
     (terms, shards): (Terms, Option<u32>),
+    earlier: Earlier<'_>,
     channel: &mut Channel,
+    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
 ) -> Result<Manifest> {
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
     let mut opening = [0; 32];
     rng.fill_bytes(&mut opening);
+    if let Some(manifest) = earlier.manifest {
+        check(manifest, &terms)?;
+        if manifest.own.digest != facts.digest {
+            return Err(Error::Manifest(
+                "of this run was made with another table".to_owned(),
+            ));
+        }
+    }
     let largest = facts.sizes.iter().copied().max().unwrap_or(0);
     let agreeing = Agreeing {
         settings,
@@ -74,21 +95,27 @@ pub fn agree(
         own: Own {
             digest: facts.digest.clone(),
             rows: facts.rows,
+            dedup: false,
             opening,
         },
         payload: facts.payload.clone(),
-        least: shards.unwrap_or_else(|| terms.shards(largest)),
-        earlier: None,
-        begun: false,
+        least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
+        earlier: earlier.manifest,
+        begun: earlier.begun,
         terms: Some(terms),
         shards,
     };
     let met = agreeing.meet(&mut rng, channel)?;
+    if let (true, Some(manifest)) = (met.resumed, earlier.manifest) {
+        written(channel)?;
+        return Ok(manifest.clone());
+    }
     let key = agreeing.key(&met, &mut rng, channel)?;
     let sizes: Vec<_> = facts.sizes.iter().copied().map(announced).collect();
     let manifest = agreeing.settle(met, key, &sizes, channel)?;
     // So that no worker meets parameters that do not exist.
     manifest.capacities()?;
+    keep(&manifest)?;
     written(channel)?;
     Ok(manifest)
 }

@@ -65,7 +65,7 @@ pub use driver::WorkedBy;
 pub use error::{ATTEMPTS, Error, Result};
 pub use manifest::{Manifest, Terms, announced};
 pub use output::{Columns, WriteError, Written};
-pub use parameters::{Parameters, revealed};
+pub use parameters::{Divided, Parameters, revealed};
 pub use plan::Plan;
 pub use progress::Progress;
 pub use run::{Choice, Finish, Matches, Outcome};

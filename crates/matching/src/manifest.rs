@@ -48,6 +48,8 @@ pub(crate) struct Own {
     pub(crate) digest: String,
     /// Rows of the table.
     pub(crate) rows: u64,
+    /// Whether only the first row of a key takes part.
+    pub(crate) dedup: bool,
     /// What opens the commitment to the digest.
     pub(crate) opening: [u8; 32],
 }
@@ -174,6 +176,12 @@ impl Manifest {
     #[must_use]
     pub fn terms(&self) -> Option<&Terms> {
         self.workers.as_ref()
+    }
+
+    /// Whether both sides of a run of several workers get rows.
+    #[must_use]
+    pub fn is_both(&self) -> bool {
+        self.workers.as_ref().is_some_and(|terms| terms.both)
     }
 
     /// The key of the buckets.

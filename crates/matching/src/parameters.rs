@@ -203,18 +203,33 @@ impl Parameters {
 const PEER_DEVIATES: &str = "malicious: the peer may do anything";
 const PEER_FOLLOWS: &str = "semi-honest: the peer follows the protocol";
 
+/// How the keys of a run are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divided {
+    /// They are not.
+    No,
+    /// Into buckets, one after the other.
+    Buckets,
+    /// Into shards for several workers.
+    Shards,
+}
+
 /// What each side learns in a run with these settings, and against whom it is secure: one sentence
 /// each, without a full stop.
 #[must_use]
-pub fn revealed(settings: &Settings, rules: usize, buckets: bool) -> Vec<String> {
+pub fn revealed(settings: &Settings, rules: usize, divided: Divided) -> Vec<String> {
     use volery_pcg::Security;
     let (verb, role) = (settings.verb, settings.role);
     let by = match rules {
         1 => "",
         _ => " by each rule",
     };
+    let rounded = match divided {
+        Divided::Shards => " (rounded up to three digits)",
+        Divided::No | Divided::Buckets => "",
+    };
     let mut lines = vec![format!(
-        "each side learns how many different keys the other has{by}, and the number and types of its key columns"
+        "each side learns how many different keys the other has{by}{rounded}, and the number and types of its key columns"
     )];
     let whose = match role {
         Role::Sender => ("the peer", "this side", "its"),
@@ -233,10 +248,14 @@ pub fn revealed(settings: &Settings, rules: usize, buckets: bool) -> Vec<String>
             if settings.both { ", but for --both" } else { "" }
         ));
     }
-    if buckets {
-        lines.push(
+    match divided {
+        Divided::No => {}
+        Divided::Buckets => lines.push(
             "each side learns the least number of buckets that the other asks for, about the binary logarithm of its number of rows; the buckets are filled up to equal sizes".to_owned(),
-        );
+        ),
+        Divided::Shards => lines.push(
+            "each side learns the number of shards that the other asks for, by its number of rows, and when a worker of the other starts again; the shards are filled up to equal sizes".to_owned(),
+        ),
     }
     lines.push(
         match (role, settings.both) {

@@ -89,10 +89,9 @@ impl Parts<'_> {
     /// receiver takes part with the items that have a row for which `takes_part` is true.
     pub(crate) fn run(
         &self,
-        part: Part,
+        (part, mut rng): (Part, Prg),
         keys: &Keys,
         takes_part: impl Fn(u64) -> bool,
-        mut rng: Prg,
         watch: &mut dyn Watch,
         channel: &mut Channel,
         found: &mut dyn FnMut(usize, &[u8]),

@@ -201,10 +201,9 @@ impl Side {
                     };
                     let mut found = Vec::new();
                     let ran = parts.run(
-                        part,
+                        (part, rng.fork("part")),
                         &keys,
                         |row| !earlier.contains(row),
-                        rng.fork("part"),
                         watch,
                         channel,
                         &mut |item, payload| {

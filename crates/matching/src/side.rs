@@ -299,7 +299,9 @@ impl Side {
         let (Some(work), Some(earlier)) = (&self.work, &self.earlier) else {
             return false;
         };
-        self.settings.gets_rows() && self.parts(earlier.buckets).all(|part| work.has_found(part))
+        // With --both the peer may lack results of its own.
+        let alone = self.settings.gets_rows() && !self.settings.both;
+        alone && self.parts(earlier.buckets).all(|part| work.has_found(part))
     }
 
     /// The matches of a run of which an earlier attempt has all results.
@@ -362,7 +364,11 @@ impl Side {
                 .try_for_each(|found| collected.take(rule, found)),
             Some(work) => (0..buckets).try_for_each(|bucket| {
                 let found = work.found((rule, bucket))?;
-                collected.take(rule, &found.unwrap_or_default())
+                let found = found.ok_or_else(|| Error::OtherRun {
+                    path: work.path().to_owned(),
+                    what: "the result of a part is missing",
+                })?;
+                collected.take(rule, &found)
             }),
         }
     }
@@ -430,13 +436,14 @@ impl Side {
             own: Own {
                 digest: self.own(),
                 rows: self.rows,
+                dedup: self.policy == Duplicates::Dedup,
                 opening,
             },
             payload: payload.map(|payload| (payload.line(), self.longest)),
             least: match &terms {
                 None => self.wanted(),
                 Some((_, Some(shards))) => *shards,
-                Some((terms, None)) => terms.shards(self.rows),
+                Some((terms, None)) => terms.shards(announced(self.rows)),
             },
             earlier: earlier.as_ref(),
             begun,

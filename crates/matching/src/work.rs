@@ -5,7 +5,7 @@
 //! | `items-R` | items and rows of rule R, in the order of the rows | once, then removed |
 //! | `part-R-B` | those of bucket B, in the order of the rows | appended, all before `run.json` |
 //! | `run.json` | the manifest | once, by renaming |
-//! | `attempts` | a line for each part that was begun: rule, bucket, session | appended, synchronised |
+//! | `begun-R-B-N` | the session in which bucket B of rule R was begun for the Nth time | once, by whoever makes the file |
 //! | `found-R-B` | the matches of a finished part | once, by renaming |
 //! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
 //! | `complete-R-W` | nothing: both sides have all results of worker W for rule R | once |
@@ -14,7 +14,9 @@
 //!
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use volery_channel::SessionId;
 
 use crate::error::{ATTEMPTS, Error, Result};
 use crate::keys::{Entry, Payload, Rows, buckets};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, hex};
 use crate::parts::Journal;
 use crate::progress::Progress;
 
@@ -63,13 +65,23 @@ impl Work {
     }
 
     /// The folder of a run of several workers, which another process has locked.
-    pub(crate) fn shared(path: &Path) -> Result<Self> {
-        fs::read_dir(path).map_err(Error::work(path))?;
-        Ok(Self {
+    ///
+    /// # Errors
+    /// If the folder is of another run.
+    pub(crate) fn shared(path: &Path, manifest: &Manifest) -> Result<Self> {
+        let file = path.join("run.json");
+        let own = File::open(&file).map_err(Error::work(&file))?;
+        // Until this worker ends no other run begins here. Some file systems have no locks.
+        let _ = own.try_lock_shared();
+        let shared = Self {
             path: path.to_owned(),
             _removed: None,
-            _locked: None,
-        })
+            _locked: Some(own),
+        };
+        match shared.manifest()? {
+            Some(here) if here.id() == manifest.id() => Ok(shared),
+            _ => Err(Error::Manifest("is not that of the work folder".to_owned())),
+        }
     }
 
     /// A folder within `parent` that is removed at the end, however the run ends.
@@ -99,7 +111,12 @@ impl Work {
 
     /// Writes a whole file, or none.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let (path, new) = (self.file(name), self.file(&format!("{name}.new")));
+        // Another process may write the same file.
+        let number = RandomState::new().build_hasher().finish();
+        let (path, new) = (
+            self.file(name),
+            self.file(&format!("{name}.{number:016x}.new")),
+        );
         let write = || -> io::Result<()> {
             let mut file = create(&new)?;
             file.write_all(bytes)?;
@@ -132,8 +149,6 @@ impl Work {
     }
 
     pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
-        // The file is there before its first line, which then survives a power failure.
-        self.put("attempts", b"")?;
         self.put("run.json", manifest.to_json().as_bytes())
     }
 
@@ -141,21 +156,34 @@ impl Work {
     /// whatever happens before the next one is written, the table is read again.
     pub(crate) fn forget(&self) -> Result<()> {
         let path = self.file("run.json");
+        let manifest = File::open(&path).map_err(Error::work(&path))?;
+        if let Err(TryLockError::WouldBlock) = manifest.try_lock() {
+            return Err(Error::OtherRun {
+                path: self.path.clone(),
+                what: "workers that were started earlier are still running in it",
+            });
+        }
         let remove = || -> io::Result<()> {
             fs::remove_file(&path)?;
             File::open(&self.path)?.sync_all()
         };
-        remove().map_err(Error::work(&path))
+        remove().map_err(Error::work(&path))?;
+        self.remove(|name| name.starts_with("found-") || name.starts_with("complete-"))
     }
 
     /// Removes all that an attempt left that had not begun any part, or that is complete; of the
     /// latter the mark stays.
     pub(crate) fn clear(&self) -> Result<()> {
+        self.remove(|_| true)
+    }
+
+    /// Removes some of the files of the table above.
+    fn remove(&self, some: impl Fn(&str) -> bool) -> Result<()> {
         let remove = || -> io::Result<()> {
             for entry in fs::read_dir(&self.path)? {
                 let path = entry?.path();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                if is_ours(&name) {
+                if is_ours(&name) && some(&name) {
                     fs::remove_file(&path)?;
                 }
             }
@@ -164,47 +192,44 @@ impl Work {
         remove().map_err(Error::work(&self.path))
     }
 
-    /// The number of times that each part was begun.
-    pub(crate) fn attempts(&self) -> Result<Vec<Part>> {
-        let text = self.get("attempts")?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let parse = |line: &str| {
-            let mut words = line.split(' ');
-            let part = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-            (words.next()?.len() == 32).then_some(part)
-        };
-        // A line that was cut short was not followed by anything that the peer saw.
-        Ok(text.lines().filter_map(parse).collect())
-    }
-
     /// The most times that any part was begun.
     pub(crate) fn most_attempts(&self) -> Result<u32> {
-        let mut begun = self.attempts()?;
-        begun.sort_unstable();
-        let runs = begun.chunk_by(|one, other| one == other);
-        Ok(runs.map(|run| run.len() as u32).max().unwrap_or(0))
+        let entries = fs::read_dir(&self.path).map_err(Error::work(&self.path))?;
+        let mut most = 0;
+        for entry in entries {
+            let name = entry.map_err(Error::work(&self.path))?.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with("begun-") && is_ours(&name) {
+                let times = name.rsplit('-').next().and_then(|times| times.parse().ok());
+                most = most.max(times.unwrap_or(0));
+            }
+        }
+        Ok(most)
     }
 
-    /// Records the beginning of a part.
+    /// Records the beginning of a part. A new file can be made by one process only, also where
+    /// several machines have the folder.
     pub(crate) fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
-        let earlier = self.attempts()?;
-        let begun = earlier.iter().filter(|part| **part == (rule, bucket));
-        if begun.count() >= ATTEMPTS as usize {
-            return Err(Error::TooManyAttempts {
-                path: self.path.clone(),
-                part: bucket as usize + 1,
-            });
-        }
-        let path = self.file("attempts");
-        let session = u128::from_le_bytes(*session.as_bytes().first_chunk().expect("32 bytes"));
-        let write = || -> io::Result<()> {
+        for times in 1..=ATTEMPTS {
+            let path = self.file(&format!("begun-{rule}-{bucket}-{times}"));
             let mut options = OpenOptions::new();
-            let mut file = options.create(true).append(true).mode(0o600).open(&path)?;
-            // After a line that was cut short this begins a new one.
-            file.write_all(format!("\n{rule} {bucket} {session:032x}\n").as_bytes())?;
-            file.sync_all()
-        };
-        write().map_err(Error::work(&path))
+            let made = options.write(true).create_new(true).mode(0o600).open(&path);
+            let mut file = match made {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(Error::work(&path)(error)),
+            };
+            let mut write = || -> io::Result<()> {
+                file.write_all(hex(session.as_bytes()).as_bytes())?;
+                file.sync_all()?;
+                File::open(&self.path)?.sync_all()
+            };
+            return write().map_err(Error::work(&path));
+        }
+        Err(Error::TooManyAttempts {
+            path: self.path.clone(),
+            part: bucket as usize + 1,
+        })
     }
 
     pub(crate) fn put_found(&self, (rule, bucket): Part, found: &[u8]) -> Result<()> {
@@ -358,7 +383,14 @@ pub(crate) fn is_complete(path: &Path) -> bool {
 /// Whether this is a name of the table above, to the last digit: the folder may have been there
 /// before, and `part-00000-of-64.parquet` is somebody's data.
 fn is_ours(name: &str) -> bool {
-    let name = name.strip_suffix(".new").unwrap_or(name);
+    let is_random = |text: &str| text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let new = name
+        .strip_suffix(".new")
+        .and_then(|name| name.rsplit_once('.'));
+    let name = new.map_or(
+        name,
+        |(own, random)| if is_random(random) { own } else { name },
+    );
     let numbers = |text: &str, count| {
         let all: Vec<_> = text.split('-').collect();
         let digits =
@@ -366,7 +398,8 @@ fn is_ours(name: &str) -> bool {
         all.len() == count && all.iter().all(digits)
     };
     match name.split_once('-') {
-        None => matches!(name, "run.json" | "attempts"),
+        None => name == "run.json",
+        Some(("begun", rest)) => numbers(rest, 3),
         Some(("items" | "ticket", rest)) => numbers(rest, 1),
         Some(("part" | "complete", rest)) => numbers(rest, 2),
         Some(("found", rest)) => match rest.strip_prefix("rows-") {

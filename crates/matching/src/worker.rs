@@ -5,7 +5,8 @@
 //! own:
 //!
 //! ```text
-//! handshake: the manifest's name, the rule, the worker's number
+//! handshake: the manifest's name, the worker's number
+//! the rule: a side that is at an earlier one learns that the other has finished it  <-->
 //! 5. finished shards                          <-->
 //! 6. for each shard: the protocol on both sets       (crate volery_psi)
 //! 7. both have all results                    <-->
@@ -16,6 +17,7 @@
 //!
 //! Correlated randomness and keys of protocols are in the memory of a worker only.
 
+use std::cmp::Ordering;
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -26,9 +28,9 @@ use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Sta
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
 
-use crate::error::{ATTEMPTS, Error, Result};
+use crate::error::{ATTEMPTS, Error, Result, misbehaved};
 use crate::keys::{Keys, Rows};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, hex};
 use crate::matches::{RowSet, append, parse};
 use crate::parts::{Journal, Parts};
 use crate::progress::{Inner, Progress};
@@ -54,10 +56,11 @@ pub trait Store: Sync {
     /// If they cannot be had.
     fn list(&self, prefix: &str) -> io::Result<Vec<String>>;
 
-    /// Keeps an object; its name is new.
+    /// Keeps an object under a new name.
     ///
     /// # Errors
-    /// If it cannot be kept.
+    /// [`io::ErrorKind::AlreadyExists`] if there is an object of this name; others if it cannot be
+    /// kept.
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -127,7 +130,7 @@ impl<'a> Worker<'a> {
             return Err(Error::Manifest(format!("has no rule {}", rule + 1)));
         }
         let kept = match place {
-            Place::Folder(path) => Kept::Folder(Work::shared(path)?),
+            Place::Folder(path) => Kept::Folder(Work::shared(path, manifest)?),
             Place::Store(store) => Kept::Store(store),
         };
         Ok(Self {
@@ -196,7 +199,10 @@ impl<'a> Worker<'a> {
         let name = self.complete_name();
         match &self.kept {
             Kept::Folder(work) => work.put_note(&name),
-            Kept::Store(store) => store.put(&name, b"").map_err(Error::work(name.as_ref())),
+            Kept::Store(store) => match store.put(&name, b"") {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                put => put.map_err(Error::work(name.as_ref())),
+            },
         }
     }
 
@@ -216,10 +222,13 @@ impl<'a> Worker<'a> {
             fields: vec![
                 (MANIFEST, self.manifest.id_text()),
                 ("--worker", format!("{} of {workers}", self.worker)),
-                ("--rule", (self.rule + 1).to_string()),
             ],
         };
         let session = handshake(channel, &hello, nonce)?;
+        if !self.compare_rules(channel)? {
+            self.complete()?;
+            return Ok(Worked::default());
+        }
         let capacities = self.manifest.capacities()?;
         let protocol = self.settings.name.protocol(self.settings.security);
         let parts = Parts {
@@ -235,11 +244,13 @@ impl<'a> Worker<'a> {
         let done = parts.compare(&*journal, &shards, channel)?;
         let earlier = self.earlier_rows()?;
         progress.begin("matching shards", shards.len() as u64);
+        // A driver that hears of progress starts its worker again and again.
+        let mut finished = 0;
         let mut worked = Worked {
             shards: shards.len() as u64,
             ..Worked::default()
         };
-        for (i, (&part, done)) in shards.iter().zip(done).enumerate() {
+        for (&part, done) in shards.iter().zip(done) {
             if done {
                 worked.resumed += 1;
             } else {
@@ -251,10 +262,9 @@ impl<'a> Worker<'a> {
                 };
                 let mut found = Vec::new();
                 parts.run(
-                    part,
+                    (part, rng.fork("part")),
                     &keys,
                     |row| !earlier.contains(row),
-                    rng.fork("part"),
                     watch,
                     channel,
                     &mut |item, payload| {
@@ -271,13 +281,34 @@ impl<'a> Worker<'a> {
                     journal.put_found(part, &found)?;
                 }
             }
-            progress.done(i as u64 + 1);
+            finished += 1;
+            progress.done(finished);
         }
         parts.conclude(|| self.complete(), channel)?;
         self.complete()?;
         worked.traffic = channel.stats();
         worked.seconds = start.elapsed().as_secs_f64();
         Ok(worked)
+    }
+
+    /// Whether both sides are at this rule; not if the peer is at a later one, which it is only when
+    /// both have all results of this one.
+    fn compare_rules(&self, channel: &mut Channel) -> Result<bool> {
+        channel.send(&(self.rule as u32).to_le_bytes())?;
+        let mut theirs = [0; 4];
+        channel.recv(&mut theirs)?;
+        let theirs = u32::from_le_bytes(theirs) as usize;
+        match theirs.cmp(&self.rule) {
+            Ordering::Equal => Ok(true),
+            Ordering::Greater if theirs >= self.manifest.rules() => {
+                Err(misbehaved("its rule is not one of the run"))
+            }
+            // The peer would gain nothing by a lie: a sender that believes it is done sooner.
+            Ordering::Greater if !self.settings.gets_rows() || self.has_all_results()? => Ok(false),
+            Ordering::Greater => Err(misbehaved("it left a rule whose results are missing here")),
+            // It learns of this side's rule, and comes again for that.
+            Ordering::Less => Err(ChannelError::Disconnected.into()),
+        }
     }
 
     /// The rows that matched by an earlier rule. A store leaves them out itself.
@@ -316,8 +347,12 @@ impl<'a> Worker<'a> {
                     .map_err(Error::work(name.as_ref()))?
             }
         };
-        // The policy was applied when the table was read.
-        Keys::new(rows, rule, Duplicates::Keep)
+        // An error was found when the keys were divided.
+        let policy = match self.manifest.own.dedup {
+            true => Duplicates::Dedup,
+            false => Duplicates::Keep,
+        };
+        Keys::new(rows, rule, policy)
     }
 }
 
@@ -381,27 +416,21 @@ struct Objects<'a> {
     attempt: u64,
     /// The shards with an object `done/`.
     done: Vec<u32>,
-    /// The shards of the objects `begun/`.
-    begun: Vec<u32>,
 }
 
 impl<'a> Objects<'a> {
     fn new(store: &'a dyn Store, rule: usize, attempt: u64) -> Result<Self> {
-        let shards = |kind: &str| -> Result<Vec<u32>> {
-            let prefix = format!("{kind}/{rule}-");
-            let names = store.list(&prefix).map_err(Error::work(prefix.as_ref()))?;
-            let shard = |name: &String| {
-                let rest = name.strip_prefix(&prefix)?;
-                rest.split('.').next()?.parse().ok()
-            };
-            Ok(names.iter().filter_map(shard).collect())
+        let prefix = format!("done/{rule}-");
+        let names = store.list(&prefix).map_err(Error::work(prefix.as_ref()))?;
+        let shard = |name: &String| {
+            let rest = name.strip_prefix(&prefix)?;
+            rest.split('.').next()?.parse().ok()
         };
         Ok(Self {
             store,
             rule,
             attempt,
-            done: shards("done")?,
-            begun: shards("begun")?,
+            done: names.iter().filter_map(shard).collect(),
         })
     }
 
@@ -413,15 +442,18 @@ impl<'a> Objects<'a> {
 
 impl Journal for Objects<'_> {
     fn begin(&self, (rule, shard): Part, session: SessionId) -> Result<()> {
-        let begun = self.begun.iter().filter(|one| **one == shard).count() as u32;
-        if begun >= ATTEMPTS {
-            return Err(Error::TooManyAttempts {
-                path: format!("begun/{rule}-{shard:05}").into(),
-                part: shard as usize + 1,
-            });
+        let session = hex(session.as_bytes());
+        for times in 1..=ATTEMPTS {
+            let name = format!("begun/{rule}-{shard:05}.{times}");
+            match self.store.put(&name, session.as_bytes()) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                put => return put.map_err(Error::work(name.as_ref())),
+            }
         }
-        let name = format!("begun/{rule}-{shard:05}.{}", begun + 1);
-        self.put(&name, crate::manifest::hex(session.as_bytes()).as_bytes())
+        Err(Error::TooManyAttempts {
+            path: format!("begun/{rule}-{shard:05}").into(),
+            part: shard as usize + 1,
+        })
     }
 
     fn has_found(&self, (rule, shard): Part) -> bool {
@@ -437,7 +469,7 @@ impl Journal for Objects<'_> {
         let done = serde_json::json!({
             "found": name,
             "bytes": found.len(),
-            "blake3": crate::manifest::hex(&hash.finish32()),
+            "blake3": hex(&hash.finish32()),
         });
         let name = format!("done/{rule}-{shard:05}.a{attempt}.json");
         self.put(&name, done.to_string().as_bytes())

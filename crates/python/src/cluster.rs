@@ -10,9 +10,10 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_cli::embed::{self, Failure};
+use volery_cli::embed::{self, Cancel, Failure};
 
-use crate::runs::{raised, text};
+use crate::job::Job;
+use crate::runs::raised;
 use crate::table::{Source, Table};
 
 fn of(rows: RecordBatch) -> Table {
@@ -109,17 +110,26 @@ pub(crate) fn shards<'py>(
     Ok(PyArray1::from_vec(py, found.ok_or_else(none)?))
 }
 
-/// Agrees with the peer's driver: the manifest.
+/// Agrees with the peer's driver: the manifest. `watch.keep(manifest)` puts it into storage before
+/// the peer goes on.
 #[pyfunction]
 pub(crate) fn agree(
     py: Python<'_>,
     words: Vec<OsString>,
     facts: String,
+    earlier: Option<String>,
+    begun: bool,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    text(py, watch, move |run| {
-        embed::cluster::agree(&words, &facts, run)
-    })
+    let job = Job::begin(Cancel::default(), move |run, parts| {
+        let earlier = (earlier.as_deref(), begun);
+        let keep = &mut |manifest: &str| parts.keep(manifest);
+        let manifest = embed::cluster::agree(&words, &facts, earlier, keep, run)?;
+        Ok(Box::new(|py| {
+            Ok(manifest.into_pyobject(py)?.into_any().unbind())
+        }))
+    })?;
+    job.finish(py, watch)
 }
 
 /// The run certificates of all workers.

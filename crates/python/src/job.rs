@@ -32,6 +32,8 @@ enum Message {
     /// Name, number of steps, and the steps done.
     Phase(String, u64, Steps),
     Part(Part),
+    /// A text for the caller to keep, and who waits for it to be kept.
+    Keep(String, SyncSender<()>),
     Finished(Result<Finished>),
 }
 
@@ -59,6 +61,19 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// Waits until `watch.keep(text)` has returned.
+    ///
+    /// # Errors
+    /// If it failed.
+    pub(crate) fn keep(&self, text: &str) -> Result<()> {
+        let (kept, wait) = sync_channel(1);
+        let sent = self.messages.send(Message::Keep(text.to_owned(), kept));
+        match (sent, wait.recv()) {
+            (Ok(()), Ok(())) => Ok(()),
+            _ => Err(Failure::new(Status::Other, "cancelled")),
+        }
+    }
+
     /// Waits until the part before the last one was taken.
     ///
     /// # Errors
@@ -195,6 +210,11 @@ impl Job {
                     };
                 }
                 Some(Message::Part(part)) => return Ok(Next::Part(part)),
+                Some(Message::Keep(text, kept)) => {
+                    watch.call_method1("keep", (text,))?;
+                    // The run may have ended by now.
+                    let _ = kept.send(());
+                }
                 Some(Message::Line(level, text)) => {
                     watch.call_method1("line", (self::level(level), text))?;
                 }

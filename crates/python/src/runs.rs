@@ -224,8 +224,7 @@ pub(crate) fn verify(
     text(py, watch, move |run| embed::verify(&words, run))
 }
 
-/// A run that gives a text.
-pub(crate) fn text(
+fn text(
     py: Python<'_>,
     watch: &Bound<'_, PyAny>,
     work: impl FnOnce(&Run) -> Result<String> + Send + 'static,

@@ -133,6 +133,13 @@ impl Meeting<'_> {
             Failure::Channel(error) => return error,
         }
         match self.refused {
+            Some(
+                reason @ (Reason::Full
+                | Reason::Alone
+                | Reason::Slow
+                | Reason::Newer
+                | Reason::Used),
+            ) => Error::Unavailable(reason.to_string()),
             Some(reason) => Error::Refused(format!("at the gateway, {reason}")),
             None if self.has_waited => Error::TimedOut(format!(
                 "the peer did not come to the gateway within {wait:?}"

@@ -220,7 +220,11 @@ impl Table {
 
     /// A waiting client is told that it still waits, or that it is `over`, unless its peer has come
     /// or a newer attempt.
-    pub(super) fn look(&self, connection: &Arc<Connection>, over: Option<Option<Reason>>) -> Fate {
+    pub(super) fn look(
+        &mut self,
+        connection: &Arc<Connection>,
+        over: Option<Option<Reason>>,
+    ) -> Fate {
         if let Some(pair) = connection.met.get() {
             return Fate::Met(Arc::clone(pair));
         }
@@ -234,21 +238,29 @@ impl Table {
         if !current.is_some_and(|current| Arc::ptr_eq(current, connection)) {
             return Fate::Left(Some(Reason::Newer));
         }
-        match over {
-            None if tell(&connection.socket, WAITING) => Fate::Waits,
-            None => Fate::Left(None),
+        let reason = match over {
+            None if tell(&connection.socket, WAITING) => return Fate::Waits,
+            None => None,
             Some(reason) => {
                 if let Some(reason) = reason {
                     tell(&connection.socket, reason.code());
                 }
-                Fate::Left(reason)
+                reason
             }
-        }
+        };
+        // From now on no peer meets it.
+        self.clear(connection);
+        Fate::Left(reason)
     }
 
     /// A connection has ended.
     pub(super) fn leave(&mut self, connection: &Arc<Connection>) {
         self.connected -= 1;
+        self.clear(connection);
+    }
+
+    /// Forgets the connection of an attempt, if it is still this one.
+    fn clear(&mut self, connection: &Arc<Connection>) {
         let Client {
             organisation,
             ticket,

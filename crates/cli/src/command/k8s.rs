@@ -15,6 +15,10 @@ use crate::exit::{Failure, wrong_words};
 /// The user of the image.
 const USER: u32 = 65532;
 
+/// Exit statuses that must not be tried again: wrong options, a peer that broke the protocol,
+/// settings that differ.
+const FINAL: [u8; 3] = [2, 3, 5];
+
 /// How often Kubernetes starts a worker again.
 const RETRIES: u32 = 3;
 
@@ -82,15 +86,17 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         wrong_words(&error, "the words after -- are those of 'volery run-local'")
     })?;
     let (cluster, matching, _) = parsed.parts();
-    if !cluster
-        .run()
-        .chars()
-        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    // It is part of the names of pods, which have 63 characters.
+    let run = cluster.run();
+    let is_named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if run.len() > 40
+        || !run.chars().all(|c| is_named(c) || c == '-')
+        || ![run.chars().next(), run.chars().last()]
+            .into_iter()
+            .all(|end| end.is_some_and(is_named))
     {
-        return Err(Failure::usage(
-            "--run",
-            "Kubernetes takes lower-case letters, digits and '-' only",
-        ));
+        let what = "Kubernetes takes 40 lower-case letters, digits and '-' within them";
+        return Err(Failure::usage("--run", what));
     }
     let folder = format!("/work/{}", cluster.run());
     words.push(format!("--resume={folder}"));
@@ -136,7 +142,13 @@ impl Render<'_> {
         let mut call = vec!["run-local".to_owned()];
         call.extend(words.iter().cloned());
         call.push(format!("--step={step}"));
-        self.job(step, &call, json!({ "backoffLimit": RETRIES }), &json!({}))
+        let spec = json!({
+            "backoffLimit": RETRIES,
+            "podFailurePolicy": { "rules": [
+                { "action": "FailJob", "onExitCodes": { "operator": "In", "values": FINAL } },
+            ]},
+        });
+        self.job(step, &call, spec, &json!({}))
     }
 
     /// The pods of the workers for a rule.
@@ -152,6 +164,9 @@ impl Render<'_> {
             format!("--gateway={}", self.cluster.gateway()),
             format!("--rule={rule}"),
             format!("--work={folder}"),
+            format!("--wait={}s", self.matching.endpoint.wait().as_secs()),
+            format!("--timeout={}s", self.matching.common.timeout().as_secs()),
+            format!("--threads={}", self.matching.common.threads.unwrap_or(1)),
             "--log=json".to_owned(),
         ];
         let spec = json!({
@@ -165,8 +180,7 @@ impl Render<'_> {
             "podReplacementPolicy": "Failed",
             "podFailurePolicy": { "rules": [
                 { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
-                // Wrong options, a peer that broke the protocol, settings that differ.
-                { "action": "FailIndex", "onExitCodes": { "operator": "In", "values": [2, 3, 5] } },
+                { "action": "FailIndex", "onExitCodes": { "operator": "In", "values": FINAL } },
             ]},
         });
         let resources = json!({
@@ -196,14 +210,14 @@ impl Render<'_> {
             mount("work", "/work", false),
             mount("temporary", "/tmp", false),
         ];
-        // The identity stays with the drivers: a worker has a certificate of its own.
+        // Identity and table stay with the drivers: a worker has a certificate and shards of its own.
         if !step.starts_with("match") {
             volumes.push(json!({ "name": "identity", "secret": secret }));
             mounts.push(mount("identity", "/identity", true));
-        }
-        if let Some(data) = &self.arguments.data_claim {
-            volumes.push(claim("data", data, true));
-            mounts.push(mount("data", "/data", true));
+            if let Some(data) = &self.arguments.data_claim {
+                volumes.push(claim("data", data, true));
+                mounts.push(mount("data", "/data", true));
+            }
         }
         let container = json!({
             "name": "volery",
@@ -229,6 +243,8 @@ impl Render<'_> {
                     "runAsUser": USER,
                     "runAsGroup": USER,
                     "fsGroup": USER,
+                    // Otherwise each pod may open the files of the work folder to the group.
+                    "fsGroupChangePolicy": "OnRootMismatch",
                     "seccompProfile": { "type": "RuntimeDefault" },
                 },
                 "containers": [container],

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use volery_channel::{Link, Role};
 use volery_matching::{
-    Columns, Error, Finish, Local, Matches, Name, Outcome, Progress, Settings, Side, Verb, Wrong,
+    Columns, Divided, Error, Finish, Local, Matches, Name, Outcome, Progress, Settings, Side, Verb,
+    Wrong,
 };
 use volery_pcg::Security;
 use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
@@ -425,7 +426,12 @@ pub(super) fn run(
     let rows_read = side.rows();
     let rules = reading.rules.len();
     let disk = arguments.memory.is_some() || arguments.resume.is_some();
-    let revealed = volery_matching::revealed(&settings, rules, disk || local.buckets > 1);
+    let divided = match (&workers, disk || local.buckets > 1) {
+        (Some(_), _) => Divided::Shards,
+        (None, true) => Divided::Buckets,
+        (None, false) => Divided::No,
+    };
+    let revealed = volery_matching::revealed(&settings, rules, divided);
     let mut named = vec![match side.distinct(0) {
         Some((keys, _)) => format!("this side has {}", many(keys, "different key")),
         None => format!("this side has {}", many(side.rows(), "row")),

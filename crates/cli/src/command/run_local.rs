@@ -415,7 +415,7 @@ impl<'a> Workers<'a> {
         stop: &AtomicBool,
     ) -> Result<Counts, Failure> {
         let ticket = self.ticket(worker);
-        let mut vain = 0;
+        let (mut vain, mut most) = (0, 0);
         let mut last = 0;
         let result = loop {
             let attempt = attempt().max(last + 1);
@@ -435,7 +435,9 @@ impl<'a> Workers<'a> {
                 Ok(counts) => break Ok(counts),
                 Err(failure) => failure,
             };
-            vain = if finished > 0 { 1 } else { vain + 1 };
+            // Those that were finished before count as well, and are no progress.
+            vain = if finished > most { 1 } else { vain + 1 };
+            most = most.max(finished);
             let passes = matches!(failure.status(), Status::Network);
             if !passes || vain == STARTS || stop.load(Ordering::Relaxed) {
                 break Err(failure);
@@ -565,11 +567,13 @@ fn follow(
         (Some(0), Some(counts)) => Ok(counts),
         (None, _) => {
             let signal = status.signal().unwrap_or(0);
-            Err(Failure::new(
-                Status::Network,
-                format_args!("signal {signal} ended the worker"),
-            )
-            .with_hint("look at the memory of this machine"))
+            // Only what somebody else did to it may be tried again: SIGKILL and SIGTERM.
+            let status = match signal {
+                9 | 15 => Status::Network,
+                _ => Status::Other,
+            };
+            let what = format_args!("signal {signal} ended the worker");
+            Err(Failure::new(status, what).with_hint("look at the memory of this machine"))
         }
         (code, _) => {
             let with = |start: &str| {

@@ -128,23 +128,35 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         reporter.say("this worker has finished this key before");
     } else {
         let has_all = worker.has_all_results()?;
-        let wait = if has_all { BRIEFLY } else { arguments.wait };
+        // Only the peer's word is missing: usually it is not there any more. With --both it may lack
+        // results of its own.
+        let wait = match has_all && !manifest.is_both() {
+            true => BRIEFLY,
+            false => arguments.wait,
+        };
         reporter.tell(format_args!(
             "meeting the peer's worker at {}, for at most {wait:?}",
             arguments.gateway
         ));
         match meeting.meet(&certificate, (wait, common.timeout()), reporter) {
             // The peer's has all results, too, or will find this side's.
-            Err(_) if has_all => worker.complete()?,
+            Err(failure) if has_all && failure.status() == Status::Network => worker.complete()?,
             Err(failure) => return Err(failure),
             Ok(mut channel) => {
                 reporter.explain("connected");
                 let mut told = Told::new(reporter);
                 let mut lines = parent.as_ref().map(|parent| Lines { parent, of: 0 });
-                worked = pool.install(|| match &mut lines {
+                let ran = pool.install(|| match &mut lines {
                     Some(lines) => worker.run(&mut channel, lines),
                     None => worker.run(&mut channel, &mut told),
-                })?;
+                });
+                match ran.map_err(Failure::from) {
+                    Ok(ran) => worked = ran,
+                    Err(failure) if has_all && failure.status() == Status::Network => {
+                        worker.complete()?;
+                    }
+                    Err(failure) => return Err(failure),
+                }
                 told.end();
             }
         }
@@ -237,6 +249,7 @@ struct Answer {
     bytes: Option<usize>,
     names: Vec<String>,
     done: bool,
+    exists: bool,
     error: Option<String>,
 }
 
@@ -316,9 +329,10 @@ impl Store for Parent {
 
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let request = json!({ "put": name, "bytes": bytes.len() });
-        match self.ask(&request, bytes)?.0.done {
-            true => Ok(()),
-            false => Err(io::Error::other("it was not kept")),
+        match self.ask(&request, bytes)?.0 {
+            Answer { exists: true, .. } => Err(io::ErrorKind::AlreadyExists.into()),
+            Answer { done: true, .. } => Ok(()),
+            _ => Err(io::Error::other("it was not kept")),
         }
     }
 }

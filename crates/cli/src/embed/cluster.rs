@@ -6,7 +6,7 @@ use std::time::Duration;
 use arrow_schema::SchemaRef;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
 use volery_channel::Role;
-use volery_matching::driver::{self, Facts};
+use volery_matching::driver::{self, Earlier, Facts};
 pub use volery_matching::staging::{Items, found, shards};
 use volery_matching::{Manifest, Name, Settings, Verb};
 use volery_pcg::Security;
@@ -84,14 +84,26 @@ struct FactsText {
 /// `--security`, `--wait` and `--timeout`. `facts` is a JSON object with `keys`, the description of
 /// [`Items`]; `sizes`, the number of distinct items by each rule; `payload`, at the sender of a
 /// lookup its line and the bytes of the longest, or null; and `digest` and `rows` of the table.
+/// `earlier` is the manifest of an earlier start, if there is one, and whether a shard was begun.
+/// `keep` puts the manifest into this side's storage, before the other side goes on.
 ///
 /// # Errors
 /// Any error that ends the agreement.
-pub fn agree(words: &[OsString], facts: &str, run: &Run) -> Result<String, Failure> {
+pub fn agree(
+    words: &[OsString],
+    facts: &str,
+    (earlier, begun): (Option<&str>, bool),
+    keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
+    run: &Run,
+) -> Result<String, Failure> {
     let matches = DriverWords::command()
         .try_get_matches_from(words)
         .and_then(|matches| Ok((DriverWords::from_arg_matches(&matches)?, matches)));
     let (words, matches) = matches.map_err(|error| wrong_words(&error, DRIVER))?;
+    let earlier = earlier
+        .map(|text| Manifest::from_json(text.as_bytes()))
+        .transpose();
+    let earlier = earlier.map_err(|what| Failure::usage("the earlier manifest", what))?;
     let facts: FactsText =
         serde_json::from_str(facts).map_err(|error| Failure::usage("facts", error))?;
     run.with(&matches, |reporter| {
@@ -131,8 +143,21 @@ pub fn agree(words: &[OsString], facts: &str, run: &Run) -> Result<String, Failu
             rows: facts.rows,
         };
         let terms = (terms, words.workers.shards);
-        let manifest = driver::agree(&settings, &facts, terms, &mut channel)?;
-        Ok(manifest.to_json())
+        let earlier = Earlier {
+            manifest: earlier.as_ref(),
+            begun,
+        };
+        let mut kept = Ok(());
+        let mut keep = |manifest: &Manifest| {
+            kept = keep(&manifest.to_json());
+            kept.as_ref().map_err(|failure| {
+                volery_matching::Error::Manifest(format!("was not kept: {}", failure.message()))
+            })?;
+            Ok(())
+        };
+        let agreed = driver::agree(&settings, &facts, terms, earlier, &mut channel, &mut keep);
+        kept?;
+        Ok(agreed?.to_json())
     })
 }
 

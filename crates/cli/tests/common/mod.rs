@@ -235,6 +235,22 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// The parts that were begun, by the files of a work folder: each with its session, as often as it
+/// was.
+pub(crate) fn begun(folder: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let read = |path: std::path::PathBuf| {
+        let name = text(path.file_name()?.as_ref())
+            .strip_prefix("begun-")?
+            .to_owned();
+        let session = std::fs::read_to_string(&path).ok()?;
+        let (part, _) = name.rsplit_once('-')?;
+        (session.len() == 64).then(|| (part.to_owned(), session))
+    };
+    paths.filter_map(read).collect()
+}
+
 /// An array as NumPy would read it: its shape, and its numbers in file order. Written for the tests
 /// only, from the description of the format.
 pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {

@@ -241,6 +241,25 @@ pub(crate) fn written(outcome: &Outcome, table: &Table, left: bool) -> String {
     String::from_utf8(out).unwrap()
 }
 
+/// The files of begun parts in a folder, and the sessions in them.
+pub(crate) fn begun(folder: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = names.filter(|name| name.starts_with("begun-"));
+    let read = |name: String| {
+        let session = std::fs::read_to_string(folder.join(&name)).unwrap();
+        (name, session)
+    };
+    names.map(read).collect()
+}
+
+/// As after an attempt that began nothing.
+pub(crate) fn forget_begun(folder: &Path) {
+    for (name, _) in begun(folder) {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+}
+
 /// A side that keeps its progress in a folder.
 pub(crate) fn kept(folder: &Path, buckets: u32) -> Local {
     Local {

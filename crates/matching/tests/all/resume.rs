@@ -9,7 +9,7 @@ use volery_channel::{Channel, Error as ChannelError, Role, memory, run_two_chann
 use volery_matching::{ATTEMPTS, Error, Local, Outcome, PROGRESS, Verb};
 use volery_tables::{Duplicates, Table};
 
-use crate::common::{Row, Run, kept, rows, table, written};
+use crate::common::{Row, Run, begun, forget_begun, kept, rows, table, written};
 
 const RUN: Run = Run {
     verb: Verb::Lookup,
@@ -79,11 +79,8 @@ impl Sides {
 
     /// The sessions in the file of a side.
     fn sessions(&self, side: usize) -> Vec<String> {
-        let text = fs::read_to_string(self.folder(side).join("attempts")).unwrap_or_default();
-        let lines = text.lines().filter(|line| !line.is_empty());
-        lines
-            .map(|line| line.rsplit(' ').next().unwrap().to_owned())
-            .collect()
+        let begun = begun(self.folder(side)).into_iter();
+        begun.map(|(_, session)| session).collect()
     }
 }
 
@@ -236,7 +233,7 @@ fn half_agreed() -> Sides {
     drop(sides.attempt([lengths(3)[0] / 2, u64::MAX]));
     fs::remove_dir_all(sides.folder(0)).unwrap();
     let receiver = sides.folder(1);
-    fs::write(receiver.join("attempts"), "").unwrap();
+    forget_begun(receiver);
     for rule in 0..2 {
         for bucket in 0..3 {
             let _ = fs::remove_file(receiver.join(format!("found-{rule}-{bucket}")));
@@ -285,17 +282,15 @@ fn files_of_others_stay_and_torn_ones_do_not_count() {
         "items-0",
         "found-1-2",
         "found-rows-0",
-        "run.json.new",
+        "run.json.0123456789abcdef.new",
     ];
     for name in torn {
         fs::write(sides.folder(1).join(name), [7; 13]).unwrap();
     }
     drop(sides.attempt([lengths(3)[0] * 3 / 4, u64::MAX]));
     fs::write(sides.folder(1).join("found-rows-0"), [7; 13]).unwrap();
-    let attempts = sides.folder(1).join("attempts");
-    let mut text = fs::read_to_string(&attempts).unwrap();
-    text += "\n1 2 0123\n1 2\n1 2 45\n1 2 ";
-    fs::write(&attempts, text).unwrap();
+    // Killed when a part had its file, and the file no session yet.
+    fs::write(sides.folder(1).join("begun-1-2-1"), "").unwrap();
     let [sent, received] = sides.whole();
     sent.unwrap();
     let received = received.unwrap();

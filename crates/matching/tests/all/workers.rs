@@ -1,5 +1,6 @@
 //! Runs that several workers on each side share.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -10,17 +11,19 @@ use arrow_array::cast::AsArray as _;
 use proptest::prelude::*;
 use volery_channel::tamper::Tampered;
 use volery_channel::{
-    Channel, Error as ChannelError, Role, memory, run_two_channels, run_two_parties,
+    Channel, Error as ChannelError, Role, handshake, memory, run_two_channels, run_two_parties,
+    run_two_unchecked,
 };
-use volery_matching::driver::{self, Facts};
+use volery_matching::driver::{self, Earlier, Facts};
 use volery_matching::staging::{Items, found, shards};
 use volery_matching::worker::{MANIFEST, Place, Store, Worked, Worker};
 use volery_matching::{
     ATTEMPTS, Error, Manifest, Name, Outcome, Side, Terms, Verb, WorkedBy, announced,
 };
+use volery_primitives::ro::RandomOracle;
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
-use crate::common::{RULES, Row, Run, kept, rows, table, written};
+use crate::common::{RULES, Row, Run, begun, forget_begun, kept, rows, table, written};
 
 const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
@@ -242,10 +245,9 @@ fn a_worker_goes_on_where_the_last_one_ended() {
             let [_, received] = sides.finish(ASKED);
             sides.assert_exact(&received);
             assert!(received.attempts <= 2);
-            let attempts = std::fs::read_to_string(sides.folder(1).join("attempts")).unwrap();
-            let lines: Vec<_> = attempts.lines().filter(|line| !line.is_empty()).collect();
-            let different: HashSet<_> = lines.iter().collect();
-            assert_eq!(different.len(), lines.len(), "a session came twice");
+            let begun = begun(sides.folder(1));
+            let different: HashSet<_> = begun.iter().map(|(_, session)| session).collect();
+            assert_eq!(different.len(), begun.len(), "a session came twice");
         }
     }
 }
@@ -311,7 +313,7 @@ fn workers_that_differ_say_so() {
     let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
     let others = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
     let [_, other] = others.agree([ASKED; 2]).map(Result::unwrap);
-    let pair = |manifests: [&Manifest; 2], [left, right]: [[u32; 2]; 2]| {
+    let meet = |manifests: [&Manifest; 2], [left, right]: [[u32; 2]; 2]| {
         let worker = |i: usize, [rule, worker]: [u32; 2]| {
             let place = Place::Folder(sides.folder(i));
             Worker::new(manifests[i], ROLES[i], rule as usize, worker, 1, place).unwrap()
@@ -321,17 +323,48 @@ fn workers_that_differ_say_so() {
             |channel| workers[0].run(channel, &mut ()),
             |channel| workers[1].run(channel, &mut ()),
         );
-        [sent, received].map(|result| result.map(drop).unwrap_err())
+        [sent, received]
     };
-    for error in pair([&sender.1, &other.1], [[0, 0]; 2]) {
-        differs(error, MANIFEST);
+    let pair =
+        |manifests, workers| meet(manifests, workers).map(|result| result.map(drop).unwrap_err());
+    // The folder has another manifest.
+    let place = Place::Folder(sides.folder(1));
+    let refused = Worker::new(&other.1, Role::Receiver, 0, 0, 1, place).map(drop);
+    assert!(matches!(refused.unwrap_err(), Error::Manifest(_)));
+    let strange = Objects::default();
+    let (sent, received) = run_two_parties(
+        |channel| {
+            let place = Place::Folder(sides.folder(0));
+            let worker = Worker::new(&sender.1, Role::Sender, 0, 0, 1, place)?;
+            worker.run(channel, &mut ())
+        },
+        |channel| {
+            let place = Place::Store(&strange);
+            let worker = Worker::new(&other.1, Role::Receiver, 0, 0, 1, place)?;
+            worker.run(channel, &mut ())
+        },
+    );
+    for result in [sent, received] {
+        differs(result.unwrap_err(), MANIFEST);
     }
     for error in pair([&sender.1, &receiver.1], [[0, 0], [0, 1]]) {
         differs(error, "--worker");
     }
-    for error in pair([&sender.1, &receiver.1], [[0, 0], [1, 0]]) {
-        differs(error, "--rule");
-    }
+    // A sender at a later rule has left, though results are missing; a receiver at a later one has
+    // all of them.
+    let [sent, received] = meet([&sender.1, &receiver.1], [[1, 0], [0, 0]]);
+    assert!(matches!(
+        channel_error(sent.unwrap_err()),
+        ChannelError::Disconnected
+    ));
+    let error = channel_error(received.unwrap_err());
+    assert!(matches!(error, ChannelError::PeerMisbehaved(_)), "{error}");
+    let [sent, received] = meet([&sender.1, &receiver.1], [[0, 0], [1, 0]]);
+    assert_eq!(sent.unwrap().shards, 0);
+    assert!(matches!(
+        channel_error(received.unwrap_err()),
+        ChannelError::Disconnected
+    ));
     // No such worker, no such rule; and the shards of the rule before are not finished.
     for (rule, worker) in [(0, 2), (2, 0)] {
         let place = Place::Folder(sides.folder(0));
@@ -363,6 +396,102 @@ fn a_run_with_workers_is_not_another_run() {
     );
     for result in [sent, received] {
         assert!(matches!(result.unwrap_err(), Error::OtherRun { .. }));
+    }
+}
+
+#[test]
+fn policies_for_duplicates_hold_in_shards() {
+    for duplicates in [Duplicates::Keep, Duplicates::Dedup] {
+        let run = Run {
+            duplicates,
+            ..LOOKUP
+        };
+        let twice = [rows(0..9), rows(3..12), rows(0..6)].concat();
+        let sides = Sides::new(run, [twice.clone(), twice]);
+        let [_, received] = sides.finish(ASKED);
+        sides.assert_exact(&received);
+    }
+}
+
+#[test]
+fn a_result_that_is_missing_is_an_error() {
+    let sides = Sides::new(LOOKUP, [rows(0..9), rows(3..12)]);
+    let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
+    let manifests = [&sender.1, &receiver.1];
+    for rule in 0..2 {
+        for worker in 0..2 {
+            for result in sides.work(manifests, [rule, worker], [u64::MAX; 2]) {
+                result.unwrap();
+            }
+        }
+    }
+    std::fs::remove_file(sides.folder(1).join("found-1-3")).unwrap();
+    let (side, manifest) = receiver;
+    let refused = side.into_outcome(&manifest, &WorkedBy::default()).map(drop);
+    assert!(matches!(refused.unwrap_err(), Error::OtherRun { .. }));
+}
+
+/// What fills the shards of a small set up can test keys: a peer may not ask for any number.
+#[test]
+fn too_many_shards_for_the_sets_are_refused() {
+    let run = Run {
+        verb: Verb::Psi,
+        rules: 1,
+        ..LOOKUP
+    };
+    for (shards, is_good) in [(16_u32, true), (17, false), (1 << 14, false)] {
+        let (agreed, _) = run_two_unchecked(
+            |channel| {
+                let facts = Facts {
+                    keys: "keys".to_owned(),
+                    sizes: vec![9],
+                    payload: None,
+                    digest: String::new(),
+                    rows: 9,
+                };
+                let terms = (terms(&run, Role::Sender, "keys", ASKED), None);
+                let settings = run.settings(Role::Sender);
+                let keep = &mut |_: &Manifest| Ok(());
+                driver::agree(&settings, &facts, terms, Earlier::default(), channel, keep)
+            },
+            |channel| -> Result<(), ChannelError> {
+                let mut hello = run.settings(Role::Receiver).hello("keys");
+                let fields = [
+                    ("--run", "test"),
+                    ("--workers", "2"),
+                    ("--shards", "by size"),
+                ];
+                let fields = fields.map(|(name, value)| (name, value.to_owned()));
+                hello.fields.extend(fields);
+                let session = handshake(channel, &hello, [0; 32])?;
+                channel.send(&[0; 33])?;
+                channel.send(&shards.to_le_bytes())?;
+                channel.send(&[7; 32])?;
+                channel.recv(&mut [0; 37 + 32])?;
+                let share = [5; 32];
+                let mut commitment = RandomOracle::new("volery matching: commitment");
+                commitment
+                    .absorb(session.as_bytes())
+                    .absorb(b"receiver")
+                    .absorb(&share);
+                channel.send(&commitment.finish32())?;
+                channel.recv(&mut [0; 32])?;
+                channel.send(&share)?;
+                channel.recv(&mut [0; 32])?;
+                channel.send(&9_u64.to_le_bytes())?;
+                channel.recv(&mut [0; 8])?;
+                channel.send(&[0x57])?;
+                channel.recv(&mut [0])
+            },
+        );
+        match agreed {
+            Ok(manifest) => assert!(is_good && manifest.buckets() == shards),
+            Err(error) => {
+                assert!(!is_good, "{error}");
+                let error = channel_error(error);
+                assert!(matches!(error, ChannelError::PeerMisbehaved(_)), "{error}");
+            }
+        }
     }
 }
 
@@ -424,13 +553,13 @@ impl Store for Objects {
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let earlier = self
-            .objects
-            .lock()
-            .unwrap()
-            .insert(name.to_owned(), bytes.to_vec());
-        assert!(earlier.is_none(), "{name} was there");
-        Ok(())
+        match self.objects.lock().unwrap().entry(name.to_owned()) {
+            Entry::Occupied(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Entry::Vacant(place) => {
+                place.insert(bytes.to_vec());
+                Ok(())
+            }
+        }
     }
 }
 
@@ -478,7 +607,9 @@ fn a_cluster_on_both_sides() {
         let terms = terms(&run, ROLES[i], items.description(), ASKED);
         move |channel: &mut Channel| {
             let settings = run.settings(ROLES[i]);
-            driver::agree(&settings, &facts, (terms, ASKED.shards), channel)
+            let terms = (terms, ASKED.shards);
+            let keep = &mut |_: &Manifest| Ok(());
+            driver::agree(&settings, &facts, terms, Earlier::default(), channel, keep)
         }
     };
     let (sent, received) = run_two_parties(driver(0), driver(1));
@@ -566,13 +697,13 @@ fn a_cluster_begins_a_shard_three_times() {
     let [sender, receiver] = sides.agree([ASKED; 2]).map(Result::unwrap);
     let store = Objects::default();
     let mut results = Vec::new();
-    for attempt in 1..=ATTEMPTS + 1 {
+    for attempt in 1..=u64::from(ATTEMPTS) + 1 {
         let sent = Worker::new(&sender.1, Role::Sender, 0, 0, attempt, Place::Store(&store));
         let place = Place::Folder(sides.folder(1));
         let received = Worker::new(&receiver.1, Role::Receiver, 0, 0, attempt, place);
         let (sent, received) = (sent.unwrap(), received.unwrap());
         // The receiver's folder knows nothing of the attempts that broke.
-        std::fs::write(sides.folder(1).join("attempts"), "").unwrap();
+        forget_begun(sides.folder(1));
         let (near, far) = memory::pair();
         let ((sent, _), _) = run_two_channels(
             Channel::new(Tampered::truncated(near, 1000)),
