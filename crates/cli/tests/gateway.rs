@@ -180,18 +180,8 @@ fn what_is_missing_or_wrong_is_said() {
     }
     let call = [&["gateway", "--listen", "nowhere"][..], &both].concat();
     run(&call).assert_refused(2, &["is not HOST:PORT"]);
-<<<<<<< HEAD
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().unwrap();
-    let held = std::net::TcpListener::bind(taken).unwrap();
-    let taken = taken.to_string();
-    let call = [&["gateway", "--listen", &taken][..], &both].concat();
-    run(&call).assert_refused(1, &["--listen"]);
-    drop(held);
-=======
     let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = held.local_addr().unwrap().to_string();
     let call = [&["gateway", "--listen", &taken][..], &both].concat();
     run(&call).assert_refused(1, &["--listen"]);
->>>>>>> main
 }

@@ -10,14 +10,11 @@ const HEADINGS: [(&str, &str); 7] = [
         "Peer",
         "role listen connect identity peer allow allow-group-readable-identity timeout wait \
          max-connections idle",
-<<<<<<< HEAD
-=======
     ),
     (
         "Workers",
         "gateway run workers shards step manifest ticket worker rule attempt work with-parent image \
          work-claim identity-secret data-claim cpu",
->>>>>>> main
     ),
     (
         "Input",
@@ -43,11 +40,7 @@ const HEADINGS: [(&str, &str); 7] = [
 ];
 
 /// The examples of each subcommand, named by its path.
-<<<<<<< HEAD
-const EXAMPLES: [(&str, &[&str]); 16] = [
-=======
 const EXAMPLES: [(&str, &[&str]); 20] = [
->>>>>>> main
     (
         "demo",
         &["volery demo", "volery demo --n 10_000_000 --threads 4"],
