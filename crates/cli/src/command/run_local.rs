@@ -28,7 +28,7 @@ use crate::said::many;
 
 /// How long a side that has a manifest looks for the peer's driver: usually it is not there,
 /// because the peer has its manifest, too.
-const BRIEFLY: Duration = Duration::from_secs(10);
+const BRIEFLY: Duration = Duration::from_secs(5);
 
 /// How often a worker is started again without a shard finished in between.
 const STARTS: u32 = 3;
