@@ -59,7 +59,11 @@ def test_objects(store: Store) -> None:
     assert store.list("done/0-") == ["done/0-00001.a2.json", "done/0-00010.a1.json"]
     assert store.list("done/") == ["done/0-00001.a2.json", "done/0-00010.a1.json", "done/1-00001.a1.json"]
     assert store.get("found/0-00001.a1") == b"found/0-00001.a1"
-    store.put("empty", b"")
+    assert not store.put_new("found/0-00001.a1", b"another")
+    assert store.get("found/0-00001.a1") == b"found/0-00001.a1"
+    store.put("found/0-00001.a1", b"another")
+    assert store.get("found/0-00001.a1") == b"another"
+    assert store.put_new("empty", b"")
     assert store.get("empty") == b""
     for wrong in ["/etc/passwd", "../outside", "done/../../outside"]:
         with pytest.raises(volery.UsageError, match="no name"):
@@ -72,7 +76,8 @@ def test_places(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert Store("work").below("run").url == (tmp_path / "work" / "run").as_uri()
     assert Store("s3a://bucket/work/").below("run").url == "s3a://bucket/work/run"
     store = Store("work")
-    store.put("a/b", b"1")
+    assert store.put_new("a/b", b"1")
+    assert not store.put_new("a/b", b"2")
     assert pickle.loads(pickle.dumps(store)).get("a/b") == b"1"
     # Nothing but the object is there.
     assert [path.name for path in (tmp_path / "work" / "a").iterdir()] == ["b"]
@@ -85,6 +90,7 @@ def test_a_worker_is_served(tmp_path: pathlib.Path) -> None:
     code = """
 assert ask({"get": "a/b"}) == {"bytes": None}
 assert ask({"put": "a/b", "bytes": 70000}, bytes(70000)) == {"done": True}
+assert ask({"put": "a/b", "bytes": 1}, b"1") == {"exists": True}
 assert ask({"get": "a/b"})["data"] == bytes(70000)
 assert ask({"put": "a/c", "bytes": 0}) == {"done": True}
 assert ask({"get": "a/c"}) == {"bytes": 0, "data": b""}

@@ -52,6 +52,8 @@ T = TypeVar("T")
 
 #: Starts of a worker in a row in which it finished no shard.
 ATTEMPTS = 3
+#: Time to look for a driver that is usually gone.
+BRIEFLY = "5s"
 
 
 class Store:
@@ -91,17 +93,35 @@ class Store:
             return None
 
     def put(self, name: str, data: bytes) -> None:
-        """Write an object."""
+        """Write an object, in place of one of this name."""
+        self._put(name, data, os.replace)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """Write an object, if there is none of this name; whether that was so."""
+        if not self._local and self.get(name) is not None:
+            # Arrow has no conditional write. A shard has one writer: the gateway sees to that.
+            return False
+        try:
+            self._put(name, data, os.link)
+        except FileExistsError:
+            return False
+        return True
+
+    def _put(self, name: str, data: bytes, appear: Callable[[str, str], None]) -> None:
         path = self._path(name)
         folder, _, last = path.rpartition("/")
         beside = f"{folder}/.{last}.{secrets.token_hex(4)}"
         if self._local:
             os.makedirs(folder, exist_ok=True)
-            with open(beside, "xb") as local:
-                local.write(data)
-                local.flush()
-                os.fsync(local.fileno())
-            os.replace(beside, path)
+            try:
+                with open(beside, "xb") as local:
+                    local.write(data)
+                    local.flush()
+                    os.fsync(local.fileno())
+                appear(beside, path)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(beside)
             place = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(place)
@@ -286,10 +306,8 @@ class Job:
                 f"work: this machine does not see {self.store.url}/manifest.json",
                 "choose a place that the driver and all workers see, such as an object store",
             )
-        earlier = self.store.list(f"attempts/{worker:05}.")
-        attempt = 1 + max((int(name.rpartition(".")[2]) for name in earlier), default=0)
-        told = {"start": self.start, "rule": self.rule}
-        self.store.put(f"attempts/{worker:05}.{attempt:05}", json.dumps(told).encode())
+        told = json.dumps({"start": self.start, "rule": self.rule}).encode()
+        attempt = _number(self.store, f"attempts/{worker:05}.", told)
         options = {
             "role": self.role,
             "gateway": self.gateway,
@@ -314,6 +332,14 @@ class Job:
 
 class Killed(Error):
     """A signal ended the worker."""
+
+
+def _number(store: Store, prefix: str, data: bytes) -> int:
+    """The next number of objects that are counted from 1."""
+    number = 1 + max((int(name.removeprefix(prefix)) for name in store.list(prefix)), default=0)
+    while not store.put_new(f"{prefix}{number:05}", data):
+        number += 1
+    return number
 
 
 @contextlib.contextmanager
@@ -391,8 +417,8 @@ def _answer(
             data = requests.read(request["bytes"])
             if len(data) < request["bytes"]:
                 break
-            store.put(request["put"], data)
-            answer({"done": True})
+            is_new = store.put_new(request["put"], data)
+            answer({"done": True} if is_new else {"exists": True})
         elif "shard" in request:
             data = shards(request["shard"])
             answer({"bytes": len(data)}, data)
@@ -462,6 +488,20 @@ class Plan:
 
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ADDRESS = re.compile(r".+:[0-9]+")
+
+
+class _Keeper(Watch):
+    """Keeps the manifest before the other side goes on."""
+
+    def __init__(self, store: Store, progress: ProgressOption) -> None:
+        super().__init__(progress)
+        self._store = store
+
+    def keep(self, manifest: str) -> None:
+        self._store.put("manifest.json", manifest.encode())
+
+    def __enter__(self) -> _Keeper:
+        return self
 
 
 @dataclass
@@ -585,21 +625,25 @@ class Side:
             yield {**options, "identity": folder}
 
     def agree(self) -> dict[str, Any]:
-        """What both sides agreed on; the first time they meet for that."""
+        """What both sides agreed on."""
         from volery import _volery
 
-        found = self.store.get("manifest.json")
-        if found is None:
-            self.event("waits for the peer", gateway=self.gateway)
-            with self._identity() as options, Watch(self.progress) as watch:
-                options.update(self.settings())
-                options.update(verb=self.facts["verb"], gateway=self.gateway)
-                options.update(wait=self.wait, timeout=self.timeout)
-                names = ("keys", "sizes", "payload", "digest", "rows")
-                facts = json.dumps({name: self.facts[name] for name in names})
-                found = _volery.agree(words(options), facts, watch).encode()
-            self.store.put("manifest.json", found)
-        manifest: dict[str, Any] = json.loads(found)
+        earlier = self.store.get("manifest.json")
+        self.event("waits for the peer", gateway=self.gateway)
+        with self._identity() as options, _Keeper(self.store, self.progress) as keeper:
+            options.update(self.settings())
+            options.update(verb=self.facts["verb"], gateway=self.gateway)
+            # A driver whose side has a manifest is usually past this; one that lost its own is not.
+            options.update(wait=self.wait if earlier is None else BRIEFLY, timeout=self.timeout)
+            facts = {name: self.facts[name] for name in ("keys", "sizes", "payload", "digest", "rows")}
+            begun = bool(self.store.list("begun/"))
+            text = None if earlier is None else earlier.decode()
+            try:
+                text = _volery.agree(words(options), json.dumps(facts), text, begun, keeper)
+            except NetworkError:
+                if text is None:
+                    raise
+        manifest: dict[str, Any] = json.loads(text)
         self.event("agreed", shards=manifest["buckets"], sizes=manifest["sizes"])
         return manifest
 
@@ -607,9 +651,7 @@ class Side:
         """The number of this start, and the run certificates of the workers."""
         from volery import _volery
 
-        names = self.store.list("starts/")
-        start = 1 + max((int(name.rpartition("/")[2]) for name in names), default=0)
-        self.store.put(f"starts/{start:05}", b"")
+        start = _number(self.store, "starts/", b"")
         manifest = (self.store.get("manifest.json") or b"").decode()
         with self._identity() as options:
             tickets = _volery.tickets(manifest, words(options))
