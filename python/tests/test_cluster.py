@@ -18,7 +18,7 @@ import volery
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from volery import _cluster
-from volery._cluster import ATTEMPTS, Job, Killed, Passed, Secret, Shards, Side, Store, serve
+from volery._cluster import ATTEMPTS, Job, Killed, Again, Secret, Shards, Side, Store, serve
 
 # A child: `ask` sends a request and returns the answer, with its bytes where there are some.
 CHILD = """
@@ -139,10 +139,10 @@ def test_a_killed_worker(tmp_path: pathlib.Path) -> None:
 
 def test_an_error_of_the_parent_ends_the_worker(tmp_path: pathlib.Path) -> None:
     def passed(shard: int) -> bytes:
-        raise Passed
+        raise Again
 
     begun = time.monotonic()
-    with pytest.raises(Passed):
+    with pytest.raises(Again):
         serve(child("import time\nask({'shard': 1})\ntime.sleep(60)"), Store(tmp_path), passed)
     assert time.monotonic() - begun < 30
 
@@ -170,7 +170,8 @@ serve([sys.executable, "-c", child, {str(tmp_path / "pid")!r}], Store({str(tmp_p
         time.sleep(0.01)
 
 
-def batches(rows: list[tuple[int, bytes, bytes]], size: int) -> Iterator[pa.RecordBatch]:
+def batches(rows: list[tuple[int, bytes, bytes]], size: int, last: int = 99) -> Iterator[pa.RecordBatch]:
+    rows = [*rows, (last, b"", b"")]
     for at in range(0, len(rows), size):
         shard, item, payload = zip(*rows[at : at + size])
         yield pa.record_batch(
@@ -197,14 +198,25 @@ def test_a_worker_that_starts_again_gets_the_last_shards() -> None:
     kept = {shard: read(shard) for shard in range(4)}
     assert read(2) == kept[2]
     assert read(3) == kept[3]
-    with pytest.raises(Passed):
+    with pytest.raises(Again, match="was read before"):
         read(1)
     assert len(pa.ipc.open_stream(read(5)).read_all()) == 1
 
 
+@pytest.mark.parametrize("rows", range(7))
+def test_rows_that_are_cut_off(rows: int) -> None:
+    every = [(shard, bytes([shard] * 16), b"") for shard in range(6)]
+    read = Shards(iter(list(batches(every, 1))[:rows]), False)
+    # A shard is whole only if something follows it.
+    for shard in range(rows - 1):
+        assert len(pa.ipc.open_stream(read(shard)).read_all()) == 1
+    with pytest.raises(Again, match="ended within"):
+        read(max(rows - 1, 0))
+
+
 def job(store: Store) -> Job:
     store.put("manifest.json", b"{}")
-    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), False)
+    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), False, 1)
 
 
 def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]]:
@@ -264,12 +276,12 @@ def test_a_worker_gives_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     assert failed(store) == {"worker": 1, "status": 3, "message": "a check failed", "hint": "ask them"}
     # Storage that this machine does not see.
     store = Store(tmp_path / "elsewhere")
-    Job(store, "sender", "host:1", 0, 7, (), False).run(1, iter(()))
+    Job(store, "sender", "host:1", 0, 7, (), False, 1).run(1, iter(()))
     assert "does not see" in failed(store)["message"]
     # The engine runs the task again.
     store = Store(tmp_path / "passed")
-    with pytest.raises(Passed):
-        run(job(store), monkeypatch, [Passed()])
+    with pytest.raises(Again):
+        run(job(store), monkeypatch, [Again()])
     assert store.list("failed/") == []
 
 

@@ -31,13 +31,13 @@ def test_settings_of_spark_that_cannot_work(session: Any, message: str) -> None:
     with pytest.raises(volery.UsageError, match=message) as raised:
         spark._check(session, 2, slots=False)
     assert "3.5" in message or raised.value.hint is not None
-    spark._check(Session(version="3.5.0"), 2, slots=False)  # type: ignore[arg-type]
+    spark._check(Session(version="3.5.0"), 2, slots=False)
 
 
 def test_pyarrow_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(volery.UsageError, match="pyarrow"):
-        spark._check(Session(), 2, slots=False)  # type: ignore[arg-type]
+        spark._check(Session(), 2, slots=False)
 
 
 def test_pyspark_is_imported_when_it_is_used() -> None:

@@ -191,15 +191,17 @@ class Secret:
         return "<Secret>"
 
 
-class Passed(Exception):
-    """A worker asked for a shard that its parent has no more: the engine starts the task again."""
+class Again(Exception):
+    """The parent has not what its worker asks for: the engine should start the task again."""
 
 
 class Shards:
     """The items of a worker, shard by shard, from batches in ascending order of shards.
 
-    The batches have the columns ``shard``, ``item`` and perhaps ``payload``. The two shards that
-    were asked for last are kept, for a worker that starts again.
+    The batches have the columns ``shard``, ``item`` and perhaps ``payload``. In the last row the
+    number is above that of every shard: Spark ends the batches of a task that it cancels as if there
+    were no more, and the rest of a shard would be missing. The two shards that were asked for last
+    are kept, for a worker that starts again.
     """
 
     def __init__(self, batches: Iterator[pyarrow.RecordBatch], payload: bool) -> None:
@@ -216,7 +218,7 @@ class Shards:
         """The Arrow stream of a shard's items."""
         if shard not in self._kept:
             if shard < self._next:
-                raise Passed(f"shard {shard} was read before")
+                raise Again(f"shard {shard} was read before")
             self._kept[shard] = self._stream(self._read(shard))
             for earlier in sorted(self._kept)[:-2]:
                 del self._kept[earlier]
@@ -230,7 +232,7 @@ class Shards:
             if batch is None:
                 batch = next(self._batches, None)
             if batch is None:
-                return found
+                raise Again(f"the rows ended within shard {shard}, or before it")
             numbers = batch.column("shard").to_numpy(zero_copy_only=False)
             first, after = numbers.searchsorted(shard), numbers.searchsorted(shard, "right")
             if after > first:
@@ -263,6 +265,8 @@ class Job:
     #: The run certificates of all workers.
     tickets: tuple[Secret, ...]
     payload: bool
+    #: Of each worker.
+    threads: int
     wait: Time | None = None
     timeout: Time | None = None
 
@@ -272,7 +276,7 @@ class Job:
         An error that the engine must not repeat is put to ``failed/``, where the driver finds it.
 
         Raises:
-            Passed: the engine should run the task again.
+            Again: the engine should run the task again.
         """
         try:
             self._attempts(worker, Shards(batches, self.payload))
@@ -314,6 +318,7 @@ class Job:
             "worker": worker,
             "rule": self.rule,
             "attempt": attempt,
+            "threads": self.threads,
             "wait": self.wait,
             "timeout": self.timeout,
             "work": "-",
@@ -657,11 +662,20 @@ class Side:
             tickets = _volery.tickets(manifest, words(options))
         return start, tuple(map(Secret, tickets))
 
-    def job(self, rule: int, start: int, tickets: tuple[Secret, ...]) -> Job:
+    def job(self, rule: int, start: int, tickets: tuple[Secret, ...], threads: int) -> Job:
         """What the workers of a rule need."""
-        payload = self.role == "sender" and self.facts["payload"] is not None
-        more = {"wait": self.wait, "timeout": self.timeout}
-        return Job(self.store, self.role, self.gateway, rule, start, tickets, payload, **more)
+        return Job(
+            store=self.store,
+            role=self.role,
+            gateway=self.gateway,
+            rule=rule,
+            start=start,
+            tickets=tickets,
+            payload=self.role == "sender" and self.facts["payload"] is not None,
+            threads=threads,
+            wait=self.wait,
+            timeout=self.timeout,
+        )
 
     def is_complete(self, rule: int) -> bool:
         """Whether all workers have finished a rule."""
@@ -814,9 +828,15 @@ def value_names(
 ) -> list[str]:
     """Names of the sender's columns beside the receiver's."""
     if given is None:
-        return [f"{name}_sender" if name in own else name for name in values]
+        given = [f"{name}_sender" if name in own else name for name in values]
     if len(given) != len(values):
         raise UsageError(f"value_name: {len(given)} names for {len(values)} columns")
+    for at, name in enumerate(given):
+        if name in own or name in given[:at]:
+            raise UsageError(
+                f"value_name: the result would have two columns {name!r}",
+                "name the sender's columns with value_name, and call plan and run again",
+            )
     return list(given)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy
 
 from volery._calls import ProgressOption, Time, words
-from volery._cluster import Job, Passed, Plan, Side, Store, digest_of, plan_words, value_names
+from volery._cluster import Again, Job, Plan, Side, Store, digest_of, plan_words, value_names
 from volery._errors import DataError, Error, UsageError
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Match:
                         left = _task(_left)
                         blocks = _get_all([left.remote(self._args(), one, rule, found) for one in blocks])
                     self._distinct(rule, blocks, manifest)
-                    self._workers(side.job(rule, start, tickets), shards)
+                    self._workers(side.job(rule, start, tickets, threads=1), shards)
             if side.role == "receiver":
                 line = manifest["payload"] and manifest["payload"][0]
                 with _causes():
@@ -185,9 +185,11 @@ class Match:
             place = PlacementGroupSchedulingStrategy(group)
             # One whose process or machine is lost starts again alone.
             task = _task(_work).options(
-                scheduling_strategy=place, max_retries=3, retry_exceptions=[Passed]
+                scheduling_strategy=place, max_retries=3, retry_exceptions=[Again]
             )
-            running = [task.remote(job, worker, side.workers) for worker in range(side.workers)]
+            running = [
+                task.remote(job, worker, side.workers, shards) for worker in range(side.workers)
+            ]
 
             def stop() -> None:
                 for one in running:
@@ -301,16 +303,15 @@ def _distinct(
     return items.num_rows, longest
 
 
-def _work(job: Job, worker: int, workers: int) -> None:
+def _work(job: Job, worker: int, workers: int, shards: int) -> None:
     """The parent of one worker."""
     import pyarrow
 
     names = [f"staged/shards-{job.rule}-{worker:05}/{place:05}" for place in range(workers)]
     tables = [_read(job.store, name) for name in names if job.store.get(name) is not None]
-    if not tables:
-        return job.run(worker, iter(()))
-    items = pyarrow.concat_tables(tables).sort_by("shard")
-    return job.run(worker, iter(items.to_batches()))
+    items = [pyarrow.concat_tables(tables).sort_by("shard")] if tables else []
+    last = pyarrow.table({"shard": pyarrow.array([shards], pyarrow.int32())})
+    job.run(worker, (batch for table in [*items, last] for batch in table.to_batches()))
 
 
 def _found(store: Store, names: list[str], payload: str | None) -> pyarrow.Table:

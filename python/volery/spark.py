@@ -6,6 +6,7 @@ this package on driver and executors: ``pip install "volery[spark]"``.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from volery._calls import ProgressOption, Time, words
 from volery._cluster import Job, Plan, Side, Store, digest_of, plan_words, value_names
 from volery._errors import DataError, Error, UsageError, from_status
-from volery._results import Report
 
 if TYPE_CHECKING:
     import pyarrow
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Match", "Plan"]
 
-# The columns of the tables in `work`: those of the caller have numbers, as Spark cannot give columns
-# of every name to Python.
+# The columns of the tables in `work`. Those of the caller have numbers: Spark does not give
+# columns of every name to Python.
 _DIGEST = ["digest_hi", "digest_lo"]
 
 
@@ -134,6 +134,8 @@ class Match:
         self._left, self._rule_column = left, rule_column
         names = [value_name] if isinstance(value_name, str) else value_name
         self._names = None if names is None else list(names)
+        if rule_column in df.columns:
+            raise UsageError(f"rule_column: there is a column {rule_column!r}", "give another name")
         df, self._columns = _numbered(df, None if keeps else options)
         told = _describe(df, self._columns, options)
         rules = told["rules"]
@@ -200,7 +202,8 @@ class Match:
         for rule in range(len(side.facts["sizes"])):
             if not side.is_complete(rule):
                 items = self._sharded(self._items(rule, found), manifest)
-                task = _Task(side.job(rule, start, tickets), side.workers)
+                cores = int(str(spark.conf.get("spark.task.cpus", "1")))
+                task = _Task(side.job(rule, start, tickets, cores))
                 stage = items.mapInArrow(task, "worker int", barrier=True)
                 self._barrier(stage, rule, start, shards)
             if side.role == "receiver":
@@ -252,13 +255,13 @@ class Match:
         workers, spark = self._side.workers, items.sparkSession
         columns = "shard int, item binary" + (", payload binary" if "payload" in items.columns else "")
         placed = items.mapInArrow(_Placed(manifest["key"], manifest["buckets"]), columns)
-        # A row of each worker without an item, so that no partition is empty.
-        empty = spark.range(workers).select(
-            F.lit(-1).alias("shard"),
+        # The last row of each worker: so no partition is empty, and none can end before its end.
+        last = spark.range(workers).select(
+            F.lit(manifest["buckets"]).alias("shard"),
             *(F.lit(None).cast("binary").alias(name) for name in placed.columns[1:]),
             F.col("id").cast("int").alias("worker"),
         )
-        placed = placed.withColumn("worker", F.col("shard") % workers).unionByName(empty)
+        placed = placed.withColumn("worker", F.col("shard") % workers).unionByName(last)
         lanes = F.array(*map(F.lit, _lanes(spark, workers)))
         placed = placed.withColumn("lane", F.element_at(lanes, F.col("worker") + 1))
         return placed.repartition(workers, "lane").drop("lane").sortWithinPartitions("shard")
@@ -388,8 +391,8 @@ class _Placed:
 class _Task:
     """A task of the barrier stage: the parent of one worker."""
 
-    def __init__(self, job: Job, workers: int) -> None:
-        self._job, self._workers = job, workers
+    def __init__(self, job: Job) -> None:
+        self._job = job
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
@@ -421,10 +424,12 @@ class _Found:
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         for batch in batches:
             for name in batch.column("object").to_pylist():
-                data = self._store.get(name)
-                if data is None:
-                    raise DataError(f"{self._store.url}/{name}: it is not there")
-                yield from self.table(data).to_batches(max_chunksize=10_000)
+                with _marked():
+                    data = self._store.get(name)
+                    if data is None:
+                        raise DataError(f"{self._store.url}/{name}: it is not there")
+                    table = self.table(data)
+                yield from table.to_batches(max_chunksize=10_000)
 
 
 def _plain(table: pyarrow.Table) -> pyarrow.Table:
@@ -460,10 +465,10 @@ _MARK = re.compile(r"volery error ([0-9a-f]+) end")
 class _marked:
     """An error of the package within a task, in a form that :class:`_told` finds in the driver."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str | None = None) -> None:
         from volery import _volery
 
-        if _volery.__version__ != version:
+        if version not in (None, _volery.__version__):
             message = f"volery {_volery.__version__} on an executor, {version} on the driver"
             self._raise({"status": 2, "message": message, "hint": "install the same version"})
 
@@ -572,30 +577,30 @@ def _lanes(spark: SparkSession, workers: int) -> list[int]:
     return [found[worker] for worker in range(workers)]
 
 
-class _group:
+@contextlib.contextmanager
+def _group(spark: SparkSession, group: str | None, text: str) -> Iterator[None]:
     """Names the jobs that this thread starts."""
-
-    def __init__(self, spark: SparkSession, group: str | None, text: str) -> None:
+    context = getattr(spark, "_sc", None)
+    if context is None:
         # A session through Spark Connect has no context; its jobs have tags.
-        self._context = getattr(spark, "_sc", None)
-        self._spark, self._group, self._text = spark, group, text
-
-    def __enter__(self) -> None:
-        if self._context is None:
-            if self._group is not None:
-                self._spark.addTag(self._group)
-        elif self._group is not None:
-            self._context.setJobGroup(self._group, self._text, interruptOnCancel=True)
-        else:
-            self._context.setJobDescription(self._text)
-
-    def __exit__(self, *_: object) -> None:
-        if self._context is None:
-            if self._group is not None:
-                self._spark.removeTag(self._group)
-            return
-        for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
-            self._context.setLocalProperty(name, None)
+        tag = group or "volery"
+        spark.addTag(tag)
+        try:
+            yield
+        finally:
+            spark.removeTag(tag)
+        return
+    names = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+    before = [context.getLocalProperty(name) for name in names]
+    if group is None:
+        context.setJobDescription(text)
+    else:
+        context.setJobGroup(group, text, interruptOnCancel=True)
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before):
+            context.setLocalProperty(name, value)
 
 
 def _cancel(spark: SparkSession, group: str) -> None:
