@@ -55,7 +55,8 @@ class Match:
         workers: tasks of the barrier stage; so many must be able to run at once, on both sides.
         security: ``"malicious"`` (default) or ``"semi-honest"``.
         protocol: ``"vole"`` (default) or ``"vole-low"``.
-        shards: the least number of shards; by default one for about a million keys.
+        shards: their number, the same on both sides; by default one for 2^20 keys, and eight for
+            each worker where there are enough keys.
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         log: a file to which each event is appended as a line of JSON.
         progress: True for a bar by tqdm, or a function of one :class:`volery.Progress`.
