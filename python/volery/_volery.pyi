@@ -6,10 +6,14 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Connection",
+    "Items",
     "Stream",
     "Table",
     "__version__",
+    "agree",
     "columns",
+    "found",
+    "items",
     "keygen",
     "lint",
     "main",
@@ -18,7 +22,9 @@ __all__ = [
     "ope",
     "open",
     "pair",
+    "shards",
     "stream",
+    "tickets",
     "verify",
 ]
 

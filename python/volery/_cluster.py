@@ -1,0 +1,873 @@
+"""What all cluster engines share: storage, the parent of a worker, the steps of a driver.
+
+A side has a folder of its own for each run, ``work/RUN``, on storage that all its machines see:
+
+====================  =============================================================================
+``facts.json``        what this side told the peer about its table, and the settings of the plan
+``staged/``           tables of the engine: rows with their items, distinct items of each rule
+``manifest.json``     what both sides agreed on
+``starts/N``          each start of the driver
+``attempts/W.A``      each start of a worker
+``begun/ found/ done/ complete/``  the journal of the workers, which the program writes
+``worked/R-W.aA``     traffic, time and memory of a worker
+``failed/N-W.json``   an error of a worker that a repetition would not help
+====================  =============================================================================
+
+Every object is written whole or not at all. None changes, but for facts and tables before the two
+sides have agreed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import pathlib
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from volery._calls import ProgressOption, Time, Watch, key_words, listed, words
+from volery._errors import Error, NetworkError, UsageError, from_status
+from volery._results import Report, Seconds
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from volery._api import Path, Role, Security
+
+logger = logging.getLogger("volery")
+T = TypeVar("T")
+
+#: Starts of a worker in a row in which it finished no shard.
+ATTEMPTS = 3
+#: Time to look for a driver that is usually gone.
+BRIEFLY = "5s"
+
+
+class Store:
+    """Objects below a folder, which is a path or a URL such as ``s3://bucket/folder``.
+
+    Paths are for storage that all machines mount. Other URLs are those of ``pyarrow.fs``; the
+    credentials are those that Arrow finds in the environment of the process.
+    """
+
+    def __init__(self, url: Path) -> None:
+        text = os.fspath(url)
+        scheme = urlsplit(text).scheme
+        if scheme == "file":
+            text = unquote(urlsplit(text).path)
+        self._local = scheme in ("", "file")
+        #: As engines take it.
+        self.url = pathlib.Path(text).absolute().as_uri() if self._local else text.rstrip("/")
+        self._base = os.path.abspath(text) if self._local else ""
+        self._files: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A connection is for one process.
+        return {**self.__dict__, "_files": None}
+
+    def below(self, name: str) -> Store:
+        """The folder ``name`` of this one."""
+        return Store(os.path.join(self._base, name) if self._local else f"{self.url}/{name}")
+
+    def get(self, name: str) -> bytes | None:
+        """The object, or None if there is none."""
+        try:
+            if self._local:
+                return pathlib.Path(self._path(name)).read_bytes()
+            with self._remote().open_input_stream(self._path(name)) as file:
+                return bytes(file.read())
+        except FileNotFoundError:
+            return None
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write an object, in place of one of this name."""
+        self._put(name, data, os.replace)
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """Write an object, if there is none of this name; whether that was so."""
+        if not self._local and self.get(name) is not None:
+            # Arrow has no conditional write. A shard has one writer: the gateway sees to that.
+            return False
+        try:
+            self._put(name, data, os.link)
+        except FileExistsError:
+            return False
+        return True
+
+    def _put(self, name: str, data: bytes, appear: Callable[[str, str], None]) -> None:
+        path = self._path(name)
+        folder, _, last = path.rpartition("/")
+        beside = f"{folder}/.{last}.{secrets.token_hex(4)}"
+        if self._local:
+            os.makedirs(folder, exist_ok=True)
+            try:
+                with open(beside, "xb") as local:
+                    local.write(data)
+                    local.flush()
+                    os.fsync(local.fileno())
+                appear(beside, path)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(beside)
+            place = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(place)
+            finally:
+                os.close(place)
+            return
+        files = self._remote()
+        if files.type_name in ("s3", "gcs", "abfs"):
+            # An object appears when its upload is complete.
+            with files.open_output_stream(path) as remote:
+                remote.write(data)
+            return
+        files.create_dir(folder)
+        with files.open_output_stream(beside) as remote:
+            remote.write(data)
+        files.move(beside, path)
+
+    def list(self, prefix: str) -> list[str]:
+        """The names that begin with ``FOLDER/`` and the rest of the prefix, in ascending order."""
+        folder = prefix.rpartition("/")[0]
+        if self._local:
+            try:
+                names = os.listdir(self._path(folder))
+            except FileNotFoundError:
+                return []
+        else:
+            from pyarrow.fs import FileSelector
+
+            place = FileSelector(self._path(folder), allow_not_found=True)
+            names = [one.base_name for one in self._remote().get_file_info(place)]
+        found = (f"{folder}/{name}" for name in names if not name.startswith("."))
+        return sorted(name for name in found if name.startswith(prefix))
+
+    def _path(self, name: str) -> str:
+        if name.startswith("/") or ".." in name.split("/"):
+            raise UsageError(f"work: {name!r} is no name of an object")
+        self._remote()
+        return f"{self._base}/{name}"
+
+    def _remote(self) -> Any:
+        if self._files is None and not self._local:
+            from pyarrow.fs import FileSystem
+
+            # The name that Hadoop has for S3.
+            url = re.sub("^s3[an]:", "s3:", self.url)
+            try:
+                self._files, self._base = FileSystem.from_uri(url)
+            except (OSError, ValueError, NotImplementedError) as error:
+                raise UsageError(f"work: {self.url}: {error}") from None
+        return self._files
+
+    def __repr__(self) -> str:
+        return f"<Store: {self.url}>"
+
+
+class Secret:
+    """A text that no message and no log shows."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def show(self) -> str:
+        """The text."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "<Secret>"
+
+
+class Again(Exception):
+    """The parent has not what its worker asks for: the engine should start the task again."""
+
+
+class Shards:
+    """The items of a worker, shard by shard, from batches in ascending order of shards.
+
+    The batches have the columns ``shard``, ``item`` and perhaps ``payload``. In the last row the
+    number is above that of every shard: Spark ends the batches of a task that it cancels as if there
+    were no more, and the rest of a shard would be missing. The two shards that were asked for last
+    are kept, for a worker that starts again.
+    """
+
+    def __init__(self, batches: Iterator[pyarrow.RecordBatch], payload: bool) -> None:
+        import pyarrow
+
+        columns = {"item": pyarrow.binary(16), **({"payload": pyarrow.binary()} if payload else {})}
+        self._schema = pyarrow.schema(list(columns.items()))
+        self._batches = batches
+        self._rest: pyarrow.RecordBatch | None = None
+        self._next = 0
+        self._kept: dict[int, bytes] = {}
+
+    def __call__(self, shard: int) -> bytes:
+        """The Arrow stream of a shard's items."""
+        if shard not in self._kept:
+            if shard < self._next:
+                raise Again(f"shard {shard} was read before")
+            self._kept[shard] = self._stream(self._read(shard))
+            for earlier in sorted(self._kept)[:-2]:
+                del self._kept[earlier]
+        return self._kept[shard]
+
+    def _read(self, shard: int) -> list[pyarrow.RecordBatch]:
+        self._next = shard + 1
+        found: list[pyarrow.RecordBatch] = []
+        while True:
+            batch, self._rest = self._rest, None
+            if batch is None:
+                batch = next(self._batches, None)
+            if batch is None:
+                raise Again(f"the rows ended within shard {shard}, or before it")
+            numbers = batch.column("shard").to_numpy(zero_copy_only=False)
+            first, after = numbers.searchsorted(shard), numbers.searchsorted(shard, "right")
+            if after > first:
+                found.append(batch.slice(first, after - first))
+            if after < len(numbers):
+                self._rest = batch.slice(after)
+                return found
+
+    def _stream(self, batches: list[pyarrow.RecordBatch]) -> bytes:
+        import pyarrow
+
+        out = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(out, self._schema) as stream:
+            for batch in batches:
+                stream.write_batch(batch.select(self._schema.names).cast(self._schema))
+        data: bytes = out.getvalue().to_pybytes()
+        return data
+
+
+@dataclass(frozen=True)
+class Job:
+    """A worker's part of one rule, as the engine sends it to a machine."""
+
+    store: Store
+    role: str
+    gateway: str
+    rule: int
+    #: The number of the driver's start.
+    start: int
+    #: The run certificates of all workers.
+    tickets: tuple[Secret, ...]
+    payload: bool
+    #: Of each worker.
+    threads: int
+    wait: Time | None = None
+    timeout: Time | None = None
+
+    def run(self, worker: int, batches: Iterator[pyarrow.RecordBatch]) -> None:
+        """Run the worker until its shards are done.
+
+        An error that the engine must not repeat is put to ``failed/``, where the driver finds it.
+
+        Raises:
+            Again: the engine should run the task again.
+        """
+        try:
+            self._attempts(worker, Shards(batches, self.payload))
+        except Error as error:
+            told = {"status": error.status, "message": error.message, "hint": error.hint}
+            name = f"failed/{self.start:05}-{worker:05}.json"
+            self.store.put(name, json.dumps({"worker": worker, **told}).encode())
+
+    def _attempts(self, worker: int, shards: Shards) -> None:
+        without = 0
+        while True:
+            begun = self._begun()
+            try:
+                return self._attempt(worker, shards)
+            except (NetworkError, Killed) as error:
+                without = 0 if self._begun() > begun else without + 1
+                # One that met nobody at the gateway has waited for as long as it should.
+                if without == ATTEMPTS or error.message.startswith("gateway "):
+                    raise
+                logger.warning("worker %s starts again: %s", worker, error.message)
+                time.sleep(2**without)
+
+    def _begun(self) -> int:
+        """How many shards were begun at least once: a new one means that another is done."""
+        return len([name for name in self.store.list(f"begun/{self.rule}-") if name.endswith(".1")])
+
+    def _attempt(self, worker: int, shards: Shards) -> None:
+        manifest = self.store.get("manifest.json")
+        if manifest is None:
+            raise UsageError(
+                f"work: this machine does not see {self.store.url}/manifest.json",
+                "choose a place that the driver and all workers see, such as an object store",
+            )
+        told = json.dumps({"start": self.start, "rule": self.rule}).encode()
+        attempt = _number(self.store, f"attempts/{worker:05}.", told)
+        options = {
+            "role": self.role,
+            "gateway": self.gateway,
+            "worker": worker,
+            "rule": self.rule,
+            "attempt": attempt,
+            "threads": self.threads,
+            "wait": self.wait,
+            "timeout": self.timeout,
+            "work": "-",
+        }
+        with tempfile.TemporaryDirectory(prefix="volery-") as folder:
+            file = pathlib.Path(folder, "manifest.json")
+            file.write_bytes(manifest)
+            with _piped(self.tickets[worker].show().encode()) as ticket:
+                files = {"manifest": file, "ticket": f"/dev/fd/{ticket}"}
+                command = [sys.executable, "-m", "volery", "worker", *words({**files, **options})]
+                worked = serve(command, self.store, shards, keep=(ticket,))
+        if worked is not None:
+            name = f"worked/{self.rule}-{worker:05}.a{attempt}.json"
+            self.store.put(name, json.dumps(worked).encode())
+
+
+class Killed(Error):
+    """A signal ended the worker."""
+
+
+def _number(store: Store, prefix: str, data: bytes) -> int:
+    """The next number of objects that are counted from 1."""
+    number = 1 + max((int(name.removeprefix(prefix)) for name in store.list(prefix)), default=0)
+    while not store.put_new(f"{prefix}{number:05}", data):
+        number += 1
+    return number
+
+
+@contextlib.contextmanager
+def _piped(data: bytes) -> Iterator[int]:
+    """A pipe with these few bytes, for a child: they are in no file."""
+    source, into = os.pipe()
+    try:
+        os.write(into, data)
+        os.close(into)
+        yield source
+    finally:
+        os.close(source)
+
+
+def serve(
+    command: list[str], store: Store, shards: Callable[[int], bytes], keep: tuple[int, ...] = ()
+) -> dict[str, Any] | None:
+    """Start a worker and answer its requests until it ends.
+
+    The requests are lines of JSON on its standard output, a ``put`` with bytes behind it; each
+    answer is a line of JSON on its standard input, with bytes behind it where there are some. The
+    worker ends when its standard input does, so it does not outlive this process.
+
+    Returns:
+        What it says of its work, if it had some.
+
+    Raises:
+        Error: of the class of its exit status.
+        Killed: a signal ended it.
+    """
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=keep)
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+    said = _Said(child.stderr)
+    worked = None
+    try:
+        worked = _answer(child.stdout, child.stdin, store, shards)
+        child.stdin.close()
+        status = child.wait()
+    except BrokenPipeError:
+        # It ended before it had its answer; its status says why.
+        status = child.wait()
+    finally:
+        child.kill()
+        child.wait()
+        said.join()
+        with contextlib.suppress(BrokenPipeError):
+            child.stdin.close()
+        child.stdout.close()
+        child.stderr.close()
+    if status < 0:
+        raise Killed(f"signal {-status} ended the worker", "look at the memory of its machine")
+    if status > 0:
+        raise from_status(status, said.error or f"the worker ended with {status}", said.hint)
+    return worked
+
+
+def _answer(
+    requests: IO[bytes], answers: IO[bytes], store: Store, shards: Callable[[int], bytes]
+) -> dict[str, Any] | None:
+    worked: dict[str, Any] | None = None
+
+    def answer(told: Mapping[str, object], data: bytes = b"") -> None:
+        answers.write(json.dumps(told).encode() + b"\n" + data)
+        answers.flush()
+
+    for line in requests:
+        request = json.loads(line)
+        if "get" in request:
+            data = store.get(request["get"])
+            answer({"bytes": None if data is None else len(data)}, data or b"")
+        elif "list" in request:
+            answer({"names": store.list(request["list"])})
+        elif "put" in request:
+            data = requests.read(request["bytes"])
+            if len(data) < request["bytes"]:
+                break
+            is_new = store.put_new(request["put"], data)
+            answer({"done": True} if is_new else {"exists": True})
+        elif "shard" in request:
+            data = shards(request["shard"])
+            answer({"bytes": len(data)}, data)
+        elif "worked" in request:
+            worked = request["worked"]
+        elif "progress" in request:
+            logger.info("%s", json.dumps(request["progress"]))
+    return worked
+
+
+class _Said(threading.Thread):
+    """Passes on what a worker says on standard error, and keeps its error and hint."""
+
+    def __init__(self, lines: IO[bytes]) -> None:
+        super().__init__(name="volery worker's messages", daemon=True)
+        self._lines = lines
+        self.error: str | None = None
+        self.hint: str | None = None
+        self.start()
+
+    def run(self) -> None:
+        for line in self._lines:
+            text = line.decode(errors="replace").rstrip()
+            if text.startswith("error: "):
+                self.error, self.hint = text.removeprefix("error: "), None
+            elif text.startswith("hint: "):
+                self.hint = text.removeprefix("hint: ")
+            print(text, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run of one side will cost and reveal; nothing was sent."""
+
+    run: str
+    role: str
+    verb: str
+    #: Columns and normalisers of the keys.
+    keys: str
+    rows: int
+    #: Different keys of this side, rule by rule.
+    sizes: list[int]
+    workers: int
+    security: str
+    #: Columns of the sender's payload with their types.
+    payload: str | None
+    #: In both directions, about, if the peer has as many keys as assumed.
+    bytes: int
+    #: What each side learns, in sentences.
+    reveals: list[str]
+    #: The same on both sides if their settings are.
+    hash: str
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{size:,}" for size in self.sizes)
+        lines = [
+            f"run {self.run}, {self.role} of {self.verb}, {self.security}, {self.workers} workers",
+            f"{self.rows:,} rows; different keys: {sizes}",
+            f"about {self.bytes / 1e6:,.0f} MB on the network, both directions",
+            *(f"* {line}" for line in self.reveals),
+            f"plan {self.hash}: the other side's must be the same",
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+_RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ADDRESS = re.compile(r".+:[0-9]+")
+
+
+class _Keeper(Watch):
+    """Keeps the manifest before the other side goes on."""
+
+    def __init__(self, store: Store, progress: ProgressOption) -> None:
+        super().__init__(progress)
+        self._store = store
+
+    def keep(self, manifest: str) -> None:
+        self._store.put("manifest.json", manifest.encode())
+
+    def __enter__(self) -> _Keeper:
+        return self
+
+
+@dataclass
+class Side:
+    """One side of a run: the settings, and the steps of a driver that all engines share."""
+
+    run: str
+    role: Role
+    peer: str
+    identity: Path
+    gateway: str
+    work: Path
+    workers: int
+    security: Security | None = None
+    protocol: str | None = None
+    shards: int | None = None
+    wait: Time | None = None
+    timeout: Time | None = None
+    allow_group_readable_identity: bool = False
+    log: Path | None = None
+    progress: ProgressOption = None
+    store: Store = field(init=False)
+    plan: Plan | None = field(init=False, default=None)
+    facts: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not _RUN.fullmatch(self.run) or self.run.startswith("."):
+            raise UsageError("run: give 1 to 64 letters, digits, '.', '_' or '-'")
+        if self.role not in ("sender", "receiver"):
+            raise UsageError("role: give 'sender' or 'receiver'")
+        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
+            raise UsageError("workers: give a number of at least 1, the same on both sides")
+        if not _ADDRESS.fullmatch(self.gateway):
+            raise UsageError("gateway: give 'HOST:PORT'")
+        self.store = Store(self.work).below(self.run)
+
+    def event(self, name: str, **more: object) -> None:
+        """Tell what happens: to the logger, and to the file ``log`` as a line of JSON."""
+        text = json.dumps({"event": name, "run": self.run, "role": self.role, **more})
+        logger.info("%s", text)
+        if self.log is not None:
+            with open(self.log, "a", encoding="utf-8") as file:
+                print(text, file=file)
+
+    def earlier(self) -> dict[str, Any] | None:
+        """The facts of an earlier plan of this run."""
+        found = self.store.get("facts.json")
+        return None if found is None else dict(json.loads(found))
+
+    def has_agreed(self) -> bool:
+        """Whether the two sides have met."""
+        return self.store.get("manifest.json") is not None
+
+    def check_same(self, **now: object) -> None:
+        """Refuse a run that goes on with other input or settings than it began with."""
+        earlier = self.earlier() or {}
+        other = [name for name, value in now.items() if earlier.get(name) != value]
+        if "digest" in other:
+            raise UsageError(
+                f"run {self.run}: its table is not the one that it began with",
+                "give that table, for instance by its version, or choose another name for the run",
+            )
+        if other:
+            raise UsageError(
+                f"run {self.run}: other than when it began: {', '.join(other)}",
+                "give what it began with, or choose another name for the run",
+            )
+
+    def settings(self) -> dict[str, Any]:
+        """What both sides must have alike."""
+        return {
+            "run": self.run,
+            "workers": self.workers,
+            "security": self.security or "malicious",
+            "protocol": self.protocol or "vole",
+            "shards": self.shards,
+        }
+
+    def planned(self, facts: dict[str, Any], peer_rows: int | None) -> Plan:
+        """Keep the facts and say what follows from them."""
+        self.facts = facts
+        if self.earlier() != facts:
+            self.store.put("facts.json", json.dumps(facts).encode())
+        settings = self.settings()
+        text = json.dumps({**settings, "keys": facts["keys"], "verb": facts["verb"]}, sort_keys=True)
+        # As of performance.md; the values of a lookup come on top.
+        an_item = 33 if settings["security"] == "malicious" else 27
+        longest = facts["payload"][1] if facts["payload"] else 0
+        items = sum(max(size, peer_rows or size) for size in facts["sizes"])
+        self.plan = Plan(
+            run=self.run,
+            role=self.role,
+            verb=facts["verb"],
+            keys=facts["keys"],
+            rows=facts["rows"],
+            sizes=facts["sizes"],
+            workers=self.workers,
+            security=settings["security"],
+            payload=facts["payload"][0] if facts["payload"] else None,
+            bytes=items * (an_item + longest),
+            reveals=_reveals(self.role, facts),
+            hash=hashlib.sha256(text.encode()).hexdigest()[:16],
+        )
+        self.event("planned", rows=facts["rows"], sizes=facts["sizes"], hash=self.plan.hash)
+        return self.plan
+
+    @contextlib.contextmanager
+    def _identity(self) -> Iterator[dict[str, Any]]:
+        """The options of this side's identity, fetched if it is on an object store."""
+        options: dict[str, Any] = {"role": self.role, "peer": self.peer}
+        options["allow_group_readable_identity"] = self.allow_group_readable_identity
+        if "://" not in os.fspath(self.identity):
+            yield {**options, "identity": self.identity}
+            return
+        store = Store(self.identity)
+        with tempfile.TemporaryDirectory(prefix="volery-") as folder:
+            for name in store.list("./"):
+                file = pathlib.Path(folder, name.removeprefix("./"))
+                with open(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as out:
+                    out.write(store.get(name) or b"")
+            yield {**options, "identity": folder}
+
+    def agree(self) -> dict[str, Any]:
+        """What both sides agreed on."""
+        from volery import _volery
+
+        earlier = self.store.get("manifest.json")
+        self.event("waits for the peer", gateway=self.gateway)
+        with self._identity() as options, _Keeper(self.store, self.progress) as keeper:
+            options.update(self.settings())
+            options.update(verb=self.facts["verb"], gateway=self.gateway)
+            # A driver whose side has a manifest is usually past this; one that lost its own is not.
+            options.update(wait=self.wait if earlier is None else BRIEFLY, timeout=self.timeout)
+            facts = {name: self.facts[name] for name in ("keys", "sizes", "payload", "digest", "rows")}
+            begun = bool(self.store.list("begun/"))
+            text = None if earlier is None else earlier.decode()
+            try:
+                text = _volery.agree(words(options), json.dumps(facts), text, begun, keeper)
+            except NetworkError:
+                if text is None:
+                    raise
+        manifest: dict[str, Any] = json.loads(text)
+        self.event("agreed", shards=manifest["buckets"], sizes=manifest["sizes"])
+        return manifest
+
+    def begin(self) -> tuple[int, tuple[Secret, ...]]:
+        """The number of this start, and the run certificates of the workers."""
+        from volery import _volery
+
+        start = _number(self.store, "starts/", b"")
+        manifest = (self.store.get("manifest.json") or b"").decode()
+        with self._identity() as options:
+            tickets = _volery.tickets(manifest, words(options))
+        return start, tuple(map(Secret, tickets))
+
+    def job(self, rule: int, start: int, tickets: tuple[Secret, ...], threads: int) -> Job:
+        """What the workers of a rule need."""
+        return Job(
+            store=self.store,
+            role=self.role,
+            gateway=self.gateway,
+            rule=rule,
+            start=start,
+            tickets=tickets,
+            payload=self.role == "sender" and self.facts["payload"] is not None,
+            threads=threads,
+            wait=self.wait,
+            timeout=self.timeout,
+        )
+
+    def is_complete(self, rule: int) -> bool:
+        """Whether all workers have finished a rule."""
+        return len(self.store.list(f"complete/{rule}-")) == self.workers
+
+    def follow(
+        self, rule: int, start: int, shards: int, work: Callable[[], T], stop: Callable[[], object]
+    ) -> T:
+        """Run ``work``, which runs the workers of a rule, and tell how far they are.
+
+        Raises:
+            Error: that of a worker.
+        """
+        result: Future[T] = Future()
+
+        def call() -> None:
+            try:
+                result.set_result(work())
+            except BaseException as error:
+                result.set_exception(error)
+
+        told = -1
+        thread = threading.Thread(target=call, name="volery workers", daemon=True)
+        thread.start()
+        with Watch(self.progress) as watch:
+            try:
+                watch.phase(f"match by key {rule + 1}", shards)
+                while True:
+                    thread.join(1.0)
+                    self._raise_failed(start)
+                    # A sender has nothing to keep.
+                    kind = "done" if self.role == "receiver" else "begun"
+                    done = len({_shard(name) for name in self.store.list(f"{kind}/{rule}-")})
+                    if done != told:
+                        told = done
+                        watch.tick(done)
+                        self.event("progress", rule=rule + 1, done=done, of=shards)
+                    if not thread.is_alive():
+                        break
+            except BaseException:
+                stop()
+                thread.join(60.0)
+                raise
+        self._raise_failed(start)
+        try:
+            return result.result()
+        except Exception as error:
+            raise Error(
+                f"the workers of key {rule + 1} did not finish: {_first_line(error)}",
+                "run() goes on where they stopped; the log of the engine says more",
+            ) from error
+
+    def _raise_failed(self, start: int) -> None:
+        names = self.store.list(f"failed/{start:05}-")
+        errors = [json.loads(self.store.get(name) or b"{}") for name in names]
+        # A lost connection may be the consequence of another worker's error.
+        for one in sorted(errors, key=lambda one: one["status"] == NetworkError.status):
+            message = f"worker {one['worker']}: {one['message']}"
+            raise from_status(one["status"], message, one["hint"])
+
+    def found(self, rule: int, shards: int) -> list[str]:
+        """The receiver's results of a rule, one a shard: of several that of the lowest attempt."""
+        first: dict[int, str] = {}
+        names = self.store.list(f"done/{rule}-")
+        for name in sorted(names, key=lambda name: int(name.rpartition(".a")[2].split(".")[0])):
+            first.setdefault(_shard(name), name)
+        if len(first) != shards:
+            raise Error(f"{self.store.url}/done: {len(first)} of {shards} shards of key {rule + 1}")
+
+        records = self._records([first[shard] for shard in sorted(first)])
+        return [record["found"] for record in records]
+
+    def _records(self, names: list[str]) -> list[dict[str, Any]]:
+        with ThreadPoolExecutor(16) as pool:
+            return [json.loads(data or b"{}") for data in pool.map(self.store.get, names)]
+
+    def report(self, began: float, manifest: dict[str, Any], **result: Any) -> Report:
+        """What the run did and cost."""
+        from volery import _volery
+
+        records = self._records(self.store.list("worked/"))
+        attempts = [name.rpartition("/")[2].split(".")[0] for name in self.store.list("attempts/")]
+        terms = manifest["workers"]
+        organisations = dict(zip(("sender", "receiver"), terms["organisations"]))
+        report = Report(
+            protocol=terms["protocol"],
+            role=self.role,
+            n=sum(self.facts["sizes"]),
+            security=terms["security"],
+            version=_volery.__version__,
+            bytes_sent=sum(one["bytes_sent"] for one in records),
+            bytes_received=sum(one["bytes_received"] for one in records),
+            messages=sum(one["messages"] for one in records),
+            seconds=Seconds(total=time.monotonic() - began),
+            peak_rss_bytes=max((one["peak_rss_bytes"] or 0 for one in records), default=0),
+            date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            identity=organisations.pop(self.role),
+            peer="".join(organisations.values()),
+            revealed=_reveals(self.role, self.facts),
+            result={
+                "run": self.run,
+                "rows": self.facts["rows"],
+                "keys": self.facts["sizes"],
+                "announced": manifest["sizes"],
+                "shards": manifest["buckets"],
+                "workers": self.workers,
+                "starts": len(self.store.list("starts/")),
+                "attempts": [attempts.count(f"{worker:05}") for worker in range(self.workers)],
+                "shards_begun_again": len(
+                    [name for name in self.store.list("begun/") if not name.endswith(".1")]
+                ),
+                **result,
+            },
+        )
+        self.event("done", **report.result)
+        return report
+
+
+def plan_words(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a plan about keys and payload, as options of the program."""
+    payload = given["payload"]
+    if role == "receiver" and payload not in (None, False, True):
+        raise UsageError("payload: the receiver gives True; value_name= names the columns")
+    if role == "sender" and payload is True:
+        raise UsageError("payload: the sender gives names of columns")
+    for name in ("left", "value_name", "rule_column"):
+        if role == "sender" and given[name]:
+            raise UsageError(f"{name}: not for the sender; remove it")
+    return {
+        "key": key_words(given["key"]),
+        "or_": key_words(given["or_"]) or None,
+        "value": listed("payload", payload or None) if role == "sender" else None,
+        "empty_keys": given["empty_keys"],
+        "malformed": given["malformed"],
+    }
+
+
+def digest_of(rows: int, high: int, low: int, total: int) -> str:
+    """A digest of rows that does not depend on their order, from numbers of 64 bits.
+
+    ``high`` and ``low`` are the XOR of hashes of the rows. There two equal rows cancel each other
+    out; in ``total``, the sum of 31 bits of each hash, they do not.
+    """
+    numbers = (rows, high, low, total)
+    return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers).hex()
+
+
+def value_names(
+    own: Sequence[str], values: Sequence[str], given: Sequence[str] | None
+) -> list[str]:
+    """Names of the sender's columns beside the receiver's."""
+    if given is None:
+        given = [f"{name}_sender" if name in own else name for name in values]
+    if len(given) != len(values):
+        raise UsageError(f"value_name: {len(given)} names for {len(values)} columns")
+    for at, name in enumerate(given):
+        if name in own or name in given[:at]:
+            raise UsageError(
+                f"value_name: the result would have two columns {name!r}",
+                "name the sender's columns with value_name, and call plan and run again",
+            )
+    return list(given)
+
+
+def _shard(name: str) -> int:
+    """The number of the shard in ``done/R-SSSSS.aA.json``."""
+    return int(name.rpartition("-")[2].split(".")[0])
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _reveals(role: str, facts: Mapping[str, Any]) -> list[str]:
+    """What each side learns."""
+    receiver, sender = ("the peer", "this side") if role == "sender" else ("this side", "the peer")
+    lines = [
+        "each side learns how many different keys the other has by each rule, rounded up to three "
+        "digits, and the number and types of its key columns",
+        f"{receiver} learns which of its own keys {sender} has",
+    ]
+    if facts["verb"] == "lookup":
+        lines.append(
+            f"{receiver} learns the columns of {sender}'s payload, their values for these keys, and "
+            "the length of the longest payload"
+        )
+    if len(facts["sizes"]) > 1:
+        lines.append(f"{receiver} learns by which rule each of its rows matched first")
+    return [
+        *lines,
+        f"{sender} learns nothing more",
+        "all shards have one size, so neither side learns how the other's keys spread over them",
+        "who runs the gateway sees both networks' addresses, the workers, sizes and times, no content",
+    ]

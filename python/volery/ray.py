@@ -1,0 +1,456 @@
+"""Match tables of two organisations, each on its own Ray.
+
+The same as :mod:`volery.spark` with Ray's datasets: ``pip install "volery[ray]"``. The items of a
+W-th part of the table, and all items that matched, must fit in the memory of one process.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy
+
+from volery._calls import ProgressOption, Time, words
+from volery._cluster import Again, Job, Plan, Side, Store, digest_of, plan_words, value_names
+from volery._errors import DataError, Error, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from volery._api import Key, Path, Role, Security
+
+__all__ = ["Match", "Plan"]
+
+#: Rows of the table that one task takes at once.
+_ROWS = 100_000
+
+
+class Match:
+    """A match of two organisations' tables; each side runs it from its own cluster.
+
+    The arguments are those of :class:`volery.spark.Match`. The other side may run it from Spark, or
+    the program ``volery run-local``.
+    """
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        role: Role,
+        peer: str,
+        identity: Path,
+        gateway: str,
+        work: Path,
+        workers: int,
+        security: Security | None = None,
+        protocol: str | None = None,
+        shards: int | None = None,
+        wait: Time | None = None,
+        timeout: Time | None = None,
+        allow_group_readable_identity: bool = False,
+        log: Path | None = None,
+        progress: ProgressOption = None,
+    ) -> None:
+        options = {name: value for name, value in locals().items() if name != "self"}
+        self._side = Side(**options)
+        self._blocks: list[str] = []
+        self._left = False
+        self._names: list[str] | None = None
+        self._rule_column: str | None = None
+
+    def __repr__(self) -> str:
+        side = self._side
+        return f"<volery.ray.Match: run {side.run}, {side.role}, {side.workers} workers>"
+
+    def plan(
+        self,
+        data: Any,
+        *,
+        key: Key,
+        or_: Key = (),
+        payload: Key | bool | None = None,
+        value_name: Key | None = None,
+        left: bool = False,
+        rule_column: str | None = None,
+        empty_keys: Literal["error", "skip"] | None = None,
+        malformed: Literal["error", "skip"] | None = None,
+        peer_rows: int | None = None,
+    ) -> Plan:
+        """Prepare a dataset, and say what the run will cost and reveal; nothing is sent.
+
+        As :meth:`volery.spark.Match.plan`.
+        """
+        side = self._side
+        options = words(plan_words(side.role, dict(locals())))
+        self._left, self._rule_column = left, rule_column
+        names = [value_name] if isinstance(value_name, str) else value_name
+        self._names = None if names is None else list(names)
+        stage = _Stage(side.store, options, side.workers, side.role == "receiver")
+        with _causes():
+            told = _get(_task(_describe), data.schema().base_schema, options)
+            made = data.map_batches(stage, batch_size=_ROWS, batch_format="pyarrow").take_all()
+        high, low = (
+            int(numpy.bitwise_xor.reduce([one[name] for one in made], initial=0, dtype=numpy.int64))
+            for name in ("high", "low")
+        )
+        rows, total = (sum(one[name] for one in made) for name in ("rows", "sum"))
+        facts = {
+            "keys": told["keys"],
+            "verb": "lookup" if payload else "psi",
+            "settings": side.settings(),
+            "options": options,
+            "rows": rows,
+            "digest": digest_of(rows, high, low, total),
+        }
+        if side.has_agreed():
+            side.check_same(**facts)
+        # What an earlier plan or a repeated task wrote is not read.
+        self._blocks = [one["block"] for one in made]
+        sizes, longest = [], 0
+        for rule in range(told["rules"]):
+            with _causes():
+                counted = self._distinct(rule, self._blocks, None)
+            sizes.append(sum(size for size, _ in counted))
+            longest = max(longest, *(length for _, length in counted))
+        facts["sizes"] = sizes
+        facts["payload"] = None if told["payload"] is None else [told["payload"], longest]
+        return side.planned(facts, peer_rows)
+
+    def run(self) -> Any:
+        """Run the match, or go on with it; as :meth:`volery.spark.Match.run`.
+
+        Returns:
+            Receiver: ``(rows, report)``, a dataset and the report. Sender: the report.
+        """
+        side = self._side
+        if side.plan is None:
+            raise UsageError("run: call plan() with a dataset first")
+        began = time.monotonic()
+        manifest = side.agree()
+        shards = manifest["buckets"]
+        start, tickets = side.begin()
+        found: list[Any] = []
+        for rule in range(len(side.facts["sizes"])):
+            if not side.is_complete(rule):
+                blocks = self._blocks
+                with _causes():
+                    if rule > 0 and side.role == "receiver":
+                        left = _task(_left)
+                        blocks = _get_all([left.remote(self._args(), one, rule, found) for one in blocks])
+                    self._distinct(rule, blocks, manifest)
+                    self._workers(side.job(rule, start, tickets, threads=1), shards)
+            if side.role == "receiver":
+                line = manifest["payload"] and manifest["payload"][0]
+                with _causes():
+                    found.append(_put(_get(_task(_found), side.store, side.found(rule, shards), line)))
+        if side.role == "sender":
+            return side.report(began, manifest)
+        import ray
+
+        tables = [ray.get(one) for one in found]
+        columns = _Columns(tables[0].column_names[1:], self._names, self._left, self._rule_column)
+        rows = ray.data.from_items([{"block": one} for one in self._blocks])
+        rows = rows.map_batches(_Joined(side.store, found, columns), batch_size=1, batch_format="pyarrow")
+        matched = [table.num_rows for table in tables]
+        return rows, side.report(began, manifest, matched_keys=matched)
+
+    def _args(self) -> tuple[Store, int]:
+        return self._side.store, self._side.workers
+
+    def _distinct(
+        self, rule: int, blocks: list[str], manifest: dict[str, Any] | None
+    ) -> list[tuple[int, int]]:
+        """Count the distinct items of a rule, and with a manifest give them to the workers."""
+        task = _task(_distinct)
+        places = range(self._side.workers)
+        return _get_all([task.remote(self._args(), rule, place, blocks, manifest) for place in places])
+
+    def _workers(self, job: Job, shards: int) -> None:
+        """Run all workers at once."""
+        import ray
+        from ray.util.placement_group import placement_group, remove_placement_group
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        side = self._side
+        group = placement_group([{"CPU": 1}] * side.workers)
+        try:
+            if not group.wait(60):
+                raise UsageError(
+                    f"workers: {side.workers}, and Ray has not so many free processors",
+                    "give fewer workers (on both sides), or add nodes",
+                )
+            place = PlacementGroupSchedulingStrategy(group)
+            # One whose process or machine is lost starts again alone.
+            task = _task(_work).options(
+                scheduling_strategy=place, max_retries=3, retry_exceptions=[Again]
+            )
+            running = [
+                task.remote(job, worker, side.workers, shards) for worker in range(side.workers)
+            ]
+
+            def stop() -> None:
+                for one in running:
+                    ray.cancel(one, force=True)
+
+            side.follow(job.rule, job.start, shards, lambda: ray.get(running), stop)
+        finally:
+            remove_placement_group(group)
+
+
+# What follows runs in tasks.
+
+
+def _describe(schema: Any, options: list[str]) -> dict[str, Any]:
+    import pyarrow
+
+    from volery import _volery
+
+    items = _volery.items(schema, options)
+    made = pyarrow.table(items.batch(schema.empty_table()))
+    rules = sum(name.startswith("item_") for name in made.column_names)
+    return {"keys": items.description, "payload": items.payload, "rules": rules}
+
+
+class _Stage:
+    """Writes rows and their items, divided by the items, and returns a digest of them."""
+
+    def __init__(self, store: Store, options: list[str], places: int, keeps: bool) -> None:
+        self._store, self._options, self._places, self._keeps = store, options, places, keeps
+
+    def __call__(self, rows: pyarrow.Table) -> pyarrow.Table:
+        import pyarrow
+
+        from volery import _volery
+
+        items = _volery.items(rows.schema, self._options)
+        made = pyarrow.table(items.batch(rows))
+        block = secrets.token_hex(8)
+        if self._keeps:
+            self._store.put(f"staged/rows/{block}", _bytes(rows))
+            self._store.put(f"staged/keys/{block}", _bytes(made))
+        _divide(self._store, made, self._places, block)
+        high, low = (made.column(name).to_numpy() for name in ("digest_hi", "digest_lo"))
+        told = {
+            "block": block,
+            "rows": rows.num_rows,
+            "high": int(numpy.bitwise_xor.reduce(high, initial=0)),
+            "low": int(numpy.bitwise_xor.reduce(low, initial=0)),
+            "sum": int((low & 0x7FFFFFFF).sum()),
+        }
+        return pyarrow.Table.from_pylist([told])
+
+
+def _divide(store: Store, made: pyarrow.Table, places: int, block: str) -> None:
+    """Write the items of each rule, divided into as many parts as there are workers."""
+    names = [name for name in made.column_names if name.startswith("item_")]
+    payload = ["payload"] if "payload" in made.column_names else []
+    for rule, name in enumerate(names):
+        items = made.select([name, *payload]).rename_columns(["item", *payload]).drop_null()
+        for place, part in enumerate(_parts(items, _first_bytes(items) % places, places)):
+            store.put(f"staged/items-{rule}-{place:05}/{block}", _bytes(part))
+
+
+def _first_bytes(items: pyarrow.Table) -> Any:
+    """Eight bytes of each item, as a number: items are spread evenly."""
+    data = b"".join(items.column("item").to_pylist())
+    return numpy.frombuffer(data, numpy.uint64)[::2]
+
+
+def _parts(table: pyarrow.Table, numbers: Any, count: int) -> Iterator[pyarrow.Table]:
+    order = numpy.argsort(numbers, kind="stable")
+    table, numbers = table.take(order), numbers[order]
+    ends = numpy.searchsorted(numbers, numpy.arange(count + 1))
+    for first, after in zip(ends[:-1], ends[1:]):
+        yield table.slice(first, after - first)
+
+
+def _distinct(
+    of: tuple[Store, int], rule: int, place: int, blocks: list[str], manifest: dict[str, Any] | None
+) -> tuple[int, int]:
+    """The number of distinct items of a part, and the longest payload.
+
+    With a manifest each worker gets its items of them.
+    """
+    import pyarrow
+
+    from volery import _volery
+
+    store, workers = of
+    tables = [_read(store, f"staged/items-{rule}-{place:05}/{block}") for block in blocks]
+    if not tables:
+        return 0, 0
+    items = pyarrow.concat_tables(tables)
+    longest = 0
+    # Of the payloads of an item the least.
+    order = [(name, "ascending") for name in items.column_names]
+    binary = pyarrow.schema([(name, pyarrow.binary()) for name in items.column_names])
+    items = items.cast(binary).sort_by(order)
+    column = items.column("item").combine_chunks()
+    if len(column) > 1:
+        first = numpy.ones(len(column), bool)
+        first[1:] = pyarrow.compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+        items = items.filter(pyarrow.array(first))
+    if "payload" in items.column_names and items.num_rows:
+        longest = pyarrow.compute.max(pyarrow.compute.binary_length(items.column("payload"))).as_py()
+    if manifest is not None:
+        shards = _volery.shards(manifest["key"], manifest["buckets"], items.select(["item"]))
+        items = items.append_column("shard", pyarrow.array(shards.astype("int32")))
+        for worker, part in enumerate(_parts(items, shards % workers, workers)):
+            store.put(f"staged/shards-{rule}-{worker:05}/{place:05}", _bytes(part))
+    return items.num_rows, longest
+
+
+def _work(job: Job, worker: int, workers: int, shards: int) -> None:
+    """The parent of one worker."""
+    import pyarrow
+
+    names = [f"staged/shards-{job.rule}-{worker:05}/{place:05}" for place in range(workers)]
+    tables = [_read(job.store, name) for name in names if job.store.get(name) is not None]
+    items = [pyarrow.concat_tables(tables).sort_by("shard")] if tables else []
+    last = pyarrow.table({"shard": pyarrow.array([shards], pyarrow.int32())})
+    job.run(worker, (batch for table in [*items, last] for batch in table.to_batches()))
+
+
+def _found(store: Store, names: list[str], payload: str | None) -> pyarrow.Table:
+    """The items that matched by a rule, with the sender's columns."""
+    import pyarrow
+
+    from volery import _volery
+
+    objects = [_object(store, name) for name in names]
+    return pyarrow.concat_tables([pyarrow.table(_volery.found(one, payload)) for one in objects])
+
+
+def _matched(keys: pyarrow.Table, rule: int, found: pyarrow.Table) -> Any:
+    """For each row its place among the items that matched, or null."""
+    import pyarrow
+
+    items = keys.column(f"item_{rule}").cast(pyarrow.binary()).combine_chunks()
+    values = found.column("item").cast(pyarrow.binary()).combine_chunks()
+    return pyarrow.compute.index_in(items, values, skip_nulls=True)
+
+
+def _left(of: tuple[Store, int], block: str, rule: int, found: list[Any]) -> str:
+    """Writes the items of the rows that did not match by an earlier rule; a new name of them."""
+    import pyarrow
+    import ray
+
+    store, places = of
+    keys = _read(store, f"staged/keys/{block}")
+    matched = numpy.zeros(keys.num_rows, bool)
+    for earlier in range(rule):
+        place = _matched(keys, earlier, ray.get(found[earlier]))
+        matched |= place.is_valid().to_numpy(zero_copy_only=False)
+    left = f"{block}-{rule}"
+    _divide(store, keys.filter(pyarrow.array(~matched)), places, left)
+    return left
+
+
+class _Columns:
+    """The columns of the result."""
+
+    def __init__(
+        self, values: list[str], given: list[str] | None, left: bool, rule: str | None
+    ) -> None:
+        self.values, self.given, self.left, self.rule = values, given, left, rule
+
+
+class _Joined:
+    """The own rows that matched, by the first rule that they matched by."""
+
+    def __init__(self, store: Store, found: Sequence[Any], columns: _Columns) -> None:
+        self._store, self._found, self._columns = store, found, columns
+
+    def __call__(self, blocks: pyarrow.Table) -> pyarrow.Table:
+        import pyarrow
+
+        (block,) = blocks.column("block").to_pylist()
+        rows, keys = (_read(self._store, f"staged/{kind}/{block}") for kind in ("rows", "keys"))
+        wanted, compute = self._columns, pyarrow.compute
+        import ray
+
+        tables = [ray.get(one) for one in self._found]
+        rules = numpy.zeros(rows.num_rows, "int32")
+        # Places in the tables one behind the other.
+        places = numpy.full(rows.num_rows, -1, "int64")
+        before = 0
+        for rule, table in enumerate(tables):
+            place = compute.fill_null(_matched(keys, rule, table), -1).to_numpy(zero_copy_only=False)
+            new = (rules == 0) & (place >= 0)
+            rules[new] = rule + 1
+            places[new] = place[new] + before
+            before += table.num_rows
+        every = numpy.ones(rows.num_rows, bool) if wanted.left else rules > 0
+        take = pyarrow.array(places[every], mask=places[every] < 0)
+        values = pyarrow.concat_tables(tables).select(wanted.values).take(take)
+        out = rows.filter(pyarrow.array(every))
+        names = value_names(rows.column_names, wanted.values, wanted.given)
+        for name, column in zip(names, values.columns):
+            out = out.append_column(name, column)
+        if wanted.rule is not None:
+            rule_numbers = pyarrow.array(rules[every], mask=rules[every] == 0)
+            out = out.append_column(wanted.rule, rule_numbers)
+        return out
+
+
+def _bytes(table: pyarrow.Table) -> bytes:
+    import pyarrow
+
+    out = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(out, table.schema) as stream:
+        stream.write_table(table)
+    data: bytes = out.getvalue().to_pybytes()
+    return data
+
+
+def _object(store: Store, name: str) -> bytes:
+    data = store.get(name)
+    if data is None:
+        raise DataError(f"{store.url}/{name}: it is not there")
+    return data
+
+
+def _read(store: Store, name: str) -> pyarrow.Table:
+    import pyarrow
+
+    return pyarrow.ipc.open_stream(_object(store, name)).read_all()
+
+
+def _task(work: Callable[..., Any]) -> Any:
+    import ray
+
+    return ray.remote(work)
+
+
+def _get(task: Any, *arguments: Any) -> Any:
+    import ray
+
+    return ray.get(task.remote(*arguments))
+
+
+def _get_all(running: list[Any]) -> list[Any]:
+    import ray
+
+    return list(ray.get(running))
+
+
+def _put(value: Any) -> Any:
+    import ray
+
+    return ray.put(value)
+
+
+class _causes:
+    """Turns errors of tasks into those of the package."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        while error is not None and not isinstance(getattr(error, "cause", None), Error):
+            error = error.__cause__
+        if error is not None:
+            raise error.cause from None
