@@ -285,6 +285,20 @@ def test_a_worker_gives_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     assert store.list("failed/") == []
 
 
+def test_a_worker_gives_way_to_a_newer_start(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = volery.NetworkError("the peer went away")
+    store = Store(tmp_path / "task")
+    # The engine has started the task again on another machine.
+    with pytest.raises(Again, match="started again elsewhere"):
+        run(job(store), monkeypatch, ["attempts/00001.00002", lost])
+    assert store.list("failed/") == []
+    # Another driver has.
+    store = Store(tmp_path / "driver")
+    store.put("attempts/00001.00001", b'{"start": 8, "rule": 0}')
+    assert run(job(store), monkeypatch) == []
+    assert "another driver" in failed(store)["message"]
+
+
 def test_secrets_are_not_shown(tmp_path: pathlib.Path) -> None:
     assert "pem" not in repr(job(Store(tmp_path)))
     assert pickle.loads(pickle.dumps(Secret("pem 0"))).show() == "pem 0"

@@ -289,9 +289,13 @@ class Job:
         without = 0
         while True:
             begun = self._begun()
+            self._check_newest(worker, 0)
+            told = json.dumps({"start": self.start, "rule": self.rule}).encode()
+            attempt = _number(self.store, f"attempts/{worker:05}.", told)
             try:
-                return self._attempt(worker, shards)
+                return self._attempt(worker, attempt, shards)
             except (NetworkError, Killed) as error:
+                self._check_newest(worker, attempt)
                 without = 0 if self._begun() > begun else without + 1
                 # One that met nobody at the gateway has waited for as long as it should.
                 if without == ATTEMPTS or error.message.startswith("gateway "):
@@ -299,19 +303,31 @@ class Job:
                 logger.warning("worker %s starts again: %s", worker, error.message)
                 time.sleep(2**without)
 
+    def _check_newest(self, worker: int, attempt: int) -> None:
+        """Give way to a newer start of the worker, if there is one."""
+        prefix = f"attempts/{worker:05}."
+        numbers = [int(name.removeprefix(prefix)) for name in self.store.list(prefix)]
+        newest = max(numbers, default=0)
+        told = json.loads(self.store.get(f"{prefix}{newest:05}") or b"{}")
+        if told.get("start", 0) > self.start:
+            raise UsageError(
+                "work: another driver has started this run since",
+                "run one driver at a time for each side of a run",
+            )
+        if 0 < attempt < newest:
+            raise Again(f"worker {worker} was started again elsewhere")
+
     def _begun(self) -> int:
         """How many shards were begun at least once: a new one means that another is done."""
         return len([name for name in self.store.list(f"begun/{self.rule}-") if name.endswith(".1")])
 
-    def _attempt(self, worker: int, shards: Shards) -> None:
+    def _attempt(self, worker: int, attempt: int, shards: Shards) -> None:
         manifest = self.store.get("manifest.json")
         if manifest is None:
             raise UsageError(
                 f"work: this machine does not see {self.store.url}/manifest.json",
                 "choose a place that the driver and all workers see, such as an object store",
             )
-        told = json.dumps({"start": self.start, "rule": self.rule}).encode()
-        attempt = _number(self.store, f"attempts/{worker:05}.", told)
         options = {
             "role": self.role,
             "gateway": self.gateway,
