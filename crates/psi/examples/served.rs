@@ -47,7 +47,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     println!("written and read in {:.2} s", start.elapsed().as_secs_f64());
     drop((file, read));
     let server = Server::new(key, &filter)?;
-    let theirs = items(n - q / 2, q);
+    let common = n.min(q / 2);
+    let theirs = items(n - common, q);
     let micros = |start: Instant| start.elapsed().as_secs_f64() * 1e6 / q as f64;
     // Any elements are a request.
     let scalars: Vec<_> = (1..=q).map(Scalar::from).collect();
@@ -78,7 +79,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             },
         );
         served?;
-        assert!(queried?.common.iter().copied().eq(0..(q / 2) as usize));
+        assert!(queried?.common.iter().copied().eq(0..common as usize));
         let (sent, received) = bytes(q);
         println!(
             "query of {q} items: {:.1} us an item, both parties; {:.2} bytes an item",

@@ -261,8 +261,8 @@ impl Server {
     }
 
     /// Answers the requests of one client until it says that they are all; the number of items. A
-    /// request is paid for before it is answered. `rng` must be new: proofs of two requests with the
-    /// same random numbers reveal the key.
+    /// request is paid for before it is answered. `rng` must be new: proofs of two requests with
+    /// the same random numbers reveal the key.
     ///
     /// # Errors
     /// [`Error::OtherVersion`] or [`Error::Budget`] if a request was refused, which the client

@@ -223,8 +223,8 @@ fn challenge(public: &Encoded, elements: [&Element; 4]) -> Scalar {
     scalar(b"HashToScalar-", &message)
 }
 
-/// `GenerateProof` for at most [`MAX_BATCH`] elements, with this random scalar; `None` if one of the
-/// blinded elements is none.
+/// `GenerateProof` for at most [`MAX_BATCH`] elements, with this random scalar; `None` if one of
+/// the blinded elements is none.
 pub(super) fn prove(
     (secret, public): (&Scalar, &Encoded),
     blinded: &[Encoded],
