@@ -10,8 +10,8 @@
 //!
 //! `LOG_ITEMS` is that of both sets, or `SENDER:RECEIVER`, such as `20:14`.
 //!
-//! A protocol is `kkrt`, `dh`, or a form of `vole`: `malicious`, `fast`, `low-communication`. With
-//! several the runs take turns.
+//! A protocol is `kkrt`, `dh`, `count`, or a form of `vole`: `malicious`, `fast`,
+//! `low-communication`. With several the runs take turns.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
 use volery_psi::choice::Protocol;
-use volery_psi::{Phase, Receiver, Result, Sender, Settings, Variant, Watch, dh, vole};
+use volery_psi::{Phase, Receiver, Result, Sender, Settings, Variant, Watch, count, dh, vole};
 
 /// The time at which each phase began, from the start of the run.
 struct Clock {
@@ -91,23 +91,28 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for run in 0..runs * protocols.len() {
         let number = run % protocols.len();
         let protocol = match &protocols[number][..] {
-            "kkrt" => Protocol::Kkrt(Variant::Kkrt),
-            "dh" => Protocol::Dh,
-            form => Protocol::Vole(form.parse()?),
+            "count" => None,
+            "kkrt" => Some(Protocol::Kkrt(Variant::Kkrt)),
+            "dh" => Some(Protocol::Dh),
+            form => Some(Protocol::Vole(form.parse()?)),
         };
         let barrier = Barrier::new(2);
         let send = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
                 match protocol {
-                    Protocol::Kkrt(_) => {
+                    None => {
+                        let sender = count::Sender::new(session, rng);
+                        sender.count(&ours[..], clock, channel)?;
+                    }
+                    Some(Protocol::Kkrt(_)) => {
                         let sender = Sender::setup(session, rng, channel)?;
                         sender.intersect(&ours[..], Settings::default(), clock, channel)?;
                     }
-                    Protocol::Dh => {
+                    Some(Protocol::Dh) => {
                         let sender = dh::Sender::new(session, rng);
                         sender.intersect(&ours[..], clock, channel)?;
                     }
-                    Protocol::Vole(form) => {
+                    Some(Protocol::Vole(form)) => {
                         let settings = vole::Settings { form, both: false };
                         let sender = vole::Sender::new(session, rng);
                         sender.intersect(&ours[..], settings, clock, channel)?;
@@ -119,18 +124,24 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let receive = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
                 let common = match protocol {
-                    Protocol::Dh => {
+                    None => {
+                        let receiver = count::Receiver::new(session, rng);
+                        let counted = receiver.count(&theirs[..], clock, channel)?;
+                        assert_eq!(counted.common, expected as u64);
+                        return Ok(channel.stats());
+                    }
+                    Some(Protocol::Dh) => {
                         let receiver = dh::Receiver::new(session, rng);
                         receiver.intersect(&theirs[..], clock, channel)?.common
                     }
-                    Protocol::Kkrt(_) => {
+                    Some(Protocol::Kkrt(_)) => {
                         let receiver = Receiver::setup(session, rng, channel)?;
                         let settings = Settings::default();
                         receiver
                             .intersect(&theirs[..], settings, clock, channel)?
                             .common
                     }
-                    Protocol::Vole(form) => {
+                    Some(Protocol::Vole(form)) => {
                         let settings = vole::Settings { form, both: false };
                         let receiver = vole::Receiver::new(session, rng);
                         receiver

@@ -60,6 +60,32 @@ pub enum Error {
         /// The maximum.
         most: usize,
     },
+
+    /// An item of [`served`](crate::served) is longer than 65535 bytes.
+    #[error(
+        "item {item} (counted from 0) has {bytes} bytes, but at most 65535 are supported: shorten it"
+    )]
+    LongItem {
+        /// Number of the item, counted from 0.
+        item: usize,
+        /// Bytes of the item.
+        bytes: usize,
+    },
+
+    /// A file, or what a server sent, is not a [`Filter`](crate::served::Filter) that can be used.
+    #[error("the filter of the server's items cannot be used, because {0}: fetch it again")]
+    Filter(&'static str),
+
+    /// The server answers queries for another version of its filter.
+    #[error("the server has another version of its filter by now: fetch it again")]
+    OtherVersion,
+
+    /// A query has more items than its client may still ask for.
+    #[error("the query has more items than the {left} that the client may still ask for")]
+    Budget {
+        /// Items that the client may still ask for.
+        left: u64,
+    },
 }
 
 impl From<std::io::Error> for Error {

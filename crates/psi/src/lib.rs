@@ -4,6 +4,9 @@
 //!   thousands of items and more: it sends the fewest bytes an item;
 //! * [`dh`]: Diffie-Hellman, malicious, for sets of up to some hundreds of items: it has no setup
 //!   and takes two round trips;
+//! * [`count`]: the number of common items alone, semi-honest;
+//! * [`served`]: a server that prepares a large set once, and answers small queries of many
+//!   clients;
 //! * [`choice`]: the fastest protocol for two sizes, a link and a security.
 //!
 //! All other modules are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient
@@ -57,6 +60,7 @@
 mod agree;
 pub mod choice;
 pub mod code;
+pub mod count;
 pub mod dh;
 mod duplicates;
 mod error;
@@ -71,6 +75,7 @@ mod receiver_table;
 pub mod results;
 mod rice;
 mod sender_set;
+pub mod served;
 mod session;
 mod shuffle;
 mod truncate;

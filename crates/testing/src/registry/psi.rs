@@ -3,8 +3,9 @@
 use volery_channel::{Channel, Error, Result};
 use volery_primitives::Block;
 use volery_psi::code::Code;
+use volery_psi::served::{self, Filter, Key};
 use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Sender, Settings, Variant, dh, oprf};
+use volery_psi::{Receiver, Sender, Settings, Variant, count, dh, oprf};
 
 use crate::fixtures::{SEEDS, SESSION, rng};
 use crate::{Model, Protocol};
@@ -44,7 +45,7 @@ pub(super) fn all() -> Vec<Protocol> {
         }
     }
     all.extend([Form::Malicious, Form::Fast].map(vole_prf));
-    all.extend([dh_intersection(), dh_search()]);
+    all.extend([dh_intersection(), dh_search(), counted(), query()]);
     all
 }
 
@@ -203,6 +204,49 @@ fn dh_search() -> Protocol {
             Ok((found.items, found.values))
         },
         |(), found: &Found| is_search(&None, found, false),
+    )
+}
+
+fn counted() -> Protocol {
+    let send = |channel: &mut Channel| {
+        let sender = count::Sender::new(SESSION, rng(SEEDS[0]));
+        sender.count(&items()[0], &mut (), channel).map(drop)
+    };
+    let receive = |channel: &mut Channel| {
+        let receiver = count::Receiver::new(SESSION, rng(SEEDS[1]));
+        receiver.count(&items()[1], &mut (), channel)
+    };
+    Protocol::new(
+        "count",
+        Model::SemiHonest,
+        move |channel| send(channel).map_err(of_channel),
+        move |channel| Ok(receive(channel).map_err(of_channel)?.common),
+        |(), common: &u64| *common == COMMON as u64,
+    )
+}
+
+/// The server's filter, and a query.
+fn query() -> Protocol {
+    let serve = |channel: &mut Channel| {
+        let mut rng = rng(SEEDS[0]);
+        let key = Key::random(&mut rng);
+        let filter = served::prepare(&key, &items()[0], 1000, &mut ())?;
+        filter.send(channel)?;
+        let server = served::Server::new(key, &filter)?;
+        let budget = served::Budget::new(1000);
+        server.answer(&mut rng, &budget, &mut (), channel)
+    };
+    let ask = |channel: &mut Channel| {
+        let filter = Filter::receive(1000, channel)?;
+        let client = served::Client::new(&filter, rng(SEEDS[1]));
+        client.query(&items()[1], &mut (), channel)
+    };
+    Protocol::new(
+        "served query",
+        Model::SemiHonest,
+        move |channel| serve(channel).map_err(of_channel),
+        move |channel| Ok(ask(channel).map_err(of_channel)?.common),
+        |answered: &u64, found: &Vec<usize>| *answered == ITEMS[1] as u64 && *found == common()[1],
     )
 }
 

@@ -38,7 +38,7 @@ macro_rules! test {
     };
 }
 
-const TESTS: [(&str, fn()); 19] = [
+const TESTS: [(&str, fn()); 21] = [
     test!(the_allocator_finds_leftover_secrets),
     test!(keys_and_generators),
     test!(sessions::ot_extensions),
@@ -53,6 +53,8 @@ const TESTS: [(&str, fn()); 19] = [
     test!(sessions::oblivious_prf_from_vector_ole),
     test!(sessions::matching_from_vector_ole),
     test!(sessions::matching_by_diffie_hellman),
+    test!(sessions::counting),
+    test!(sessions::a_served_query),
     test!(applications::a_polynomial_at_points),
     test!(applications::a_matrix_product),
     test!(applications::a_permutation_of_shares),

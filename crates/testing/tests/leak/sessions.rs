@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use curve25519_dalek::Scalar;
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_unchecked};
 use volery_field::{Fp61, Gf128, Ring, Z64};
 use volery_ot::softspoken::{self, SmallField};
@@ -12,7 +13,7 @@ use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot,
 use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
 use volery_psi::vole::Form;
-use volery_psi::{Settings, dh, oprf};
+use volery_psi::{Settings, count, dh, oprf, served};
 use zeroize::Zeroizing;
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
@@ -462,6 +463,101 @@ pub(crate) fn matching_from_vector_ole() {
             assert_eq!(found.len(), 50);
             zeroize::Zeroize::zeroize(&mut found);
         }
+        zeroize::Zeroize::zeroize(&mut sets);
+    })
+    .unwrap();
+}
+
+/// As [`matching`], for the number alone: also the exponents, which are made of the 64 bytes that a
+/// party draws after its share of the common seed, their halves and inverses.
+pub(crate) fn counting() {
+    const SHARE: usize = 32;
+    let mut all: Vec<u8> = items(0, 30).iter().flat_map(|item| **item).collect();
+    for party in 0..2 {
+        let mut drawn = Zeroizing::new([0; SHARE + 64]);
+        Prg::new(seed(party)).fill_bytes(&mut drawn[..]);
+        all.extend(&drawn[SHARE..]);
+        let wide = drawn[SHARE..].try_into().unwrap();
+        let secret = Scalar::from_bytes_mod_order_wide(&wide);
+        let half = Scalar::from(2_u8).invert();
+        for scalar in [
+            secret,
+            secret * half,
+            secret.invert(),
+            secret.invert() * half,
+        ] {
+            all.extend(scalar.to_bytes());
+        }
+        all.extend(seed(party).to_bytes());
+    }
+    blocks_with(all, || {
+        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
+            items.iter().map(|item| item.to_vec()).collect()
+        };
+        let mut sets = [items(0, 20), items(10, 20)].map(plain);
+        let [ours, theirs] = &sets;
+        let (_, counted) = run_two_parties(
+            |channel| {
+                let sender = count::Sender::new(SESSION, Prg::new(seed(0)));
+                sender.count(ours, &mut (), channel).unwrap()
+            },
+            |channel| {
+                let receiver = count::Receiver::new(SESSION, Prg::new(seed(1)));
+                receiver.count(theirs, &mut (), channel).unwrap()
+            },
+        );
+        assert_eq!(counted.common, 10);
+        zeroize::Zeroize::zeroize(&mut sets);
+    })
+    .unwrap();
+}
+
+/// A served query: the key, the items of both, and the client's random scalars with their inverses.
+pub(crate) fn a_served_query() {
+    let draw = |rng: &mut Prg| {
+        let mut wide = Zeroizing::new([0; 64]);
+        rng.fill_bytes(&mut wide[..]);
+        Scalar::from_bytes_mod_order_wide(&wide)
+    };
+    let mut all: Vec<u8> = items(0, 30).iter().flat_map(|item| **item).collect();
+    let mut rngs = [0, 1].map(|party| Prg::new(seed(party)));
+    // The key, and the random scalar of its only proof.
+    for _ in 0..2 {
+        let secret = draw(&mut rngs[0]);
+        all.extend(secret.to_bytes());
+        all.extend((secret * Scalar::from(2_u8).invert()).to_bytes());
+    }
+    for _ in 0..20 {
+        let blind = draw(&mut rngs[1]);
+        all.extend(blind.to_bytes());
+        all.extend(blind.invert().to_bytes());
+    }
+    for party in 0..2 {
+        all.extend(seed(party).to_bytes());
+    }
+    drop(rngs);
+    blocks_with(all, || {
+        let plain = |items: Vec<Zeroizing<[u8; 24]>>| -> Vec<Vec<u8>> {
+            items.iter().map(|item| item.to_vec()).collect()
+        };
+        let mut sets = [items(0, 20), items(10, 20)].map(plain);
+        let [ours, theirs] = &sets;
+        let mut rng = Prg::new(seed(0));
+        let key = served::Key::random(&mut rng);
+        let filter = served::prepare(&key, ours, 1000, &mut ()).unwrap();
+        let server = served::Server::new(key, &filter).unwrap();
+        let (_, queried) = run_two_parties(
+            move |channel| {
+                let budget = served::Budget::new(20);
+                let answered = server.answer(&mut rng, &budget, &mut (), channel);
+                answered.unwrap()
+            },
+            |channel| {
+                let client = served::Client::new(&filter, Prg::new(seed(1)));
+                client.query(theirs, &mut (), channel).unwrap().common
+            },
+        );
+        assert_eq!(queried.len(), 10);
         zeroize::Zeroize::zeroize(&mut sets);
     })
     .unwrap();

@@ -203,6 +203,19 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
         &["psi::dh::Sender::answer", "psi::dh::Receiver::search"],
     ),
     (
+        "count",
+        &["psi::count::Sender::count", "psi::count::Receiver::count"],
+    ),
+    (
+        "served query",
+        &[
+            "psi::served::Server::answer",
+            "psi::served::Client::query",
+            "psi::served::filter::Filter::send",
+            "psi::served::filter::Filter::receive",
+        ],
+    ),
+    (
         "vole intersection, malicious",
         &[
             "psi::vole::intersect::Sender::intersect",

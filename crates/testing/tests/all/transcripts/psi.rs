@@ -6,7 +6,7 @@
 
 use volery_primitives::Block;
 use volery_psi::code::Code;
-use volery_psi::{Receiver, Sender, Settings, dh, oprf, vole};
+use volery_psi::{Receiver, Sender, Settings, count, dh, oprf, vole};
 
 use super::seeded;
 use crate::psi::{SESSION, items};
@@ -18,6 +18,9 @@ pub(super) fn run(row: &str) -> [String; 2] {
         panic!("a row has five words");
     };
     let (n, m): (usize, usize) = (n.parse().unwrap(), m.parse().unwrap());
+    if protocol == "count" {
+        return of_count([n, m]);
+    }
     if protocol == "oprf" {
         return of_oprf(variant.parse().unwrap(), [n, m]);
     }
@@ -126,6 +129,23 @@ fn of_dh(
                 receiver.intersect(theirs, &mut (), channel).unwrap().common
             };
             assert_eq!(found, (0..common).collect::<Vec<_>>());
+        },
+    )
+}
+
+/// A run for the number alone; a third of the smaller set is common.
+fn of_count([n, m]: [usize; 2]) -> [String; 2] {
+    let common = n.min(m) / 3;
+    let (ours, theirs) = (items(0, n), items(n - common, n - common + m));
+    seeded(
+        |rng, channel| {
+            let sender = count::Sender::new(SESSION, rng);
+            sender.count(&ours, &mut (), channel).unwrap();
+        },
+        |rng, channel| {
+            let receiver = count::Receiver::new(SESSION, rng);
+            let counted = receiver.count(&theirs, &mut (), channel).unwrap();
+            assert_eq!(counted.common, common as u64);
         },
     )
 }

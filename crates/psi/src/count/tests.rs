@@ -1,0 +1,423 @@
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use volery_channel::tamper::Tampered;
+use volery_channel::{
+    Error as ChannelError, Stats, handshake, memory, run_two_channels, run_two_parties_tcp,
+    run_two_parties_with_stats,
+};
+
+use super::*;
+use crate::error::Error;
+
+const SESSION: SessionId = SessionId::from_bytes([8; 32]);
+
+fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
+    let item = |number| format!("secret {number}").into_bytes();
+    numbers.into_iter().map(item).collect()
+}
+
+fn rng(role: Role) -> Prg {
+    Prg::new(Block::new(role as u128 + 1))
+}
+
+fn send(ours: &[Vec<u8>], channel: &mut Channel) -> Result<Parameters> {
+    Sender::new(SESSION, rng(Role::Sender)).count(ours, &mut (), channel)
+}
+
+fn receive(theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Counted> {
+    Receiver::new(SESSION, rng(Role::Receiver)).count(theirs, &mut (), channel)
+}
+
+/// Runs two parties in memory, of which one may leave early.
+fn meet<A: Send, B: Send>(
+    left: impl FnOnce(&mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Channel) -> B + Send,
+) -> (A, B) {
+    let (mut near, mut far) = Channel::memory_pair();
+    near.set_timeout(Some(Duration::from_secs(20)));
+    far.set_timeout(Some(Duration::from_secs(20)));
+    let ((a, _), (b, _)) = run_two_channels(near, far, left, right);
+    (a, b)
+}
+
+/// A run against a plain intersection; the traffic of the sender.
+fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
+    let ((sent, stats), (received, _)) = run_two_parties_with_stats(
+        |channel| send(ours, channel).unwrap(),
+        |channel| receive(theirs, channel).unwrap(),
+    );
+    let parameters = Parameters::new(ours.len() as u64, theirs.len() as u64);
+    assert_eq!(sent, parameters);
+    let set: HashSet<_> = ours.iter().collect();
+    let common = theirs.iter().filter(|item| set.contains(item)).count() as u64;
+    assert_eq!(received, Counted { parameters, common });
+    stats
+}
+
+#[test]
+fn hellos() {
+    for (role, fits) in [(Role::Receiver, true), (Role::Sender, false)] {
+        let (sender, receiver) = meet(
+            |channel| handshake(channel, &hello(Role::Sender), [1; 32]),
+            |channel| handshake(channel, &hello(role), [2; 32]),
+        );
+        assert_eq!((sender.is_ok(), receiver.is_ok()), (fits, fits));
+    }
+}
+
+#[test]
+fn all_sizes() {
+    for n in [0, 1, 2, 3, 9, 17] {
+        for m in [0, 1, 2, 5, 17] {
+            check(&items(0..n), &items(n / 2..n / 2 + m));
+        }
+    }
+    check(&items(0..1300), &items(1200..1970));
+    check(&items(0..100), &items(100..200));
+    check(&items(0..130), &items((0..130).rev()));
+    check(&items(0..1), &items(0..200));
+    // Items of any length.
+    check(
+        &[vec![], vec![0], vec![0; 5000]],
+        &[vec![0, 0], vec![0; 5000], vec![]],
+    );
+}
+
+/// More elements than are sent at a time, and a number that is no multiple of anything.
+#[test]
+fn pieces() {
+    check(&items(0..700), &items(500..PIECE + 533));
+    check(&items(0..PIECE + 301), &items(PIECE..PIECE + 500));
+}
+
+#[test]
+fn over_tcp() {
+    let (sent, received) = run_two_parties_tcp(
+        |channel| send(&items(0..40), channel).unwrap(),
+        |channel| receive(&items(30..60), channel).unwrap(),
+    );
+    assert_eq!((sent.sender_items, sent.receiver_items), (40, 30));
+    assert_eq!(received.common, 10);
+}
+
+#[test]
+fn cost() {
+    for (n, m) in [(1, 1), (5, 9), (700, 3), (2, 1500)] {
+        let stats = check(&items(0..n), &items(1..m + 1));
+        let expected = bytes(n as u64, m as u64);
+        assert_eq!((stats.bytes_sent, stats.bytes_received), expected);
+        assert_eq!(expected.1, 96 + 32 * m as u64);
+        assert_eq!((stats.messages_sent, stats.messages_received), (3, 2));
+    }
+    for (n, m) in [(0, 9), (9, 0), (0, 0)] {
+        let stats = check(&items(0..n), &items(0..m));
+        assert_eq!(
+            (stats.bytes_sent, stats.bytes_received),
+            bytes(n as u64, m as u64)
+        );
+    }
+    // What the documentation says of sets of a million.
+    let (sent, received) = bytes(1 << 20, 1 << 20);
+    assert!(((sent + received) as f64) < 72.0 * f64::from(1 << 20));
+}
+
+#[test]
+fn tags_have_forty_bits_more_than_the_pairs() {
+    for (n, m, tag) in [
+        (1, 1, 40),
+        (2, 3, 43),
+        (1 << 20, 1 << 20, 80),
+        (1 << 31, 1 << 31, 102),
+    ] {
+        assert_eq!(Parameters::new(n, m).tag, tag);
+    }
+    let parameters = Parameters::new(2, 3);
+    assert_eq!(
+        parameters.truncate(Block::new(5 << 85 | 1)),
+        5,
+        "the highest bits"
+    );
+}
+
+/// A seeded run repeats to the byte.
+#[test]
+fn transcript() {
+    let hash = |channel: &Channel| {
+        let sent = channel.transcript().unwrap().sent;
+        sent[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    let hashes = run_two_parties_with_stats(
+        |channel| {
+            channel.record_transcript();
+            send(&items(0..80), channel).unwrap();
+            hash(channel)
+        },
+        |channel| {
+            channel.record_transcript();
+            receive(&items(70..140), channel).unwrap();
+            hash(channel)
+        },
+    );
+    assert_eq!(
+        (&hashes.0.0[..], &hashes.1.0[..]),
+        ("ffc778ff4fbc0f8c", "a42797384a6829eb")
+    );
+}
+
+#[test]
+fn equal_items_are_refused() {
+    let mut twice = items(0..9);
+    twice.push(twice[3].clone());
+    let (sent, received) = meet(
+        |channel| send(&twice, channel).map(drop),
+        |channel| receive(&items(0..9), channel).map(drop),
+    );
+    received.unwrap_err();
+    let (other, refused) = meet(
+        |channel| send(&items(0..9), channel).map(drop),
+        |channel| receive(&twice, channel).map(drop),
+    );
+    other.unwrap_err();
+    for refused in [sent, refused] {
+        let duplicate = |error| {
+            matches!(
+                error,
+                Error::Duplicate {
+                    first: 3,
+                    second: 9
+                }
+            )
+        };
+        assert!(duplicate(refused.unwrap_err()));
+    }
+}
+
+/// A change of any byte on the way, or the loss of the rest, is noticed by the receiver.
+#[test]
+fn tampering() {
+    let (ours, theirs) = (items(0..3), items(1..3));
+    let (sender_bytes, receiver_bytes) = bytes(3, 2);
+    for (role, bytes) in [
+        (Role::Sender, sender_bytes),
+        (Role::Receiver, receiver_bytes),
+    ] {
+        for (at, cut) in (0..bytes).flat_map(|at| [(at, false), (at, true)]) {
+            let (near, far) = memory::pair();
+            let timeout = Some(Duration::from_secs(5));
+            let change = |transport, party| match (party == role, cut) {
+                (true, true) => Tampered::truncated(transport, at),
+                (true, false) => Tampered::flip(transport, at, 1 << (at % 8)),
+                (false, _) => Tampered::new(transport, |_, _| ()),
+            };
+            let (_, (received, _)) = run_two_channels(
+                Channel::with_timeout(change(near, Role::Sender), timeout),
+                Channel::with_timeout(change(far, Role::Receiver), timeout),
+                |channel| send(&ours, channel),
+                |channel| receive(&theirs, channel),
+            );
+            assert!(received.is_err(), "{role:?} {at} {cut}");
+        }
+    }
+}
+
+fn assert_misbehaved<T>(result: Result<T>, expected: &str) {
+    match result {
+        Err(Error::Channel(ChannelError::PeerMisbehaved(why))) => assert_eq!(why, expected),
+        other => panic!("{expected}: {:?}", other.err()),
+    }
+}
+
+/// A malicious party after step 0.
+fn begin(role: Role, items: &[Vec<u8>], channel: &mut Channel) -> Run {
+    let party = (role, SESSION, &mut rng(role));
+    Run::begin(party, items, &mut (), channel).unwrap()
+}
+
+/// Encodings of no element, and of the identity.
+fn outside() -> [Encoded; 4] {
+    let mut negative = [0; 32];
+    negative[0] = 1;
+    let mut large = [0xff; 32];
+    large[31] = 0x7f;
+    let mut high = [0; 32];
+    high[31] = 0x80;
+    [negative, large, high, [0; 32]]
+}
+
+const OUTSIDE: &str = "it sent what is not an element of the group, or the identity";
+
+#[test]
+fn elements_of_the_receiver_outside_the_group_are_refused() {
+    for bad in outside() {
+        for place in 0..3 {
+            let (sent, _) = meet(
+                |channel| send(&items(0..5), channel),
+                |channel| -> Result<()> {
+                    let run = begin(Role::Receiver, &items(0..3), channel);
+                    let mut points = [[0; 32]; 3];
+                    run.points(&run.digests, &Scalar::ONE, &mut points);
+                    points[place] = bad;
+                    channel.send(points.as_flattened())?;
+                    channel.flush()?;
+                    Ok(())
+                },
+            );
+            assert_misbehaved(sent, OUTSIDE);
+        }
+    }
+}
+
+/// The result of a receiver with 3 items whose sender changes its elements, its tags, or its end.
+fn receive_from(
+    change: impl FnOnce(&mut [Encoded], &mut [u128], &mut [u8; 16]) + Send,
+) -> Result<Counted> {
+    let (_, received) = meet(
+        |channel| -> Result<()> {
+            let mut run = begin(Role::Sender, &items(0..4), channel);
+            let secret = half(&Scalar::from(77_u8));
+            let mut ours = [[0; 32]; 4];
+            run.points(&run.digests, &secret, &mut ours);
+            let mut outputs = [Block::ZERO; 4];
+            run.hash(&ours, &mut outputs);
+            let mut tags = outputs.map(|output| run.parameters.truncate(output));
+            tags.sort_unstable();
+            let mut points = [[0; 32]; 3];
+            channel.recv(points.as_flattened_mut())?;
+            run.transcript.update(points.as_flattened());
+            multiply(&mut points, &secret)?;
+            let mut end = [0; 16];
+            change(&mut points, &mut tags, &mut end);
+            run.transcript.update(points.as_flattened());
+            for tag in tags {
+                run.transcript.update(&tag.to_le_bytes());
+            }
+            for (byte, right) in end.iter_mut().zip(run.end()) {
+                *byte ^= right;
+            }
+            channel.send(points.as_flattened())?;
+            run.parameters.tags().send(tags.into_iter(), channel)?;
+            channel.send(&end)?;
+            channel.flush()?;
+            Ok(())
+        },
+        |channel| receive(&items(2..5), channel),
+    );
+    received
+}
+
+#[test]
+fn elements_of_the_sender_outside_the_group_are_refused() {
+    assert_eq!(receive_from(|_, _, _| ()).unwrap().common, 2);
+    for bad in outside() {
+        for place in 0..3 {
+            assert_misbehaved(receive_from(|points, _, _| points[place] = bad), OUTSIDE);
+        }
+    }
+}
+
+#[test]
+fn repeated_elements_are_refused() {
+    let repeated = receive_from(|points, _, _| points[2] = points[0]);
+    assert_misbehaved(repeated, "its elements are not distinct");
+}
+
+#[test]
+fn another_end_is_refused() {
+    for at in 0..16 {
+        let refused = receive_from(|_, _, end| end[at] = 1);
+        assert_misbehaved(
+            refused,
+            "it has seen or sent other messages than this party",
+        );
+    }
+}
+
+/// A sender may name other tags, or repeat one: the number is what it says, at most that of the
+/// receiver's items, and one tag counts once.
+#[test]
+fn tags_of_the_sender_are_its_own() {
+    let fewer = receive_from(|_, tags, _| tags.fill(tags[3]));
+    assert!(fewer.unwrap().common <= 1);
+    let none = receive_from(|_, tags, _| tags.fill(0));
+    assert_eq!(none.unwrap().common, 0);
+}
+
+/// The elements of a sender's answer are in an order that is uniform among all.
+#[test]
+fn orders_are_uniform() {
+    let points: [Encoded; 4] = [[1; 32], [2; 32], [3; 32], [4; 32]];
+    let mut rng = Prg::new(Block::ONE);
+    let mut seen = HashMap::new();
+    let runs = 24_000;
+    for _ in 0..runs {
+        let mut points = points;
+        shuffle(&mut points, &mut rng);
+        *seen.entry(points.map(|point| point[0])).or_insert(0) += 1;
+    }
+    assert_eq!(seen.len(), 24);
+    let expected = f64::from(runs) / 24.0;
+    let square: f64 = seen
+        .values()
+        .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+        .sum();
+    // 23 degrees of freedom: above 60 with probability below 10^-4.
+    assert!(square < 60.0, "{square}");
+}
+
+/// The answer to a receiver with 3 items, each times a number of its own, and the tags.
+fn answers(scalars: [u8; 3], seed: u128) -> ([Encoded; 3], Vec<u128>) {
+    let (_, answer) = meet(
+        |channel| {
+            let sender = Sender::new(SESSION, Prg::new(Block::new(seed)));
+            sender.count(&items(0..4), &mut (), channel).unwrap()
+        },
+        |channel| {
+            let run = begin(Role::Receiver, &items(2..5), channel);
+            let mut points = [[0; 32]; 3];
+            for ((digest, scalar), point) in run.digests.chunks(1).zip(scalars).zip(&mut points) {
+                let point = std::slice::from_mut(point);
+                run.points(digest, &half(&Scalar::from(scalar)), point);
+            }
+            channel.send(points.as_flattened()).unwrap();
+            channel.flush().unwrap();
+            channel.recv(points.as_flattened_mut()).unwrap();
+            let mut tags = Vec::new();
+            let mut reader = run.parameters.tags().receive();
+            reader.read(10, &mut tags, channel).unwrap();
+            channel.recv(&mut [0; 16]).unwrap();
+            (points, tags)
+        },
+    );
+    answer
+}
+
+/// The order of the answer changes from run to run, and with it the exponent: nothing links two
+/// runs of the sender.
+#[test]
+fn each_run_of_the_sender_has_another_exponent_and_order() {
+    let mut orders = HashSet::new();
+    let mut elements = HashSet::new();
+    for seed in 0..40 {
+        let (points, tags) = answers([1; 3], seed);
+        assert_eq!(tags.len(), 4);
+        assert!(points.iter().all(|point| elements.insert(*point)));
+        // With numbers of its own, and the same seed, the receiver can tell the answers apart.
+        let (numbered, _) = answers([1, 2, 3], seed);
+        let order = numbered.map(|point| {
+            (1..4_u8).find(|&scalar| {
+                let mut point = [point];
+                let inverse = Scalar::from(scalar).invert();
+                multiply(&mut point, &half(&inverse)).unwrap();
+                points.contains(&point[0])
+            })
+        });
+        orders.insert(order.map(Option::unwrap));
+    }
+    assert_eq!(orders.len(), 6, "all orders of three");
+}

@@ -1,0 +1,462 @@
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use volery_channel::tamper::Tampered;
+use volery_channel::{
+    Error as ChannelError, Stats, handshake, memory, run_two_channels, run_two_parties_tcp,
+    run_two_parties_with_stats,
+};
+use volery_primitives::Block;
+
+use super::*;
+
+fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
+    let item = |number| format!("secret {number}").into_bytes();
+    numbers.into_iter().map(item).collect()
+}
+
+fn rng(seed: u128) -> Prg {
+    Prg::new(Block::new(seed))
+}
+
+fn key() -> Key {
+    Key::random(&mut rng(1))
+}
+
+/// A server of these items, and its filter.
+fn prepared(ours: &[Vec<u8>]) -> (Server, Filter) {
+    let filter = prepare(&key(), ours, 1 << 20, &mut ()).unwrap();
+    (Server::new(key(), &filter).unwrap(), filter)
+}
+
+fn ask(filter: &Filter, theirs: &[Vec<u8>], channel: &mut Channel) -> Result<Queried> {
+    Client::new(filter, rng(3)).query(theirs, &mut (), channel)
+}
+
+fn answer(server: &Server, budget: &Budget, channel: &mut Channel) -> Result<u64> {
+    server.answer(&mut rng(2), budget, &mut (), channel)
+}
+
+/// Runs two parties in memory, of which one may leave early.
+fn meet<A: Send, B: Send>(
+    left: impl FnOnce(&mut Channel) -> A + Send,
+    right: impl FnOnce(&mut Channel) -> B + Send,
+) -> (A, B) {
+    let (mut near, mut far) = Channel::memory_pair();
+    near.set_timeout(Some(Duration::from_secs(20)));
+    far.set_timeout(Some(Duration::from_secs(20)));
+    let ((a, _), (b, _)) = run_two_channels(near, far, left, right);
+    (a, b)
+}
+
+/// A query against a plain intersection; the traffic of the server.
+fn check(ours: &[Vec<u8>], theirs: &[Vec<u8>]) -> Stats {
+    let (server, filter) = prepared(ours);
+    let budget = Budget::new(theirs.len() as u64 + 5);
+    let ((answered, stats), (queried, _)) = run_two_parties_with_stats(
+        |channel| answer(&server, &budget, channel).unwrap(),
+        |channel| ask(&filter, theirs, channel).unwrap(),
+    );
+    assert_eq!(answered, theirs.len() as u64);
+    assert_eq!(budget.left(), 5);
+    let set: HashSet<_> = ours.iter().collect();
+    let common = (0..theirs.len()).filter(|&i| set.contains(&theirs[i]));
+    let expected = Queried {
+        common: common.collect(),
+        left: (!theirs.is_empty()).then_some(5),
+    };
+    assert_eq!(queried, expected);
+    stats
+}
+
+#[test]
+fn hellos() {
+    for (role, fits) in [(Role::Receiver, true), (Role::Sender, false)] {
+        let (sender, receiver) = meet(
+            |channel| handshake(channel, &hello(Role::Sender), [1; 32]),
+            |channel| handshake(channel, &hello(role), [2; 32]),
+        );
+        assert_eq!((sender.is_ok(), receiver.is_ok()), (fits, fits));
+    }
+}
+
+#[test]
+fn all_sizes() {
+    for n in [0, 1, 2, 17, 1000] {
+        for m in [0, 1, 5, 40] {
+            check(&items(0..n), &items(n / 2..n / 2 + m));
+        }
+    }
+    // Items of any length, and equal ones on either side.
+    let long = vec![7; MAX_INPUT];
+    check(
+        &[vec![], vec![0], long.clone(), vec![0]],
+        &[vec![0, 0], long, vec![], vec![], vec![7; MAX_INPUT - 1]],
+    );
+}
+
+/// More items than a request has.
+#[test]
+fn requests() {
+    check(&items(0..50), &items(40..MAX_BATCH + 77));
+}
+
+#[test]
+fn cost() {
+    for (theirs, requests) in [(0, 0), (1, 1), (70, 1), (MAX_BATCH + 1, 2)] {
+        let stats = check(&items(0..9), &items(0..theirs));
+        let (server, client) = bytes(theirs as u64);
+        assert_eq!((stats.bytes_sent, stats.bytes_received), (server, client));
+        assert_eq!(server, 73 * requests + 32 * theirs as u64);
+        assert_eq!(client, 40 * requests + 40 + 32 * theirs as u64);
+        assert_eq!(stats.messages_sent, requests);
+    }
+}
+
+#[test]
+fn over_tcp() {
+    let (server, filter) = prepared(&items(0..40));
+    let (_, queried) = run_two_parties_tcp(
+        |channel| {
+            filter.send(channel).unwrap();
+            answer(&server, &Budget::new(30), channel).unwrap()
+        },
+        |channel| {
+            let filter = Filter::receive(40, channel).unwrap();
+            ask(&filter, &items(30..60), channel).unwrap()
+        },
+    );
+    assert_eq!(queried.common, (0..10).collect::<Vec<_>>());
+    assert_eq!(queried.left, Some(0));
+}
+
+/// Several clients at once, and one that comes again.
+#[test]
+fn many_clients() {
+    let (server, filter) = prepared(&items(0..300));
+    std::thread::scope(|scope| {
+        for client in 0..8 {
+            let (server, filter) = (&server, &filter);
+            scope.spawn(move || {
+                let budget = Budget::new(60);
+                for again in 0..3 {
+                    let theirs = items(290 - client..310 - client);
+                    let (answered, queried) = meet(
+                        |channel| answer(server, &budget, channel),
+                        |channel| ask(filter, &theirs, channel),
+                    );
+                    assert_eq!(answered.unwrap(), 20);
+                    let queried = queried.unwrap();
+                    assert_eq!(queried.common, (0..10 + client).collect::<Vec<_>>());
+                    assert_eq!(queried.left, Some(60 - 20 * (again + 1)));
+                }
+            });
+        }
+    });
+}
+
+/// A seeded run repeats to the byte, and so does a filter.
+#[test]
+fn transcript() {
+    let hex = |bytes: &[u8]| {
+        let digits = bytes[..8].iter().map(|byte| format!("{byte:02x}"));
+        digits.collect::<String>()
+    };
+    let (server, filter) = prepared(&items(0..80));
+    let budget = Budget::new(70);
+    let hashes = run_two_parties_with_stats(
+        |channel| {
+            channel.record_transcript();
+            answer(&server, &budget, channel).unwrap();
+            hex(&channel.transcript().unwrap().sent)
+        },
+        |channel| {
+            channel.record_transcript();
+            ask(&filter, &items(70..140), channel).unwrap();
+            hex(&channel.transcript().unwrap().sent)
+        },
+    );
+    assert_eq!(
+        [&hex(filter.version())[..], &hashes.0.0, &hashes.1.0],
+        ["42075ca11c7b8e02", "541695f5396e57b1", "48d8431a3a72f37c"]
+    );
+}
+
+#[test]
+fn keys() {
+    let key = key();
+    let again = Key::from_bytes(&key.to_bytes()).unwrap();
+    assert_eq!(again.public(), key.public());
+    assert!(Key::from_bytes(&[0; 32]).is_none());
+    assert!(Key::from_bytes(&[0xff; 32]).is_none());
+    let other = Key::random(&mut rng(5));
+    assert_ne!(other.public(), key.public());
+    let (_, filter) = prepared(&items(0..3));
+    assert!(matches!(Server::new(other, &filter), Err(Error::Filter(_))));
+    let secret = key.to_bytes();
+    let shown = format!("{key:?}");
+    assert!(!shown.contains(&format!("{:02x?}", &secret[..4])[1..15]));
+}
+
+#[test]
+fn versions_depend_on_key_and_items() {
+    let mut versions = HashSet::new();
+    for seed in 0..3 {
+        let key = Key::random(&mut rng(seed));
+        for n in [0, 1, 2, 50] {
+            for queries in [1, 1000] {
+                let filter = prepare(&key, &items(0..n), queries, &mut ()).unwrap();
+                assert!(versions.insert(*filter.version()));
+                let again = prepare(&key, &items((0..n).rev()), queries, &mut ()).unwrap();
+                assert_eq!(again, filter, "the order does not matter");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_items_are_refused() {
+    let long = [vec![], vec![0; MAX_INPUT + 1]];
+    let refused = prepare(&key(), &long[..], 1, &mut ()).unwrap_err();
+    let (_, filter) = prepared(&items(0..3));
+    let mut channel = Channel::memory_pair().0;
+    let asked = ask(&filter, &long, &mut channel).unwrap_err();
+    for error in [refused, asked] {
+        assert!(matches!(
+            error,
+            Error::LongItem {
+                item: 1,
+                bytes: 65_536
+            }
+        ));
+    }
+    assert_eq!(channel.stats().bytes_sent, 0);
+}
+
+#[test]
+fn budgets() {
+    let (server, filter) = prepared(&items(0..40));
+    let budget = Budget::new(15);
+    let query = |n: usize| {
+        meet(
+            |channel| answer(&server, &budget, channel),
+            |channel| ask(&filter, &items(0..n), channel),
+        )
+    };
+    let (answered, queried) = query(10);
+    assert_eq!((answered.unwrap(), queried.unwrap().left), (10, Some(5)));
+    let (refused, asked) = query(6);
+    for error in [refused.unwrap_err(), asked.unwrap_err()] {
+        assert!(matches!(error, Error::Budget { left: 5 }));
+    }
+    assert_eq!(budget.left(), 5, "a refused request costs nothing");
+    assert_eq!(query(5).1.unwrap().left, Some(0));
+    assert!(query(1).0.is_err());
+}
+
+#[test]
+fn another_version_is_refused() {
+    let (server, _) = prepared(&items(0..40));
+    let (_, old) = prepared(&items(0..39));
+    let budget = Budget::new(15);
+    let (refused, asked) = meet(
+        |channel| answer(&server, &budget, channel),
+        |channel| ask(&old, &items(0..5), channel),
+    );
+    for error in [refused.unwrap_err(), asked.unwrap_err()] {
+        assert!(matches!(error, Error::OtherVersion));
+    }
+    assert_eq!(budget.left(), 15);
+}
+
+fn assert_misbehaved<T>(result: Result<T>, expected: &str) {
+    match result {
+        Err(Error::Channel(ChannelError::PeerMisbehaved(why))) => assert_eq!(why, expected),
+        other => panic!("{expected}: {:?}", other.err()),
+    }
+}
+
+/// Encodings of no element, and of the identity.
+fn outside() -> [Encoded; 3] {
+    let mut negative = [0; 32];
+    negative[0] = 1;
+    [negative, [0xff; 32], [0; 32]]
+}
+
+#[test]
+fn elements_of_a_client_outside_the_group_are_refused() {
+    let (server, filter) = prepared(&items(0..4));
+    for bad in outside() {
+        for place in 0..3 {
+            let (answered, _) = meet(
+                |channel| answer(&server, &Budget::new(9), channel),
+                |channel| -> Result<()> {
+                    let inputs: [&[u8]; 3] = [b"a", b"b", b"c"];
+                    let mut blinded = voprf::blind(&inputs, &[Scalar::ONE; 3]);
+                    blinded[place] = bad;
+                    channel.send(filter.version())?;
+                    channel.send(&3_u64.to_le_bytes())?;
+                    channel.send(blinded.as_flattened())?;
+                    channel.flush()?;
+                    Ok(())
+                },
+            );
+            assert_misbehaved(
+                answered,
+                "it sent what is not an element of the group, or the identity",
+            );
+        }
+    }
+}
+
+#[test]
+fn a_request_that_is_too_large_is_refused() {
+    let (server, filter) = prepared(&items(0..4));
+    for items in [MAX_BATCH as u64 + 1, u64::MAX] {
+        let budget = Budget::new(u64::MAX);
+        let (answered, _) = meet(
+            |channel| answer(&server, &budget, channel),
+            |channel| -> Result<()> {
+                channel.send(filter.version())?;
+                channel.send(&items.to_le_bytes())?;
+                channel.flush()?;
+                Ok(())
+            },
+        );
+        assert_misbehaved(answered, "its request has more items than a request may");
+        assert_eq!(budget.left(), u64::MAX);
+    }
+}
+
+/// The result of a client of three items whose server changes its answer.
+fn ask_of(
+    change: impl FnOnce(&mut [u8; VERDICT], &mut Vec<Encoded>, &mut [u8; PROOF]) + Send,
+) -> Result<Queried> {
+    let (_, filter) = prepared(&items(0..4));
+    let (_, queried) = meet(
+        |channel| -> Result<()> {
+            let key = key();
+            channel.recv(&mut [0; REQUEST])?;
+            let mut blinded = vec![[0; 32]; 3];
+            channel.recv(blinded.as_flattened_mut())?;
+            let mut evaluated = blinded.clone();
+            assert!(voprf::multiply(&key.secret, &mut evaluated));
+            let pair = (&*key.secret, &key.public);
+            let proof = voprf::prove(pair, &blinded, &evaluated, &Scalar::from(9_u8));
+            let (mut proof, mut front) = (proof.unwrap(), verdict(ANSWERED, 1));
+            change(&mut front, &mut evaluated, &mut proof);
+            channel.send(&front)?;
+            channel.send(evaluated.as_flattened())?;
+            channel.send(&proof)?;
+            channel.flush()?;
+            channel.recv(&mut [0; REQUEST])?;
+            Ok(())
+        },
+        |channel| ask(&filter, &items(2..5), channel),
+    );
+    queried
+}
+
+const PROOF_IS_WRONG: &str = "its proof does not show that it used the key of its filter";
+
+#[test]
+fn answers_without_a_proof_are_refused() {
+    assert_eq!(ask_of(|_, _, _| ()).unwrap().common, [0, 1]);
+    for bad in outside() {
+        for place in 0..3 {
+            let refused = ask_of(|_, evaluated, _| evaluated[place] = bad);
+            assert_misbehaved(refused, PROOF_IS_WRONG);
+        }
+    }
+    assert_misbehaved(ask_of(|_, all, _| all.swap(0, 1)), PROOF_IS_WRONG);
+    assert_misbehaved(ask_of(|_, all, _| all[1] = all[0]), PROOF_IS_WRONG);
+    for byte in [0, 31, 32, 63] {
+        let refused = ask_of(|_, _, proof| proof[byte] ^= 1);
+        assert_misbehaved(refused, PROOF_IS_WRONG);
+    }
+}
+
+/// A server that uses another key, with a proof for that key: it would recognize the client.
+#[test]
+fn another_key_is_refused() {
+    let (_, filter) = prepared(&items(0..4));
+    let other = Server {
+        key: Key::random(&mut rng(77)),
+        version: *filter.version(),
+    };
+    let (_, asked) = meet(
+        |channel| answer(&other, &Budget::new(9), channel),
+        |channel| ask(&filter, &items(0..3), channel),
+    );
+    assert_misbehaved(asked, PROOF_IS_WRONG);
+}
+
+#[test]
+fn verdicts() {
+    for word in 3..=255 {
+        let refused = ask_of(|front, _, _| front[0] = word);
+        assert_misbehaved(refused, "its verdict is none that there is");
+    }
+    let other = ask_of(|front, _, _| front[0] = OTHER_VERSION);
+    assert!(matches!(other, Err(Error::OtherVersion)));
+    let over = ask_of(|front, _, _| front[0] = OVER_BUDGET);
+    assert!(matches!(over, Err(Error::Budget { left: 1 })));
+}
+
+/// A change of a byte on the way, or the loss of the rest, gives the client an error, or the right
+/// result.
+#[test]
+fn tampering() {
+    let (server, filter) = prepared(&items(0..4));
+    let (server_bytes, client_bytes) = bytes(2);
+    for (role, bytes) in [(Role::Sender, server_bytes), (Role::Receiver, client_bytes)] {
+        for (at, cut) in (0..bytes).flat_map(|at| [(at, false), (at, true)]) {
+            let (near, far) = memory::pair();
+            let timeout = Some(Duration::from_millis(500));
+            let change = |transport, party| match (party == role, cut) {
+                (true, true) => Tampered::truncated(transport, at),
+                (true, false) => Tampered::flip(transport, at, 1 << (at % 8)),
+                (false, _) => Tampered::new(transport, |_, _| ()),
+            };
+            let (_, (queried, _)) = run_two_channels(
+                Channel::with_timeout(change(near, Role::Sender), timeout),
+                Channel::with_timeout(change(far, Role::Receiver), timeout),
+                |channel| answer(&server, &Budget::new(9), channel),
+                |channel| ask(&filter, &items(3..5), channel),
+            );
+            if let Ok(queried) = queried {
+                assert_eq!(queried.common, [0], "{role:?} {at} {cut}");
+                // Only what the client sends last, and the rest of its budget, is not checked.
+                let last = role == Role::Receiver && at >= client_bytes - 40;
+                assert!(
+                    last || role == Role::Sender && at < 9,
+                    "{role:?} {at} {cut}"
+                );
+            }
+        }
+    }
+}
+
+/// The elements of two queries for the same items have nothing in common.
+#[test]
+fn queries_are_blinded() {
+    let (_, filter) = prepared(&items(0..4));
+    let mut seen = HashSet::new();
+    for seed in 0..10 {
+        let (blinded, _) = meet(
+            |channel| {
+                let mut blinded = vec![[0; 32]; 5];
+                channel.recv(&mut [0; REQUEST]).unwrap();
+                channel.recv(blinded.as_flattened_mut()).unwrap();
+                blinded
+            },
+            |channel| {
+                let client = Client::new(&filter, rng(seed));
+                client.query(&vec![b"same"; 5], &mut (), channel)
+            },
+        );
+        assert!(blinded.into_iter().all(|element| seen.insert(element)));
+    }
+}
