@@ -660,10 +660,7 @@ fn each_side_checks_the_other_itself() {
             matches!(sender, Err(Error::Unauthenticated(_))),
             "{sender:?}"
         );
-        assert!(
-            matches!(receiver, Err(Error::Unavailable(_))),
-            "{receiver:?}"
-        );
+        assert!(matches!(receiver, Err(Error::Refused(_))), "{receiver:?}");
     });
 }
 
@@ -1005,10 +1002,10 @@ fn tampering(listener: &TcpListener, from: Role, flip: u64) -> io::Result<()> {
     for _ in 0..2 {
         let (mut socket, _) = listener.accept()?;
         socket.write_all(&[&b"\x89volgtw\x01"[..], &[9; 32]].concat())?;
-        let mut header = [0; 65];
+        let mut header = [0; 69];
         socket.read_exact(&mut header)?;
         let length = |at| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
-        socket.read_exact(&mut vec![0; length(61) + length(63) + 64])?;
+        socket.read_exact(&mut vec![0; length(65) + length(67) + 64])?;
         sockets.push((header[32], socket));
     }
     sockets.sort_by_key(|(side, _)| *side);
@@ -1045,7 +1042,9 @@ fn a_gateway_that_changes_a_byte_gets_nothing_through() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let results = thread::scope(|scope| {
-            let (both, short) = (&both, Duration::from_secs(2));
+            // What nobody changes arrives, however busy the machine is.
+            let wait = if flip == 1 << 40 { 60 } else { 2 };
+            let (both, short) = (&both, Duration::from_secs(wait));
             scope.spawn(move || tampering(&listener, from, flip));
             let sides = Role::ALL.map(|side| {
                 let seed = if side == Role::Sender { 1 } else { !1 };
@@ -1094,8 +1093,8 @@ fn a_damaged_ticket_is_refused_without_panic() {
         }
     }
     // Lengths beyond the bound are refused before anything of that length is read.
-    for place in [61, 63] {
-        let mut long = bytes[..65].to_vec();
+    for place in [65, 67] {
+        let mut long = bytes[..69].to_vec();
         long[place..place + 2].copy_from_slice(&4097_u16.to_le_bytes());
         long.extend([0; 10_000]);
         assert_eq!(check(&long), Err(Reason::Malformed));

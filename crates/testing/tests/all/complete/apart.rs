@@ -55,7 +55,12 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
     ),
     (
         "runs the protocols of psi on tables; its own tests have a malicious peer for each message",
-        &["matching::run::Side::run"],
+        &[
+            "matching::driver::Side::agree_on_workers",
+            "matching::driver::agree",
+            "matching::run::Side::run",
+            "matching::worker::Worker::run",
+        ],
     ),
     (
         "carries the bytes of other protocols; its own tests have peers that send malformed frames",
