@@ -146,4 +146,4 @@ def test_memory_of_a_worker(both: Both) -> None:
     sender, receiver = finish(answers, 400)
     assert len(receiver["rows"]) == keys // 2
     for one in (sender, receiver):
-        assert one["report"]["peak_rss_bytes"] < 300 << 20
+        assert one["report"]["peak_rss_bytes"] < 250 << 20
