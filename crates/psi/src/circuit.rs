@@ -47,10 +47,12 @@
 //! would not hold what its name says. In the random oracle and ideal cipher models, under the
 //! assumptions of [`Parameters::assumption`].
 //!
-//! Cost: [`Parameters::bytes`]. For each slice 9 messages, or 8 without payload, beside those of the
-//! correlated OTs; 112 bytes each way for steps 0 and 8. A caller with payload on one side only lets
-//! that party be the receiver: a column of weights costs 8.1 bytes a bin, one of payload 26 bytes an
-//! item of the sender more.
+//! Cost: [`Parameters::bytes`]. A slice has one message of hints, one or two for each of the six or
+//! seven levels of step 6, and three for step 7 (two without payload), beside those of the correlated
+//! OTs; steps 0 and 8 have 112 bytes each way. A caller with values on one side only lets that party
+//! be the receiver: a column of weights costs 8.1 bytes a bin, one of payload 26 bytes for each of the
+//! sender's items more. A comparison is 15 messages of up to 16 bytes; a product of values of both
+//! parties costs 520 bytes.
 
 mod gmw;
 mod params;
@@ -97,7 +99,7 @@ pub struct Settings {
     pub payload: usize,
     /// The receiver's columns of weights.
     pub weights: usize,
-    /// Calls of [`multiply`](Sender::multiply) for each slice, at most.
+    /// How often all bins are [multiplied](Sender::multiply), at most.
     pub products: usize,
 }
 
@@ -203,8 +205,9 @@ struct Run<S> {
     rng: Prg,
     /// Slices, and the end, that are done.
     done: usize,
-    /// Comparisons that are done.
+    /// Comparisons that are done, and products of both parties' factors.
     compared: usize,
+    multiplied: usize,
     /// `None` if a set is empty.
     side: Option<S>,
 }
@@ -272,7 +275,7 @@ fn part(session: SessionId, name: &str) -> SessionId {
     SessionId::from_bytes(id)
 }
 
-/// Steps 0 and the digests of this party's items.
+/// Step 0, and the digests of this party's items.
 fn begin(
     role: Role,
     (session, rng): (SessionId, &mut Prg),
@@ -330,6 +333,7 @@ impl<S> Run<S> {
             rng,
             done: 0,
             compared: 0,
+            multiplied: 0,
             side: None,
         }
     }
@@ -350,6 +354,15 @@ impl<S> Run<S> {
         }
         self.done += 1;
         Ok(())
+    }
+
+    /// Counts products.
+    fn multiply(&mut self, parameters: &Parameters, count: usize) {
+        self.multiplied += count;
+        assert!(
+            self.multiplied <= parameters.settings.products * parameters.bins,
+            "more products than the settings announce"
+        );
     }
 
     /// Counts a comparison.
@@ -406,7 +419,7 @@ fn all_ones<P: gmw::Party>(
     party: &mut P,
     blocks: &mut [Block],
     bits: u32,
-    first: impl FnOnce(&mut P, &[u8], &[u8], &mut Channel) -> gmw::Shares,
+    first: impl FnOnce(&[u8], &[u8], &mut Channel) -> gmw::Shares,
     channel: &mut Channel,
 ) -> Result<Bits> {
     let mut first = Some(first);
@@ -422,7 +435,7 @@ fn all_ones<P: gmw::Party>(
         packed::pack(&other, half, &mut b);
         let count = blocks.len() * half as usize;
         let mut product = match first.take() {
-            Some(first) => first(party, &a, &b, channel)?,
+            Some(first) => first(&a, &b, channel)?,
             None => party.and(&a, &b, count, channel)?,
         };
         product.extend([0; 16]);
@@ -572,12 +585,13 @@ impl Sender {
     /// Shares of the products of this party's factors and the receiver's.
     ///
     /// # Panics
-    /// If there are more calls than [`Settings::products`] for each slice.
+    /// If there are more factors in all calls than bins, times [`Settings::products`].
     ///
     /// # Errors
     /// As [`next`](Self::next).
     pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
+            run.multiply(&self.parameters, factors.len());
             let mut out = Buffer::zeroed(factors.len());
             let Some(side) = &mut run.side else {
                 return Ok(out);
@@ -728,8 +742,8 @@ impl Run<SenderSide> {
         band.recycle(rows);
         channel.flush()?;
         // Step 6.
-        let first = |gates: &mut gmw::Receiver, _: &[u8], _: &[u8], channel: &mut Channel| {
-            gates.and_random(&drawn, count, channel)
+        let first = |_: &[u8], _: &[u8], channel: &mut Channel| {
+            gmw::Choices::and_random(&drawn, count, channel)
         };
         let bit = all_ones(&mut side.gates, &mut r, bits, first, channel)?;
         // Step 7: the choices of all products, column after column.
@@ -930,6 +944,7 @@ impl Receiver {
     /// As [`Sender::next`].
     pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
         call(&mut self.state, |run| {
+            run.multiply(&self.parameters, factors.len());
             let mut out = Buffer::zeroed(factors.len());
             let Some(side) = &mut run.side else {
                 return Ok(out);
@@ -1059,11 +1074,9 @@ impl Run<ReceiverSide> {
         for r in r.iter_mut() {
             *r = !*r & Block::new(mask(bits));
         }
-        let first = |gates: &mut gmw::Sender, a: &[u8], b: &[u8], channel: &mut Channel| {
-            gates.and_random(a, b, &pads, channel)
-        };
-        let mut bit = all_ones(&mut side.gates, &mut r, bits, first, channel)?;
-        bits::clear_from(&mut bit, bins.len());
+        let first =
+            |a: &[u8], b: &[u8], channel: &mut Channel| gmw::Pads::and_random(&pads, a, b, channel);
+        let bit = all_ones(&mut side.gates, &mut r, bits, first, channel)?;
         // Step 7: a column has as many places as whole bytes have bits.
         let all = values.len() + side.weights.len();
         let mut factors = Buffer::<u64>::zeroed(8 * bytes * all);

@@ -117,6 +117,46 @@ fn recv_bits(count: usize, channel: &mut Channel) -> Result<Vec<u8>> {
     Ok(message)
 }
 
+impl Pads {
+    /// [`Party::and`] where the receiver's shares are the choices of these OTs.
+    pub(super) fn and_random(
+        pads: &[Self; 2],
+        a: &[u8],
+        b: &[u8],
+        channel: &mut Channel,
+    ) -> Result<Bits> {
+        let mut out = Zeroizing::new(vec![0; a.len()]);
+        add_product(&mut out, a, b);
+        for (pads, y) in pads.iter().zip([b, a]) {
+            let mut c = Zeroizing::new(pads.difference.to_vec());
+            bits::xor_into(&mut c, y);
+            channel.send(&c)?; // step 1
+            bits::xor_into(&mut out, &pads.zero);
+        }
+        channel.flush()?;
+        Ok(out)
+    }
+}
+
+impl Choices {
+    /// [`Party::and`] of bits of which this party's shares are these random choices.
+    pub(super) fn and_random(
+        drawn: &[Self; 2],
+        count: usize,
+        channel: &mut Channel,
+    ) -> Result<Bits> {
+        let [a, b] = drawn;
+        let mut out = zeros(count);
+        add_product(&mut out, &a.choices, &b.choices);
+        for drawn in drawn {
+            let c = recv_bits(count, channel)?;
+            bits::xor_into(&mut out, &drawn.chosen);
+            add_product(&mut out, &drawn.choices, &c); // step 2
+        }
+        Ok(out)
+    }
+}
+
 impl Sender {
     pub(super) fn setup(
         plan: &Plan,
@@ -154,26 +194,6 @@ impl Sender {
         Ok(Pads { zero, difference })
     }
 
-    /// [`Party::and`] where the receiver's shares are the choices of these OTs.
-    pub(super) fn and_random(
-        &mut self,
-        a: &[u8],
-        b: &[u8],
-        pads: &[Pads; 2],
-        channel: &mut Channel,
-    ) -> Result<Bits> {
-        let mut out = Zeroizing::new(vec![0; a.len()]);
-        add_product(&mut out, a, b);
-        for (pads, y) in pads.iter().zip([b, a]) {
-            let mut c = Zeroizing::new(pads.difference.to_vec());
-            bits::xor_into(&mut c, y);
-            channel.send(&c)?; // step 1
-            bits::xor_into(&mut out, &pads.zero);
-        }
-        channel.flush()?;
-        Ok(out)
-    }
-
     /// Two random elements for each of the next OTs.
     pub(super) fn random(&mut self, pairs: &mut [[Block; 2]], channel: &mut Channel) -> Result<()> {
         self.ot.random(pairs, channel)
@@ -209,7 +229,7 @@ impl Party for Sender {
 
     fn and(&mut self, a: &[u8], b: &[u8], count: usize, channel: &mut Channel) -> Result<Bits> {
         let pads = [self.draw(count, channel)?, self.draw(count, channel)?];
-        let mut out = self.and_random(a, b, &pads, channel)?;
+        let mut out = Pads::and_random(&pads, a, b, channel)?;
         for pads in &pads {
             let e = recv_bits(count, channel)?;
             add_product(&mut out, &e, &pads.difference); // step 2
@@ -244,24 +264,6 @@ impl Receiver {
             bits::lowest_bits(w, chosen);
         }
         Ok(Choices { choices, chosen })
-    }
-
-    /// [`Party::and`] of bits of which this party's shares are these random choices.
-    pub(super) fn and_random(
-        &mut self,
-        drawn: &[Choices; 2],
-        count: usize,
-        channel: &mut Channel,
-    ) -> Result<Bits> {
-        let [a, b] = drawn;
-        let mut out = zeros(count);
-        add_product(&mut out, &a.choices, &b.choices);
-        for drawn in drawn {
-            let c = recv_bits(count, channel)?;
-            bits::xor_into(&mut out, &drawn.chosen);
-            add_product(&mut out, &drawn.choices, &c); // step 2
-        }
-        Ok(out)
     }
 
     /// The element that this party's random choice selects, for each of the next OTs.
@@ -312,7 +314,7 @@ impl Party for Receiver {
             channel.send(&drawn.choices)?; // step 1
             drawn.choices.copy_from_slice(x);
         }
-        self.and_random(&drawn, count, channel)
+        Choices::and_random(&drawn, count, channel)
     }
 }
 

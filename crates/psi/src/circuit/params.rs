@@ -11,14 +11,14 @@ use super::{COMPARISONS, MAX_ITEMS, Settings, gmw};
 use crate::vole::{self, Failure, packed};
 
 /// Bins of a slice, on average.
-pub(super) const SLICE: usize = 1 << 17;
+pub(super) const SLICE: usize = 1 << 18;
 
 /// Bits, as negative logarithms, of the failures that the parameters choose: items that do not fit
-/// into the cuckoo table; two different values that are equal; a slice with too many hints; hints
-/// that cannot be encoded, where there is a choice. All stay below 2^-40 in sum.
-const CUCKOO: u32 = 42;
+/// into the cuckoo table; two different values that are equal; a slice with too many hints. All
+/// stay below 2^-40 in sum, with those of the OPRF as one of two executions.
+const CUCKOO: u32 = 41;
 const EQUALITY: u32 = 41;
-const OVERFLOW: f64 = 44.0;
+const OVERFLOW: f64 = 46.0;
 
 /// The link for which correlated OTs are planned: one on which their bytes count. Fixed, so that
 /// both parties have one plan.
@@ -85,7 +85,7 @@ impl Parameters {
             slice,
             capacity,
             value_bits: EQUALITY + bins.next_power_of_two().ilog2(),
-            oprf: vole::Parameters::new(settings.form, false, hints, receiver_items),
+            oprf: vole::Parameters::one_of(2, settings.form, false, hints, receiver_items),
             preset: settings.form.preset(capacity, slices),
         };
         // The rounding up of the number of bins may leave a bit to spare.

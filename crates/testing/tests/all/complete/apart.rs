@@ -23,6 +23,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "pcg::cot::Sender::start",
             "pcg::vole::Receiver::start",
             "pcg::vole::Sender::start",
+            "psi::circuit::Receiver::start",
+            "psi::circuit::Sender::start",
             "psi::dh::Receiver::start",
             "psi::dh::Sender::start",
             "psi::session::Receiver::start",

@@ -195,6 +195,10 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "circuit, fast",
+        &["psi::circuit::{Sender, Receiver}::{setup, next, multiply, at_least, open}"],
+    ),
+    (
         "dh intersection",
         &["psi::dh::Sender::intersect", "psi::dh::Receiver::intersect"],
     ),
