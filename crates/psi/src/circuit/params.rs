@@ -15,10 +15,14 @@ pub(super) const SLICE: usize = 1 << 18;
 
 /// Bits, as negative logarithms, of the failures that the parameters choose: items that do not fit
 /// into the cuckoo table; two different values that are equal; a slice with too many hints. All
-/// stay below 2^-40 in sum, with those of the OPRF as one of two executions.
-const CUCKOO: u32 = 41;
+/// stay below 2^-40 in sum, with those of the OPRF as one of two executions. Above
+/// [`LARGE`] items of a set, where hints fail more often, the table is larger.
+const CUCKOO: [u32; 2] = [41, 42];
 const EQUALITY: u32 = 41;
 const OVERFLOW: f64 = 46.0;
+/// More bits than any number of items asks for.
+const MOST_BITS: u32 = 80;
+const LARGE: u64 = 1 << 24;
 
 /// The link for which correlated OTs are planned: one on which their bytes count. Fixed, so that
 /// both parties have one plan.
@@ -36,6 +40,9 @@ pub struct Parameters {
     pub sender_items: u64,
     /// Items of the receiver.
     pub receiver_items: u64,
+    /// The negative logarithm of the probability that the receiver's items do not fit into the
+    /// cuckoo table.
+    pub cuckoo: u32,
     /// Bins of the cuckoo table: the slots of the result.
     pub bins: usize,
     /// Bins of a slice; the last one may have fewer.
@@ -72,7 +79,8 @@ impl Parameters {
         );
         settings.assert_semi_honest();
         let hints = FUNCTIONS as u64 * sender_items;
-        let bins = bins_for(receiver_items as usize, CUCKOO);
+        let cuckoo = CUCKOO[usize::from(sender_items.max(receiver_items) > LARGE)];
+        let bins = bins_for(receiver_items as usize, cuckoo);
         let slices = ((bins + slice / 2) / slice).max(1);
         let slice = bins.div_ceil(slices);
         let capacity = capacity(hints, slice, bins);
@@ -81,6 +89,7 @@ impl Parameters {
             settings,
             sender_items,
             receiver_items,
+            cuckoo,
             bins,
             slice,
             capacity,
@@ -90,7 +99,7 @@ impl Parameters {
         };
         // The rounding up of the number of bins may leave a bit to spare.
         parameters.value_bits -= 1;
-        while parameters.failure_bits() < 40.0 {
+        while parameters.failure_bits() < 40.0 && parameters.value_bits < MOST_BITS {
             parameters.value_bits += 1;
         }
         parameters
@@ -251,7 +260,7 @@ impl Parameters {
                 what: "the receiver's items do not fit into the cuckoo table",
                 bits: match self.receiver_items {
                     0..=3 => f64::INFINITY,
-                    _ => f64::from(CUCKOO),
+                    _ => f64::from(self.cuckoo),
                 },
                 false_positive: false,
             },
