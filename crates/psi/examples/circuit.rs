@@ -5,12 +5,12 @@
 //! OTs is timed with the rest.
 //!
 //! ```sh
-//! cargo run --release -p volery-psi --example circuit -- [LOG_ITEMS] [RUNS] [PAYLOAD] [WEIGHTS] [FORM]
+//! cargo run --release -p volery-psi --example circuit -- LOG_ITEMS RUNS PAYLOAD WEIGHTS FORM
 //! ```
 //!
-//! `PAYLOAD` is the number of the sender's columns, `WEIGHTS` that of the receiver's; the sum of the
-//! first column of either is opened. With two columns of weights the last is one of ones, and its
-//! sum is compared with 50 first.
+//! `PAYLOAD` is the number of the sender's columns, `WEIGHTS` that of the receiver's; the sum of
+//! the first column of either is opened. With two columns of weights the last is one of ones, and
+//! its sum is compared with 50 first.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
 

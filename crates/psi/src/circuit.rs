@@ -15,7 +15,8 @@
 //!    for each slice of bins:
 //! 4. r_i: choice bits <------ random OTs ------->
 //!    s_i, a_i         <------ random OTs ------->  c_i, a_i + c_i s_i
-//! 5. Q = Encode({F(y, j) -> (r_i, v(y) - s_i) + mask(F(y, j))}), random where it is free
+//! 5. Q = Encode({F(y, j) -> (r_i, v(y) - s_i) + mask(F(y, j))}),
+//!    random where it is free
 //!    --------------------- Q --------------------> r'_i, v'_i (random in an empty bin)
 //! 6. shares of b_i: whether r_i = r'_i, an AND of all bits    (module gmw)
 //! 7. <---------- shares + c_i of b_i -------------
@@ -28,8 +29,8 @@
 //! bin; the number of bins follows from its number of items. Without payload there is no `s_i` and
 //! no first message of step 7.
 //!
-//! **Step 7.** With a random OT of bit `c` and `h = a + c s`, and shares `b = g + c - 2gc`, where the
-//! sender has `g` and the receiver `c`:
+//! **Step 7.** With a random OT of bit `c` and `h = a + c s`, and shares `b = g + c - 2gc`, where
+//! the sender has `g` and the receiver `c`:
 //!
 //! ```text
 //! b (v' + s) = [h + c v'] + g [(1 - 2c) v' - 2h] + [g s - (1 - 2g) a]
@@ -43,16 +44,16 @@
 //! review from outside this project, as [`Form::Low`] says: for who names it.
 //!
 //! Security: **semi-honest**, against either party; each learns the size of the other's set. No
-//! malicious form is known that is practical: the malicious form of the OPRF is refused, as the rest
-//! would not hold what its name says. In the random oracle and ideal cipher models, under the
+//! malicious form is known that is practical: the malicious form of the OPRF is refused, as the
+//! rest would not hold what its name says. In the random oracle and ideal cipher models, under the
 //! assumptions of [`Parameters::assumption`].
 //!
 //! Cost: [`Parameters::bytes`]. A slice has one message of hints, one or two for each of the six or
-//! seven levels of step 6, and three for step 7 (two without payload), beside those of the correlated
-//! OTs; steps 0 and 8 have 112 bytes each way. A caller with values on one side only lets that party
-//! be the receiver: a column of weights costs 8.1 bytes a bin, one of payload 26 bytes for each of the
-//! sender's items more. A comparison is 15 messages of up to 16 bytes; a product of values of both
-//! parties costs 520 bytes.
+//! seven levels of step 6, and three for step 7 (two without payload), beside those of the
+//! correlated OTs; steps 0 and 8 have 112 bytes each way. A caller with values on one side only
+//! lets that party be the receiver: a column of weights costs 8.1 bytes a bin, one of payload 26
+//! bytes for each of the sender's items more. A comparison is 15 messages of up to 16 bytes; a
+//! product of values of both parties costs 520 bytes.
 
 mod gmw;
 mod params;
@@ -61,7 +62,7 @@ use std::borrow::BorrowMut;
 use std::ops::Range;
 
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, SessionId};
-use volery_okvs::Band;
+use volery_okvs::{Band, Rows, Value};
 use volery_primitives::aes::Aes128;
 use volery_primitives::cuckoo::{FUNCTIONS, Hasher, Table};
 use volery_primitives::pages::Buffer;
@@ -256,6 +257,18 @@ impl Hints {
 
     fn band(&self) -> &Band {
         self.band.as_ref().expect("neither set is empty")
+    }
+
+    /// An encoding that hides the keys and the values of others: uniform where it is free.
+    ///
+    /// # Errors
+    /// [`Error::Unplaced`] if the rows are dependent.
+    fn encode<V: Value>(&self, rows: &Rows, values: &[V], rng: &mut Prg) -> Result<Buffer<V>> {
+        let band = self.band();
+        let mut encoding = Buffer::zeroed(band.shape().columns);
+        let encoded = band.encode_random(rows, values, &mut encoding, rng);
+        encoded.map_err(|_| Error::Unplaced { attempts: 1 })?;
+        Ok(encoding)
     }
 
     /// `mask(F)`, number `which`.
@@ -719,10 +732,7 @@ impl Run<SenderSide> {
         for (value, number) in values.iter_mut().zip(numbers) {
             *value = (*value ^ r[place(number)]) & Block::new(mask(bits));
         }
-        let unplaced = |_| Error::Unplaced { attempts: 1 };
-        let mut encoding = Buffer::zeroed(parameters.shape().columns);
-        band.encode_random(&rows, &values, &mut encoding, rng)
-            .map_err(unplaced)?;
+        let encoding = hints.encode(&rows, &values, rng)?;
         let mut message = Vec::new();
         packed::pack(&encoding, bits, &mut message);
         channel.send(&message)?;
@@ -734,9 +744,7 @@ impl Run<SenderSide> {
                 let value = values[*number as usize / FUNCTIONS];
                 *hidden = value.wrapping_sub(one.wrapping_sub(zero)) ^ mask.low();
             }
-            let mut encoding = Buffer::<u64>::zeroed(parameters.shape().columns);
-            band.encode_random(&rows, &hidden, &mut encoding, rng)
-                .map_err(unplaced)?;
+            let encoding = hints.encode(&rows, &hidden, rng)?;
             send_words(&encoding, channel)?;
         }
         band.recycle(rows);

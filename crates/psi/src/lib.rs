@@ -4,8 +4,8 @@
 //!   thousands of items and more: it sends the fewest bytes an item;
 //! * [`dh`]: Diffie-Hellman, malicious, for sets of up to some hundreds of items: it has no setup
 //!   and takes two round trips;
-//! * [`circuit`]: semi-honest circuit-PSI: shares of which items are common and of their values, for
-//!   sums and counts of which only totals are opened;
+//! * [`circuit`]: semi-honest circuit-PSI: shares of which items are common and of their values,
+//!   for sums and counts of which only totals are opened;
 //! * [`choice`]: the fastest protocol for two sizes, a link and a security.
 //!
 //! All other modules are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient

@@ -274,7 +274,7 @@ type Sums = ([u64; 3], bool, Vec<u64>);
 
 /// The value of an item, of either party.
 fn number(item: usize) -> u64 {
-    u64::MAX / 3 * item as u64
+    (u64::MAX / 3).wrapping_mul(item as u64)
 }
 
 fn circuit(form: Form) -> Protocol {

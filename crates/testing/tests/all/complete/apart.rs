@@ -122,6 +122,10 @@ pub(super) const WITHIN: &[(&str, &[&str])] = &[
         &["ot::softspoken::fork::{Sender, Receiver}::setup_from_ots"],
     ),
     (
+        "psi/circuit.rs",
+        &["psi::circuit::gmw::{Sender, Receiver}::and"],
+    ),
+    (
         "psi/session.rs",
         &[
             "psi::oprf::Receiver::extend_streamed",

@@ -196,7 +196,10 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
     ),
     (
         "circuit, fast",
-        &["psi::circuit::{Sender, Receiver}::{setup, next, multiply, at_least, open}"],
+        &[
+            "psi::circuit::{Sender, Receiver}::{setup, next, multiply, at_least, open}",
+            "psi::circuit::gmw::{Sender, Receiver}::and",
+        ],
     ),
     (
         "dh intersection",
