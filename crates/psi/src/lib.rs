@@ -7,6 +7,8 @@
 //! * [`count`]: the number of common items alone, semi-honest;
 //! * [`served`]: a server that prepares a large set once, and answers small queries of many
 //!   clients;
+//! * [`circuit`]: semi-honest circuit-PSI: shares of which items are common and of their values,
+//!   for sums and counts of which only totals are opened;
 //! * [`choice`]: the fastest protocol for two sizes, a link and a security.
 //!
 //! All other modules are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient
@@ -59,6 +61,7 @@
 
 mod agree;
 pub mod choice;
+pub mod circuit;
 pub mod code;
 pub mod count;
 pub mod dh;

@@ -69,7 +69,7 @@ mod intersect;
 mod lookup;
 mod matching;
 mod oprf;
-mod packed;
+pub(crate) mod packed;
 mod params;
 mod sort;
 
@@ -320,6 +320,30 @@ impl Begun {
             second: kept,
         })
     }
+}
+
+/// The outputs of the OPRF on blocks that both parties draw from their items under the seed of an
+/// agreement, in their order: steps 2 to 6, without the end. `oprf`: this party's role, session and
+/// randomness for it.
+pub(crate) fn evaluate(
+    (role, session, rng): (Role, SessionId, Prg),
+    agreement: &Agreement,
+    parameters: &Parameters,
+    mut blocks: Buffer<Block>,
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<Buffer<Block>> {
+    let begun = Begun {
+        party: Party::new(role, session, rng),
+        set: Binned::of(&blocks, parameters)?,
+        parameters: parameters.clone(),
+        agreement: agreement.clone(),
+    };
+    let done = begun.evaluate(false, watch, channel)?;
+    for place in done.set.all_places() {
+        blocks[done.set.number(place)] = done.set.blocks[place];
+    }
+    Ok(blocks)
 }
 
 impl Party {

@@ -39,29 +39,13 @@ impl Binned {
         watch: &mut dyn Watch,
     ) -> Result<Self> {
         watch.begin(Phase::Hash, items.len() as u64);
-        let capacity = parameters.capacity(items.len() as u64);
-        let bins = Bins::new(parameters.bins, capacity);
-        let mut binned = Self {
-            capacity,
-            counts: vec![0; parameters.bins],
-            blocks: Buffer::zeroed(parameters.bins * capacity),
-            numbers: Buffer::zeroed(parameters.bins * capacity),
-        };
+        let mut binned = Self::empty(items.len(), parameters);
         let piece = items::piece(items.len());
         let mut digests = Zeroizing::new(vec![Block::ZERO; piece.min(items.len())]);
         for first in (0..items.len()).step_by(piece) {
             let digests = &mut digests[..piece.min(items.len() - first)];
             items::hash(salt, items, first, digests);
-            for (number, &digest) in (first..).zip(&*digests) {
-                let bin = bins.bin(digest);
-                let count = &mut binned.counts[bin];
-                if *count == capacity {
-                    return Err(Error::Unplaced { attempts: 1 });
-                }
-                binned.blocks[bin * capacity + *count] = digest;
-                binned.numbers[bin * capacity + *count] = number as u32;
-                *count += 1;
-            }
+            binned.insert(first, digests)?;
             watch.done((first + digests.len()) as u64);
         }
         watch.begin(Phase::Encode, 0);
@@ -71,6 +55,43 @@ impl Binned {
             check_duplicates(&binned.blocks[places], |place| numbers[place] as usize)?;
         }
         Ok(binned)
+    }
+
+    /// The set of these digests, which are distinct.
+    ///
+    /// # Errors
+    /// [`Error::Unplaced`] if a bin overflows, which has probability 2^-44.
+    pub(crate) fn of(digests: &[Block], parameters: &Parameters) -> Result<Self> {
+        let mut binned = Self::empty(digests.len(), parameters);
+        binned.insert(0, digests)?;
+        Ok(binned)
+    }
+
+    fn empty(items: usize, parameters: &Parameters) -> Self {
+        let capacity = parameters.capacity(items as u64);
+        Self {
+            capacity,
+            counts: vec![0; parameters.bins],
+            blocks: Buffer::zeroed(parameters.bins * capacity),
+            numbers: Buffer::zeroed(parameters.bins * capacity),
+        }
+    }
+
+    /// Adds items, whose numbers count from `first`.
+    fn insert(&mut self, first: usize, digests: &[Block]) -> Result<()> {
+        let capacity = self.capacity;
+        let bins = Bins::new(self.counts.len(), capacity);
+        for (number, &digest) in (first..).zip(digests) {
+            let bin = bins.bin(digest);
+            let count = &mut self.counts[bin];
+            if *count == capacity {
+                return Err(Error::Unplaced { attempts: 1 });
+            }
+            self.blocks[bin * capacity + *count] = digest;
+            self.numbers[bin * capacity + *count] = number as u32;
+            *count += 1;
+        }
+        Ok(())
     }
 
     /// Number of bins.

@@ -67,7 +67,7 @@ impl Form {
 
     /// The encoding of `bins` bins of at most `capacity` items: of the fast ones the smallest that
     /// fails rarely enough.
-    fn preset(self, capacity: usize, bins: usize) -> Preset {
+    pub(crate) fn preset(self, capacity: usize, bins: usize) -> Preset {
         match self {
             Self::Malicious | Self::Fast if Preset::Band9.holds(capacity, bins, ENCODED) => {
                 Preset::Band9
@@ -77,8 +77,16 @@ impl Form {
         }
     }
 
+    /// The protocols of correlations.
+    pub(crate) const fn protocol(self) -> Protocol {
+        match self {
+            Self::Malicious | Self::Fast => Protocol::Auto,
+            Self::Low => Protocol::LowCommunication,
+        }
+    }
+
     /// The link for which the vector OLE is planned. Fixed, so that both parties have one plan.
-    fn link(self) -> Link {
+    pub(crate) fn link(self) -> Link {
         match self {
             Self::Malicious | Self::Fast => Link::default(),
             Self::Low => Link {
@@ -246,10 +254,7 @@ impl Parameters {
             total: Some((self.bins * self.columns) as u64),
             security: self.form.security(),
             link: self.form.link(),
-            protocol: match self.form {
-                Form::Malicious | Form::Fast => Protocol::Auto,
-                Form::Low => Protocol::LowCommunication,
-            },
+            protocol: self.form.protocol(),
             value_bits: (self.value_bits < 128).then_some(self.value_bits),
             ..PlanOptions::default()
         };

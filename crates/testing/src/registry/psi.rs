@@ -5,7 +5,7 @@ use volery_primitives::Block;
 use volery_psi::code::Code;
 use volery_psi::served::{self, Filter, Key};
 use volery_psi::vole::{self, Form};
-use volery_psi::{Receiver, Sender, Settings, Variant, count, dh, oprf};
+use volery_psi::{Receiver, Sender, Settings, Variant, circuit, count, dh, oprf};
 
 use crate::fixtures::{SEEDS, SESSION, rng};
 use crate::{Model, Protocol};
@@ -46,6 +46,7 @@ pub(super) fn all() -> Vec<Protocol> {
     }
     all.extend([Form::Malicious, Form::Fast].map(vole_prf));
     all.extend([dh_intersection(), dh_search(), counted(), query()]);
+    all.extend([Form::Fast, Form::Low].map(circuit));
     all
 }
 
@@ -309,4 +310,84 @@ fn vole_search(name: String, settings: vole::Settings) -> Protocol {
         },
         move |answered, found| is_search(answered, found, settings.both),
     )
+}
+
+/// The shares of a party of sums over the common items: of the sender's values, of how many there
+/// are, and of the products of the values of both; whether there are enough, and what was opened.
+type Sums = ([u64; 3], bool, Vec<u64>);
+
+/// The value of an item, of either party.
+fn number(item: usize) -> u64 {
+    (u64::MAX / 3).wrapping_mul(item as u64)
+}
+
+fn circuit(form: Form) -> Protocol {
+    let settings = circuit::Settings {
+        form,
+        payload: 1,
+        weights: 1,
+        products: 1,
+    };
+    let send = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
+        let values: Vec<_> = (0..ITEMS[0]).map(number).collect();
+        let (items, own) = (&items()[0], (SESSION, rng(SEEDS[0])));
+        let mut sender =
+            circuit::Sender::setup(items, &[&values], settings, own, &mut (), channel)?;
+        let mut sums = [0_u64; 3];
+        while let Some(slice) = sender.next(channel)? {
+            let products = sender.multiply(&slice.payload[0], channel)?;
+            add(&mut sums, [&slice.payload[0], &slice.weights[0], &products]);
+        }
+        let enough = sender.at_least(sums[1], COMMON as u64, channel)?;
+        let opened = sender.open(&sums, circuit::To::Both, channel)?;
+        Ok((sums, enough, opened.expect("both get it")))
+    };
+    let receive = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
+        let (items, own) = (&items()[1], (SESSION, rng(SEEDS[1])));
+        let ones = vec![1; ITEMS[1]];
+        let mut receiver =
+            circuit::Receiver::setup(items, &[&ones], settings, own, &mut (), channel)?;
+        let mut sums = [0_u64; 3];
+        while let Some(slice) = receiver.next(channel)? {
+            let weight = |bin| receiver.item(bin).map_or(0, number);
+            let weights: Vec<_> = slice.bins.clone().map(weight).collect();
+            let mut products = receiver.multiply(&weights, channel)?;
+            for (product, (weight, share)) in products
+                .iter_mut()
+                .zip(weights.iter().zip(&*slice.payload[0]))
+            {
+                *product = product.wrapping_add(weight.wrapping_mul(*share));
+            }
+            add(&mut sums, [&slice.payload[0], &slice.weights[0], &products]);
+        }
+        let enough = receiver.at_least(sums[1], COMMON as u64, channel)?;
+        let opened = receiver.open(&sums, circuit::To::Both, channel)?;
+        Ok((sums, enough, opened.expect("both get it")))
+    };
+    Protocol::new(
+        format!("circuit, {form}"),
+        Model::SemiHonest,
+        move |channel| send(channel).map_err(of_channel),
+        move |channel| receive(channel).map_err(of_channel),
+        |left: &Sums, right: &Sums| {
+            let [theirs, ours] = common();
+            let pairs = theirs.into_iter().zip(ours);
+            let mut expected = [0_u64; 3];
+            for (theirs, ours) in pairs {
+                let values = [number(theirs), 1, number(theirs).wrapping_mul(number(ours))];
+                add(&mut expected, values.each_ref().map(std::slice::from_ref));
+            }
+            let mut sums = left.0;
+            add(&mut sums, right.0.each_ref().map(std::slice::from_ref));
+            [left, right].map(|party| party.1 && party.2 == expected) == [true; 2]
+                && sums == expected
+        },
+    )
+}
+
+/// Adds the sum of each column.
+fn add(sums: &mut [u64; 3], columns: [&[u64]; 3]) {
+    for (sum, column) in sums.iter_mut().zip(columns) {
+        *sum = sum.wrapping_add(circuit::Slice::sum(column));
+    }
 }

@@ -13,7 +13,7 @@ use volery_pcg::{Kind, Noise, Plan, PlanOptions, Protocol, Security, Trees, cot,
 use volery_primitives::{Block, prg::Prg, watch::blocks_with};
 use volery_psi::code::{Code, width};
 use volery_psi::vole::Form;
-use volery_psi::{Settings, count, dh, oprf, served};
+use volery_psi::{Settings, circuit, count, dh, oprf, served};
 use zeroize::Zeroizing;
 
 pub(crate) const SESSION: SessionId = SessionId::from_bytes([5; 32]);
@@ -423,6 +423,63 @@ pub(crate) fn oblivious_prf_from_vector_ole() {
             vec![bytes(&sent), bytes(&received)]
         });
     }
+}
+
+fn words(words: &[u64]) -> Secrets {
+    // Its capacity is enough, so that it never moves.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(8 * words.len()));
+    for word in words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes
+}
+
+/// Circuit-PSI: the shares of both parties, and their values.
+pub(crate) fn shares_of_an_intersection() {
+    look_for(|| {
+        let items: Vec<_> = (0..300_u32).map(u32::to_le_bytes).collect();
+        let mut values = Zeroizing::new(vec![0_u64; 300]);
+        let mut random = Prg::new(Block::from(12));
+        values
+            .iter_mut()
+            .for_each(|value| *value = random.next_u64());
+        let settings = circuit::Settings {
+            payload: 1,
+            weights: 1,
+            ..circuit::Settings::default()
+        };
+        let collect = |slice: &circuit::Slice, secrets: &mut Vec<Secrets>| {
+            for column in slice.payload.iter().chain(&slice.weights) {
+                secrets.push(words(column));
+            }
+        };
+        let (sent, received) = run_two_parties(
+            |channel| {
+                let (own, mut secrets) = ((SESSION, Prg::new(seed(0))), Vec::new());
+                let columns = [&values[..]];
+                let mut sender =
+                    circuit::Sender::setup(&items, &columns, settings, own, &mut (), channel)
+                        .unwrap();
+                while let Some(slice) = sender.next(channel).unwrap() {
+                    collect(&slice, &mut secrets);
+                }
+                secrets
+            },
+            |channel| {
+                let (own, mut secrets) = ((SESSION, Prg::new(seed(1))), Vec::new());
+                let columns = [&values[..]];
+                let mut receiver =
+                    circuit::Receiver::setup(&items, &columns, settings, own, &mut (), channel)
+                        .unwrap();
+                while let Some(slice) = receiver.next(channel).unwrap() {
+                    collect(&slice, &mut secrets);
+                }
+                secrets
+            },
+        );
+        let values = words(&values);
+        sent.into_iter().chain(received).chain([values]).collect()
+    });
 }
 
 /// As [`matching`], from vector OLE.

@@ -25,6 +25,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "pcg::vole::Sender::start",
             "psi::count::Receiver::start",
             "psi::count::Sender::start",
+            "psi::circuit::Receiver::start",
+            "psi::circuit::Sender::start",
             "psi::dh::Receiver::start",
             "psi::dh::Sender::start",
             "psi::session::Receiver::start",
@@ -125,6 +127,10 @@ pub(super) const WITHIN: &[(&str, &[&str])] = &[
     (
         "pcg/vole/base.rs",
         &["ot::softspoken::fork::{Sender, Receiver}::setup_from_ots"],
+    ),
+    (
+        "psi/circuit.rs",
+        &["psi::circuit::gmw::{Sender, Receiver}::and"],
     ),
     (
         "psi/session.rs",

@@ -195,6 +195,13 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "circuit, fast",
+        &[
+            "psi::circuit::{Sender, Receiver}::{setup, next, multiply, at_least, open}",
+            "psi::circuit::gmw::{Sender, Receiver}::and",
+        ],
+    ),
+    (
         "dh intersection",
         &["psi::dh::Sender::intersect", "psi::dh::Receiver::intersect"],
     ),

@@ -1,0 +1,1176 @@
+//! Circuit-PSI: shares of which items are common and of values that belong to them, and nothing in
+//! the clear until a caller opens a total. Pinkas, Schneider, Tkachenko, Yanai, *Efficient
+//! Circuit-Based PSI with Linear Communication*, EUROCRYPT 2019, over the OPRF and key-value store
+//! of Rindal and Schoppmann, *VOLE-PSI*, EUROCRYPT 2021 ([`crate::vole`]); Chandran, Gupta, Shah,
+//! *Circuit-PSI with Linear Complexity via Relaxed Batch OPPRF*, PETS 2022, for the comparison of
+//! values by GMW on correlated OTs.
+//!
+//! ```text
+//! Sender: Y, values v(y)                           Receiver: X, weights g(x)
+//! 0. sizes, settings, seed, committed to           (module agree)
+//! 1. cuckoo hashing with three functions, from the seed:
+//!    y in its three bins, with the function j      each x in one bin
+//! 2. F(y, j)          <------ OPRF (vole) ------>  F(x, j)
+//! 3. setup of correlated OTs
+//!    for each slice of bins:
+//! 4. r_i: choice bits <------ random OTs ------->
+//!    s_i, a_i         <------ random OTs ------->  c_i, a_i + c_i s_i
+//! 5. Q = Encode({F(y, j) -> (r_i, v(y) - s_i) + mask(F(y, j))}),
+//!    random where it is free
+//!    --------------------- Q --------------------> r'_i, v'_i (random in an empty bin)
+//! 6. shares of b_i: whether r_i = r'_i, an AND of all bits    (module gmw)
+//! 7. <---------- shares + c_i of b_i -------------
+//!    shares of b_i (v'_i + s_i) and b_i g_i   <---- products ---->
+//! 8. -------------------- end ------------------->
+//!    <------------------- end --------------------
+//! ```
+//!
+//! The slots of the result are the bins. Only the receiver knows which of its items is in which
+//! bin; the number of bins follows from its number of items. Without payload there is no `s_i` and
+//! no first message of step 7.
+//!
+//! **Step 7.** With a random OT of bit `c` and `h = a + c s`, and shares `b = g + c - 2gc`, where
+//! the sender has `g` and the receiver `c`:
+//!
+//! ```text
+//! b (v' + s) = [h + c v'] + g [(1 - 2c) v' - 2h] + [g s - (1 - 2g) a]
+//! ```
+//!
+//! so that one product of the sender's bit and a value of the receiver is enough.
+//!
+//! **Why the fast form of the OPRF.** Its values have 128 bits, and all of them are used: a hint is
+//! masked and placed by `F`. The low-communication form is sound here too, as the sender evaluates
+//! `F` on `3n` points that are fixed before the seed, but rests on a code for dual LPN without
+//! review from outside this project, as [`Form::Low`] says: for who names it.
+//!
+//! Security: **semi-honest**, against either party; each learns the size of the other's set. No
+//! malicious form is known that is practical: the malicious form of the OPRF is refused, as the
+//! rest would not hold what its name says. In the random oracle and ideal cipher models, under the
+//! assumptions of [`Parameters::assumption`].
+//!
+//! Cost: [`Parameters::bytes`]. A slice has one message of hints, one or two for each of the six or
+//! seven levels of step 6, and three for step 7 (two without payload), beside those of the
+//! correlated OTs; steps 0 and 8 have 112 bytes each way. A caller with values on one side only
+//! lets that party be the receiver: a column of weights costs 8.1 bytes a bin, one of payload 26
+//! bytes for each of the sender's items more. A comparison is 15 messages of up to 16 bytes; a
+//! product of values of both parties costs 520 bytes.
+
+mod gmw;
+mod params;
+
+use std::borrow::BorrowMut;
+use std::ops::Range;
+
+use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, SessionId};
+use volery_okvs::{Band, Rows, Value};
+use volery_primitives::aes::Aes128;
+use volery_primitives::cuckoo::{FUNCTIONS, Hasher, Table};
+use volery_primitives::pages::Buffer;
+use volery_primitives::prg::Prg;
+use volery_primitives::ro::RandomOracle;
+use volery_primitives::{Block, bits};
+use zeroize::Zeroizing;
+
+use crate::agree::{Agreement, Terms, misbehaved};
+use crate::duplicates::check_duplicates;
+use crate::error::{Error, Result};
+use crate::items::{Items, digests, input};
+use crate::vole::packed::{self, mask};
+use crate::vole::{self, Form};
+use crate::watch::{Phase, Watch};
+
+use gmw::Bits;
+pub use params::Parameters;
+
+/// The maximum number of items of a set.
+pub const MAX_ITEMS: u64 = 1 << 29;
+
+/// The maximum number of comparisons with [`at_least`](Sender::at_least) in a run.
+pub const COMPARISONS: usize = 64;
+
+/// Slots of [`multiply`](Sender::multiply) at a time.
+const MULTIPLIED: usize = 1 << 13;
+
+/// The settings of a run. Equal on both sides: a caller compares them in the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The form of the OPRF and of the correlated OTs: not the malicious one.
+    pub form: Form,
+    /// The sender's columns of values.
+    pub payload: usize,
+    /// The receiver's columns of weights.
+    pub weights: usize,
+    /// How often all bins are [multiplied](Sender::multiply), at most.
+    pub products: usize,
+}
+
+impl Default for Settings {
+    /// The fast form, without values.
+    fn default() -> Self {
+        Self {
+            form: Form::Fast,
+            payload: 0,
+            weights: 0,
+            products: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// This party's hello for the handshake of a run with these settings.
+    #[must_use]
+    pub fn hello(self, role: Role) -> Hello {
+        Hello {
+            protocol: "circuit",
+            role: role.name(),
+            fields: vec![
+                ("variant", format!("circuit, semi-honest, {}", self.form)),
+                ("payload", self.payload.to_string()),
+                ("weights", self.weights.to_string()),
+                ("products", self.products.to_string()),
+            ],
+        }
+    }
+
+    fn assert_semi_honest(self) {
+        assert!(
+            self.form != Form::Malicious,
+            "circuit-PSI is for semi-honest parties: there is no malicious form"
+        );
+    }
+
+    /// The terms compared with the peer's.
+    fn terms(self) -> Terms {
+        let mut oracle = RandomOracle::new("volery circuit psi: terms");
+        oracle.absorb(self.form.name().as_bytes());
+        for number in [self.payload, self.weights, self.products] {
+            oracle.absorb_u64(number as u64);
+        }
+        *oracle.finish32().first_chunk().expect("32 bytes")
+    }
+}
+
+/// A party's shares of some consecutive bins. Wiped when dropped.
+pub struct Slice {
+    /// The bins.
+    pub bins: Range<usize>,
+    /// For each bin a share of whether its item is common, by XOR; packed, low bit first.
+    pub bits: Zeroizing<Vec<u8>>,
+    /// For each column of the sender's payload and each bin a share modulo `2^64` of the value of
+    /// the common item, or of zero.
+    pub payload: Vec<Buffer<u64>>,
+    /// The same for each column of the receiver's weights.
+    pub weights: Vec<Buffer<u64>>,
+}
+
+impl Slice {
+    /// The sum of shares modulo `2^64`: a share of the sum.
+    #[must_use]
+    pub fn sum(shares: &[u64]) -> u64 {
+        shares.iter().fold(0, |sum, share| sum.wrapping_add(*share))
+    }
+}
+
+/// Who gets values that are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// The sender alone.
+    Sender,
+    /// The receiver alone.
+    Receiver,
+    /// Both parties.
+    Both,
+}
+
+/// The party that has payload. It learns nothing about which bin has which item.
+///
+/// A failed call wipes it, and every later one is refused.
+pub struct Sender {
+    parameters: Parameters,
+    state: Option<Box<Run<SenderSide>>>,
+}
+
+/// The party whose items are in the bins.
+///
+/// As [`Sender`].
+pub struct Receiver {
+    parameters: Parameters,
+    table: Option<Table>,
+    state: Option<Box<Run<ReceiverSide>>>,
+}
+
+/// What a party has from the setup on.
+struct Run<S> {
+    agreement: Agreement,
+    hints: Hints,
+    rng: Prg,
+    /// Slices, and the end, that are done.
+    done: usize,
+    /// Comparisons that are done, and products of both parties' factors.
+    compared: usize,
+    multiplied: usize,
+    /// `None` if a set is empty.
+    side: Option<S>,
+}
+
+struct SenderSide {
+    gates: gmw::Receiver,
+    /// The OTs of which this party has `delta`, if there is payload.
+    masks: Option<gmw::Sender>,
+    /// `F`, slice after slice, and to each the number of the item, times three, plus that of the
+    /// function.
+    outputs: Buffer<Block>,
+    numbers: Buffer<u32>,
+    /// Where the outputs of each slice begin, and the end.
+    starts: Vec<usize>,
+    /// The bins of each item.
+    places: Buffer<[u32; FUNCTIONS]>,
+    payload: Vec<Buffer<u64>>,
+}
+
+struct ReceiverSide {
+    gates: gmw::Sender,
+    masks: Option<gmw::Receiver>,
+    /// `F` for each bin that is not empty.
+    outputs: Buffer<Block>,
+    starts: Vec<usize>,
+    weights: Vec<Buffer<u64>>,
+}
+
+/// The encoding of hints.
+struct Hints {
+    band: Option<Band>,
+    /// The masks of `r`, and of each column.
+    masks: Vec<Aes128>,
+}
+
+impl Hints {
+    fn new(parameters: &Parameters, agreement: &Agreement) -> Self {
+        let mut keys = vec![Block::ZERO; 2 + parameters.settings.payload];
+        let seed = agreement.derive("hints", 0);
+        let (seed, _) = seed.split_first_chunk().expect("32 bytes");
+        Aes128::new(Block::from_bytes(*seed)).ctr(0, &mut keys);
+        let band = (!parameters.trivial()).then(|| Band::new(parameters.shape(), keys[0]));
+        let masks = keys[1..].iter().map(|key| Aes128::new(*key)).collect();
+        Self { band, masks }
+    }
+
+    fn band(&self) -> &Band {
+        self.band.as_ref().expect("neither set is empty")
+    }
+
+    /// An encoding that hides the keys and the values of others: uniform where it is free.
+    ///
+    /// # Errors
+    /// [`Error::Unplaced`] if the rows are dependent.
+    fn encode<V: Value>(&self, rows: &Rows, values: &[V], rng: &mut Prg) -> Result<Buffer<V>> {
+        let band = self.band();
+        let mut encoding = Buffer::zeroed(band.shape().columns);
+        let encoded = band.encode_random(rows, values, &mut encoding, rng);
+        encoded.map_err(|_| Error::Unplaced { attempts: 1 })?;
+        Ok(encoding)
+    }
+
+    /// `mask(F)`, number `which`.
+    fn masks(&self, which: usize, outputs: &[Block]) -> Buffer<Block> {
+        let mut masks = Buffer::zeroed(outputs.len());
+        self.masks[which].feed_forward(outputs, &mut masks);
+        masks
+    }
+}
+
+/// The session of a part of the protocol.
+fn part(session: SessionId, name: &str) -> SessionId {
+    let id = RandomOracle::new("volery circuit psi: part")
+        .absorb(session.as_bytes())
+        .absorb(name.as_bytes())
+        .finish32();
+    SessionId::from_bytes(id)
+}
+
+/// Step 0, and the digests of this party's items.
+fn begin(
+    role: Role,
+    (session, rng): (SessionId, &mut Prg),
+    items: &(impl Items + ?Sized),
+    settings: Settings,
+    watch: &mut dyn Watch,
+    channel: &mut Channel,
+) -> Result<(Agreement, Buffer<Block>)> {
+    settings.assert_semi_honest();
+    if items.len() as u64 > MAX_ITEMS {
+        return Err(Error::TooMany {
+            items: items.len() as u64,
+            most: MAX_ITEMS,
+        });
+    }
+    watch.begin(Phase::Agree, 0);
+    let said = (items.len(), 0);
+    let agreement = Agreement::reach(role, session, rng, settings.terms(), said, channel)?;
+    if agreement.sender_items.max(agreement.receiver_items) > MAX_ITEMS {
+        return Err(misbehaved("it announced a set larger than the maximum"));
+    }
+    watch.begin(Phase::Hash, items.len() as u64);
+    let digests = digests(&agreement.salt(), items, &mut |done| {
+        watch.done(done as u64)
+    });
+    check_duplicates(&digests, |place| place)?;
+    Ok((agreement, digests))
+}
+
+/// Copies of these columns.
+fn columns(columns: &[&[u64]], count: usize, items: usize) -> Vec<Buffer<u64>> {
+    assert_eq!(columns.len(), count, "as many columns as in the settings");
+    let copy = |column: &&[u64]| {
+        assert_eq!(column.len(), items, "a value for each item");
+        let mut copy = Buffer::zeroed(items);
+        copy.copy_from_slice(column);
+        copy
+    };
+    columns.iter().map(copy).collect()
+}
+
+/// Runs a call on the state of a party, which a failed one wipes.
+fn call<S, T>(state: &mut Option<Box<S>>, run: impl FnOnce(&mut S) -> Result<T>) -> Result<T> {
+    let mut inner = state.take().ok_or(ChannelError::Broken)?;
+    let out = run(&mut inner)?;
+    *state = Some(inner);
+    Ok(out)
+}
+
+impl<S> Run<S> {
+    fn new(parameters: &Parameters, agreement: Agreement, rng: Prg) -> Self {
+        Self {
+            hints: Hints::new(parameters, &agreement),
+            agreement,
+            rng,
+            done: 0,
+            compared: 0,
+            multiplied: 0,
+            side: None,
+        }
+    }
+
+    /// Step 8, once.
+    fn end(&mut self, role: Role, parameters: &Parameters, channel: &mut Channel) -> Result<()> {
+        if self.done > parameters.slices() {
+            return Ok(());
+        }
+        let words = parameters.words();
+        channel.send(&self.agreement.end(role, &words))?;
+        let mut end = [0; 16];
+        channel.recv(&mut end)?;
+        if end != self.agreement.end(role.other(), &words) {
+            return Err(misbehaved(
+                "it sent more or less data than the set sizes require",
+            ));
+        }
+        self.done += 1;
+        Ok(())
+    }
+
+    /// Counts products.
+    fn multiply(&mut self, parameters: &Parameters, count: usize) {
+        self.multiplied += count;
+        assert!(
+            self.multiplied <= parameters.settings.products * parameters.bins,
+            "more products than the settings announce"
+        );
+    }
+
+    /// Counts a comparison.
+    fn compare(&mut self) {
+        assert!(
+            self.compared < COMPARISONS,
+            "more than COMPARISONS comparisons"
+        );
+        self.compared += 1;
+    }
+}
+
+/// Exchanges a bit.
+fn open_bit(bit: bool, channel: &mut Channel) -> Result<bool> {
+    channel.send(&[bit.into()])?;
+    let mut theirs = [0];
+    channel.recv(&mut theirs)?;
+    Ok(bit ^ (theirs[0] & 1 == 1))
+}
+
+/// Opens shares modulo `2^64`.
+fn open(role: Role, shares: &[u64], to: To, channel: &mut Channel) -> Result<Option<Vec<u64>>> {
+    let (sends, gets) = match (to, role) {
+        (To::Both, _) => (true, true),
+        (To::Sender, Role::Sender) | (To::Receiver, Role::Receiver) => (false, true),
+        _ => (true, false),
+    };
+    if sends {
+        for share in shares {
+            channel.send(&share.to_le_bytes())?;
+        }
+        channel.flush()?;
+    }
+    if !gets {
+        return Ok(None);
+    }
+    let mut theirs = vec![0; 8 * shares.len()];
+    channel.recv(&mut theirs)?;
+    let theirs = theirs
+        .as_chunks()
+        .0
+        .iter()
+        .map(|bytes| u64::from_le_bytes(*bytes));
+    let sums = shares.iter().zip(theirs);
+    Ok(Some(
+        sums.map(|(ours, theirs)| ours.wrapping_add(theirs))
+            .collect(),
+    ))
+}
+
+/// Step 6: the bits of each block that are ANDed with each other, then of the results, up to one
+/// bit. `first` gives the shares of the first level from its inputs.
+fn all_ones<P: gmw::Party>(
+    party: &mut P,
+    blocks: &mut [Block],
+    bits: u32,
+    first: impl FnOnce(&[u8], &[u8], &mut Channel) -> gmw::Shares,
+    channel: &mut Channel,
+) -> Result<Bits> {
+    let mut first = Some(first);
+    let mut length = bits;
+    let [mut a, mut b] = [(); 2].map(|()| Zeroizing::new(Vec::new()));
+    let mut other = Buffer::zeroed(blocks.len());
+    while length > 1 {
+        let half = length / 2;
+        packed::pack(blocks, half, &mut a);
+        for (other, block) in other.iter_mut().zip(&*blocks) {
+            *other = Block::new(u128::from(*block) >> half);
+        }
+        packed::pack(&other, half, &mut b);
+        let count = blocks.len() * half as usize;
+        let mut product = match first.take() {
+            Some(first) => first(&a, &b, channel)?,
+            None => party.and(&a, &b, count, channel)?,
+        };
+        product.extend([0; 16]);
+        packed::unpack(&product, half, &mut other);
+        // A bit that is left over comes after the products.
+        for (block, product) in blocks.iter_mut().zip(&*other) {
+            let rest = u128::from(*block) >> (2 * half) & u128::from(length % 2);
+            *block = Block::new(u128::from(*product) | rest << half);
+        }
+        length -= half;
+    }
+    let mut out = Zeroizing::new(Vec::new());
+    packed::pack(blocks, 1, &mut out);
+    Ok(out)
+}
+
+impl Sender {
+    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
+    ///
+    /// # Panics
+    /// As [`setup`](Self::setup).
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup).
+    pub fn start(
+        items: &(impl Items + ?Sized),
+        payload: &[&[u64]],
+        settings: Settings,
+        session: &mut Session<impl BorrowMut<Channel>>,
+        watch: &mut dyn Watch,
+    ) -> Result<Self> {
+        let (id, rng, channel) = session.parts();
+        Self::setup(items, payload, settings, (id, rng), watch, channel)
+    }
+
+    /// Steps 0 to 3, for a session that no other object uses and this party's randomness. The call
+    /// fixes the items, which must be distinct. `payload`: columns, each with a value for each
+    /// item.
+    ///
+    /// # Panics
+    /// If the form is the malicious one, or there are not as many columns as in the settings, or
+    /// not as many values in a column as items.
+    ///
+    /// # Errors
+    /// [`Error::Duplicate`] if two items are equal; [`Error::TooMany`]; if the channel fails, or
+    /// the peer does not follow the protocol.
+    pub fn setup(
+        items: &(impl Items + ?Sized),
+        payload: &[&[u64]],
+        settings: Settings,
+        randomness: (SessionId, Prg),
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        Self::with_slices_of(
+            params::SLICE,
+            (items, payload),
+            settings,
+            randomness,
+            watch,
+            channel,
+        )
+    }
+
+    fn with_slices_of(
+        slice: usize,
+        (items, payload): (&(impl Items + ?Sized), &[&[u64]]),
+        settings: Settings,
+        (session, mut rng): (SessionId, Prg),
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let payload = columns(payload, settings.payload, items.len());
+        let own = (session, &mut rng);
+        let (agreement, digests) = begin(Role::Sender, own, items, settings, watch, channel)?;
+        let sizes = [agreement.sender_items, agreement.receiver_items];
+        let parameters = Parameters::with_slices_of(slice, settings, sizes);
+        let oprf = (Role::Sender, part(session, "oprf"), rng.fork("oprf"));
+        let [gates, masks] = ["gates", "masks"].map(|name| (part(session, name), rng.fork(name)));
+        let mut run = Run::new(&parameters, agreement, rng);
+        if !parameters.trivial() {
+            watch.begin(Phase::Place, 0);
+            let key = run.agreement.cuckoo(0);
+            let hasher = Hasher::new(key, parameters.bins);
+            let mut places = Buffer::zeroed(digests.len());
+            hasher.bins_slice(&digests, &mut places);
+            let (numbers, starts) = sort_by_slice(&places, &parameters)?;
+            let mut inputs = Buffer::zeroed(numbers.len());
+            for (at, &number) in inputs.iter_mut().zip(&*numbers) {
+                let (item, function) = (number as usize / FUNCTIONS, number as usize % FUNCTIONS);
+                *at = input(digests[item], function);
+            }
+            drop(digests);
+            let outputs = vole::evaluate(
+                oprf,
+                &run.agreement,
+                &parameters.oprf,
+                inputs,
+                watch,
+                channel,
+            )?;
+            watch.begin(Phase::Correlate, 0);
+            let plan = parameters.gate_plan().plan;
+            let gates = gmw::Receiver::setup(&plan, gates.0, gates.1, channel)?;
+            let masks = match parameters.mask_plan() {
+                None => None,
+                Some(plan) => Some(gmw::Sender::setup(&plan.plan, masks.0, masks.1, channel)?),
+            };
+            run.side = Some(SenderSide {
+                gates,
+                masks,
+                outputs,
+                numbers,
+                starts,
+                places,
+                payload,
+            });
+        }
+        let state = Some(Box::new(run));
+        Ok(Self { parameters, state })
+    }
+
+    /// The sizes and the parameters derived from them.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Steps 4 to 7 for the next slice; after the last one the end, and `None`.
+    ///
+    /// # Errors
+    /// If the channel fails, or the peer does not follow the protocol; [`Error::Unplaced`] if hints
+    /// cannot be encoded; an error of the channel if an earlier call failed.
+    pub fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
+        let parameters = &self.parameters;
+        call(&mut self.state, |run| {
+            if run.done >= parameters.slices() {
+                run.end(Role::Sender, parameters, channel)?;
+                return Ok(None);
+            }
+            let slice = run.slice(parameters, channel)?;
+            run.done += 1;
+            Ok(Some(slice))
+        })
+    }
+
+    /// Shares of the products of this party's factors and the receiver's.
+    ///
+    /// # Panics
+    /// If there are more factors in all calls than bins, times [`Settings::products`].
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
+        call(&mut self.state, |run| {
+            run.multiply(&self.parameters, factors.len());
+            let mut out = Buffer::zeroed(factors.len());
+            let Some(side) = &mut run.side else {
+                return Ok(out);
+            };
+            let mut shares = Buffer::zeroed(64 * MULTIPLIED.min(factors.len()));
+            for (factors, out) in factors.chunks(MULTIPLIED).zip(out.chunks_mut(MULTIPLIED)) {
+                let bits: Bits = Zeroizing::new(bytemuck::cast_slice(factors).to_vec());
+                let shares = &mut shares[..64 * factors.len()];
+                side.gates.multiply(&bits, shares, channel)?;
+                for (out, shares) in out.iter_mut().zip(shares.chunks_exact(64)) {
+                    *out = Slice::sum(shares);
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// Whether the value of which both parties have a share is at least `least`, the same number
+    /// at both, and both below `2^63`. Both parties learn that, and nothing else.
+    ///
+    /// # Panics
+    /// If `least` is `2^63` or more, or there are more calls than [`COMPARISONS`].
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
+        assert!(least < 1 << 63, "a bound below 2^63");
+        call(&mut self.state, |run| {
+            run.compare();
+            let Some(side) = &mut run.side else {
+                return Ok(least == 0);
+            };
+            let input = share.wrapping_sub(least);
+            let negative = gmw::is_negative(&mut side.gates, input, channel)?;
+            open_bit(!negative, channel)
+        })
+    }
+
+    /// Opens values of which both parties have a share; `None` for a party that does not get them.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn open(
+        &mut self,
+        shares: &[u64],
+        to: To,
+        channel: &mut Channel,
+    ) -> Result<Option<Vec<u64>>> {
+        call(&mut self.state, |_| open(Role::Sender, shares, to, channel))
+    }
+}
+
+/// The numbers of all hints, slice after slice, and where each slice begins.
+fn sort_by_slice(
+    places: &[[u32; FUNCTIONS]],
+    parameters: &Parameters,
+) -> Result<(Buffer<u32>, Vec<usize>)> {
+    let places = places.as_flattened();
+    let slice = |bin: u32| bin as usize / parameters.slice;
+    let mut starts = vec![0; parameters.slices() + 1];
+    for &bin in places {
+        starts[slice(bin) + 1] += 1;
+    }
+    if starts.iter().any(|&count| count > parameters.capacity) {
+        return Err(Error::Unplaced { attempts: 1 });
+    }
+    for slice in 1..starts.len() {
+        starts[slice] += starts[slice - 1];
+    }
+    let mut next = starts.clone();
+    let mut numbers = Buffer::zeroed(places.len());
+    for (number, &bin) in (0..).zip(places) {
+        let next = &mut next[slice(bin)];
+        numbers[*next] = number;
+        *next += 1;
+    }
+    Ok((numbers, starts))
+}
+
+impl Run<SenderSide> {
+    fn slice(&mut self, parameters: &Parameters, channel: &mut Channel) -> Result<Slice> {
+        let Self {
+            side,
+            hints,
+            rng,
+            done,
+            ..
+        } = self;
+        let side = side.as_mut().expect("there are slices");
+        let bins = parameters.slice_bins(*done);
+        let bits = parameters.value_bits;
+        // Step 4: the first level of the comparison has random bits of this party.
+        let half = bits / 2;
+        let count = bins.len() * half as usize;
+        let mut drawn = [
+            side.gates.draw(count, channel)?,
+            side.gates.draw(count, channel)?,
+        ];
+        let [mut r, mut upper] = [(); 2].map(|()| Buffer::zeroed(bins.len()));
+        for (drawn, out) in drawn.iter_mut().zip([&mut r, &mut upper]) {
+            drawn.choices.extend([0; 16]);
+            packed::unpack(&drawn.choices, half, out);
+            drawn.choices.truncate(bits::bytes_for(count));
+        }
+        for (r, upper) in r.iter_mut().zip(&*upper) {
+            let rest = u128::from(rng.block()) & u128::from(bits % 2);
+            *r = Block::new(u128::from(*r) | u128::from(*upper) << half | rest << (2 * half));
+        }
+        let mut pairs = Vec::new();
+        if let Some(masks) = &mut side.masks {
+            for _ in &side.payload {
+                let mut column = Buffer::<[Block; 2]>::zeroed(bins.len());
+                masks.random(&mut column, channel)?;
+                pairs.push(column);
+            }
+        }
+        // Step 5.
+        let range = side.starts[*done]..side.starts[*done + 1];
+        let (outputs, numbers) = (&side.outputs[range.clone()], &side.numbers[range]);
+        let places = side.places.as_flattened();
+        let place = |number: &u32| places[*number as usize] as usize - bins.start;
+        let band = hints.band();
+        let rows = band.rows(outputs);
+        let mut values = hints.masks(0, outputs);
+        for (value, number) in values.iter_mut().zip(numbers) {
+            *value = (*value ^ r[place(number)]) & Block::new(mask(bits));
+        }
+        let encoding = hints.encode(&rows, &values, rng)?;
+        let mut message = Vec::new();
+        packed::pack(&encoding, bits, &mut message);
+        channel.send(&message)?;
+        for (which, (values, pairs)) in (1..).zip(side.payload.iter().zip(&pairs)) {
+            let mut hidden = Buffer::<u64>::zeroed(numbers.len());
+            let masks = hints.masks(which, outputs);
+            for ((hidden, mask), number) in hidden.iter_mut().zip(&*masks).zip(numbers) {
+                let [zero, one] = pairs[place(number)].map(Block::low);
+                let value = values[*number as usize / FUNCTIONS];
+                *hidden = value.wrapping_sub(one.wrapping_sub(zero)) ^ mask.low();
+            }
+            let encoding = hints.encode(&rows, &hidden, rng)?;
+            send_words(&encoding, channel)?;
+        }
+        band.recycle(rows);
+        channel.flush()?;
+        // Step 6.
+        let first = |_: &[u8], _: &[u8], channel: &mut Channel| {
+            gmw::Choices::and_random(&drawn, count, channel)
+        };
+        let bit = all_ones(&mut side.gates, &mut r, bits, first, channel)?;
+        // Step 7: the choices of all products, column after column.
+        let bytes = bit.len();
+        let payload = side.payload.len();
+        let mut choices: Bits = Zeroizing::new(bit.repeat(payload + parameters.settings.weights));
+        if payload > 0 {
+            let mut message = vec![0; bytes * payload];
+            channel.recv(&mut message)?;
+            for message in message.chunks_mut(bytes) {
+                bits::clear_from(message, bins.len());
+            }
+            bits::xor_into(&mut choices[..bytes * payload], &message);
+        }
+        let mut shares = Buffer::zeroed(8 * choices.len());
+        side.gates.multiply(&choices, &mut shares, channel)?;
+        let column = |number: usize| {
+            let mut column = Buffer::zeroed(bins.len());
+            column.copy_from_slice(&shares[8 * bytes * number..][..bins.len()]);
+            column
+        };
+        let mut columns: Vec<Buffer<u64>> = (0..payload + parameters.settings.weights)
+            .map(column)
+            .collect();
+        let weights = columns.split_off(payload);
+        for (number, (column, pairs)) in columns.iter_mut().zip(&pairs).enumerate() {
+            let choices = &choices[bytes * number..][..bytes];
+            for (place, (share, pair)) in column.iter_mut().zip(&**pairs).enumerate() {
+                let g = u64::from(choices[place / 8] >> (place % 8) & 1);
+                let [zero, one] = pair.map(Block::low);
+                // g s - (1 - 2g) a, for a of the pair.
+                let s = one.wrapping_sub(zero) & g.wrapping_neg();
+                let sign = g.wrapping_neg();
+                let a = (zero ^ sign).wrapping_sub(sign);
+                *share = share.wrapping_add(s).wrapping_sub(a);
+            }
+        }
+        Ok(Slice {
+            bins,
+            bits: bit,
+            payload: columns,
+            weights,
+        })
+    }
+}
+
+impl Receiver {
+    /// [`setup`](Self::setup) on a session, with a fresh session id and fresh randomness.
+    ///
+    /// # Panics
+    /// As [`setup`](Self::setup).
+    ///
+    /// # Errors
+    /// As [`setup`](Self::setup).
+    pub fn start(
+        items: &(impl Items + ?Sized),
+        weights: &[&[u64]],
+        settings: Settings,
+        session: &mut Session<impl BorrowMut<Channel>>,
+        watch: &mut dyn Watch,
+    ) -> Result<Self> {
+        let (id, rng, channel) = session.parts();
+        Self::setup(items, weights, settings, (id, rng), watch, channel)
+    }
+
+    /// As [`Sender::setup`]; `weights`: columns, each with a value for each item. A column of ones
+    /// gives shares of the number of common items.
+    ///
+    /// # Panics
+    /// As [`Sender::setup`].
+    ///
+    /// # Errors
+    /// As [`Sender::setup`]; [`Error::Unplaced`] if the items do not fit into the table.
+    pub fn setup(
+        items: &(impl Items + ?Sized),
+        weights: &[&[u64]],
+        settings: Settings,
+        randomness: (SessionId, Prg),
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        Self::with_slices_of(
+            params::SLICE,
+            (items, weights),
+            settings,
+            randomness,
+            watch,
+            channel,
+        )
+    }
+
+    fn with_slices_of(
+        slice: usize,
+        (items, weights): (&(impl Items + ?Sized), &[&[u64]]),
+        settings: Settings,
+        (session, mut rng): (SessionId, Prg),
+        watch: &mut dyn Watch,
+        channel: &mut Channel,
+    ) -> Result<Self> {
+        let weights = columns(weights, settings.weights, items.len());
+        let own = (session, &mut rng);
+        let (agreement, digests) = begin(Role::Receiver, own, items, settings, watch, channel)?;
+        let sizes = [agreement.sender_items, agreement.receiver_items];
+        let parameters = Parameters::with_slices_of(slice, settings, sizes);
+        let oprf = (Role::Receiver, part(session, "oprf"), rng.fork("oprf"));
+        let [gates, masks] = ["gates", "masks"].map(|name| (part(session, name), rng.fork(name)));
+        let mut run = Run::new(&parameters, agreement, rng);
+        let mut table = None;
+        if !parameters.trivial() {
+            watch.begin(Phase::Place, 0);
+            let hasher = Hasher::new(run.agreement.cuckoo(0), parameters.bins);
+            let unplaced = |_| Error::Unplaced { attempts: 1 };
+            let placed = Table::build(&hasher, &digests).map_err(unplaced)?;
+            let mut inputs = Buffer::zeroed(digests.len());
+            let (mut next, mut starts) = (0, vec![0]);
+            for bins in (0..parameters.slices()).map(|slice| parameters.slice_bins(slice)) {
+                for bin in bins {
+                    if let (Some(item), Some(function)) = (placed.bin(bin), placed.function(bin)) {
+                        inputs[next] = input(digests[item], function);
+                        next += 1;
+                    }
+                }
+                starts.push(next);
+            }
+            drop(digests);
+            let outputs = vole::evaluate(
+                oprf,
+                &run.agreement,
+                &parameters.oprf,
+                inputs,
+                watch,
+                channel,
+            )?;
+            watch.begin(Phase::Correlate, 0);
+            let plan = parameters.gate_plan().plan;
+            let gates = gmw::Sender::setup(&plan, gates.0, gates.1, channel)?;
+            let masks = match parameters.mask_plan() {
+                None => None,
+                Some(plan) => Some(gmw::Receiver::setup(&plan.plan, masks.0, masks.1, channel)?),
+            };
+            run.side = Some(ReceiverSide {
+                gates,
+                masks,
+                outputs,
+                starts,
+                weights,
+            });
+            table = Some(placed);
+        }
+        let state = Some(Box::new(run));
+        Ok(Self {
+            parameters,
+            table,
+            state,
+        })
+    }
+
+    /// The sizes and the parameters derived from them.
+    #[must_use]
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The number of this party's item in a bin, if there is one.
+    ///
+    /// # Panics
+    /// If there is no such bin.
+    #[must_use]
+    pub fn item(&self, bin: usize) -> Option<usize> {
+        assert!(bin < self.parameters.bins, "a bin of the table");
+        self.table.as_ref()?.bin(bin)
+    }
+
+    /// As [`Sender::next`].
+    ///
+    /// # Errors
+    /// As [`Sender::next`].
+    pub fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
+        let (parameters, table) = (&self.parameters, &self.table);
+        call(&mut self.state, |run| {
+            if run.done >= parameters.slices() {
+                run.end(Role::Receiver, parameters, channel)?;
+                return Ok(None);
+            }
+            let table = table.as_ref().expect("neither set is empty");
+            let slice = run.slice(parameters, table, channel)?;
+            run.done += 1;
+            Ok(Some(slice))
+        })
+    }
+
+    /// As [`Sender::multiply`].
+    ///
+    /// # Panics
+    /// As [`Sender::multiply`].
+    ///
+    /// # Errors
+    /// As [`Sender::next`].
+    pub fn multiply(&mut self, factors: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
+        call(&mut self.state, |run| {
+            run.multiply(&self.parameters, factors.len());
+            let mut out = Buffer::zeroed(factors.len());
+            let Some(side) = &mut run.side else {
+                return Ok(out);
+            };
+            let most = 64 * MULTIPLIED.min(factors.len());
+            let [mut values, mut shares] = [(); 2].map(|()| Buffer::zeroed(most));
+            for (factors, out) in factors.chunks(MULTIPLIED).zip(out.chunks_mut(MULTIPLIED)) {
+                let (values, shares) = (
+                    &mut values[..64 * factors.len()],
+                    &mut shares[..64 * factors.len()],
+                );
+                for (values, factor) in values.chunks_exact_mut(64).zip(factors) {
+                    for (place, value) in values.iter_mut().enumerate() {
+                        *value = factor << place;
+                    }
+                }
+                side.gates.multiply(values, shares, channel)?;
+                for (out, shares) in out.iter_mut().zip(shares.chunks_exact(64)) {
+                    *out = Slice::sum(shares);
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// As [`Sender::at_least`].
+    ///
+    /// # Panics
+    /// As [`Sender::at_least`].
+    ///
+    /// # Errors
+    /// As [`Sender::next`].
+    pub fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
+        assert!(least < 1 << 63, "a bound below 2^63");
+        call(&mut self.state, |run| {
+            run.compare();
+            let Some(side) = &mut run.side else {
+                return Ok(least == 0);
+            };
+            let negative = gmw::is_negative(&mut side.gates, share, channel)?;
+            open_bit(negative, channel)
+        })
+    }
+
+    /// As [`Sender::open`].
+    ///
+    /// # Errors
+    /// As [`Sender::next`].
+    pub fn open(
+        &mut self,
+        shares: &[u64],
+        to: To,
+        channel: &mut Channel,
+    ) -> Result<Option<Vec<u64>>> {
+        call(&mut self.state, |_| {
+            open(Role::Receiver, shares, to, channel)
+        })
+    }
+}
+
+impl Run<ReceiverSide> {
+    fn slice(
+        &mut self,
+        parameters: &Parameters,
+        table: &Table,
+        channel: &mut Channel,
+    ) -> Result<Slice> {
+        let Self {
+            side,
+            hints,
+            rng,
+            done,
+            ..
+        } = self;
+        let side = side.as_mut().expect("there are slices");
+        let bins = parameters.slice_bins(*done);
+        let bits = parameters.value_bits;
+        // Step 4.
+        let count = bins.len() * (bits / 2) as usize;
+        let pads = [
+            side.gates.draw(count, channel)?,
+            side.gates.draw(count, channel)?,
+        ];
+        let bytes = bits::bytes_for(bins.len());
+        let mut chosen = Vec::new();
+        if let Some(masks) = &mut side.masks {
+            for _ in 0..parameters.settings.payload {
+                let mut c: Bits = Zeroizing::new(vec![0; bytes]);
+                let mut h = Buffer::zeroed(bins.len());
+                masks.random(&mut c, &mut h, channel)?;
+                chosen.push((c, h));
+            }
+        }
+        // Step 5: an empty bin has random values, as one whose item is not common.
+        let outputs = &side.outputs[side.starts[*done]..side.starts[*done + 1]];
+        let occupied = || bins.clone().filter(|&bin| table.bin(bin).is_some());
+        let band = hints.band();
+        let rows = band.rows(outputs);
+        let columns = parameters.shape().columns;
+        let mut message = vec![0; packed::bytes(columns, bits)];
+        channel.recv(&mut message)?;
+        message.extend([0; 16]);
+        let mut encoding = Buffer::zeroed(columns);
+        packed::unpack(&message, bits, &mut encoding);
+        let [mut r, mut decoded] = [bins.len(), outputs.len()].map(Buffer::zeroed);
+        rng.fill_blocks(&mut r);
+        band.decode(&rows, &encoding, &mut decoded);
+        let masks = hints.masks(0, outputs);
+        for ((bin, value), mask) in occupied().zip(&*decoded).zip(&*masks) {
+            r[bin - bins.start] = *value ^ *mask;
+        }
+        let mut values = Vec::new();
+        for which in 1..=parameters.settings.payload {
+            let mut encoding = Buffer::<u64>::zeroed(columns);
+            recv_words(&mut encoding, channel)?;
+            let [mut column, mut decoded] = [bins.len(), outputs.len()].map(Buffer::<u64>::zeroed);
+            rng.fill_bytes(bytemuck::cast_slice_mut(&mut column));
+            band.decode(&rows, &encoding, &mut decoded);
+            let masks = hints.masks(which, outputs);
+            for ((bin, value), mask) in occupied().zip(&*decoded).zip(&*masks) {
+                column[bin - bins.start] = *value ^ mask.low();
+            }
+            values.push(column);
+        }
+        band.recycle(rows);
+        // Step 6.
+        for r in r.iter_mut() {
+            *r = !*r & Block::new(mask(bits));
+        }
+        let first =
+            |a: &[u8], b: &[u8], channel: &mut Channel| gmw::Pads::and_random(&pads, a, b, channel);
+        let bit = all_ones(&mut side.gates, &mut r, bits, first, channel)?;
+        // Step 7: a column has as many places as whole bytes have bits.
+        let all = values.len() + side.weights.len();
+        let mut factors = Buffer::<u64>::zeroed(8 * bytes * all);
+        for ((c, h), (value, factor)) in chosen
+            .iter()
+            .zip(values.iter().zip(factors.chunks_mut(8 * bytes)))
+        {
+            let mut message = bit.clone();
+            bits::xor_into(&mut message, c);
+            channel.send(&message)?;
+            for (place, factor) in factor[..bins.len()].iter_mut().enumerate() {
+                let sign = u64::from(c[place / 8] >> (place % 8) & 1).wrapping_neg();
+                let signed = (value[place] ^ sign).wrapping_sub(sign);
+                *factor = signed.wrapping_sub(h[place].low().wrapping_mul(2));
+            }
+        }
+        let weighted = factors.chunks_mut(8 * bytes).skip(values.len());
+        for (weights, factor) in side.weights.iter().zip(weighted) {
+            for (bin, factor) in bins.clone().zip(factor) {
+                let weight = table.bin(bin).map_or(0, |item| weights[item]);
+                let place = bin - bins.start;
+                let sign = u64::from(bit[place / 8] >> (place % 8) & 1).wrapping_neg();
+                *factor = (weight ^ sign).wrapping_sub(sign);
+            }
+        }
+        let mut shares = Buffer::zeroed(factors.len());
+        side.gates.multiply(&factors, &mut shares, channel)?;
+        let mut columns = shares.chunks(8 * bytes.max(1)).map(|shares| {
+            let mut column = Buffer::<u64>::zeroed(bins.len());
+            column.copy_from_slice(&shares[..bins.len()]);
+            column
+        });
+        let mut payload = Vec::new();
+        for ((c, h), value) in chosen.iter().zip(&values) {
+            let mut column = columns.next().expect("a column for each value");
+            for (place, share) in column.iter_mut().enumerate() {
+                let bit = u64::from(c[place / 8] >> (place % 8) & 1).wrapping_neg();
+                *share = share
+                    .wrapping_add(h[place].low())
+                    .wrapping_add(value[place] & bit);
+            }
+            payload.push(column);
+        }
+        let mut weights = Vec::new();
+        for (own, mut column) in side.weights.iter().zip(columns) {
+            for (bin, share) in bins.clone().zip(column.iter_mut()) {
+                let place = bin - bins.start;
+                let weight = table.bin(bin).map_or(0, |item| own[item]);
+                let bit = u64::from(bit[place / 8] >> (place % 8) & 1).wrapping_neg();
+                *share = share.wrapping_add(weight & bit);
+            }
+            weights.push(column);
+        }
+        Ok(Slice {
+            bins,
+            bits: bit,
+            payload,
+            weights,
+        })
+    }
+}
+
+/// Words sent or received at a time.
+const WORDS: usize = 1 << 14;
+
+fn send_words(words: &[u64], channel: &mut Channel) -> Result<()> {
+    let mut message = Vec::with_capacity(8 * WORDS);
+    for words in words.chunks(WORDS) {
+        message.clear();
+        message.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        channel.send(&message)?;
+    }
+    Ok(())
+}
+
+fn recv_words(words: &mut [u64], channel: &mut Channel) -> Result<()> {
+    let mut message = vec![0; 8 * WORDS.min(words.len())];
+    for words in words.chunks_mut(WORDS) {
+        let message = &mut message[..8 * words.len()];
+        channel.recv(message)?;
+        for (word, bytes) in words.iter_mut().zip(message.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
