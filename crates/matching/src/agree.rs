@@ -17,8 +17,8 @@ use crate::side::MAX_BUCKETS;
 /// The longest line of names and types of the payload, in bytes.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// A side asks for shards by its rows, whose keys it has not counted yet: the most rows of a key, on
-/// average, for which that is accepted.
+/// A side asks for shards by its rows, whose keys it has not counted yet: the most rows of a key,
+/// on average, for which that is accepted.
 const ROWS_OF_A_KEY: u32 = 16;
 
 /// What a side brings.

@@ -291,8 +291,8 @@ impl<'a> Worker<'a> {
         Ok(worked)
     }
 
-    /// Whether both sides are at this rule; not if the peer is at a later one, which it is only when
-    /// both have all results of this one.
+    /// Whether both sides are at this rule; not if the peer is at a later one, which it is only
+    /// when both have all results of this one.
     fn compare_rules(&self, channel: &mut Channel) -> Result<bool> {
         channel.send(&(self.rule as u32).to_le_bytes())?;
         let mut theirs = [0; 4];

@@ -210,7 +210,8 @@ impl Render<'_> {
             mount("work", "/work", false),
             mount("temporary", "/tmp", false),
         ];
-        // Identity and table stay with the drivers: a worker has a certificate and shards of its own.
+        // Identity and table stay with the drivers: a worker has a certificate and shards of its
+        // own.
         if !step.starts_with("match") {
             volumes.push(json!({ "name": "identity", "secret": secret }));
             mounts.push(mount("identity", "/identity", true));

@@ -128,8 +128,8 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         reporter.say("this worker has finished this key before");
     } else {
         let has_all = worker.has_all_results()?;
-        // Only the peer's word is missing: usually it is not there any more. With --both it may lack
-        // results of its own.
+        // Only the peer's word is missing: usually it is not there any more. With --both it may
+        // lack results of its own.
         let wait = match has_all && !manifest.is_both() {
             true => BRIEFLY,
             false => arguments.wait,
