@@ -603,22 +603,3 @@ fn hints_are_random_where_they_are_free() {
     assert!(words.len() > 256 && words.iter().all(|word| *word != 0));
     assert!(blocks.iter().all(|block| *block != Block::ZERO));
 }
-
-/// Slices have a bounded number of turns, and none depends on how many bins they have.
-#[test]
-fn messages_of_a_slice() {
-    let (settings, y, x) = data([2000, 2000], 100, [1, 1], Form::Fast);
-    let turns = |slice: usize| {
-        let case = Case {
-            settings,
-            slice,
-            least: 0,
-        };
-        let parameters = Parameters::with_slices_of(slice, settings, [2000, 2000]);
-        (run(case, [&y, &x]).2.turns, parameters.slices() as u64)
-    };
-    let (few, many) = (turns(1300), turns(130));
-    let each = (many.0 - few.0) as f64 / (many.1 - few.1) as f64;
-    // One of hints, six levels, three products; and those of the correlated OTs.
-    assert!((8.0..=20.0).contains(&each), "{each}, {few:?}, {many:?}");
-}
