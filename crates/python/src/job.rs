@@ -45,6 +45,8 @@ pub(crate) struct Job {
     /// Of the phase that the caller knows of.
     done: Steps,
     cancel: Cancel,
+    /// The last look at signals and the caller's object: parts may come faster than one is due.
+    ticked: Instant,
     is_over: bool,
 }
 
@@ -145,6 +147,7 @@ impl Job {
             permits,
             done: Steps::default(),
             cancel,
+            ticked: Instant::now(),
             is_over: false,
         })
     }
@@ -186,8 +189,15 @@ impl Job {
     }
 
     fn serve(&mut self, py: Python<'_>, watch: &Bound<'_, PyAny>) -> PyResult<Next> {
-        let mut ticked = Instant::now();
         loop {
+            if self.ticked.elapsed() >= TICK {
+                self.ticked = Instant::now();
+                py.check_signals()?;
+                let done = self.done.load(Ordering::Relaxed);
+                if watch.call_method1("tick", (done,))?.extract()? {
+                    self.cancel.cancel();
+                }
+            }
             let messages = &mut self.messages;
             let message = match py.detach(move || messages.recv_timeout(TICK)) {
                 Ok(message) => Some(message),
@@ -223,14 +233,6 @@ impl Job {
                     watch.call_method1("phase", (name, steps))?;
                 }
                 None => {}
-            }
-            if ticked.elapsed() >= TICK {
-                ticked = Instant::now();
-                py.check_signals()?;
-                let done = self.done.load(Ordering::Relaxed);
-                if watch.call_method1("tick", (done,))?.extract()? {
-                    self.cancel.cancel();
-                }
             }
         }
     }
