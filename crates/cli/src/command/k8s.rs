@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
     let fixed = ["--identity=/identity", "--allow-group-readable-identity"].map(str::to_owned);
     let parser = run_local::Arguments::augment_args(clap::Command::new("run-local"));
-    let work = format!("--resume=/work/{}", "run");
+    let work = "--resume=/work".to_owned();
     let mut words = arguments.words.clone();
     words.extend(fixed);
     let with_work = words.iter().cloned().chain([work]);
