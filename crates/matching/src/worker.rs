@@ -244,7 +244,6 @@ impl<'a> Worker<'a> {
         let done = parts.compare(&*journal, &shards, channel)?;
         let earlier = self.earlier_rows()?;
         progress.begin("matching shards", shards.len() as u64);
-        // A driver that hears of progress starts its worker again and again.
         let mut finished = 0;
         let mut worked = Worked {
             shards: shards.len() as u64,
