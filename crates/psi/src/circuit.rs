@@ -828,13 +828,8 @@ impl Run<SenderSide> {
         for (number, (column, pairs)) in columns.iter_mut().zip(&pairs).enumerate() {
             let choices = &choices[bytes * number..][..bytes];
             for (place, (share, pair)) in column.iter_mut().zip(&**pairs).enumerate() {
-                let g = u64::from(choices[place / 8] >> (place % 8) & 1);
-                let [zero, one] = pair.map(Block::low);
-                // g s - (1 - 2g) a, for a of the pair.
-                let s = one.wrapping_sub(zero) & g.wrapping_neg();
-                let sign = g.wrapping_neg();
-                let a = (zero ^ sign).wrapping_sub(sign);
-                *share = share.wrapping_add(s).wrapping_sub(a);
+                let own = step7::senders(bit_of(choices, place), pair.map(Block::low));
+                *share = share.wrapping_add(own);
             }
         }
         Ok(Slice {
@@ -1053,8 +1048,7 @@ impl Receiver {
                 bits::clear_from(&mut bits, out.len());
                 masks.multiply(&bits, out, channel)?;
                 for (place, (out, share)) in out.iter_mut().zip(shares).enumerate() {
-                    let bit = u64::from(bits[place / 8] >> (place % 8) & 1).wrapping_neg();
-                    *out = out.wrapping_add(share & bit);
+                    *out = out.wrapping_add(step7::times(bit_of(&bits, place), *share));
                 }
             }
             Ok(out)
@@ -1179,9 +1173,7 @@ impl Run<ReceiverSide> {
             bits::xor_into(&mut message, c);
             channel.send(&message)?;
             for (place, factor) in factor[..bins.len()].iter_mut().enumerate() {
-                let sign = u64::from(c[place / 8] >> (place % 8) & 1).wrapping_neg();
-                let signed = (value[place] ^ sign).wrapping_sub(sign);
-                *factor = signed.wrapping_sub(h[place].low().wrapping_mul(2));
+                *factor = step7::factor(bit_of(c, place), value[place], h[place].low());
             }
         }
         let weighted = factors.chunks_mut(8 * bytes).skip(values.len());
@@ -1189,8 +1181,7 @@ impl Run<ReceiverSide> {
             for (bin, factor) in bins.clone().zip(factor) {
                 let weight = table.bin(bin).map_or(0, |item| weights[item]);
                 let place = bin - bins.start;
-                let sign = u64::from(bit[place / 8] >> (place % 8) & 1).wrapping_neg();
-                *factor = (weight ^ sign).wrapping_sub(sign);
+                *factor = step7::factor(bit_of(&bit, place), weight, 0);
             }
         }
         let mut shares = Buffer::zeroed(factors.len());
@@ -1204,10 +1195,8 @@ impl Run<ReceiverSide> {
         for ((c, h), value) in chosen.iter().zip(&values) {
             let mut column = columns.next().expect("a column for each value");
             for (place, share) in column.iter_mut().enumerate() {
-                let bit = u64::from(c[place / 8] >> (place % 8) & 1).wrapping_neg();
-                *share = share
-                    .wrapping_add(h[place].low())
-                    .wrapping_add(value[place] & bit);
+                let own = step7::receivers(bit_of(c, place), value[place], h[place].low());
+                *share = share.wrapping_add(own);
             }
             payload.push(column);
         }
@@ -1216,8 +1205,8 @@ impl Run<ReceiverSide> {
             for (bin, share) in bins.clone().zip(column.iter_mut()) {
                 let place = bin - bins.start;
                 let weight = table.bin(bin).map_or(0, |item| own[item]);
-                let bit = u64::from(bit[place / 8] >> (place % 8) & 1).wrapping_neg();
-                *share = share.wrapping_add(weight & bit);
+                let own = step7::receivers(bit_of(&bit, place), weight, 0);
+                *share = share.wrapping_add(own);
             }
             weights.push(column);
         }
@@ -1227,6 +1216,40 @@ impl Run<ReceiverSide> {
             payload,
             weights,
         })
+    }
+}
+
+/// A bit of packed ones, low bit first.
+fn bit_of(bits: &[u8], place: usize) -> u64 {
+    u64::from(bits[place / 8] >> (place % 8) & 1)
+}
+
+/// The terms of step 7, modulo `2^64`. Weights have the same, without a mask: `a = s = 0`.
+mod step7 {
+    /// `bit*value`.
+    pub(super) fn times(bit: u64, value: u64) -> u64 {
+        value & bit.wrapping_neg()
+    }
+
+    /// `(1 - 2*bit)*value`.
+    fn signed(bit: u64, value: u64) -> u64 {
+        let sign = bit.wrapping_neg();
+        (value ^ sign).wrapping_sub(sign)
+    }
+
+    /// `(1 - 2c) v' - 2h`: the receiver's factor of the product with the sender's bit.
+    pub(super) fn factor(c: u64, value: u64, h: u64) -> u64 {
+        signed(c, value).wrapping_sub(h.wrapping_mul(2))
+    }
+
+    /// `h + c v'`: the receiver's term.
+    pub(super) fn receivers(c: u64, value: u64, h: u64) -> u64 {
+        h.wrapping_add(times(c, value))
+    }
+
+    /// `g s - (1 - 2g) a`, of the messages `a` and `a + s` of a random OT: the sender's term.
+    pub(super) fn senders(g: u64, [a, other]: [u64; 2]) -> u64 {
+        times(g, other.wrapping_sub(a)).wrapping_sub(signed(g, a))
     }
 }
 

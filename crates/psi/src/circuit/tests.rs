@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use proptest::prelude::*;
+use volery_channel::tamper::Tampered;
 use volery_channel::{Stats, run_two_parties_tcp, run_two_parties_with_stats, run_two_unchecked};
 
 use super::*;
@@ -404,6 +406,161 @@ fn selections_beyond_the_settings() {
             let _ = Receiver::setup(&x.items, &[], settings, own, &mut (), channel);
         },
     );
+}
+
+/// All bits, with all values modulo 8 and random ones modulo `2^64`.
+#[test]
+fn terms_of_step_7() {
+    let mut random = Prg::new(Block::new(4));
+    let small = (0..512_u64).map(|all| [all, all >> 3, all >> 6].map(|value| value << 61));
+    let random = (0..512).map(|_| [(); 3].map(|()| random.next_u64()));
+    for [value, a, s] in small.chain(random) {
+        for [g, c] in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+            let h = a.wrapping_add(c * s);
+            let product = step7::factor(c, value, h).wrapping_mul(g);
+            let shares = product
+                .wrapping_add(step7::receivers(c, value, h))
+                .wrapping_add(step7::senders(g, [a, a.wrapping_add(s)]));
+            assert_eq!(shares, value.wrapping_add(s).wrapping_mul(g ^ c));
+            let weight = step7::factor(c, value, 0).wrapping_mul(g);
+            let weight = weight.wrapping_add(step7::receivers(c, value, 0));
+            assert_eq!(weight, value.wrapping_mul(g ^ c));
+        }
+    }
+}
+
+/// Bytes that the sender has sent up to the hints of the first slice.
+fn bytes_before_hints(settings: Settings, [y, x]: [&Data; 2]) -> u64 {
+    let (sent, ()) = volery_channel::run_two_parties(
+        |channel| {
+            let own = (SESSION, rng(Role::Sender));
+            let columns = y.columns();
+            let mut sender =
+                Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+            let parameters = sender.parameters.clone();
+            let count = parameters.bins * (parameters.value_bits / 2) as usize;
+            let side = sender.state.as_mut().unwrap().side.as_mut().unwrap();
+            let _ = side.gates.draw(count, channel).unwrap();
+            let _ = side.gates.draw(count, channel).unwrap();
+            let mut pairs = vec![[Block::ZERO; 2]; parameters.bins];
+            let masks = side.masks.as_mut().unwrap();
+            masks.random(&mut pairs, channel).unwrap();
+            channel.flush().unwrap();
+            channel.stats().bytes_sent
+        },
+        |channel| {
+            let own = (SESSION, rng(Role::Receiver));
+            let columns = x.columns();
+            let mut receiver =
+                Receiver::setup(&x.items, &columns, settings, own, &mut (), channel).unwrap();
+            let parameters = receiver.parameters.clone();
+            let count = parameters.bins * (parameters.value_bits / 2) as usize;
+            let side = receiver.state.as_mut().unwrap().side.as_mut().unwrap();
+            let _ = side.gates.draw(count, channel).unwrap();
+            let _ = side.gates.draw(count, channel).unwrap();
+            let mut bits = vec![0; bits::bytes_for(parameters.bins)];
+            let mut chosen = vec![Block::ZERO; parameters.bins];
+            let masks = side.masks.as_mut().unwrap();
+            masks.random(&mut bits, &mut chosen, channel).unwrap();
+            channel.flush().unwrap();
+        },
+    );
+    sent
+}
+
+/// Hints that are any other bytes make no item common, and no party fails.
+#[test]
+fn hints_that_are_something_else() {
+    let (settings, y, x) = data([70, 80], 60, [1, 1], Form::Fast);
+    let case = Case {
+        settings,
+        slice: params::SLICE,
+        least: 1,
+    };
+    let first = bytes_before_hints(settings, [&y, &x]);
+    let parameters = Parameters::new(settings, 70, 80);
+    let columns = parameters.shape().columns;
+    let length = (packed::bytes(columns, parameters.value_bits) + 8 * columns) as u64;
+    for kind in 0..4 {
+        let mut random = Prg::new(Block::new(9));
+        let change = move |offset: u64, bytes: &mut [u8]| {
+            for (at, byte) in (offset..).zip(bytes) {
+                if (first..first + length).contains(&at) {
+                    *byte = match kind {
+                        0 => 0,
+                        1 => 0xff,
+                        2 => random.next_u64() as u8,
+                        // As it was: then all are found.
+                        _ => *byte,
+                    };
+                }
+            }
+        };
+        let (left, right) = volery_channel::memory::pair();
+        let mut left = Channel::new(Tampered::new(left, change));
+        let mut right = Channel::new(right);
+        let (sent, received) = std::thread::scope(|scope| {
+            let sent = scope.spawn(|| send(case, &y, &mut left).unwrap());
+            let received = receive(case, &x, &mut right).unwrap();
+            (sent.join().unwrap(), received)
+        });
+        if kind == 3 {
+            assert_join(&sent, &received, [&y, &x], case);
+            continue;
+        }
+        assert_eq!(sent.bits, received.bits, "no item is common");
+        for (ours, theirs) in [
+            (&sent.payload, &received.payload),
+            (&sent.weights, &received.weights),
+        ] {
+            for (ours, theirs) in ours[0].iter().zip(&theirs[0]) {
+                assert_eq!(ours.wrapping_add(*theirs), 0);
+            }
+        }
+        assert_eq!(received.opened, Some((false, false, vec![0, 15])));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn shares_of_sets_of_any_size(
+        n in 0..400_usize,
+        m in 0..400_usize,
+        common in 0..=400_usize,
+        columns in (0..3_usize, 0..3_usize),
+        slice in 30..500_usize,
+        pairs: (bool, bool),
+        low: bool,
+    ) {
+        let common = common.min(n).min(m);
+        let form = if low { Form::Low } else { Form::Fast };
+        let (mut settings, y, x) = data([n, m], common, [columns.0, columns.1], form);
+        // Products and selections are of a column of the sender, products of one of the receiver.
+        if columns.0 > 0 {
+            settings.products = usize::from(pairs.0 && columns.1 > 0);
+            settings.selections = usize::from(pairs.1);
+        }
+        let case = Case { settings, slice, least: common as u64 };
+        let (sent, received, _) = run(case, [&y, &x]);
+        assert_join(&sent, &received, [&y, &x], case);
+    }
+}
+
+/// All shares of a large run, in slices of the usual size.
+#[test]
+#[ignore = "a minute, and a gigabyte"]
+fn a_million_items() {
+    let (mut settings, y, x) = data([1_000_000, 999_983], 500_001, [1, 2], Form::Fast);
+    settings.selections = 1;
+    let case = Case {
+        settings,
+        slice: params::SLICE,
+        least: 500_001,
+    };
+    let (sent, received, _) = run(case, [&y, &x]);
+    assert_join(&sent, &received, [&y, &x], case);
 }
 
 /// Shares look random: those of one party tell nothing, also where its values do not.
