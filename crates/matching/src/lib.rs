@@ -58,6 +58,7 @@ pub mod run;
 mod settings;
 mod side;
 pub mod staging;
+mod what;
 mod work;
 pub mod worker;
 
@@ -69,5 +70,6 @@ pub use parameters::{Divided, Parameters, revealed};
 pub use plan::Plan;
 pub use progress::Progress;
 pub use run::{Choice, Finish, Matches, Outcome};
-pub use settings::{BOTH, KEYS, Name, PROGRESS, Settings, Verb, Wrong};
+pub use settings::{BOTH, KEYS, Name, PROGRESS, RESULT, Settings, Verb, Wrong};
 pub use side::{Local, MAX_BUCKETS, MAX_RULES, Side};
+pub use what::What;

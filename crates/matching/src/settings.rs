@@ -8,7 +8,9 @@ use volery_psi::Variant;
 use volery_psi::choice::{Protocol, Task};
 use volery_psi::vole::Form;
 
-/// The names under which the handshake compares the settings: who learns the result.
+/// The names under which the handshake compares the settings: what the sides get.
+pub const RESULT: &str = "--result";
+/// Who learns the result.
 pub const BOTH: &str = "--both";
 /// The rules of both sides.
 pub const KEYS: &str = "the key columns";
@@ -193,11 +195,15 @@ impl Settings {
     #[must_use]
     pub fn hello(&self, keys: &str) -> Hello {
         let both = if self.both { "yes" } else { "no" };
-        let mut fields = vec![
+        let mut fields = Vec::new();
+        if self.verb == Verb::Psi {
+            fields.push((RESULT, "rows".to_owned()));
+        }
+        fields.extend([
             ("--protocol", self.name.to_string()),
             (BOTH, both.to_owned()),
             ("security", self.security.to_string()),
-        ];
+        ]);
         if self.name == Name::Auto {
             let link = self.link.map_or("measured".to_owned(), |link| {
                 format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)
