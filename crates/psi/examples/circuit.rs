@@ -141,7 +141,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         form,
         payload,
         weights,
-        products: 0,
+        ..Settings::default()
     };
     let n = 1_u64 << log;
     let items = |from: u64| -> Vec<[u8; 16]> {

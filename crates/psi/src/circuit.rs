@@ -52,8 +52,9 @@
 //! seven levels of step 6, and three for step 7 (two without payload), beside those of the
 //! correlated OTs; steps 0 and 8 have 112 bytes each way. A caller with values on one side only
 //! lets that party be the receiver: a column of weights costs 8.1 bytes a bin, one of payload 26
-//! bytes for each of the sender's items more. A comparison is 15 messages of up to 16 bytes; a
-//! product of values of both parties costs 520 bytes.
+//! bytes for each of the sender's items more. A comparison is 15 messages of up to 16 bytes. A
+//! product of values of both parties costs 520 bytes, and one of a bit of the receiver and a shared
+//! value ([`Receiver::select`]) 8.1.
 
 mod gmw;
 mod params;
@@ -91,6 +92,9 @@ pub const COMPARISONS: usize = 64;
 /// Slots of [`multiply`](Sender::multiply) at a time.
 const MULTIPLIED: usize = 1 << 13;
 
+/// Slots of [`select`](Sender::select) at a time; whole bytes of bits.
+const SELECTED: usize = 1 << 16;
+
 /// The settings of a run. Equal on both sides: a caller compares them in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -102,6 +106,8 @@ pub struct Settings {
     pub weights: usize,
     /// How often all bins are [multiplied](Sender::multiply), at most.
     pub products: usize,
+    /// How often the receiver [selects](Receiver::select) among all bins, at most.
+    pub selections: usize,
 }
 
 impl Default for Settings {
@@ -112,6 +118,7 @@ impl Default for Settings {
             payload: 0,
             weights: 0,
             products: 0,
+            selections: 0,
         }
     }
 }
@@ -128,6 +135,7 @@ impl Settings {
                 ("payload", self.payload.to_string()),
                 ("weights", self.weights.to_string()),
                 ("products", self.products.to_string()),
+                ("selections", self.selections.to_string()),
             ],
         }
     }
@@ -143,7 +151,14 @@ impl Settings {
     fn terms(self) -> Terms {
         let mut oracle = RandomOracle::new("volery circuit psi: terms");
         oracle.absorb(self.form.name().as_bytes());
-        for number in [self.payload, self.weights, self.products] {
+        let Self {
+            payload,
+            weights,
+            products,
+            selections,
+            ..
+        } = self;
+        for number in [payload, weights, products, selections] {
             oracle.absorb_u64(number as u64);
         }
         *oracle.finish32().first_chunk().expect("32 bytes")
@@ -209,13 +224,15 @@ struct Run<S> {
     /// Comparisons that are done, and products of both parties' factors.
     compared: usize,
     multiplied: usize,
+    /// Slots among which the receiver has selected.
+    selected: usize,
     /// `None` if a set is empty.
     side: Option<S>,
 }
 
 struct SenderSide {
     gates: gmw::Receiver,
-    /// The OTs of which this party has `delta`, if there is payload.
+    /// The OTs of which this party has `delta`, if there is payload or a selection.
     masks: Option<gmw::Sender>,
     /// `F`, slice after slice, and to each the number of the item, times three, plus that of the
     /// function.
@@ -347,6 +364,7 @@ impl<S> Run<S> {
             done: 0,
             compared: 0,
             multiplied: 0,
+            selected: 0,
             side: None,
         }
     }
@@ -375,6 +393,15 @@ impl<S> Run<S> {
         assert!(
             self.multiplied <= parameters.settings.products * parameters.bins,
             "more products than the settings announce"
+        );
+    }
+
+    /// Counts slots of selections.
+    fn select(&mut self, parameters: &Parameters, count: usize) {
+        self.selected += count;
+        assert!(
+            self.selected <= parameters.settings.selections * parameters.bins,
+            "more selections than the settings announce"
         );
     }
 
@@ -616,6 +643,27 @@ impl Sender {
                 side.gates.multiply(&bits, shares, channel)?;
                 for (out, shares) in out.iter_mut().zip(shares.chunks_exact(64)) {
                     *out = Slice::sum(shares);
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// Shares of the values of those slots that the receiver selects, and of zero in all others, by
+    /// a correlated OT for each. `shares`: this party's of the values.
+    ///
+    /// # Panics
+    /// If there are more slots in all calls than bins, times [`Settings::selections`].
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn select(&mut self, shares: &[u64], channel: &mut Channel) -> Result<Buffer<u64>> {
+        call(&mut self.state, |run| {
+            run.select(&self.parameters, shares.len());
+            let mut out = Buffer::zeroed(shares.len());
+            if let Some(masks) = run.side.as_mut().and_then(|side| side.masks.as_mut()) {
+                for (shares, out) in shares.chunks(SELECTED).zip(out.chunks_mut(SELECTED)) {
+                    masks.multiply(shares, out, channel)?;
                 }
             }
             Ok(out)
@@ -972,6 +1020,41 @@ impl Receiver {
                 side.gates.multiply(values, shares, channel)?;
                 for (out, shares) in out.iter_mut().zip(shares.chunks_exact(64)) {
                     *out = Slice::sum(shares);
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// As [`Sender::select`]. `bits`, packed, low bit first: whether this party selects a slot, as
+    /// where its item is in some group. The sender learns nothing about them.
+    ///
+    /// # Panics
+    /// As [`Sender::select`]; if there are fewer bits than shares.
+    ///
+    /// # Errors
+    /// As [`Sender::next`].
+    pub fn select(
+        &mut self,
+        bits: &[u8],
+        shares: &[u64],
+        channel: &mut Channel,
+    ) -> Result<Buffer<u64>> {
+        assert!(bits.len() >= bits::bytes_for(shares.len()), "a bit a share");
+        call(&mut self.state, |run| {
+            run.select(&self.parameters, shares.len());
+            let mut out = Buffer::zeroed(shares.len());
+            let Some(masks) = run.side.as_mut().and_then(|side| side.masks.as_mut()) else {
+                return Ok(out);
+            };
+            let slots = shares.chunks(SELECTED).zip(out.chunks_mut(SELECTED));
+            for ((shares, out), bits) in slots.zip(bits.chunks(SELECTED / 8)) {
+                let mut bits: Bits = Zeroizing::new(bits[..bits::bytes_for(out.len())].to_vec());
+                bits::clear_from(&mut bits, out.len());
+                masks.multiply(&bits, out, channel)?;
+                for (place, (out, share)) in out.iter_mut().zip(shares).enumerate() {
+                    let bit = u64::from(bits[place / 8] >> (place % 8) & 1).wrapping_neg();
+                    *out = out.wrapping_add(share & bit);
                 }
             }
             Ok(out)

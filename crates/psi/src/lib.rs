@@ -9,6 +9,7 @@
 //!   clients;
 //! * [`circuit`]: semi-honest circuit-PSI: shares of which items are common and of their values,
 //!   for sums and counts of which only totals are opened;
+//! * [`noise`]: exact discrete Laplace and Gaussian noise, for totals that are opened;
 //! * [`choice`]: the fastest protocol for two sizes, a link and a security.
 //!
 //! All other modules are the older protocol of Kolesnikov, Kumaresan, Rosulek, Trieu, *Efficient
@@ -71,6 +72,7 @@ mod index;
 pub mod intersect;
 pub mod items;
 pub mod lookup;
+pub mod noise;
 pub mod oprf;
 pub mod params;
 mod partition;

@@ -145,10 +145,15 @@ impl Parameters {
         self.candidate(self.gates())
     }
 
-    /// The plan of those of which the sender has `delta`: one for each value of a bin. `None`
-    /// without payload.
+    /// The plan of those of which the sender has `delta`: one for each value of a bin and each
+    /// selection. `None` with neither.
     pub(super) fn mask_plan(&self) -> Option<Candidate> {
-        let total = (self.bins * self.settings.payload) as u64;
+        let Settings {
+            payload,
+            selections,
+            ..
+        } = self.settings;
+        let total = (self.bins * (payload + selections)) as u64;
         (total > 0).then(|| self.candidate(total))
     }
 
@@ -169,7 +174,8 @@ impl Parameters {
     }
 
     /// Bytes of a run in both directions, up to the shares of the last slice, without
-    /// [`multiply`](super::Sender::multiply): predicted, within 5 per cent from 10^4 items on, and
+    /// [`multiply`](super::Sender::multiply) and [`select`](super::Sender::select), but with the
+    /// setup for both: predicted, within 5 per cent from 10^4 items on, and
     /// too high for fewer.
     #[must_use]
     pub fn bytes(&self) -> u64 {
@@ -183,6 +189,20 @@ impl Parameters {
             .map(|slice| self.slice_bytes(self.slice_bins(slice).len()))
             .sum();
         agreed + correlations + self.oprf.encoding_bytes() + slices
+    }
+
+    /// Bytes of [`multiply`](super::Sender::multiply) of `slots` slots, in both directions, beside
+    /// the setup.
+    #[must_use]
+    pub const fn product_bytes(slots: usize) -> u64 {
+        slots as u64 * (8 + 64 * 8)
+    }
+
+    /// Bytes of [`select`](super::Sender::select) among `slots` slots, in both directions, beside
+    /// the setup.
+    #[must_use]
+    pub const fn selection_bytes(slots: usize) -> u64 {
+        slots.div_ceil(8) as u64 + 8 * slots as u64
     }
 
     /// Bytes of a slice of `bins` bins, without correlations.

@@ -50,6 +50,12 @@ struct Shares {
     items: Vec<Option<usize>>,
     opened: Option<(bool, bool, Vec<u64>)>,
     products: Vec<u64>,
+    selected: Vec<u64>,
+}
+
+/// Whether the receiver selects an item, whose number this is.
+fn selects(item: usize) -> bool {
+    item % 3 != 1
 }
 
 impl Shares {
@@ -95,6 +101,10 @@ fn send(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
             let products = sender.multiply(&slice.payload[0], channel)?;
             all.products.extend_from_slice(&products);
         }
+        if case.settings.selections > 0 {
+            let selected = sender.select(&slice.payload[0], channel)?;
+            all.selected.extend_from_slice(&selected);
+        }
     }
     assert!(sender.next(channel)?.is_none());
     let share = all.share();
@@ -115,17 +125,27 @@ fn receive(case: Case, data: &Data, channel: &mut Channel) -> Result<Shares> {
     let mut all = Shares::default();
     while let Some(slice) = receiver.next(channel)? {
         all.take(&slice);
-        let items = slice.bins.clone().map(|bin| receiver.item(bin));
-        all.items.extend(items.clone());
+        let items: Vec<_> = slice.bins.clone().map(|bin| receiver.item(bin)).collect();
+        all.items.extend_from_slice(&items);
         if case.settings.products > 0 {
             let weight = |item: Option<usize>| item.map_or(0, |item| data.columns[0][item]);
-            let weights: Vec<u64> = items.map(weight).collect();
+            let weights: Vec<u64> = items.iter().copied().map(weight).collect();
             let products = receiver.multiply(&weights, channel)?;
             for ((product, weight), share) in products.iter().zip(&weights).zip(&*slice.payload[0])
             {
                 all.products
                     .push(product.wrapping_add(weight.wrapping_mul(*share)));
             }
+        }
+        if case.settings.selections > 0 {
+            let chosen: Vec<_> = items.iter().map(|item| item.is_some_and(selects)).collect();
+            let mut chosen = bits::pack(&chosen);
+            // Bits that belong to no slot change nothing.
+            if let Some(last) = chosen.last_mut() {
+                *last |= (0xff_u32 << ((slice.bins.len() - 1) % 8 + 1)) as u8;
+            }
+            let selected = receiver.select(&chosen, &slice.payload[0], channel)?;
+            all.selected.extend_from_slice(&selected);
         }
     }
     assert!(receiver.next(channel)?.is_none());
@@ -173,6 +193,12 @@ fn assert_join(sent: &Shares, received: &Shares, [y, x]: [&Data; 2], case: Case)
             let of = |theirs: usize| y.columns[0][theirs].wrapping_mul(x.columns[0][item.unwrap()]);
             assert_eq!(product, theirs.map_or(0, of), "bin {bin}");
         }
+        if case.settings.selections > 0 {
+            let selected = sent.selected[bin].wrapping_add(received.selected[bin]);
+            let theirs = theirs.filter(|_| selects(item.unwrap()));
+            let expected = theirs.map_or(0, |theirs| y.columns[0][theirs]);
+            assert_eq!(selected, expected, "bin {bin}");
+        }
         common += u64::from(theirs.is_some());
     }
     if !received.items.is_empty() {
@@ -211,6 +237,7 @@ fn data(
         payload,
         weights,
         products: 0,
+        selections: 0,
     };
     (settings, y, x)
 }
@@ -273,6 +300,110 @@ fn products_of_values_of_both_parties_over_tcp() {
         |channel| receive(case, &x, channel),
     );
     assert_join(&sent.unwrap(), &received.unwrap(), [&y, &x], case);
+}
+
+#[test]
+fn values_that_the_receiver_selects() {
+    for (sizes, common, slice) in [
+        ([90, 120], 40, 100),
+        ([1, 3], 1, params::SLICE),
+        ([0, 3], 0, params::SLICE),
+        ([501, 257], 250, 67),
+    ] {
+        let (mut settings, y, x) = data(sizes, common, [1, 1], Form::Fast);
+        settings.selections = 1;
+        let least = common as u64;
+        let case = Case {
+            settings,
+            slice,
+            least,
+        };
+        let (sent, received, _) = run(case, [&y, &x]);
+        assert_join(&sent, &received, [&y, &x], case);
+        // Shares of values that are not selected are masked anew.
+        for (bin, share) in sent.selected.iter().enumerate() {
+            assert!(*share > u64::from(u32::MAX) && *share != sent.payload[0][bin]);
+        }
+    }
+}
+
+/// Selections and products cost what the parameters say, whatever is selected.
+#[test]
+fn traffic_of_selections_and_products() {
+    const SLOTS: usize = 101;
+    let (mut settings, y, x) = data([50, 3000], 20, [1, 1], Form::Fast);
+    (settings.selections, settings.products) = (2, 1);
+    let bytes = |bit: u8| {
+        let ((), received) = volery_channel::run_two_parties(
+            |channel| {
+                let own = (SESSION, rng(Role::Sender));
+                let columns = y.columns();
+                let mut sender =
+                    Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+                let shares = vec![7; sender.parameters().bins];
+                let _ = sender.select(&shares[..1], channel).unwrap();
+                let _ = sender.multiply(&shares[..1], channel).unwrap();
+                let _ = sender.select(&shares[..SLOTS], channel).unwrap();
+                let _ = sender.multiply(&shares[..SLOTS], channel).unwrap();
+            },
+            |channel| {
+                let own = (SESSION, rng(Role::Receiver));
+                let columns = x.columns();
+                let mut receiver =
+                    Receiver::setup(&x.items, &columns, settings, own, &mut (), channel).unwrap();
+                let _ = receiver.select(&[bit], &[9], channel).unwrap();
+                let _ = receiver.multiply(&[3], channel).unwrap();
+                let mut seen = Vec::new();
+                let mut count = |channel: &Channel| {
+                    let stats = channel.stats();
+                    seen.push(stats.bytes_sent + stats.bytes_received);
+                };
+                count(channel);
+                let bits = [bit; SLOTS.div_ceil(8)];
+                let _ = receiver.select(&bits, &[9; SLOTS], channel).unwrap();
+                count(channel);
+                let _ = receiver.multiply(&[3; SLOTS], channel).unwrap();
+                count(channel);
+                seen
+            },
+        );
+        received
+    };
+    let seen = bytes(0);
+    // The OTs of so small a run come from an extension alone: two bytes each.
+    for (bytes, (predicted, ots)) in [
+        (
+            seen[1] - seen[0],
+            (Parameters::selection_bytes(SLOTS), SLOTS),
+        ),
+        (
+            seen[2] - seen[1],
+            (Parameters::product_bytes(SLOTS), 64 * SLOTS),
+        ),
+    ] {
+        let range = predicted..=predicted + 5 * ots as u64 / 2;
+        assert!(range.contains(&bytes), "{bytes}, {predicted}");
+    }
+    assert_eq!(seen, bytes(0x55));
+}
+
+#[test]
+#[should_panic(expected = "more selections than the settings announce")]
+fn selections_beyond_the_settings() {
+    let (settings, y, x) = data([5, 5], 2, [1, 0], Form::Fast);
+    let _ = run_two_unchecked(
+        |channel| {
+            let own = (SESSION, rng(Role::Sender));
+            let columns = y.columns();
+            let mut sender =
+                Sender::setup(&y.items, &columns, settings, own, &mut (), channel).unwrap();
+            let _ = sender.select(&[1], channel);
+        },
+        |channel| {
+            let own = (SESSION, rng(Role::Receiver));
+            let _ = Receiver::setup(&x.items, &[], settings, own, &mut (), channel);
+        },
+    );
 }
 
 /// Shares look random: those of one party tell nothing, also where its values do not.
@@ -414,6 +545,7 @@ fn a_failed_call_is_the_last() {
                 receiver.open(&[1], To::Both, channel).err(),
                 receiver.at_least(1, 1, channel).err(),
                 receiver.multiply(&[1], channel).err(),
+                receiver.select(&[1], &[1], channel).err(),
             ] {
                 assert!(matches!(error, Some(Error::Channel(ChannelError::Broken))));
             }
@@ -442,6 +574,10 @@ fn parties_with_other_settings_or_too_many_items() {
         },
         Settings {
             products: 1,
+            ..settings
+        },
+        Settings {
+            selections: 1,
             ..settings
         },
     ];

@@ -1,7 +1,7 @@
 //! The OPRF and the protocols built on it.
 
 use volery_channel::{Channel, Error, Result};
-use volery_primitives::Block;
+use volery_primitives::{Block, bits};
 use volery_psi::code::Code;
 use volery_psi::served::{self, Filter, Key};
 use volery_psi::vole::{self, Form};
@@ -313,8 +313,14 @@ fn vole_search(name: String, settings: vole::Settings) -> Protocol {
 }
 
 /// The shares of a party of sums over the common items: of the sender's values, of how many there
-/// are, and of the products of the values of both; whether there are enough, and what was opened.
-type Sums = ([u64; 3], bool, Vec<u64>);
+/// are, of the products of the values of both, and of the sender's values that the receiver
+/// selects; whether there are enough, and what was opened.
+type Sums = ([u64; 4], bool, Vec<u64>);
+
+/// Whether the receiver selects an item of its own.
+fn selects(item: usize) -> bool {
+    !item.is_multiple_of(3)
+}
 
 /// The value of an item, of either party.
 fn number(item: usize) -> u64 {
@@ -327,16 +333,19 @@ fn circuit(form: Form) -> Protocol {
         payload: 1,
         weights: 1,
         products: 1,
+        selections: 1,
     };
     let send = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
         let values: Vec<_> = (0..ITEMS[0]).map(number).collect();
         let (items, own) = (&items()[0], (SESSION, rng(SEEDS[0])));
         let mut sender =
             circuit::Sender::setup(items, &[&values], settings, own, &mut (), channel)?;
-        let mut sums = [0_u64; 3];
+        let mut sums = [0_u64; 4];
         while let Some(slice) = sender.next(channel)? {
             let products = sender.multiply(&slice.payload[0], channel)?;
-            add(&mut sums, [&slice.payload[0], &slice.weights[0], &products]);
+            let selected = sender.select(&slice.payload[0], channel)?;
+            let columns: [&[u64]; 4] = [&slice.payload[0], &slice.weights[0], &products, &selected];
+            add(&mut sums, columns);
         }
         let enough = sender.at_least(sums[1], COMMON as u64, channel)?;
         let opened = sender.open(&sums, circuit::To::Both, channel)?;
@@ -347,7 +356,7 @@ fn circuit(form: Form) -> Protocol {
         let ones = vec![1; ITEMS[1]];
         let mut receiver =
             circuit::Receiver::setup(items, &[&ones], settings, own, &mut (), channel)?;
-        let mut sums = [0_u64; 3];
+        let mut sums = [0_u64; 4];
         while let Some(slice) = receiver.next(channel)? {
             let weight = |bin| receiver.item(bin).map_or(0, number);
             let weights: Vec<_> = slice.bins.clone().map(weight).collect();
@@ -358,7 +367,11 @@ fn circuit(form: Form) -> Protocol {
             {
                 *product = product.wrapping_add(weight.wrapping_mul(*share));
             }
-            add(&mut sums, [&slice.payload[0], &slice.weights[0], &products]);
+            let selects = |bin| receiver.item(bin).is_some_and(selects);
+            let bits: Vec<_> = slice.bins.clone().map(selects).collect();
+            let selected = receiver.select(&bits::pack(&bits), &slice.payload[0], channel)?;
+            let columns: [&[u64]; 4] = [&slice.payload[0], &slice.weights[0], &products, &selected];
+            add(&mut sums, columns);
         }
         let enough = receiver.at_least(sums[1], COMMON as u64, channel)?;
         let opened = receiver.open(&sums, circuit::To::Both, channel)?;
@@ -372,9 +385,11 @@ fn circuit(form: Form) -> Protocol {
         |left: &Sums, right: &Sums| {
             let [theirs, ours] = common();
             let pairs = theirs.into_iter().zip(ours);
-            let mut expected = [0_u64; 3];
+            let mut expected = [0_u64; 4];
             for (theirs, ours) in pairs {
-                let values = [number(theirs), 1, number(theirs).wrapping_mul(number(ours))];
+                let value = number(theirs);
+                let selected = if selects(ours) { value } else { 0 };
+                let values = [value, 1, value.wrapping_mul(number(ours)), selected];
                 add(&mut expected, values.each_ref().map(std::slice::from_ref));
             }
             let mut sums = left.0;
@@ -386,7 +401,7 @@ fn circuit(form: Form) -> Protocol {
 }
 
 /// Adds the sum of each column.
-fn add(sums: &mut [u64; 3], columns: [&[u64]; 3]) {
+fn add(sums: &mut [u64; 4], columns: [&[u64]; 4]) {
     for (sum, column) in sums.iter_mut().zip(columns) {
         *sum = sum.wrapping_add(circuit::Slice::sum(column));
     }

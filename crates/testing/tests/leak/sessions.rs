@@ -446,6 +446,8 @@ pub(crate) fn shares_of_an_intersection() {
         let settings = circuit::Settings {
             payload: 1,
             weights: 1,
+            products: 1,
+            selections: 1,
             ..circuit::Settings::default()
         };
         let collect = |slice: &circuit::Slice, secrets: &mut Vec<Secrets>| {
@@ -462,6 +464,9 @@ pub(crate) fn shares_of_an_intersection() {
                         .unwrap();
                 while let Some(slice) = sender.next(channel).unwrap() {
                     collect(&slice, &mut secrets);
+                    let column = &slice.payload[0];
+                    secrets.push(words(&sender.multiply(column, channel).unwrap()));
+                    secrets.push(words(&sender.select(column, channel).unwrap()));
                 }
                 secrets
             },
@@ -473,6 +478,12 @@ pub(crate) fn shares_of_an_intersection() {
                         .unwrap();
                 while let Some(slice) = receiver.next(channel).unwrap() {
                     collect(&slice, &mut secrets);
+                    let column = &slice.payload[0];
+                    secrets.push(words(&receiver.multiply(column, channel).unwrap()));
+                    let mut bits = Zeroizing::new(vec![0; column.len().div_ceil(8)]);
+                    random.fill_bytes(&mut bits);
+                    secrets.push(words(&receiver.select(&bits, column, channel).unwrap()));
+                    secrets.push(bits);
                 }
                 secrets
             },

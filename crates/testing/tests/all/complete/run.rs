@@ -197,7 +197,7 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
     (
         "circuit, fast",
         &[
-            "psi::circuit::{Sender, Receiver}::{setup, next, multiply, at_least, open}",
+            "psi::circuit::{Sender, Receiver}::{setup, next, multiply, select, at_least, open}",
             "psi::circuit::gmw::{Sender, Receiver}::and",
         ],
     ),
