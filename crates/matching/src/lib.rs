@@ -58,12 +58,13 @@ pub mod run;
 mod settings;
 mod side;
 pub mod staging;
+pub mod totals;
 mod what;
 mod work;
 pub mod worker;
 
 pub use driver::WorkedBy;
-pub use error::{ATTEMPTS, Error, Result};
+pub use error::{ATTEMPTS, Error, NoKey, NoValue, Result};
 pub use manifest::{Manifest, Terms, announced};
 pub use output::{Columns, WriteError, Written};
 pub use parameters::{Divided, Parameters, revealed};

@@ -54,8 +54,14 @@ pub enum Name {
     Kkrt,
     /// The same with the parameters of its paper, for reproduction
     KkrtPaper,
-    /// Diffie-Hellman, for at most 16384 keys a side: for small sets the fastest; not with --both
+    /// Diffie-Hellman: for rows of at most 16384 keys a side, for small sets the fastest, not with
+    /// --both; for --result count of any sizes
     Dh,
+    /// Circuit-PSI, for every --result but rows: semi-honest
+    Circuit,
+    /// The same with the least communication, on dual LPN with a code of this project, and only by
+    /// this name
+    CircuitLow,
 }
 
 impl Name {
@@ -69,13 +75,15 @@ impl Name {
             Self::Kkrt => "kkrt",
             Self::KkrtPaper => "kkrt-paper",
             Self::Dh => "dh",
+            Self::Circuit => "circuit",
+            Self::CircuitLow => "circuit-low",
         }
     }
 
     /// The protocol with this security; `None` for a choice, or if there is none.
     pub(crate) fn protocol(self, security: Security) -> Option<Protocol> {
         match (self, security) {
-            (Self::Auto, _) => None,
+            (Self::Auto | Self::Circuit | Self::CircuitLow, _) => None,
             (Self::Vole, Security::Malicious) => Some(Protocol::Vole(Form::Malicious)),
             (Self::Vole, _) => Some(Protocol::Vole(Form::Fast)),
             (Self::Dh, _) => Some(Protocol::Dh),
@@ -140,6 +148,11 @@ impl Settings {
         if link.is_some() && name != Name::Auto {
             let what = format!("--protocol {name} is the same on every link");
             return wrong("--link", what, "only auto chooses by the link");
+        }
+        if matches!(name, Name::Circuit | Name::CircuitLow) {
+            let what = format!("{name} gives no rows");
+            let hint = "choose --protocol auto, vole, vole-low, kkrt or dh; --result count and others of psi are for circuit-PSI";
+            return wrong("--protocol", what, hint);
         }
         if both && name == Name::Dh {
             let what = "dh gives the result to the receiver only".to_owned();

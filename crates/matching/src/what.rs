@@ -80,7 +80,7 @@ mod tests {
             ("mean", 0..=1),
             ("sum-product", 2..=2),
             ("shares", 0..=3),
-            ("total", 1..=0),
+            ("total", 9..=9),
         ] {
             for count in 0..=3 {
                 let given = (0..count).map(|i| format!("c{i}")).collect();
