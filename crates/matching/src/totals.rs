@@ -44,6 +44,7 @@
 
 mod compute;
 mod decimal;
+mod output;
 mod plan;
 mod revealed;
 mod run;

@@ -11,8 +11,10 @@ use crate::circuit::{self, Settings};
 use crate::count;
 use crate::vole::Form;
 
-/// Bytes for each slot of a product, beyond [`circuit::Parameters::bytes`].
+/// Bytes for each slot of a product, beyond [`circuit::Parameters::bytes`], and for eight slots of
+/// a selection.
 const PRODUCT: u64 = 520;
+const SELECTIONS: u64 = 65;
 
 /// A protocol for totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +80,9 @@ impl Protocol {
                 };
                 let parameters = circuit::Parameters::new(settings, sender_items, receiver_items);
                 let bins = parameters.bins as f64;
-                let products = settings.products as u64 * parameters.bins as u64;
+                let slots = parameters.bins as u64;
+                let more = settings.products as u64 * slots * PRODUCT
+                    + settings.selections as u64 * slots.div_ceil(8) * SELECTIONS;
                 let columns = settings.payload
                     + settings.weights
                     + settings.selections
@@ -88,7 +92,7 @@ impl Protocol {
                 match parameters.trivial() {
                     true => (parameters.bytes(), 2.0, 0.0, 0.0),
                     false => (
-                        parameters.bytes() + PRODUCT * products,
+                        parameters.bytes() + more,
                         SETUP_TRIPS
                             + SLICE_TRIPS * slices
                             + COMPARISON_TRIPS * task.comparisons as f64,
