@@ -25,6 +25,7 @@ mod run_local;
 mod shell;
 pub(crate) mod stream;
 mod table;
+mod totals;
 pub(crate) mod verify;
 pub(crate) mod vole;
 mod worker;

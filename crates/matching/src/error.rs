@@ -75,6 +75,42 @@ pub enum Error {
         least: u64,
     },
 
+    /// A value cannot be added up.
+    #[error("{}: column {column:?} of row {row} {why}", path.display())]
+    Value {
+        /// The file.
+        path: PathBuf,
+        /// Its row, counted from 1.
+        row: u64,
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        why: NoValue,
+    },
+
+    /// The rows of a key do not fit together.
+    #[error("{}: the rows with the key of row {row} {why}", path.display())]
+    KeyOfRows {
+        /// The file.
+        path: PathBuf,
+        /// The first row of the key, counted from 1.
+        row: u64,
+        /// What is wrong with them.
+        why: NoKey,
+    },
+
+    /// A total could leave 64 bits.
+    #[error(
+        "{keys} common keys could have a total{} that does not fit into 64 bits",
+        if *with_noise { " with its noise" } else { "" }
+    )]
+    LargeTotal {
+        /// The most common keys that two sets of these sizes can have.
+        keys: u64,
+        /// Whether noise is added to it.
+        with_noise: bool,
+    },
+
     /// A set did not fit into its padded buckets.
     #[error(
         "the keys do not fit into buckets of {capacity}, which happens with probability 2^-40: run again"
@@ -83,6 +119,34 @@ pub enum Error {
         /// Keys that fit into a bucket.
         capacity: u64,
     },
+}
+
+/// The reason why a field is no value that can be added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoValue {
+    /// There is none.
+    #[error("has no value")]
+    Missing,
+    /// It is not a decimal number.
+    #[error("is not a decimal number")]
+    NotANumber,
+    /// It has more decimal places than values have.
+    #[error("has more than {0} decimal places")]
+    Places(u32),
+    /// It is beyond the bound.
+    #[error("is beyond --bound")]
+    Bound,
+}
+
+/// The reason why the rows of a key do not fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoKey {
+    /// Their values add up to more than the bound.
+    #[error("have values whose sum is beyond --bound")]
+    Bound,
+    /// They are in different groups.
+    #[error("are in different groups of --group-by")]
+    Groups,
 }
 
 /// The most times that a part of a resumed run is begun.
@@ -112,6 +176,27 @@ impl Error {
             Self::TooManyAttempts { .. } => {
                 Some("find out what breaks the run, then begin a new one with other folders")
             }
+            Self::Value { why, .. } => Some(match why {
+                NoValue::Missing => "give each row a value, or leave such rows out of the table",
+                NoValue::NotANumber => {
+                    "values are digits, with a point and digits or not, with a sign or not"
+                }
+                NoValue::Places(_) => {
+                    "--decimals sets the decimal places on both sides; or round the values before the run"
+                }
+                NoValue::Bound => "correct the value, or raise --bound on both sides",
+            }),
+            Self::KeyOfRows { why, .. } => Some(match why {
+                NoKey::Bound => {
+                    "the bound holds for a key: correct the values, raise --bound on both sides, or take one row of each key with --duplicates dedup"
+                }
+                NoKey::Groups => {
+                    "a key has one group: correct the rows, or take one row of each key with --duplicates dedup"
+                }
+            }),
+            Self::LargeTotal { .. } => Some(
+                "give a lower --bound, fewer --decimals, or with noise a higher --epsilon, on both sides",
+            ),
             Self::Manifest(_) => {
                 Some("give the worker the manifest of its run, and a rule and number of it")
             }

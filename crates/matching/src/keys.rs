@@ -161,6 +161,15 @@ impl Keys {
         payload.map_or(&[], |all| all.get(self.entries(item)[0].place as usize))
     }
 
+    /// Row and payload of each row of an item, ascending.
+    pub(crate) fn payloads_of(&self, item: usize) -> impl Iterator<Item = (u64, &[u8])> {
+        let payload = self.rows.payload.as_ref();
+        self.entries(item).iter().map(move |entry| {
+            let bytes = payload.map_or(&[][..], |all| all.get(entry.place as usize));
+            (self.rows.row(entry), bytes)
+        })
+    }
+
     /// Divides the items into buckets.
     pub(crate) fn into_rows(self) -> Rows {
         self.rows

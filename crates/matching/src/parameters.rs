@@ -201,7 +201,7 @@ impl Parameters {
 }
 
 const PEER_DEVIATES: &str = "malicious: the peer may do anything";
-const PEER_FOLLOWS: &str = "semi-honest: the peer follows the protocol";
+pub(crate) const PEER_FOLLOWS: &str = "semi-honest: the peer follows the protocol";
 
 /// How the keys of a run are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::settings::{Settings, Verb};
 use crate::side::Side;
 
 /// Bytes of a process that has read nothing yet, with its threads and the tables of the vector OLE.
-const FIXED: u64 = 96 << 20;
+pub(crate) const FIXED: u64 = 96 << 20;
 
 /// Bytes of memory of a run, predicted for `rows` distinct keys on both sides.
 pub(crate) fn peak(settings: &Settings, rows: u64, buckets: u32, longest: usize) -> u64 {

@@ -8,7 +8,9 @@ use volery_psi::Variant;
 use volery_psi::choice::{Protocol, Task};
 use volery_psi::vole::Form;
 
-/// The names under which the handshake compares the settings: who learns the result.
+/// The names under which the handshake compares the settings: what the sides get.
+pub const RESULT: &str = "--result";
+/// Who learns the result.
 pub const BOTH: &str = "--both";
 /// The rules of both sides.
 pub const KEYS: &str = "the key columns";
@@ -52,8 +54,14 @@ pub enum Name {
     Kkrt,
     /// The same with the parameters of its paper, for reproduction
     KkrtPaper,
-    /// Diffie-Hellman, for at most 16384 keys a side: for small sets the fastest; not with --both
+    /// Diffie-Hellman: for rows of at most 16384 keys a side, for small sets the fastest, not with
+    /// --both; for --result count of any sizes
     Dh,
+    /// Circuit-PSI, for every --result but rows: semi-honest
+    Circuit,
+    /// The same with the least communication, on dual LPN with a code of this project, and only by
+    /// this name
+    CircuitLow,
 }
 
 impl Name {
@@ -67,13 +75,15 @@ impl Name {
             Self::Kkrt => "kkrt",
             Self::KkrtPaper => "kkrt-paper",
             Self::Dh => "dh",
+            Self::Circuit => "circuit",
+            Self::CircuitLow => "circuit-low",
         }
     }
 
     /// The protocol with this security; `None` for a choice, or if there is none.
     pub(crate) fn protocol(self, security: Security) -> Option<Protocol> {
         match (self, security) {
-            (Self::Auto, _) => None,
+            (Self::Auto | Self::Circuit | Self::CircuitLow, _) => None,
             (Self::Vole, Security::Malicious) => Some(Protocol::Vole(Form::Malicious)),
             (Self::Vole, _) => Some(Protocol::Vole(Form::Fast)),
             (Self::Dh, _) => Some(Protocol::Dh),
@@ -139,6 +149,11 @@ impl Settings {
             let what = format!("--protocol {name} is the same on every link");
             return wrong("--link", what, "only auto chooses by the link");
         }
+        if matches!(name, Name::Circuit | Name::CircuitLow) {
+            let what = format!("{name} gives no rows");
+            let hint = "choose --protocol auto, vole, vole-low, kkrt or dh; --result count and others of psi are for circuit-PSI";
+            return wrong("--protocol", what, hint);
+        }
         if both && name == Name::Dh {
             let what = "dh gives the result to the receiver only".to_owned();
             let hint = "remove --both, or choose --protocol auto, vole, vole-low or kkrt";
@@ -193,11 +208,15 @@ impl Settings {
     #[must_use]
     pub fn hello(&self, keys: &str) -> Hello {
         let both = if self.both { "yes" } else { "no" };
-        let mut fields = vec![
+        let mut fields = Vec::new();
+        if self.verb == Verb::Psi {
+            fields.push((RESULT, "rows".to_owned()));
+        }
+        fields.extend([
             ("--protocol", self.name.to_string()),
             (BOTH, both.to_owned()),
             ("security", self.security.to_string()),
-        ];
+        ]);
         if self.name == Name::Auto {
             let link = self.link.map_or("measured".to_owned(), |link| {
                 format!("{} bit/s, {} s", link.bits_per_second, link.round_trip)

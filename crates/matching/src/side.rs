@@ -101,7 +101,7 @@ impl std::ops::Deref for Loaded<'_> {
 }
 
 /// Names the file of two rows with the same key by the first rule.
-fn in_file(table: &Table, error: Error) -> Error {
+pub(crate) fn in_file(table: &Table, error: Error) -> Error {
     let Error::DuplicateKey {
         rule: 1,
         first,

@@ -18,6 +18,8 @@
 //! Never chosen, and so only by name: [`Form::Low`], whose vector OLE has a code without review
 //! from outside this project, and [`Variant::KkrtPaper`], which is for reproduction.
 
+pub mod totals;
+
 use std::fmt;
 
 use volery_channel::Link;

@@ -83,6 +83,15 @@ impl Rational {
         })
     }
 
+    /// Half of it; `None` if that needs more digits.
+    #[must_use]
+    pub const fn half(self) -> Option<Self> {
+        match self.denominator.checked_mul(2) {
+            Some(denominator) => Self::new(self.numerator, denominator),
+            None => None,
+        }
+    }
+
     /// The nearest floating-point number.
     #[must_use]
     pub fn to_f64(self) -> f64 {

@@ -127,7 +127,7 @@ pub use normal::Normaliser;
 pub use payload::{DamagedPayload, LONGEST_PAYLOAD, PayloadSchema};
 pub use reader::{
     ColumnLint, Counts, Duplicates, EmptyKeys, Item, Lint, Malformed, NAMED_ROWS, Reader, Reading,
-    Refusal, RuleCounts, RuleLint,
+    Refusal, RuleCounts, RuleLint, Texts,
 };
 pub use records::Records;
 pub use rule::Rule;

@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 use rayon::prelude::*;
 
-use crate::cell::{Cell, append_text, cell, plain};
+use crate::cell::{Cell, append_text, cell, check_text, plain};
 use crate::error::{Error, Problem};
 use crate::key::{self, KeyType};
 use crate::normal::{Normaliser, Outcome};
@@ -36,6 +36,8 @@ pub struct Reading {
     pub rules: Vec<Rule>,
     /// The columns of the payload, by their names.
     pub values: Vec<String>,
+    /// Columns whose fields are read as text, by their names.
+    pub texts: Vec<String>,
     /// The policy for a row whose key an earlier row has.
     pub duplicates: Duplicates,
     /// The policy for a row without a key.
@@ -105,6 +107,7 @@ pub struct Reader<'a> {
     table: &'a Table,
     rules: Vec<Vec<KeyColumn>>,
     values: Vec<usize>,
+    texts: Vec<usize>,
     payload: Option<PayloadSchema>,
     empty_keys: EmptyKeys,
     malformed: Malformed,
@@ -129,6 +132,11 @@ impl<'a> Reader<'a> {
         }
         let values = reading.values.iter().map(|name| rule::find(schema, name));
         let values: Vec<usize> = values.collect::<Result<_, _>>()?;
+        let texts = reading.texts.iter().map(|name| rule::find(schema, name));
+        let texts: Vec<usize> = texts.collect::<Result<_, _>>()?;
+        for &column in &texts {
+            check_text(schema.field(column))?;
+        }
         let payload = match values.is_empty() {
             true => None,
             false => Some(PayloadSchema::of(values.iter().map(|&i| schema.field(i)))?),
@@ -146,6 +154,7 @@ impl<'a> Reader<'a> {
             },
             rules,
             values,
+            texts,
             payload,
             malformed: reading.malformed,
         })
@@ -157,10 +166,11 @@ impl<'a> Reader<'a> {
         rule::describe(&self.rules)
     }
 
-    /// The columns of keys and payload, ascending: those to give to [`Table::scan`].
+    /// The columns of keys, payload and texts, ascending: those to give to [`Table::scan`].
     pub fn columns(&self) -> Vec<usize> {
         let keys = self.rules.iter().flatten().map(|key| key.column);
-        let mut columns: Vec<usize> = keys.chain(self.values.iter().copied()).collect();
+        let others = self.values.iter().chain(&self.texts).copied();
+        let mut columns: Vec<usize> = keys.chain(others).collect();
         columns.sort_unstable();
         columns.dedup();
         columns
@@ -277,9 +287,47 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Column `which` of those to be read as text, counted from 0, in a batch.
+    ///
+    /// # Errors
+    /// If the column is damaged.
+    ///
+    /// # Panics
+    /// If the batch lacks the column, or there is no such one.
+    pub fn texts(&self, batch: &Batch, which: usize) -> Result<Texts, Error> {
+        let found = column(batch, self.texts[which], None);
+        let (field, array) = found.map_err(|problem| self.table.error(batch, problem))?;
+        Ok(Texts { field, array })
+    }
+
     /// What was found so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+}
+
+/// A column of a batch, to be read as text.
+pub struct Texts {
+    field: FieldRef,
+    array: ArrayRef,
+}
+
+impl Texts {
+    /// The name of the column.
+    pub fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    /// Puts the field of row `row` of the batch, counted from 0, into `out`, in the form that it
+    /// has in a text file: a string as it is, a float with the fewest digits that stand for it.
+    /// Returns whether there is one: not where it is null, or out of the range of its type.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn read(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let cell = cell(&self.field, &self.array, row);
+        cell.is_some_and(|cell| append_text(cell, out).is_ok())
     }
 }
 

@@ -18,7 +18,7 @@ const HEADINGS: [(&str, &str); 7] = [
     ),
     (
         "Input",
-        "input delimiter encoding format delta point points",
+        "input delimiter encoding format delta point points bound decimals group-by groups",
     ),
     (
         "Keys",
@@ -26,7 +26,8 @@ const HEADINGS: [(&str, &str); 7] = [
     ),
     (
         "Output",
-        "out force left value-name rule-column result minimum report html name days",
+        "out force left value-name rule-column result to minimum epsilon psi/delta report html name \
+         days",
     ),
     (
         "Protocol",
@@ -166,10 +167,12 @@ fn below(command: Command, above: &str) -> Command {
     let command = command
         .disable_help_flag(true)
         .arg(help)
-        .mut_args(|option| match option.get_long().and_then(heading) {
-            Some(heading) => option.help_heading(heading),
-            None => option,
-        });
+        .mut_args(
+            |option| match option.get_long().and_then(|long| heading(&path, long)) {
+                Some(heading) => option.help_heading(heading),
+                None => option,
+            },
+        );
     let found = EXAMPLES.iter().find(|(name, _)| *name == path);
     let lines = found.map_or(&[][..], |(_, lines)| lines);
     let bold = Style::new().bold();
@@ -184,11 +187,17 @@ fn below(command: Command, above: &str) -> Command {
     command.after_help(format!("{own}{bold}Examples:{bold:#}{text}"))
 }
 
-fn heading(option: &str) -> Option<&'static str> {
-    let found = HEADINGS
-        .iter()
-        .find(|(_, options)| options.split(' ').any(|there| there == option));
-    found.map(|(heading, _)| *heading)
+/// The heading of an option: of this subcommand, if it has one of its own there.
+fn heading(path: &str, option: &str) -> Option<&'static str> {
+    let command = path.rsplit(' ').next().unwrap_or_default();
+    let own = format!("{command}/{option}");
+    let find = |wanted: &str| {
+        let mut all = HEADINGS.iter();
+        all.find(|(_, options)| options.split(' ').any(|there| there == wanted))
+    };
+    find(&own)
+        .or_else(|| find(option))
+        .map(|(heading, _)| *heading)
 }
 
 fn styles() -> Styles {
@@ -229,7 +238,7 @@ mod tests {
         for (path, command) in &all {
             for option in command.get_arguments().filter_map(Arg::get_long) {
                 assert!(
-                    heading(option).is_some(),
+                    heading(path, option).is_some(),
                     "add --{option} of {path} to HEADINGS"
                 );
             }

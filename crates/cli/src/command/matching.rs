@@ -1,7 +1,7 @@
 //! The part that `psi` and `lookup` share: reads tables of records and writes the matching rows.
 
-mod files;
-mod text;
+pub(super) mod files;
+pub(super) mod text;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use volery_tables::{Duplicates, EmptyKeys, Encoding, Format, Malformed, Table};
 use super::endpoint::{Connection, Endpoint, EndpointArguments};
 use super::options::{Common, Reporter, parse_link, role};
 use super::run_local::{RunArguments, Workers};
-use super::worker;
+use super::{totals, worker};
 use crate::embed::Matched;
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
@@ -43,7 +43,7 @@ pub(crate) struct MatchingArguments {
     /// .arrow), a folder of Parquet files, or a pattern with '*'; '-' is standard input. Several
     /// are one table: repeat --input
     #[arg(long, value_name = "FILE", required = true, help_heading = "Input")]
-    input: Vec<PathBuf>,
+    pub(super) input: Vec<PathBuf>,
 
     /// Format of standard input, or of files whose names do not say it
     #[arg(long, value_name = "FORMAT", value_parser = format, help_heading = "Input")]
@@ -59,7 +59,7 @@ pub(crate) struct MatchingArguments {
     encoding: Option<Encoding>,
 
     #[command(flatten)]
-    keys: KeyArguments,
+    pub(super) keys: KeyArguments,
 
     /// Treatment of rows with the same key: 'keep', all of them match or none; 'error'; or 'dedup',
     /// only the first
@@ -69,20 +69,20 @@ pub(crate) struct MatchingArguments {
     /// Output file for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
     /// .parquet or .arrow; appears when the run is complete. '-' is standard output, as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
 
     /// Replace an existing output file
     #[arg(long, help_heading = "Output")]
-    force: bool,
+    pub(super) force: bool,
 
     /// Append a column with the number of the key by which a row matched: 1 for --key, 2 for the
     /// first --or
     #[arg(long, value_name = "NAME", help_heading = "Output")]
-    rule_column: Option<String>,
+    pub(super) rule_column: Option<String>,
 
     /// Write a page about the run to this file, to be looked at in a browser
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    html: Option<PathBuf>,
+    pub(super) html: Option<PathBuf>,
 
     /// Matching protocol; both sides name the same
     #[arg(long, value_name = "NAME", default_value_t, help_heading = "Protocol")]
@@ -93,21 +93,21 @@ pub(crate) struct MatchingArguments {
     /// malicious; semi-honest with --both, vole-low, kkrt and kkrt-paper, which have no malicious
     /// form]
     #[arg(long, help_heading = "Protocol")]
-    security: Option<Security>,
+    pub(super) security: Option<Security>,
 
     /// Link that --protocol auto chooses for: RATE,RTT such as 100Mbit,20ms [default: the link that
     /// the parties measure]
     #[arg(long, value_name = "RATE,RTT", value_parser = parse_link, help_heading = "Protocol")]
-    link: Option<Link>,
+    pub(super) link: Option<Link>,
 
     /// Give the result to the sender too, with semi-honest security; both sides must set this
     #[arg(long, help_heading = "Protocol")]
-    both: bool,
+    pub(super) both: bool,
 
     /// Memory that the run may take, such as 2GiB: the keys are then on disk, and matched bucket by
     /// bucket
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Running")]
-    memory: Option<u64>,
+    pub(super) memory: Option<u64>,
 
     /// Folder for keys on disk and for the progress of the run: the same command goes on with a run
     /// that broke, and does nothing when it is complete. Holds hashes of the keys until then
@@ -116,15 +116,15 @@ pub(crate) struct MatchingArguments {
 
     /// Least number of buckets, which are matched one after the other
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(volery_matching::MAX_BUCKETS)), help_heading = "Running")]
-    buckets: Option<u32>,
+    pub(super) buckets: Option<u32>,
 
     /// Say what the run will cost and reveal, and end; nothing is sent
     #[arg(long, help_heading = "Running")]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 
     /// Rows of the peer, for --dry-run [default: as many as here]
     #[arg(long, value_name = "N", value_parser = values::count, requires = "dry_run", help_heading = "Running")]
-    peer_rows: Option<u64>,
+    pub(super) peer_rows: Option<u64>,
 
     #[command(flatten)]
     pub(super) common: Common,
@@ -143,12 +143,12 @@ pub(crate) struct KeyArguments {
         required = true,
         help_heading = "Keys"
     )]
-    key: Vec<String>,
+    pub(super) key: Vec<String>,
 
     /// Another key by which rows match that do not match by the keys before it; may be repeated.
     /// Both sides give the same number of keys, in the same order
     #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
-    or: Vec<String>,
+    pub(super) or: Vec<String>,
 
     /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
     /// with --or such a row has no part in that key
@@ -293,6 +293,7 @@ impl From<Error> for Failure {
             Error::Table(error) => return error.into(),
             Error::LongKeys => Self::usage("--key", error),
             Error::LittleMemory { .. } => Self::usage("--memory", error),
+            Error::LargeTotal { .. } => Self::usage("--bound", error),
             other => Self::new(Status::Other, other),
         };
         match hint {
@@ -314,6 +315,9 @@ fn disagreement(error: volery_channel::Error) -> Failure {
         }
         Error::Mismatch { field, .. } if worker::disagreement(field).is_some() => {
             worker::disagreement(field).unwrap_or_default()
+        }
+        Error::Mismatch { field, .. } if totals::disagreement(field).is_some() => {
+            totals::disagreement(field).unwrap_or_default()
         }
         Error::Mismatch { field, .. } if field == volery_matching::PROGRESS => {
             "use the folders of the same run on both sides; to begin anew, name new folders on both"

@@ -1,7 +1,10 @@
 //! `volery psi`: finds the rows of this party's table whose key is also in the other party's table.
 
+use volery_matching::What;
+
 use super::matching::{self, Given};
 use super::options::Reporter;
+use super::totals::{self, TotalsArguments};
 use crate::embed::Matched;
 use crate::exit::Failure;
 
@@ -11,9 +14,14 @@ use crate::exit::Failure;
 /// Each side names its files and key columns; both give as many key columns, of the same types and
 /// normalisers. The peer learns how many different keys this side has; the receiver learns which of
 /// its own keys the sender has, and nobody anything else. Security is malicious. With --both on
-/// both sides, the sender gets its own matching rows too, and security is semi-honest.
+/// both sides, the sender gets its own matching rows too, and security is semi-honest. With
+/// --result neither side gets rows, but one number about the keys that both have, or one for each
+/// group.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    totals: TotalsArguments,
+
     #[command(flatten)]
     matching: matching::MatchingArguments,
 }
@@ -31,5 +39,16 @@ pub(crate) fn run(
     given: Given<'_>,
     reporter: &Reporter,
 ) -> Result<Matched, Failure> {
-    matching::run(&arguments.matching, None, given, reporter)
+    let Arguments { totals, matching } = arguments;
+    match &totals.result {
+        What::Rows => {
+            totals.check_rows()?;
+            matching::run(matching, None, given, reporter)
+        }
+        What::Shares(_) => {
+            let what = "shares are not part of this build";
+            Err(Failure::usage("--result", what))
+        }
+        _ => totals::run(totals, matching, given, reporter),
+    }
 }

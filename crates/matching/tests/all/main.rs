@@ -5,4 +5,5 @@ mod cheats;
 mod common;
 mod join;
 mod resume;
+mod totals;
 mod workers;

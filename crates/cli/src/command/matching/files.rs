@@ -13,7 +13,7 @@ use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
 
 /// How to read the table.
-pub(super) fn inputs(arguments: &MatchingArguments) -> Inputs {
+pub(in crate::command) fn inputs(arguments: &MatchingArguments) -> Inputs {
     Inputs {
         paths: arguments.input.clone(),
         delimiter: arguments.delimiter,
@@ -23,7 +23,7 @@ pub(super) fn inputs(arguments: &MatchingArguments) -> Inputs {
 }
 
 /// How to read keys and payload.
-pub(super) fn reading(
+pub(in crate::command) fn reading(
     arguments: &MatchingArguments,
     lookup: Option<&Lookup>,
 ) -> Result<Reading, Failure> {
@@ -61,7 +61,7 @@ impl KeyArguments {
 }
 
 /// Refuses files that would overwrite each other or the input.
-pub(super) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> {
+pub(in crate::command) fn check_names(arguments: &MatchingArguments) -> Result<(), Failure> {
     let report = arguments.common.report.as_deref();
     let out = arguments.out.as_deref();
     let inputs = arguments.input.iter().map(|input| Some(input.as_path()));
@@ -210,7 +210,7 @@ pub(super) fn refused(error: WriteError, path: &Path) -> Failure {
 }
 
 /// A problem of the output file.
-fn failure(path: &Path, problem: &Problem) -> Failure {
+pub(in crate::command) fn failure(path: &Path, problem: &Problem) -> Failure {
     let failure = Failure::new(Status::Other, format_args!("{}: {problem}", path.display()));
     match problem.hint() {
         Some(hint) => failure.with_hint(hint),

@@ -13,18 +13,23 @@ use crate::randomness::hex;
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 
-/// Tells what was left out of a table.
-pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
+/// The name of a table in lines about it.
+pub(in crate::command) fn name_of(table: &Table) -> String {
     let names: Vec<_> = table
         .paths()
         .iter()
         .map(|path| path.display().to_string())
         .collect();
-    let name = match &names[..] {
+    match &names[..] {
         [] => "the table".to_owned(),
         [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {}", many(rest.len() as u64, "other file")),
-    };
+    }
+}
+
+/// Tells what was left out of a table.
+pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
+    let name = name_of(table);
     for notice in table.notices() {
         reporter.tell(format_args!("{name}: {notice}"));
     }
@@ -117,7 +122,8 @@ pub(super) fn report(
     report
 }
 
-fn object(value: Value) -> Map<String, Value> {
+/// The fields of a JSON literal.
+pub(in crate::command) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => unreachable!("the JSON literal is an object"),

@@ -1,0 +1,348 @@
+//! `volery psi --result count` and other totals: one number about the keys that both sides have, or
+//! one for each group.
+
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use volery_channel::Role;
+use volery_matching::totals::{
+    COLUMN, GROUP_BY, GROUPS, MAX_DECIMALS, MAX_GROUPS, Options, Outcome, Settings, Side, TO, To,
+    revealed,
+};
+use volery_matching::{RESULT, What};
+use volery_tables::{Format, Packing, Table};
+
+use super::matching::{Given, MatchingArguments, Told, files, names};
+use super::options::Reporter;
+use super::paths::{check_free, same};
+use crate::embed::{Matched, Totals};
+use crate::exit::Failure;
+use crate::output::SingleFile;
+use crate::page;
+use crate::report::peak_memory;
+use crate::said::many;
+
+/// The options of results other than rows.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct TotalsArguments {
+    /// What the run gives: 'rows', the matching rows; or one number about the keys that both sides
+    /// have: 'count', how many there are; 'sum' and 'mean' of a column, which its side names
+    /// (sum=COL) and the other does not; 'sum-product=SENDER_COL,RECEIVER_COL'
+    #[arg(long, value_name = "WHAT", default_value = "rows", value_parser = what, help_heading = "Output")]
+    pub(super) result: What,
+
+    /// Side that gets such a number; the same on both sides [default: receiver]
+    #[arg(long, value_name = "SIDE", value_enum, help_heading = "Output")]
+    to: Option<To>,
+
+    /// The most that a value of a key may be, without its sign; required for sums and means, the
+    /// same on both sides
+    #[arg(long, value_name = "B", help_heading = "Input")]
+    bound: Option<String>,
+
+    /// Decimal places of values; one with more is an error [default: 0]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_DECIMALS)), help_heading = "Input")]
+    decimals: Option<u32>,
+
+    /// The fewest common keys of which anything is opened, decided without opening the number; the
+    /// same on both sides [default: 50; 0 for a count without groups]
+    #[arg(long, value_name = "K", value_parser = crate::values::count, help_heading = "Output")]
+    minimum: Option<u64>,
+
+    /// Add noise, so that the result is differentially private with this epsilon, such as 0.5; the
+    /// same on both sides
+    #[arg(long, value_name = "E", help_heading = "Output")]
+    epsilon: Option<String>,
+
+    /// Gaussian noise with this delta, such as 1e-9, in place of Laplace noise
+    #[arg(long, value_name = "D", help_heading = "Output")]
+    delta: Option<String>,
+
+    /// Column of this side whose values are the --groups: one number for each
+    #[arg(long, value_name = "COL", help_heading = "Input")]
+    group_by: Option<String>,
+
+    /// The groups, in the order of the result; the same on both sides. Rows with another value are
+    /// in none. A name with a comma stands in double quotes
+    #[arg(long, value_name = "A,B,..", value_parser = groups, help_heading = "Input")]
+    groups: Option<Groups>,
+}
+
+/// The names of groups.
+#[derive(Clone, Debug)]
+struct Groups(Vec<String>);
+
+fn groups(text: &str) -> Result<Groups, String> {
+    let groups = names(text)?;
+    match groups.len() {
+        ..=MAX_GROUPS => Ok(Groups(groups)),
+        more => Err(format!("{more} groups; a run has at most {MAX_GROUPS}")),
+    }
+}
+
+/// A result with its columns.
+fn what(text: &str) -> Result<What, String> {
+    let (name, columns) = match text.split_once('=') {
+        None => (text, Vec::new()),
+        Some((name, columns)) => (name, names(columns)?),
+    };
+    What::new(name, columns)
+}
+
+impl TotalsArguments {
+    /// Refuses options that rows do not have.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(super) fn check_rows(&self) -> Result<(), Failure> {
+        let given = [
+            ("--to", self.to.is_some()),
+            ("--bound", self.bound.is_some()),
+            ("--decimals", self.decimals.is_some()),
+            ("--minimum", self.minimum.is_some()),
+            ("--epsilon", self.epsilon.is_some()),
+            ("--delta", self.delta.is_some()),
+            ("--group-by", self.group_by.is_some()),
+            ("--groups", self.groups.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::usage(
+                option,
+                "only with --result count, sum, mean or sum-product",
+            )
+            .with_hint("rows have no such option; --both gives them to both sides")),
+        }
+    }
+
+    fn options(&self, matching: &MatchingArguments) -> Options {
+        Options {
+            to: self.to,
+            both: matching.both,
+            name: matching.protocol,
+            security: matching.security,
+            bound: self.bound.clone(),
+            decimals: self.decimals,
+            minimum: self.minimum,
+            epsilon: self.epsilon.clone(),
+            delta: self.delta.clone(),
+            group_by: self.group_by.clone(),
+            groups: self.groups.clone().map_or_else(Vec::new, |all| all.0),
+            link: matching.link,
+        }
+    }
+}
+
+/// The remedy for a setting of a total in which the two sides differ.
+pub(super) fn disagreement(field: &str) -> Option<&'static str> {
+    Some(match field {
+        RESULT => {
+            "give the same --result on both sides; of a sum or a mean one side names its column, the other gives the name alone"
+        }
+        COLUMN => "one side gives sum=COL or mean=COL, the other one sum or mean without a column",
+        TO => "the result goes to --to SIDE, which both sides give alike",
+        GROUPS => "give the same --groups in the same order on both sides",
+        GROUP_BY => "give --group-by at one side, the one with the column, and --groups at both",
+        "--bound" | "--decimals" | "--minimum" | "--epsilon" | "--delta" => {
+            "agree on it, and give the same on both sides"
+        }
+        _ => return None,
+    })
+}
+
+/// Refuses options of runs for rows.
+fn check_options(
+    arguments: &MatchingArguments,
+    kind: &str,
+    given: &Given<'_>,
+) -> Result<(), Failure> {
+    let refuse =
+        |option: &str, what: String, hint: &str| Err(Failure::usage(option, what).with_hint(hint));
+    if given.workers.is_some() {
+        let what = format!("a {kind} is computed by one process a side");
+        return refuse(
+            "--result",
+            what,
+            "use 'volery psi' in place of 'volery run-local psi'",
+        );
+    }
+    if !arguments.keys.or.is_empty() {
+        let what = format!("a {kind} is of the keys of one --key");
+        return refuse("--or", what, "remove --or, or use --result rows");
+    }
+    for (option, there) in [
+        ("--resume", arguments.resume.is_some()),
+        ("--memory", arguments.memory.is_some()),
+        (
+            "--buckets",
+            arguments.buckets.is_some_and(|buckets| buckets > 1),
+        ),
+    ] {
+        if there {
+            let what = format!("a {kind} is computed in memory, at once");
+            return refuse(
+                option,
+                what,
+                "remove it; --dry-run says how much memory the run takes",
+            );
+        }
+    }
+    if arguments.rule_column.is_some() {
+        let what = format!("a {kind} has no rows");
+        return refuse("--rule-column", what, "remove it, or use --result rows");
+    }
+    Ok(())
+}
+
+/// The file of the totals.
+struct OutputFile {
+    file: SingleFile,
+    path: PathBuf,
+    format: (Format, Packing),
+    force: bool,
+}
+
+impl OutputFile {
+    fn prepare(
+        arguments: &MatchingArguments,
+        settings: &Settings,
+    ) -> Result<Option<Self>, Failure> {
+        let Some(path) = &arguments.out else {
+            return Ok(None);
+        };
+        let refuse = |what: String, hint: &str| Err(Failure::usage("--out", what).with_hint(hint));
+        if !settings.gets_totals() {
+            let what = format!("this side does not get the {}", settings.kind.name());
+            return refuse(what, "remove --out; --to says who gets the result");
+        }
+        if path == Path::new("-") {
+            let what = "the numbers are on standard output already".to_owned();
+            return refuse(what, "remove --out, or name a file");
+        }
+        let format = Format::of(path).map_err(|error| {
+            let failure = Failure::usage("--out", &error);
+            match error.hint() {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
+            }
+        })?;
+        if arguments.input.iter().any(|input| same(path, input)) {
+            let what = format!("{} is the input file", path.display());
+            return refuse(what, "choose another file; the input is never overwritten");
+        }
+        check_free(path, arguments.force)?;
+        Ok(Some(Self {
+            file: SingleFile::prepare("--out", path)?,
+            path: path.clone(),
+            format,
+            force: arguments.force,
+        }))
+    }
+
+    fn write(self, settings: &Settings, outcome: &Outcome) -> Result<(), Failure> {
+        let Self {
+            file,
+            path,
+            format,
+            force,
+        } = self;
+        file.write(|file| {
+            let written = outcome.write(settings, file, format);
+            written.map_err(|problem| files::failure(&path, &problem))?;
+            // Another process may have created the file in the meantime.
+            check_free(&path, force)
+        })
+    }
+}
+
+/// Runs the subcommand for a total.
+///
+/// # Errors
+/// Any error that ends the run.
+pub(super) fn run(
+    arguments: &TotalsArguments,
+    matching: &MatchingArguments,
+    given: Given<'_>,
+    reporter: &Reporter,
+) -> Result<Matched, Failure> {
+    let common = &matching.common;
+    check_options(matching, arguments.result.name(), &given)?;
+    let role: Role = matching.role;
+    let settings = Settings::new(arguments.result.clone(), role, arguments.options(matching))?;
+    let endpoint = match matching.dry_run {
+        true => None,
+        false => Some(matching.endpoint.endpoint(given.connection, reporter)?),
+    };
+    if given.table.is_some() && !matching.input.is_empty() {
+        let what = "the table is given in memory, too; remove one of them";
+        return Err(Failure::usage("--input", what));
+    }
+    files::check_names(matching)?;
+    let place = OutputFile::prepare(matching, &settings)?.filter(|_| !matching.dry_run);
+    let page = matching.html.as_deref();
+    let page = page
+        .map(|path| SingleFile::prepare("--html", path))
+        .transpose()?;
+    let report_place = common.prepare_report(reporter)?;
+    let pool = common.pool()?;
+
+    let start = Instant::now();
+    let mut told = Told::new(reporter);
+    let reading = files::reading(matching, None)?;
+    let table = match given.table {
+        Some(table) => table,
+        None => Table::open(&files::inputs(matching))?,
+    };
+    let side = pool.install(|| Side::read(&table, &reading, &settings, &mut told))?;
+    told.end();
+    text::tell_counts(reporter, &table, &side);
+    let revealed = revealed(&settings);
+    reporter.tell(format_args!(
+        "this side has {}",
+        many(side.keys(), "different key")
+    ));
+    for line in &revealed {
+        reporter.tell(line);
+    }
+    if matching.dry_run {
+        let (text, report) = text::plan(matching, &side, &revealed, reporter)?;
+        reporter.output(&format!("{text}\n"))?;
+        return Ok(Matched::of(report_place.write(&report)?));
+    }
+    let mut report = text::report(matching, &table, &side, &revealed, reporter);
+    let Some(endpoint) = endpoint else {
+        unreachable!("a run has a peer");
+    };
+    let mut channel = endpoint.open(common.timeout(), reporter)?;
+    reporter.known().revealed.extend(revealed.iter().cloned());
+    let outcome = pool.install(|| side.run(&mut channel, &mut told))?;
+    told.end();
+    let connection = channel.describe();
+    report.result.insert("connection".to_owned(), connection);
+    channel.end();
+    text::add_outcome(&mut report, &settings, &outcome);
+    if let Some(place) = place {
+        place.write(&settings, &outcome)?;
+    }
+    report.seconds.total = Some(start.elapsed().as_secs_f64());
+    report.peak_rss_bytes = peak_memory();
+    let report = report.up_to_now(reporter);
+    if let Some(page) = page {
+        let value = serde_json::to_value(&report).expect("a report serialises");
+        page.commit(page::render(&value).as_bytes())?;
+    }
+    let matched = Matched {
+        report: report_place.write(&report)?,
+        totals: Some(Totals::of(&settings, &outcome)),
+        ..Matched::default()
+    };
+    if settings.gets_totals() {
+        reporter.output(&text::numbers(&settings, &outcome))?;
+    }
+    for line in text::summary(&settings, &report, &outcome) {
+        reporter.say(line);
+    }
+    Ok(matched)
+}

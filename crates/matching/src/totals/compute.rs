@@ -1,0 +1,322 @@
+//! Steps 4 to 7 by circuit-PSI: shares of counts and sums, the comparison with the minimum, and the
+//! opening. `compute` has both parties' steps, which differ only where shares come from.
+
+use volery_channel::{Channel, Role, SessionId};
+use volery_primitives::pages::Buffer;
+use volery_primitives::prg::Prg;
+use volery_psi::circuit::{self, Parameters, Slice};
+use zeroize::Zeroizing;
+
+use super::settings::{Settings, To};
+use super::side::Values;
+use crate::error::Result;
+use crate::progress::{Inner, Progress};
+
+/// Shares of the totals, group by group. Wiped when dropped.
+struct Shares {
+    counts: Zeroizing<Vec<u64>>,
+    sums: Zeroizing<Vec<u64>>,
+}
+
+/// Noise of this side for each count and each sum. Wiped when dropped.
+pub(crate) struct Noise {
+    counts: Zeroizing<Vec<i64>>,
+    sums: Zeroizing<Vec<i64>>,
+}
+
+impl Noise {
+    /// Samples, where this side adds noise. To be called before the first message of a run, since
+    /// the time of a sample depends on it.
+    pub(crate) fn sample(settings: &Settings, rng: &mut Prg) -> Self {
+        let [in_count, in_sum] = settings.adds(settings.role);
+        let (count, sum) = match &settings.privacy {
+            None => (None, None),
+            Some(privacy) => (
+                privacy.count.filter(|_| in_count),
+                privacy.sum.filter(|_| in_sum),
+            ),
+        };
+        let mut samples = |mechanism: Option<volery_psi::noise::Mechanism>| {
+            let mut samples = Zeroizing::new(vec![0; settings.totals()]);
+            if let Some(mechanism) = mechanism {
+                samples.fill_with(|| mechanism.sample(rng));
+            }
+            samples
+        };
+        Self {
+            counts: samples(count),
+            sums: samples(sum),
+        }
+    }
+}
+
+/// The total of a group, or of all common keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// Whether the count, with its noise, is below the minimum: then nothing else is known.
+    pub below_minimum: bool,
+    /// The number of common keys, at a side that gets it.
+    pub count: Option<i64>,
+    /// The sum in units of its last decimal place, at a side that gets it.
+    pub sum: Option<i64>,
+}
+
+/// The two parties of circuit-PSI, as far as they are alike.
+enum Party<'a> {
+    /// The items are in the bins.
+    Bins(circuit::Receiver, &'a Values),
+    Other(circuit::Sender),
+}
+
+impl Party<'_> {
+    fn parameters(&self) -> &Parameters {
+        match self {
+            Self::Bins(party, _) => party.parameters(),
+            Self::Other(party) => party.parameters(),
+        }
+    }
+
+    fn next(&mut self, channel: &mut Channel) -> Result<Option<Slice>> {
+        Ok(match self {
+            Self::Bins(party, _) => party.next(channel)?,
+            Self::Other(party) => party.next(channel)?,
+        })
+    }
+
+    /// Shares of the products of shared values and the values of the items in the bins.
+    fn multiply(
+        &mut self,
+        slice: &Slice,
+        shares: &[u64],
+        channel: &mut Channel,
+    ) -> Result<Buffer<u64>> {
+        match self {
+            Self::Bins(party, values) => {
+                // The receiver's part of the shares is multiplied here; that of the sender is not
+                // known to it.
+                let mut factors = Buffer::zeroed(shares.len());
+                for (bin, factor) in slice.bins.clone().zip(factors.iter_mut()) {
+                    if let Some(item) = party.item(bin) {
+                        *factor = values.values[item];
+                    }
+                }
+                let mut products = party.multiply(&factors, channel)?;
+                for ((product, factor), share) in products.iter_mut().zip(&*factors).zip(shares) {
+                    *product = product.wrapping_add(factor.wrapping_mul(*share));
+                }
+                Ok(products)
+            }
+            Self::Other(party) => Ok(party.multiply(shares, channel)?),
+        }
+    }
+
+    /// Shares of shared values where the item in the bin is in a group, and of zero elsewhere.
+    fn select(
+        &mut self,
+        slice: &Slice,
+        group: usize,
+        shares: &[u64],
+        channel: &mut Channel,
+    ) -> Result<Buffer<u64>> {
+        match self {
+            Self::Bins(party, values) => {
+                let mut bits = Zeroizing::new(vec![0; shares.len().div_ceil(8)]);
+                for (place, bin) in slice.bins.clone().enumerate() {
+                    let selected = party
+                        .item(bin)
+                        .is_some_and(|item| values.is_in(item, group));
+                    bits[place / 8] |= u8::from(selected) << (place % 8);
+                }
+                Ok(party.select(&bits, shares, channel)?)
+            }
+            Self::Other(party) => Ok(party.select(shares, channel)?),
+        }
+    }
+
+    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
+        Ok(match self {
+            Self::Bins(party, _) => party.at_least(share, least, channel)?,
+            Self::Other(party) => party.at_least(share, least, channel)?,
+        })
+    }
+
+    fn open(
+        &mut self,
+        shares: &[u64],
+        to: circuit::To,
+        channel: &mut Channel,
+    ) -> Result<Option<Vec<u64>>> {
+        Ok(match self {
+            Self::Bins(party, _) => party.open(shares, to, channel)?,
+            Self::Other(party) => party.open(shares, to, channel)?,
+        })
+    }
+}
+
+/// The columns of weights: for each total one of ones, if there is a count, then for each one of
+/// values, if the side with the bins has them.
+fn weights(settings: &Settings, values: &Values) -> Vec<Buffer<u64>> {
+    use volery_psi::Items as _;
+    let totals = 0..settings.totals();
+    let column = |group: usize, value: &dyn Fn(usize) -> u64| {
+        let mut column = Buffer::zeroed(values.len());
+        for (item, weight) in column.iter_mut().enumerate() {
+            let is_in = u64::from(values.is_in(item, group)).wrapping_neg();
+            *weight = value(item) & is_in;
+        }
+        column
+    };
+    let mut columns = Vec::new();
+    if settings.has_count() {
+        columns.extend(totals.clone().map(|group| column(group, &|_| 1)));
+    }
+    if settings.kind.has_sum() && !settings.has_shared_values() {
+        columns.extend(totals.map(|group| column(group, &|item| values.values[item])));
+    }
+    columns
+}
+
+/// The totals, for each group or for all common keys, and the parameters of the run.
+pub(crate) fn compute(
+    settings: &Settings,
+    values: &Values,
+    noise: &Noise,
+    (session, rng): (SessionId, Prg),
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<(Parameters, Vec<Total>)> {
+    let circuit = settings.circuit();
+    let watch = &mut Inner {
+        progress: &mut *progress,
+        shown: true,
+    };
+    let randomness = (session, rng);
+    let mut party = if settings.role == settings.in_bins() {
+        let columns = weights(settings, values);
+        let columns: Vec<&[u64]> = columns.iter().map(|column| &**column).collect();
+        let party =
+            circuit::Receiver::setup(values, &columns, circuit, randomness, watch, channel)?;
+        Party::Bins(party, values)
+    } else {
+        let columns: &[&[u64]] = match settings.has_shared_values() {
+            true => &[&values.values],
+            false => &[],
+        };
+        let party = circuit::Sender::setup(values, columns, circuit, randomness, watch, channel)?;
+        Party::Other(party)
+    };
+    let parameters = party.parameters().clone();
+    let shares = add_up(&mut party, settings, channel, progress)?;
+    progress.begin("opening the result", 0);
+    let totals = open(&mut party, settings, shares, noise, channel)?;
+    Ok((parameters, totals))
+}
+
+/// Shares of the totals.
+fn add_up(
+    party: &mut Party<'_>,
+    settings: &Settings,
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<Shares> {
+    let totals = settings.totals();
+    let mut shares = Shares {
+        counts: Zeroizing::new(vec![0; totals]),
+        sums: Zeroizing::new(vec![0; totals]),
+    };
+    progress.begin("comparing in bins", party.parameters().slices() as u64);
+    let mut done = 0;
+    while let Some(slice) = party.next(channel)? {
+        let add = |total: &mut u64, shares: &[u64]| {
+            *total = total.wrapping_add(Slice::sum(shares));
+        };
+        let mut columns = slice.weights.iter();
+        let places = [
+            (settings.has_count(), &mut shares.counts),
+            (
+                settings.kind.has_sum() && !settings.has_shared_values(),
+                &mut shares.sums,
+            ),
+        ];
+        for (_, totals) in places.into_iter().filter(|(there, _)| *there) {
+            for (total, column) in totals.iter_mut().zip(&mut columns) {
+                add(total, column);
+            }
+        }
+        if let Some(column) = slice.payload.first() {
+            let products = match settings.circuit().products {
+                0 => None,
+                _ => Some(party.multiply(&slice, column, channel)?),
+            };
+            let column = products.as_ref().unwrap_or(column);
+            match settings.grouped {
+                None => add(&mut shares.sums[0], column),
+                Some(_) => {
+                    for group in 0..totals {
+                        let selected = party.select(&slice, group, column, channel)?;
+                        add(&mut shares.sums[group], &selected);
+                    }
+                }
+            }
+        }
+        done += 1;
+        progress.done(done);
+    }
+    Ok(shares)
+}
+
+/// Adds the noise, compares counts with the minimum, and opens what is not below it.
+fn open(
+    party: &mut Party<'_>,
+    settings: &Settings,
+    mut shares: Shares,
+    noise: &Noise,
+    channel: &mut Channel,
+) -> Result<Vec<Total>> {
+    for (shares, noise) in [
+        (&mut shares.counts, &noise.counts),
+        (&mut shares.sums, &noise.sums),
+    ] {
+        for (share, noise) in shares.iter_mut().zip(noise.iter()) {
+            *share = share.wrapping_add(*noise as u64);
+        }
+    }
+    let mut enough = Vec::new();
+    for &count in shares.counts.iter() {
+        enough.push(settings.minimum == 0 || party.at_least(count, settings.minimum, channel)?);
+    }
+    let kind = settings.kind;
+    let mut opened = Zeroizing::new(Vec::new());
+    for (group, _) in enough.iter().enumerate().filter(|(_, enough)| **enough) {
+        if kind.has_count() {
+            opened.push(shares.counts[group]);
+        }
+        if kind.has_sum() {
+            opened.push(shares.sums[group]);
+        }
+    }
+    let numbers = match opened.is_empty() {
+        true => None,
+        false => party.open(&opened, to_of_circuit(settings), channel)?,
+    };
+    let mut numbers = numbers.into_iter().flatten();
+    let mut next = |there: bool| {
+        let number = if there { numbers.next() } else { None };
+        number.map(|number| number as i64)
+    };
+    let total = |enough: bool| Total {
+        below_minimum: !enough,
+        count: next(enough && kind.has_count()),
+        sum: next(enough && kind.has_sum()),
+    };
+    Ok(enough.into_iter().map(total).collect())
+}
+
+/// Who gets the totals, by the roles of circuit-PSI.
+fn to_of_circuit(settings: &Settings) -> circuit::To {
+    match (settings.to, settings.in_bins()) {
+        (To::Both, _) => circuit::To::Both,
+        (To::Receiver, Role::Receiver) | (To::Sender, Role::Sender) => circuit::To::Receiver,
+        _ => circuit::To::Sender,
+    }
+}

@@ -1,0 +1,203 @@
+//! A run, from the read table to the totals.
+
+use std::time::{Duration, Instant};
+
+use volery_channel::link::{Side as LinkSide, estimate};
+use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
+use volery_primitives::prg::Prg;
+use volery_psi::{circuit, count};
+
+use super::compute::{Noise, Total, compute};
+use super::plan::{Choice, Protocol, named};
+use super::settings::{Settings, To};
+use super::side::Side;
+use crate::error::{Result, misbehaved};
+use crate::progress::{Inner, Progress};
+
+/// Least nanoseconds for each item, which bounds the time spent on measuring the link.
+const EACH: u64 = 1000;
+
+/// The parameters of a run, by its protocol.
+#[derive(Clone, Debug)]
+pub enum Parameters {
+    /// Circuit-PSI.
+    Circuit(circuit::Parameters),
+    /// The number of common items alone, by Diffie-Hellman.
+    Count(count::Parameters),
+}
+
+/// What a run cost and gave.
+pub struct Outcome {
+    /// The session, public and the same on both sides.
+    pub session: SessionId,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Why, if it was chosen.
+    pub choice: Option<Choice>,
+    /// The parameters.
+    pub parameters: Parameters,
+    /// Distinct keys of sender and receiver.
+    pub sizes: [u64; 2],
+    /// Up to the choice of the protocol.
+    pub setup: Duration,
+    /// After it.
+    pub online: Duration,
+    /// Traffic of `setup`.
+    pub setup_traffic: Stats,
+    /// All traffic.
+    pub traffic: Stats,
+    /// The total of each group in their order, or of all common keys. A side that does not get them
+    /// knows which are below the minimum, and no number.
+    pub totals: Vec<Total>,
+}
+
+impl Side {
+    /// Steps 1 to 7, over a new connection.
+    ///
+    /// # Errors
+    /// If the two sides differ in a setting; if a total could leave 64 bits; if the channel or the
+    /// protocol fails.
+    pub fn run(self, channel: &mut Channel, progress: &mut dyn Progress) -> Result<Outcome> {
+        let start = Instant::now();
+        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+        let settings = &self.settings;
+        let noise = Noise::sample(settings, &mut rng.fork("noise"));
+        progress.begin("agreeing on settings and sizes", 0);
+        let mut nonce = [0; 32];
+        rng.fill_bytes(&mut nonce);
+        let hello = settings.hello(&self.key_description);
+        let session = handshake(channel, &hello, nonce)?;
+        let sizes = self.exchange_sizes(channel)?;
+        settings.check_range(sizes)?;
+        let (protocol, choice) = choose(settings, sizes, channel)?;
+        if let Some(choice) = &choice {
+            progress.note(&choice.why());
+        }
+        let (setup, setup_traffic) = (start.elapsed(), channel.stats());
+        let randomness = (session, rng.fork("protocol"));
+        let (parameters, totals) = match protocol {
+            Protocol::Circuit(_) => {
+                let ran = compute(
+                    settings,
+                    &self.values,
+                    &noise,
+                    randomness,
+                    channel,
+                    progress,
+                );
+                let (parameters, totals) = ran?;
+                (Parameters::Circuit(parameters), totals)
+            }
+            Protocol::Dh => {
+                let (parameters, total) = self.count(randomness, channel, progress)?;
+                (Parameters::Count(parameters), vec![total])
+            }
+        };
+        let traffic = channel.stats();
+        Ok(Outcome {
+            session,
+            protocol,
+            choice,
+            parameters,
+            sizes,
+            setup,
+            online: start.elapsed() - setup,
+            setup_traffic,
+            traffic,
+            totals,
+        })
+    }
+
+    /// Step 2.
+    fn exchange_sizes(&self, channel: &mut Channel) -> Result<[u64; 2]> {
+        let ours = self.keys();
+        channel.send(&ours.to_le_bytes())?;
+        let mut theirs = [0; 8];
+        channel.recv(&mut theirs)?;
+        let theirs = u64::from_le_bytes(theirs);
+        if ours > circuit::MAX_ITEMS {
+            let (items, most) = (ours, circuit::MAX_ITEMS);
+            return Err(volery_psi::Error::TooMany { items, most }.into());
+        }
+        if theirs > circuit::MAX_ITEMS {
+            return Err(misbehaved("it announced a set larger than the maximum"));
+        }
+        Ok(match self.settings.role {
+            Role::Sender => [ours, theirs],
+            Role::Receiver => [theirs, ours],
+        })
+    }
+
+    /// The number of common keys by Diffie-Hellman. Its receiver is the side that gets the number;
+    /// where both do, the receiver, which sends it on.
+    fn count(
+        &self,
+        (session, rng): (SessionId, Prg),
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> Result<(count::Parameters, Total)> {
+        let to = self.settings.to;
+        let counts = match (to, self.settings.role) {
+            (To::Sender, role) => role == Role::Sender,
+            (To::Receiver | To::Both, role) => role == Role::Receiver,
+        };
+        let watch = &mut Inner {
+            progress,
+            shown: true,
+        };
+        let (parameters, mut common) = if counts {
+            let counted = count::Receiver::new(session, rng).count(&self.values, watch, channel)?;
+            (counted.parameters, Some(counted.common))
+        } else {
+            let sender = count::Sender::new(session, rng);
+            (sender.count(&self.values, watch, channel)?, None)
+        };
+        if to == To::Both {
+            match common {
+                Some(common) => {
+                    channel.send(&common.to_le_bytes())?;
+                    channel.flush()?;
+                }
+                None => {
+                    let mut theirs = [0; 8];
+                    channel.recv(&mut theirs)?;
+                    let theirs = u64::from_le_bytes(theirs);
+                    if theirs > parameters.sender_items.min(parameters.receiver_items) {
+                        return Err(misbehaved("it reports more common keys than there are"));
+                    }
+                    common = Some(theirs);
+                }
+            }
+        }
+        let total = Total {
+            below_minimum: false,
+            count: common.map(|common| common as i64),
+            sum: None,
+        };
+        Ok((parameters, total))
+    }
+}
+
+/// Step 3.
+fn choose(
+    settings: &Settings,
+    sizes: [u64; 2],
+    channel: &mut Channel,
+) -> Result<(Protocol, Option<Choice>)> {
+    if let Some(protocol) = named(settings) {
+        return Ok((protocol, None));
+    }
+    let link = match settings.link {
+        Some(link) => link,
+        None => {
+            let side = match settings.role {
+                Role::Sender => LinkSide::IsMeasured,
+                Role::Receiver => LinkSide::Measures,
+            };
+            let work = Duration::from_nanos((sizes[0] + sizes[1]) * EACH);
+            estimate(channel, side, work)?
+        }
+    };
+    let choice = Choice::new(settings, sizes, link);
+    Ok((choice.best(), Some(choice)))
+}

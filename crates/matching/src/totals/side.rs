@@ -1,0 +1,291 @@
+//! One side before the run: its table read into items, with a value and a group for each.
+
+use volery_primitives::pages::Buffer;
+use volery_primitives::ro::StreamHash;
+use volery_psi::Items;
+use volery_tables::{Counts, Item, Reader, Reading, Table, Texts};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::decimal::{Refused, parse};
+use super::settings::Settings;
+use crate::error::{Error, NoKey, NoValue, Result};
+use crate::keys::{Keys, Rows};
+use crate::progress::Progress;
+use crate::side::in_file;
+
+/// The longest description of the key, in bytes: it is in the first message, beside more settings
+/// than that of a run for rows.
+const LONGEST_KEYS: usize = 2048;
+
+/// The number of no group.
+const NO_GROUP: u8 = u8::MAX;
+
+/// The distinct items of a side, ascending, with what belongs to each. Wiped when dropped.
+pub(crate) struct Values {
+    items: Vec<Item>,
+    /// For each item the sum of its rows' values, modulo `2^64`; empty without a column.
+    pub(crate) values: Buffer<u64>,
+    /// For each item the number of its group, or [`NO_GROUP`]; empty without groups.
+    groups: Zeroizing<Vec<u8>>,
+}
+
+impl Values {
+    /// Whether an item is in this group.
+    pub(crate) fn is_in(&self, item: usize, group: usize) -> bool {
+        // The numbers of items index this side's own memory.
+        self.groups
+            .get(item)
+            .is_none_or(|own| usize::from(*own) == group)
+    }
+}
+
+impl Items for Values {
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    fn item(&self, index: usize) -> &[u8] {
+        &self.items[index]
+    }
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        self.items.zeroize();
+    }
+}
+
+/// A side that has read its table.
+pub struct Side {
+    pub(crate) settings: Settings,
+    pub(crate) values: Values,
+    rows: u64,
+    duplicates: u64,
+    no_group: Option<u64>,
+    counts: Counts,
+    pub(crate) key_description: String,
+    digest: [u8; 32],
+}
+
+/// What is read of a row.
+struct RowReader<'a> {
+    table: &'a Table,
+    settings: &'a Settings,
+    text: Zeroizing<Vec<u8>>,
+}
+
+impl RowReader<'_> {
+    fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
+        let Settings {
+            bound, decimals, ..
+        } = *self.settings;
+        let why = if !texts.read(row, &mut self.text) || self.text.is_empty() {
+            NoValue::Missing
+        } else {
+            match parse(&self.text, decimals) {
+                Ok(value) if value.unsigned_abs() <= bound => return Ok(value),
+                Ok(_) | Err(Refused::Large) => NoValue::Bound,
+                Err(Refused::NotANumber) => NoValue::NotANumber,
+                Err(Refused::Places) => NoValue::Places(decimals),
+            }
+        };
+        let (path, row) = self.table.place(number);
+        Err(Error::Value {
+            path: path.to_owned(),
+            row,
+            column: texts.name().to_owned(),
+            why,
+        })
+    }
+
+    fn group(&mut self, texts: &Texts, row: usize) -> u8 {
+        let groups = &self.settings.groups;
+        let found = texts.read(row, &mut self.text).then(|| {
+            let all = groups.iter().map(String::as_bytes);
+            all.into_iter().position(|group| group == &self.text[..])
+        });
+        found.flatten().map_or(NO_GROUP, |group| group as u8)
+    }
+}
+
+impl Side {
+    /// Reads the key, the values and the groups. `reading` has one rule.
+    ///
+    /// # Panics
+    /// If there is another number of rules, or columns of a payload.
+    ///
+    /// # Errors
+    /// Those of the table; a value that is not a number within the bound; rows of one key that do
+    /// not fit together.
+    pub fn read(
+        table: &Table,
+        reading: &Reading,
+        settings: &Settings,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        assert!(
+            reading.rules.len() == 1 && reading.values.is_empty(),
+            "totals are by one key"
+        );
+        let columns = [&settings.column, &settings.group_by];
+        let reading = Reading {
+            texts: columns.into_iter().flatten().cloned().collect(),
+            ..reading.clone()
+        };
+        let mut reader = Reader::new(table, &reading)?;
+        if reader.key_description().len() > LONGEST_KEYS {
+            return Err(Error::LongKeys);
+        }
+        let value_column = settings.column.as_ref().map(|_| 0);
+        let group_column = settings.group_by.as_ref().map(|_| reading.texts.len() - 1);
+
+        progress.begin("reading keys and values", table.bytes());
+        let mut of_row = RowReader {
+            table,
+            settings,
+            text: Zeroizing::default(),
+        };
+        let mut digest = StreamHash::default();
+        let mut scan = table.scan(&reader.columns())?;
+        let mut rows = Rows::new(true);
+        let (mut items, mut hashed) = (Vec::new(), Zeroizing::new(Vec::new()));
+        let (mut count, mut no_group) = (0, 0);
+        while let Some(batch) = scan.next()? {
+            hashed.clear();
+            reader.items(&batch, 0, &mut items)?;
+            let texts = |which: Option<usize>| which.map(|which| reader.texts(&batch, which));
+            let values = texts(value_column).transpose()?;
+            let groups = texts(group_column).transpose()?;
+            for (row, item) in items.iter().enumerate() {
+                hashed.push(u8::from(item.is_some()));
+                let Some(item) = item else { continue };
+                let number = batch.row_number(row);
+                let mut payload = Zeroizing::new([0; 9]);
+                if let Some(texts) = &values {
+                    let value = of_row.value(texts, row, number)?;
+                    payload[..8].copy_from_slice(&value.to_le_bytes());
+                }
+                if let Some(texts) = &groups {
+                    payload[8] = of_row.group(texts, row);
+                    no_group += u64::from(payload[8] == NO_GROUP);
+                }
+                hashed.extend_from_slice(item);
+                hashed.extend_from_slice(&payload[..]);
+                rows.push(*item, number, &payload[..]);
+            }
+            digest.update(&hashed);
+            count += batch.rows.num_rows() as u64;
+            progress.done(batch.done_bytes);
+        }
+        table.check_unchanged()?;
+        progress.begin("sorting keys", 0);
+        let keys = Keys::new(rows, 0, reading.duplicates);
+        let keys = keys.map_err(|error| in_file(table, error))?;
+        Ok(Self {
+            values: join(&keys, settings, table)?,
+            rows: count,
+            duplicates: keys.duplicates,
+            no_group: group_column.map(|_| no_group),
+            counts: reader.counts().clone(),
+            key_description: reader.key_description(),
+            digest: digest.finish32(),
+            settings: settings.clone(),
+        })
+    }
+
+    /// The settings of the run.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Rows of the table.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Distinct keys.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.values.items.len() as u64
+    }
+
+    /// Rows whose key an earlier row has.
+    #[must_use]
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// At the side with the groups: rows that are in none of them.
+    #[must_use]
+    pub fn rows_in_no_group(&self) -> Option<u64> {
+        self.no_group
+    }
+
+    /// What was found in the rows.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Types and normalisers of the key, for people.
+    #[must_use]
+    pub fn key_description(&self) -> &str {
+        &self.key_description
+    }
+
+    /// BLAKE3 of items, values and groups of all rows in their order: as
+    /// [`Side::digest`](crate::Side::digest).
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+}
+
+/// Adds up the rows of each key.
+fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
+    let with = |there: bool| if there { keys.len() } else { 0 };
+    let mut values = Buffer::zeroed(with(settings.column.is_some()));
+    let mut groups = Zeroizing::new(vec![0; with(settings.group_by.is_some())]);
+    let mut items = Vec::with_capacity(keys.len());
+    for item in 0..keys.len() {
+        items.push(*keys.item(item));
+        let (mut sum, mut group) = (0_i128, None);
+        let mut first = 0;
+        for (row, payload) in keys.payloads_of(item) {
+            let (value, own) = payload.split_first_chunk().expect("a value and a group");
+            sum += i128::from(i64::from_le_bytes(*value));
+            if group.is_none() {
+                first = row;
+            }
+            if *group.get_or_insert(own[0]) != own[0] {
+                return Err(unfit(table, first, NoKey::Groups));
+            }
+        }
+        if sum.unsigned_abs() > u128::from(settings.bound) && settings.column.is_some() {
+            return Err(unfit(table, first, NoKey::Bound));
+        }
+        if let Some(value) = values.get_mut(item) {
+            // Within the bound, which fits.
+            *value = sum as u64;
+        }
+        if let Some(place) = groups.get_mut(item) {
+            *place = group.unwrap_or(NO_GROUP);
+        }
+    }
+    Ok(Values {
+        items,
+        values,
+        groups,
+    })
+}
+
+fn unfit(table: &Table, row: u64, why: NoKey) -> Error {
+    let (path, row) = table.place(row);
+    Error::KeyOfRows {
+        path: path.to_owned(),
+        row,
+        why,
+    }
+}

@@ -1,0 +1,646 @@
+//! Totals over the common keys: against a plain calculation, with minimum, groups and noise.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use proptest::prelude::*;
+use volery_channel::{Channel, Role, Stats, run_two_parties, run_two_parties_with_stats};
+use volery_matching::totals::{Options, Outcome, Settings, Side, To, Total, decimal};
+use volery_matching::{Error, Name, NoKey, NoValue, What};
+use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
+
+const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
+
+/// A row: key, value in cents, group.
+type Row = (u32, i64, &'static str);
+
+const GROUPS: [&str; 3] = ["x", "y", "z, w"];
+
+fn table(rows: &[Row]) -> Table {
+    let texts: Vec<[String; 3]> = rows
+        .iter()
+        .map(|(key, value, group)| [format!("k{key}"), decimal(*value, 2), (*group).to_owned()])
+        .collect();
+    of_texts(&texts)
+}
+
+/// In batches of at most 5 rows.
+fn of_texts(rows: &[[String; 3]]) -> Table {
+    let fields = ["k", "v", "g"].map(|name| Field::new(name, DataType::Utf8, false));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let batches = rows.chunks(5).map(|rows| {
+        let columns = [0, 1, 2].map(|column| {
+            let texts = rows.iter().map(|row| Some(row[column].as_str()));
+            Arc::new(texts.collect::<StringArray>()) as ArrayRef
+        });
+        RecordBatch::try_new(Arc::clone(&schema), columns.to_vec()).unwrap()
+    });
+    Table::from_batches(Arc::clone(&schema), batches.collect()).unwrap()
+}
+
+/// What both sides agree on.
+#[derive(Clone, Debug)]
+struct Run {
+    kind: &'static str,
+    /// The side with the column of a sum or a mean.
+    holder: Role,
+    grouped: Option<Role>,
+    to: To,
+    name: Name,
+    minimum: u64,
+    bound: &'static str,
+    duplicates: Duplicates,
+    epsilon: Option<&'static str>,
+    delta: Option<&'static str>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            kind: "count",
+            holder: Role::Sender,
+            grouped: None,
+            to: To::Receiver,
+            name: Name::Circuit,
+            minimum: 0,
+            bound: "1000",
+            duplicates: Duplicates::Keep,
+            epsilon: None,
+            delta: None,
+        }
+    }
+}
+
+impl Run {
+    fn what(&self, role: Role) -> What {
+        let columns: &[&str] = match self.kind {
+            "count" => &[],
+            "sum-product" => &["v", "v"],
+            _ if role == self.holder => &["v"],
+            _ => &[],
+        };
+        let columns = columns.iter().map(|&name| name.to_owned()).collect();
+        What::new(self.kind, columns).unwrap()
+    }
+
+    fn settings(&self, role: Role) -> Settings {
+        let valued = self.kind != "count";
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let options = Options {
+            to: Some(self.to),
+            name: self.name,
+            bound: valued.then(|| self.bound.to_owned()),
+            decimals: valued.then_some(2),
+            minimum: Some(self.minimum),
+            epsilon: text(self.epsilon),
+            delta: text(self.delta),
+            group_by: (self.grouped == Some(role)).then(|| "g".to_owned()),
+            groups: match self.grouped {
+                Some(_) => GROUPS.map(str::to_owned).to_vec(),
+                None => Vec::new(),
+            },
+            ..Options::default()
+        };
+        Settings::new(self.what(role), role, options).unwrap()
+    }
+
+    fn read(&self, role: Role, table: &Table) -> Result<Side, Error> {
+        let reading = Reading {
+            rules: vec![Rule::parse("k").unwrap()],
+            duplicates: self.duplicates,
+            empty_keys: EmptyKeys::Skip,
+            ..Reading::default()
+        };
+        Side::read(table, &reading, &self.settings(role), &mut ())
+    }
+
+    fn sides(&self, tables: [&[Row]; 2]) -> [Side; 2] {
+        [0, 1].map(|i| self.read(ROLES[i], &table(tables[i])).unwrap())
+    }
+
+    fn both(&self, tables: [&[Row]; 2]) -> [Result<Outcome, Error>; 2] {
+        let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+        let [sender, receiver] = self.sides(tables);
+        let (sent, received) = run_two_parties(go(sender), go(receiver));
+        [sent, received]
+    }
+
+    /// The totals of both sides.
+    fn totals(&self, tables: [&[Row]; 2]) -> [Vec<Total>; 2] {
+        self.both(tables).map(|outcome| outcome.unwrap().totals)
+    }
+
+    /// Value and group of each key.
+    fn keys(&self, rows: &[Row]) -> HashMap<u32, (i64, &'static str)> {
+        let mut keys = HashMap::new();
+        for &(key, value, group) in rows {
+            match self.duplicates {
+                Duplicates::Keep => keys.entry(key).or_insert((0, group)).0 += value,
+                _ => {
+                    keys.entry(key).or_insert((value, group));
+                }
+            }
+        }
+        keys
+    }
+
+    /// The totals that a side has to get.
+    fn expected(&self, role: Role, tables: [&[Row]; 2]) -> Vec<Total> {
+        let [sender, receiver] = tables.map(|rows| self.keys(rows));
+        let total = |group: Option<&str>| {
+            let (mut count, mut sum) = (0, 0);
+            for (key, theirs) in &sender {
+                let Some(ours) = receiver.get(key) else {
+                    continue;
+                };
+                let sides = [theirs, ours];
+                let is_in = match self.grouped {
+                    Some(Role::Sender) => Some(theirs.1) == group,
+                    Some(Role::Receiver) => Some(ours.1) == group,
+                    None => true,
+                };
+                if !is_in {
+                    continue;
+                }
+                count += 1;
+                sum += match self.kind {
+                    "sum-product" => theirs.0 * ours.0,
+                    _ => sides[usize::from(self.holder == Role::Receiver)].0,
+                };
+            }
+            let below_minimum = (count as u64) < self.minimum;
+            let gets = !below_minimum
+                && match self.to {
+                    To::Both => true,
+                    To::Sender => role == Role::Sender,
+                    To::Receiver => role == Role::Receiver,
+                };
+            let mean_or = |kind| self.kind == kind || self.kind == "mean";
+            Total {
+                below_minimum,
+                count: (gets && mean_or("count")).then_some(count),
+                sum: (gets && self.kind != "count").then_some(sum),
+            }
+        };
+        match self.grouped {
+            None => vec![total(None)],
+            Some(_) => GROUPS.iter().map(|group| total(Some(group))).collect(),
+        }
+    }
+
+    fn check(&self, tables: [&[Row]; 2]) {
+        let got = self.totals(tables);
+        for (role, got) in ROLES.into_iter().zip(got) {
+            assert_eq!(got, self.expected(role, tables), "{role:?} {self:?}");
+        }
+    }
+}
+
+/// Rows with the keys of a range, one each.
+fn rows(keys: std::ops::Range<u32>) -> Vec<Row> {
+    let row = |key: u32| {
+        let value = i64::from(key) * 37 % 2001 - 1000;
+        (key, value, ["x", "y", "other", "z, w"][key as usize % 4])
+    };
+    keys.map(row).collect()
+}
+
+const KINDS: [&str; 4] = ["count", "sum", "mean", "sum-product"];
+
+#[test]
+fn every_total_is_that_of_the_plain_calculation_at_every_side() {
+    let (sender, receiver) = (rows(0..61), rows(40..75));
+    for kind in KINDS {
+        for holder in ROLES {
+            for grouped in [None, Some(Role::Sender), Some(Role::Receiver)] {
+                for to in [To::Sender, To::Receiver, To::Both] {
+                    let run = Run {
+                        kind,
+                        holder,
+                        grouped,
+                        to,
+                        minimum: 3,
+                        ..Run::default()
+                    };
+                    run.check([&sender, &receiver]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_and_full_intersections_and_empty_sets() {
+    for kind in KINDS {
+        for (sender, receiver) in [
+            (rows(0..40), rows(0..40)),
+            (rows(0..40), rows(40..80)),
+            (rows(0..0), rows(0..7)),
+            (rows(0..7), rows(0..0)),
+            (rows(0..0), rows(0..0)),
+            (rows(5..6), rows(5..6)),
+            (rows(0..1), rows(0..300)),
+        ] {
+            for minimum in [0, 1] {
+                let run = Run {
+                    kind,
+                    minimum,
+                    to: To::Both,
+                    ..Run::default()
+                };
+                run.check([&sender, &receiver]);
+            }
+        }
+    }
+}
+
+#[test]
+fn values_at_their_bounds() {
+    // The most keys for which totals fit into 64 bits, and one more.
+    for (kind, bound, value) in [
+        ("sum", "23058430092136939.51", 2_305_843_009_213_693_951_i64),
+        ("sum-product", "15186494.08", 1_518_649_408),
+    ] {
+        let holder = Role::Receiver;
+        let run = Run {
+            kind,
+            holder,
+            bound,
+            to: To::Both,
+            ..Run::default()
+        };
+        for sign in [1, -1] {
+            let three: Vec<Row> = (0..3).map(|key| (key, sign * value, "x")).collect();
+            let positive: Vec<Row> = (0..3).map(|key| (key, value, "x")).collect();
+            run.check([&positive, &three]);
+        }
+        let five: Vec<Row> = (0..5).map(|key| (key, value, "x")).collect();
+        for outcome in run.both([&five, &five]) {
+            let error = outcome.err().unwrap();
+            assert!(
+                matches!(
+                    error,
+                    Error::LargeTotal {
+                        keys: 5,
+                        with_noise: false
+                    }
+                ),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_count_below_the_minimum_opens_nothing_else() {
+    let (sender, receiver) = (rows(0..50), rows(30..90));
+    for (minimum, below) in [(19, false), (20, false), (21, true)] {
+        for kind in KINDS {
+            for to in [To::Sender, To::Receiver, To::Both] {
+                let run = Run {
+                    kind,
+                    to,
+                    minimum,
+                    ..Run::default()
+                };
+                for totals in run.totals([&sender, &receiver]) {
+                    assert_eq!(totals[0].below_minimum, below, "{run:?}");
+                    if below {
+                        assert_eq!((totals[0].count, totals[0].sum), (None, None));
+                    }
+                }
+                run.check([&sender, &receiver]);
+            }
+        }
+    }
+}
+
+/// By Diffie-Hellman the same number goes to the same sides.
+#[test]
+fn a_count_by_each_protocol() {
+    for name in [Name::Dh, Name::Circuit, Name::CircuitLow, Name::Auto] {
+        for to in [To::Sender, To::Receiver, To::Both] {
+            let run = Run {
+                name,
+                to,
+                ..Run::default()
+            };
+            run.check([&rows(0..61), &rows(40..90)]);
+            run.check([&rows(0..0), &rows(40..90)]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Several rows of a key, in any order, any sizes.
+    #[test]
+    fn random_tables(
+        (sender, receiver) in (random_rows(), random_rows()),
+        kind in 0..4_usize,
+        roles in prop::array::uniform3(any::<bool>()),
+        grouped in any::<bool>(),
+        to in prop_oneof![Just(To::Sender), Just(To::Receiver), Just(To::Both)],
+        minimum in 0..6_u64,
+        dedup in any::<bool>(),
+    ) {
+        let role = |receiver: bool| if receiver { Role::Receiver } else { Role::Sender };
+        let run = Run {
+            kind: KINDS[kind],
+            holder: role(roles[0]),
+            grouped: grouped.then(|| role(roles[1])),
+            to,
+            minimum,
+            duplicates: if dedup { Duplicates::Dedup } else { Duplicates::Keep },
+            ..Run::default()
+        };
+        run.check([&sender, &receiver]);
+    }
+}
+
+/// At most three rows of a key, of one group.
+fn random_rows() -> impl Strategy<Value = Vec<Row>> {
+    let row = (0..40_u32, -33_000..33_000_i64);
+    let rows = prop::collection::vec(row, 0..60);
+    rows.prop_map(|rows| {
+        let mut seen = HashMap::new();
+        let rows = rows.into_iter().filter(|(key, _)| {
+            let count = seen.entry(*key).or_insert(0);
+            *count += 1;
+            *count <= 3
+        });
+        let groups = ["x", "y", "other", "z, w", ""];
+        rows.map(|(key, value)| (key, value, groups[key as usize % groups.len()]))
+            .collect()
+    })
+}
+
+/// Two runs with other rows of equal sizes: nothing on the wire tells them apart but what is opened.
+#[test]
+fn messages_have_equal_lengths_for_other_rows_of_equal_sizes() {
+    let others: Vec<Row> = (1000..1061).map(|key| (key, 99_999, "y")).collect();
+    for kind in KINDS {
+        for grouped in [None, Some(Role::Sender), Some(Role::Receiver)] {
+            let run = Run {
+                kind,
+                grouped,
+                minimum: 0,
+                ..Run::default()
+            };
+            let traffic = |sender: &[Row], receiver: &[Row]| -> [Stats; 2] {
+                let go = |side: Side| {
+                    move |channel: &mut Channel| drop(side.run(channel, &mut ()).unwrap())
+                };
+                let [sender, receiver] = run.sides([sender, receiver]);
+                let (((), sent), ((), received)) =
+                    run_two_parties_with_stats(go(sender), go(receiver));
+                [sent, received]
+            };
+            let all = traffic(&rows(0..61), &rows(40..90));
+            assert_eq!(all, traffic(&others, &rows(40..90)), "{run:?}");
+            assert_eq!(all, traffic(&rows(0..61), &rows(0..50)), "{run:?}");
+        }
+    }
+}
+
+/// The variance of the noise of one side, by its scale, and whether both sides' is in a total.
+fn assert_noise(run: &Run, variance: f64, total: impl Fn(&Total) -> i64) {
+    const RUNS: usize = 300;
+    let (sender, receiver) = (rows(0..30), rows(10..60));
+    let plain = Run {
+        epsilon: None,
+        delta: None,
+        ..run.clone()
+    };
+    let side = usize::from(run.to != To::Sender);
+    let truth = total(&plain.totals([&sender, &receiver])[side][0]);
+    let errors: Vec<f64> = (0..RUNS)
+        .map(|_| (total(&run.totals([&sender, &receiver])[side][0]) - truth) as f64)
+        .collect();
+    let mean = errors.iter().sum::<f64>() / RUNS as f64;
+    let found = errors.iter().map(|error| error * error).sum::<f64>() / RUNS as f64;
+    // Five standard deviations; the kurtosis of a Laplace distribution is 6.
+    assert!(
+        mean.abs() < 5.0 * (variance / RUNS as f64).sqrt(),
+        "{mean} {run:?}"
+    );
+    let ratio = found / variance;
+    let off = 5.0 * (5.0 / RUNS as f64).sqrt();
+    assert!((1.0 - off..1.0 + off).contains(&ratio), "{ratio} {run:?}");
+}
+
+/// The variance of the discrete Laplace distribution of this scale.
+fn laplace(scale: f64) -> f64 {
+    let p = (-1.0 / scale).exp();
+    2.0 * p / ((1.0 - p) * (1.0 - p))
+}
+
+#[test]
+fn noise_has_its_scale_and_comes_from_whom_it_has_to() {
+    let count = |total: &Total| total.count.unwrap();
+    let sum = |total: &Total| total.sum.unwrap();
+    let run = Run {
+        epsilon: Some("0.1"),
+        ..Run::default()
+    };
+    // To one side only the other adds noise.
+    assert_noise(&run, laplace(10.0), count);
+    let to_both = Run {
+        to: To::Both,
+        ..run.clone()
+    };
+    assert_noise(&to_both, 2.0 * laplace(10.0), count);
+    let sums = Run {
+        kind: "sum",
+        to: To::Sender,
+        epsilon: Some("2"),
+        ..run.clone()
+    };
+    assert_noise(&sums, laplace(50_000.0), sum);
+    // Half for each of two totals.
+    let mean = Run {
+        kind: "mean",
+        epsilon: Some("0.2"),
+        ..run
+    };
+    assert_noise(&mean, laplace(10.0), count);
+    assert_noise(&mean, laplace(1_000_000.0), sum);
+}
+
+#[test]
+fn gaussian_noise_has_its_scale() {
+    let run = Run {
+        epsilon: Some("0.5"),
+        delta: Some("1e-6"),
+        ..Run::default()
+    };
+    // The sigma of `noise`, from its formula.
+    let (epsilon, log) = (0.5_f64, 1e6_f64.ln());
+    let sigma = ((log + epsilon).sqrt() + log.sqrt()) / (2_f64.sqrt() * epsilon);
+    assert_noise(&run, sigma * sigma, |total| total.count.unwrap());
+}
+
+/// Whether the count is below the minimum is decided with the noise of both sides, as both learn
+/// it: with much noise both cases come.
+#[test]
+fn the_comparison_is_of_the_noisy_count() {
+    let run = Run {
+        epsilon: Some("0.02"),
+        minimum: 20,
+        ..Run::default()
+    };
+    let below = |_| run.totals([&rows(0..30), &rows(10..60)])[0][0].below_minimum;
+    let count = (0..60).map(below).filter(|below| *below).count();
+    assert!((10..50).contains(&count), "{count}");
+}
+
+fn unread(run: &Run, role: Role, texts: &[[&str; 3]]) -> Error {
+    let rows: Vec<_> = texts.iter().map(|row| row.map(str::to_owned)).collect();
+    run.read(role, &of_texts(&rows)).err().unwrap()
+}
+
+#[test]
+fn values_that_are_no_numbers_within_the_bound_name_their_row() {
+    let run = Run {
+        kind: "sum",
+        ..Run::default()
+    };
+    for (value, why, text) in [
+        ("", NoValue::Missing, "has no value"),
+        ("secret", NoValue::NotANumber, "is not a decimal number"),
+        ("1e2", NoValue::NotANumber, "is not a decimal number"),
+        (
+            "0.001",
+            NoValue::Places(2),
+            "has more than 2 decimal places",
+        ),
+        ("1000.01", NoValue::Bound, "is beyond --bound"),
+        ("-1000.01", NoValue::Bound, "is beyond --bound"),
+        ("99999999999999999999", NoValue::Bound, "is beyond --bound"),
+    ] {
+        let error = unread(
+            &run,
+            Role::Sender,
+            &[
+                ["a", "1000", "x"],
+                ["b", "-1000.000", "x"],
+                ["c", value, "x"],
+            ],
+        );
+        assert!(error.hint().is_some());
+        let told = error.to_string();
+        assert!(
+            told.contains("column \"v\" of row 3") && told.contains(text),
+            "{told}"
+        );
+        assert!(
+            !told.contains("secret") && !told.contains("99999"),
+            "{told}"
+        );
+        match error {
+            Error::Value {
+                why: found, row, ..
+            } => assert_eq!((found, row), (why, 3)),
+            other => panic!("{other}"),
+        }
+    }
+    // The other side does not read the column.
+    let texts = [["a".to_owned(), "secret".to_owned(), String::new()]];
+    run.read(Role::Receiver, &of_texts(&texts)).unwrap();
+}
+
+#[test]
+fn rows_of_a_key_that_do_not_fit_together() {
+    let run = Run {
+        kind: "sum",
+        grouped: Some(Role::Sender),
+        ..Run::default()
+    };
+    let error = unread(
+        &run,
+        Role::Sender,
+        &[["b", "0", "x"], ["a", "999", "x"], ["a", "2", "x"]],
+    );
+    let key_of_rows = |error: &Error, wanted: NoKey| match error {
+        Error::KeyOfRows { why, row, .. } => (*why, *row) == (wanted, 2),
+        _ => false,
+    };
+    assert!(key_of_rows(&error, NoKey::Bound), "{error}");
+    for other in ["y", "elsewhere"] {
+        let rows = [["b", "0", "x"], ["a", "1", "x"], ["a", "2", other]];
+        let error = unread(&run, Role::Sender, &rows);
+        assert!(key_of_rows(&error, NoKey::Groups), "{error}");
+        let dedup = Run {
+            duplicates: Duplicates::Dedup,
+            ..run.clone()
+        };
+        let rows = rows.map(|row| row.map(str::to_owned));
+        let side = dedup.read(Role::Sender, &of_texts(&rows)).unwrap();
+        assert_eq!((side.keys(), side.duplicates()), (2, 1));
+    }
+    let error = unread(
+        &Run {
+            duplicates: Duplicates::Error,
+            ..run.clone()
+        },
+        Role::Sender,
+        &[["a", "1", "x"], ["b", "1", "x"], ["a", "1", "x"]],
+    );
+    assert!(
+        error.to_string().contains("rows 1 and 3 have the same key"),
+        "{error}"
+    );
+    let rows = [["a", "1", "x"], ["b", "2", "no group"], ["c", "3", ""]];
+    let rows = rows.map(|row| row.map(str::to_owned));
+    let side = run.read(Role::Sender, &of_texts(&rows)).unwrap();
+    assert_eq!(side.rows_in_no_group(), Some(2));
+}
+
+/// Settings that differ end the run at both sides, and name the option.
+#[test]
+fn settings_that_differ() {
+    let base = Run {
+        kind: "sum",
+        minimum: 5,
+        epsilon: Some("1"),
+        delta: Some("1e-9"),
+        grouped: Some(Role::Sender),
+        ..Run::default()
+    };
+    let changed = |change: fn(&mut Run)| {
+        let mut run = base.clone();
+        change(&mut run);
+        run
+    };
+    for (other, field) in [
+        (changed(|run| run.kind = "mean"), "--result"),
+        (
+            changed(|run| run.holder = Role::Receiver),
+            "the side with the column of --result",
+        ),
+        (changed(|run| run.to = To::Both), "--to"),
+        (changed(|run| run.name = Name::CircuitLow), "--protocol"),
+        (changed(|run| run.bound = "999"), "--bound"),
+        (changed(|run| run.minimum = 6), "--minimum"),
+        (changed(|run| run.epsilon = Some("0.99")), "--epsilon"),
+        (changed(|run| run.delta = Some("1e-8")), "--delta"),
+        (changed(|run| run.delta = None), "--delta"),
+        (changed(|run| run.grouped = None), "--groups"),
+        (
+            changed(|run| run.grouped = Some(Role::Receiver)),
+            "the side with --group-by",
+        ),
+    ] {
+        let go = |side: Side| move |channel: &mut Channel| side.run(channel, &mut ());
+        let sender = base.read(Role::Sender, &table(&rows(0..3))).unwrap();
+        let receiver = other.read(Role::Receiver, &table(&rows(0..3))).unwrap();
+        let (sent, received) = run_two_parties(go(sender), go(receiver));
+        for error in [sent.err().unwrap(), received.err().unwrap()] {
+            let told = error.to_string();
+            assert!(told.contains(field), "{field}: {told}");
+        }
+    }
+}
