@@ -56,6 +56,7 @@ mod progress;
 mod protocol;
 pub mod run;
 mod settings;
+pub mod shares;
 mod side;
 pub mod staging;
 pub mod totals;

@@ -43,13 +43,13 @@
 //! **Security** is semi-honest, and noise is no remedy for repetition: each run has its own.
 
 mod compute;
-mod decimal;
+pub(crate) mod decimal;
 mod output;
 mod plan;
 mod revealed;
 mod run;
 mod settings;
-mod side;
+pub(crate) mod side;
 
 pub use compute::Total;
 pub use decimal::{MAX_DECIMALS, decimal};

@@ -15,7 +15,7 @@ use crate::side::in_file;
 
 /// The longest description of the key, in bytes: it is in the first message, beside more settings
 /// than that of a run for rows.
-const LONGEST_KEYS: usize = 2048;
+pub(crate) const LONGEST_KEYS: usize = 2048;
 
 /// The number of no group.
 const NO_GROUP: u8 = u8::MAX;
@@ -79,23 +79,12 @@ impl RowReader<'_> {
         let Settings {
             bound, decimals, ..
         } = *self.settings;
-        let why = if !texts.read(row, &mut self.text) || self.text.is_empty() {
-            NoValue::Missing
-        } else {
-            match parse(&self.text, decimals) {
-                Ok(value) if value.unsigned_abs() <= bound => return Ok(value),
-                Ok(_) | Err(Refused::Large) => NoValue::Bound,
-                Err(Refused::NotANumber) => NoValue::NotANumber,
-                Err(Refused::Places) => NoValue::Places(decimals),
-            }
-        };
-        let (path, row) = self.table.place(number);
-        Err(Error::Value {
-            path: path.to_owned(),
-            row,
-            column: texts.name().to_owned(),
-            why,
-        })
+        read_value(
+            self.table,
+            (texts, row, number),
+            (bound, decimals),
+            &mut self.text,
+        )
     }
 
     fn group(&mut self, texts: &Texts, row: usize) -> u8 {
@@ -106,6 +95,33 @@ impl RowReader<'_> {
         });
         found.flatten().map_or(NO_GROUP, |group| group as u8)
     }
+}
+
+/// The value in a row of a column, in units of its last decimal place. `number`: of the row in the
+/// table; `text`: memory.
+pub(crate) fn read_value(
+    table: &Table,
+    (texts, row, number): (&Texts, usize, u64),
+    (bound, decimals): (u64, u32),
+    text: &mut Vec<u8>,
+) -> Result<i64> {
+    let why = if !texts.read(row, text) || text.is_empty() {
+        NoValue::Missing
+    } else {
+        match parse(text, decimals) {
+            Ok(value) if value.unsigned_abs() <= bound => return Ok(value),
+            Ok(_) | Err(Refused::Large) => NoValue::Bound,
+            Err(Refused::NotANumber) => NoValue::NotANumber,
+            Err(Refused::Places) => NoValue::Places(decimals),
+        }
+    };
+    let (path, row) = table.place(number);
+    Err(Error::Value {
+        path: path.to_owned(),
+        row,
+        column: texts.name().to_owned(),
+        why,
+    })
 }
 
 impl Side {
@@ -281,7 +297,7 @@ fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
     })
 }
 
-fn unfit(table: &Table, row: u64, why: NoKey) -> Error {
+pub(crate) fn unfit(table: &Table, row: u64, why: NoKey) -> Error {
     let (path, row) = table.place(row);
     Error::KeyOfRows {
         path: path.to_owned(),

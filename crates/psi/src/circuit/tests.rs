@@ -550,7 +550,7 @@ proptest! {
 
 /// All shares of a large run, in slices of the usual size.
 #[test]
-#[ignore = "a minute, and a gigabyte"]
+#[ignore = "a gigabyte"]
 fn a_million_items() {
     let (mut settings, y, x) = data([1_000_000, 999_983], 500_001, [1, 2], Form::Fast);
     settings.selections = 1;

@@ -1,0 +1,318 @@
+//! One side before the run: its table read into items, with the values and the first row of each.
+
+use volery_channel::Link;
+use volery_pcg::{Candidate, Kind, PlanOptions};
+use volery_primitives::pages::Buffer;
+use volery_primitives::ro::StreamHash;
+use volery_psi::choice::totals::{Protocol, Task};
+use volery_psi::{Items, circuit};
+use volery_tables::{Counts, Item, Reader, Reading, Table};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::settings::Settings;
+use crate::error::{Error, NoKey, Result};
+use crate::keys::{Keys, Rows};
+use crate::plan::FIXED;
+use crate::progress::Progress;
+use crate::side::in_file;
+use crate::totals::side::{LONGEST_KEYS, read_value, unfit};
+
+/// The distinct items of a side, in the order of their first rows. Wiped when dropped.
+pub(crate) struct Values {
+    items: Vec<Item>,
+    /// The first row of each item, counted from 0.
+    pub(crate) rows: Buffer<i64>,
+    /// Each column, with a value for each item: the sum of its rows' values, modulo `2^64`.
+    pub(crate) columns: Vec<Buffer<u64>>,
+}
+
+impl Items for Values {
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    fn item(&self, index: usize) -> &[u8] {
+        &self.items[index]
+    }
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        self.items.zeroize();
+    }
+}
+
+/// A side that has read its table.
+pub struct Side {
+    pub(crate) settings: Settings,
+    pub(crate) values: Values,
+    rows: u64,
+    duplicates: u64,
+    counts: Counts,
+    pub(crate) key_description: String,
+    digest: [u8; 32],
+}
+
+impl Side {
+    /// Reads the key and the values. `reading` has one rule.
+    ///
+    /// # Panics
+    /// If there is another number of rules, or columns of a payload.
+    ///
+    /// # Errors
+    /// Those of the table; a value that is not a number within the bound.
+    pub fn read(
+        table: &Table,
+        reading: &Reading,
+        settings: &Settings,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        assert!(
+            reading.rules.len() == 1 && reading.values.is_empty(),
+            "shares are by one key"
+        );
+        let reading = Reading {
+            texts: settings.columns.clone(),
+            ..reading.clone()
+        };
+        let mut reader = Reader::new(table, &reading)?;
+        if reader.key_description().len() > LONGEST_KEYS {
+            return Err(Error::LongKeys);
+        }
+        progress.begin("reading keys and values", table.bytes());
+        let limits = (settings.bound, settings.decimals);
+        let mut text = Zeroizing::new(Vec::new());
+        let mut payload = Zeroizing::new(vec![0; 8 * settings.columns.len()]);
+        let mut digest = StreamHash::default();
+        let mut scan = table.scan(&reader.columns())?;
+        let mut rows = Rows::new(true);
+        let (mut items, mut hashed) = (Vec::new(), Zeroizing::new(Vec::new()));
+        let mut count = 0;
+        while let Some(batch) = scan.next()? {
+            hashed.clear();
+            reader.items(&batch, 0, &mut items)?;
+            let columns = (0..settings.columns.len()).map(|which| reader.texts(&batch, which));
+            let columns: Vec<_> = columns.collect::<std::result::Result<_, _>>()?;
+            for (row, item) in items.iter().enumerate() {
+                hashed.push(u8::from(item.is_some()));
+                let Some(item) = item else { continue };
+                let number = batch.row_number(row);
+                for (texts, bytes) in columns.iter().zip(payload.chunks_exact_mut(8)) {
+                    let value = read_value(table, (texts, row, number), limits, &mut text)?;
+                    bytes.copy_from_slice(&value.to_le_bytes());
+                }
+                hashed.extend_from_slice(item);
+                hashed.extend_from_slice(&payload);
+                rows.push(*item, number, &payload);
+            }
+            digest.update(&hashed);
+            count += batch.rows.num_rows() as u64;
+            progress.done(batch.done_bytes);
+        }
+        table.check_unchanged()?;
+        progress.begin("sorting keys", 0);
+        let keys = Keys::new(rows, 0, reading.duplicates);
+        let keys = keys.map_err(|error| in_file(table, error))?;
+        Ok(Self {
+            values: join(&keys, settings, table)?,
+            rows: count,
+            duplicates: keys.duplicates,
+            counts: reader.counts().clone(),
+            key_description: reader.key_description(),
+            digest: digest.finish32(),
+            settings: settings.clone(),
+        })
+    }
+
+    /// The settings of the run.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Rows of the table.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Distinct keys.
+    #[must_use]
+    pub fn keys(&self) -> u64 {
+        self.values.items.len() as u64
+    }
+
+    /// Rows whose key an earlier row has.
+    #[must_use]
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// What was found in the rows.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Types and normalisers of the key, for people.
+    #[must_use]
+    pub fn key_description(&self) -> &str {
+        &self.key_description
+    }
+
+    /// BLAKE3 of items and values of all rows in their order: as
+    /// [`Side::digest`](crate::Side::digest).
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// Predicts a run against a peer with this many distinct keys, and as many columns as here, on
+    /// this link.
+    ///
+    /// # Errors
+    /// If a set is too large.
+    pub fn plan(&self, peer: u64, link: Link) -> Result<Plan> {
+        use volery_channel::Role;
+        /// Of a key: the item, and its row.
+        const KEY: u64 = 16 + 8;
+        let own = self.keys();
+        let most = circuit::MAX_ITEMS;
+        if own.max(peer) > most {
+            let items = own.max(peer);
+            return Err(volery_psi::Error::TooMany { items, most }.into());
+        }
+        let (sender_items, receiver_items) = match self.settings.role {
+            Role::Sender => (own, peer),
+            Role::Receiver => (peer, own),
+        };
+        let columns = self.settings.columns.len();
+        let settings = self.settings.circuit([columns, columns]);
+        let parameters = circuit::Parameters::new(settings, sender_items, receiver_items);
+        let task = Task {
+            sender_items,
+            receiver_items,
+            settings,
+            comparisons: 0,
+        };
+        let protocol = Protocol::Circuit(settings.form);
+        let cost = protocol.candidate(&task, link);
+        let (mut bytes, mut seconds) = (cost.bytes, cost.seconds);
+        let own_role = usize::from(self.settings.role == Role::Receiver);
+        let mut memory = FIXED + own * (KEY + 8 * columns as u64) + parameters.memory()[own_role];
+        if self.settings.row_order && !parameters.trivial() {
+            let order = Order::new(parameters.bins, 2 * columns);
+            bytes += order.bytes();
+            seconds += 8.0 * order.bytes() as f64 / link.bits_per_second
+                + order.products as f64 * ORDER * 1e-9;
+            memory += parameters.bins as u64 * (1 + 2 * 8 * (2 * columns as u64 + 1)) + (64 << 20);
+        }
+        Ok(Plan {
+            protocol,
+            bytes,
+            seconds,
+            memory,
+        })
+    }
+}
+
+/// Nanoseconds of a switch and a column.
+const ORDER: f64 = 60.0;
+
+/// What a run is predicted to cost.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Bytes in both directions.
+    pub bytes: u64,
+    /// Seconds, with one thread a party.
+    pub seconds: f64,
+    /// Peak memory of this side in bytes.
+    pub memory: u64,
+}
+
+/// The cost of the order of rows.
+pub(crate) struct Order {
+    /// Products of a bit and a value.
+    pub(crate) products: u64,
+    /// The correlated OTs.
+    pub(crate) ots: Candidate,
+    /// Of them, those of bits.
+    bits: u64,
+}
+
+impl Order {
+    /// For the bits and `columns` columns of numbers in these bins.
+    pub(crate) fn new(bins: usize, columns: usize) -> Self {
+        let switches = volery_apps::switching::switches(bins) as u64;
+        let products = switches * (1 + columns as u64);
+        let options = PlanOptions {
+            total: Some(products),
+            security: volery_pcg::Security::SemiHonest,
+            link: LINK,
+            ..PlanOptions::default()
+        };
+        let candidates = volery_pcg::Plan::candidates(Kind::Cot, &options);
+        let best = candidates
+            .expect("correlated OT has a plan for either security")
+            .into_iter()
+            .next();
+        Self {
+            products,
+            ots: best.expect("`candidates` returns one plan at least"),
+            bits: switches,
+        }
+    }
+
+    /// Bytes in both directions, predicted.
+    pub(crate) fn bytes(&self) -> u64 {
+        let numbers = self.products - self.bits;
+        self.ots.bytes as u64 + self.products.div_ceil(8) + self.bits.div_ceil(8) + 8 * numbers
+    }
+}
+
+/// The link for which correlated OTs are planned: one on which their bytes count. Fixed, so that
+/// both sides have one plan.
+const LINK: Link = Link {
+    bits_per_second: 1e8,
+    round_trip: 0.01,
+};
+
+/// Adds up the rows of each key.
+fn join(keys: &Keys, settings: &Settings, table: &Table) -> Result<Values> {
+    let mut order: Vec<(u64, usize)> = (0..keys.len())
+        .map(|item| (keys.rows_of(item).next().expect("a key has a row"), item))
+        .collect();
+    order.sort_unstable();
+    let mut rows = Buffer::zeroed(order.len());
+    let mut columns: Vec<Buffer<u64>> = settings
+        .columns
+        .iter()
+        .map(|_| Buffer::zeroed(order.len()))
+        .collect();
+    let mut items = Vec::with_capacity(order.len());
+    let mut sums = Zeroizing::new(vec![0_i128; columns.len()]);
+    for (place, (first, item)) in order.into_iter().enumerate() {
+        items.push(*keys.item(item));
+        rows[place] = first as i64;
+        sums.fill(0);
+        for (_, payload) in keys.payloads_of(item) {
+            for (sum, value) in sums.iter_mut().zip(payload.as_chunks().0) {
+                *sum += i128::from(i64::from_le_bytes(*value));
+            }
+        }
+        for (column, sum) in columns.iter_mut().zip(&*sums) {
+            if sum.unsigned_abs() > u128::from(settings.bound) {
+                return Err(unfit(table, first, NoKey::Bound));
+            }
+            // Within the bound, which fits.
+            column[place] = *sum as u64;
+        }
+    }
+    Ok(Values {
+        items,
+        rows,
+        columns,
+    })
+}
