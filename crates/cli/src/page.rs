@@ -7,6 +7,7 @@
 
 mod chart;
 mod markup;
+mod totals;
 mod words;
 
 use serde_json::Value;
@@ -63,6 +64,7 @@ pub fn render(report: &Value) -> String {
     let sections = [
         page.failure(),
         page.facts(),
+        page.totals(),
         page.sizes(),
         page.rules(),
         page.revealed(),
@@ -196,6 +198,9 @@ impl Page<'_> {
                 name => format!("The run of {name} did not finish"),
             };
         }
+        if let Some(headline) = self.total_headline() {
+            return headline;
+        }
         let verb = match self.protocol {
             "lookup" => "were found",
             _ => "matched",
@@ -256,6 +261,9 @@ impl Page<'_> {
     fn lead(&self) -> String {
         if self.failed() {
             return "This report says how far the run came and what it cost until then.".to_owned();
+        }
+        if let Some(lead) = self.total_lead() {
+            return lead;
         }
         let Some((own, peer)) = self.sizes_of_sets().filter(|_| self.matching()) else {
             return match (self.role(), text(&self.report["security"])) {

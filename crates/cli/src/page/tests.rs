@@ -174,3 +174,67 @@ fn no_field_can_bring_its_own_markup() {
         assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{202e}'));
     }
 }
+
+/// A report of a total, with the fields of `more`.
+fn total(more: Value) -> Value {
+    let mut report = json!({
+        "protocol": "psi",
+        "role": "receiver",
+        "security": "semi-honest",
+        "result": {
+            "kind": "mean", "to": "receiver", "minimum": 50, "bound": "99.50", "noise": null,
+            "items": 900, "peer_items": 1000, "rows": 905,
+        },
+    });
+    let fields = more.as_object().unwrap().clone();
+    report["result"].as_object_mut().unwrap().extend(fields);
+    report
+}
+
+#[test]
+fn totals_have_their_numbers() {
+    let page = text(&render(&total(json!({
+        "below_minimum": false, "count": 400, "sum": "-64.79", "mean": -0.161975,
+    }))));
+    for fragment in [
+        "-0.1620 is the mean over the common keys",
+        "This side had 900 different keys, the peer 1,000. The result went to this side alone.",
+        "-64.79",
+        "The minimum was 50 common keys. A key’s value was at most 99.50",
+    ] {
+        assert!(page.contains(fragment), "{fragment:?}: {page}");
+    }
+    let page = text(&render(&total(json!({ "below_minimum": true }))));
+    for fragment in [
+        "There are fewer common keys than the minimum",
+        "yes: nothing was opened",
+    ] {
+        assert!(page.contains(fragment), "{fragment:?}: {page}");
+    }
+    let page = text(&render(&total(json!({
+        "kind": "count", "epsilon": 0.5, "delta": 1e-9, "to": "both", "count": -3,
+        "noise": { "count": { "mechanism": "discrete <noise>", "sensitivity": "1" } },
+    }))));
+    for fragment in [
+        "About -3 keys on both sides",
+        "The result went to both sides.",
+        "A count has discrete <noise>, for a change of 1 by a common key.",
+        "epsilon 0.5 and delta 0.000000001",
+    ] {
+        assert!(page.contains(fragment), "{fragment:?}: {page}");
+    }
+    let page = text(&render(&total(json!({
+        "kind": "sum", "to": "sender", "below_minimum": true,
+        "groups": [
+            { "group": "<a>", "below_minimum": true, "count": null, "sum": null },
+            { "group": "b", "below_minimum": false, "count": null, "sum": "12" },
+        ],
+    }))));
+    for fragment in [
+        "A sum over the common keys of 2 groups",
+        "The result went to the peer; this side gets none.",
+        "<a>",
+    ] {
+        assert!(page.contains(fragment), "{fragment:?}: {page}");
+    }
+}

@@ -34,22 +34,19 @@ pub fn revealed(settings: &Settings) -> Vec<String> {
         (To::Sender, Role::Sender) | (To::Receiver, Role::Receiver) => "this side learns",
         _ => "the peer learns",
     };
+    let holder = settings.holder.unwrap_or(Role::Receiver).name();
     let what = match kind {
-        Kind::Count => "the number of common keys".to_owned(),
-        Kind::Sum => format!(
-            "the sum of the column of the {} over the common keys",
-            holder(settings)
-        ),
+        Kind::Count => format!("the number of common keys{of}"),
+        Kind::Sum => format!("the sum of the {holder}'s column over the common keys{of}"),
         Kind::Mean => format!(
-            "the number of common keys and the sum of the column of the {} over them, from which \
-             the mean follows",
-            holder(settings)
+            "the number of common keys{of} and the sum of the {holder}'s column over them, from \
+             which the mean follows"
         ),
         Kind::SumProduct => {
-            "the sum of the products of both columns over the common keys".to_owned()
+            format!("the sum of the products of both columns over the common keys{of}")
         }
     };
-    lines.push(format!("{who} {what}{of}{plus}"));
+    lines.push(format!("{who} {what}{plus}"));
     if minimum > 0 {
         lines.push(format!(
             "both sides learn whether the {noisy}number of common keys{of} is below {minimum}; \
@@ -80,10 +77,6 @@ pub fn revealed(settings: &Settings) -> Vec<String> {
             .to_owned(),
     );
     lines
-}
-
-fn holder(settings: &Settings) -> &'static str {
-    settings.holder.unwrap_or(Role::Receiver).name()
 }
 
 /// What the noise is, and what it protects.
