@@ -5,5 +5,6 @@ mod cheats;
 mod common;
 mod join;
 mod resume;
+mod shares;
 mod totals;
 mod workers;

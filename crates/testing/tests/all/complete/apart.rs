@@ -63,6 +63,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::driver::Side::agree_on_workers",
             "matching::driver::agree",
             "matching::run::Side::run",
+            "matching::shares::run::Running::next",
+            "matching::shares::run::Side::start",
             "matching::worker::Worker::run",
         ],
     ),
