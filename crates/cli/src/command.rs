@@ -22,6 +22,7 @@ mod params;
 mod paths;
 pub(crate) mod psi;
 mod run_local;
+mod shares;
 mod shell;
 pub(crate) mod stream;
 mod table;

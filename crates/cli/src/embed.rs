@@ -159,6 +159,21 @@ pub struct Matched {
     pub rows: Option<(SchemaRef, Vec<RecordBatch>)>,
     /// Of a result other than rows, the totals.
     pub totals: Option<Totals>,
+    /// Of `--result shares`, this side's.
+    pub shares: Option<Shares>,
+}
+
+/// The shares of [`matching`], for each place.
+pub struct Shares {
+    /// 0 or 1: by XOR with the peer's, whether the key of the place is common.
+    pub matches: Vec<u8>,
+    /// For each column its name and the shares, to be added to the peer's modulo `2^64`: the
+    /// columns of the sender as `sender_1` and so on, then those of the receiver.
+    pub columns: Vec<(String, Vec<u64>)>,
+    /// At the receiver the number of the row of the place, counted from 0; -1 where there is none.
+    pub rows: Option<Vec<i64>>,
+    /// What the files of a run have in `shares.json`.
+    pub description: String,
 }
 
 /// The totals of [`matching`].

@@ -22,9 +22,11 @@ use npyz::{DType, WriteOptions, WriterBuilder as _};
 use volery_field::{NotCanonical, Ring};
 
 mod header;
+mod signed;
 mod table;
 
 use header::Number;
+pub(crate) use signed::{SignedWriter, read_signed};
 pub use table::{Table, Values, write_reals};
 
 /// The encoding of array elements in a file.
@@ -287,10 +289,11 @@ fn form_of(array: &header::Array) -> io::Result<Header> {
         (Number::Byte, [_]) => Form::Bit,
         (Number::Word, [_]) => Form::Word,
         (Number::Word, [_, 2]) if array.rows_first => Form::Pair,
-        (Number::Real, _) => {
-            return Err(invalid(
-                "its dtype is '<f8', not '<u8' (uint64) or '|u1' (uint8)",
-            ));
+        (Number::Real | Number::Signed, _) => {
+            return Err(invalid(format_args!(
+                "its dtype is '{}', not '<u8' (uint64) or '|u1' (uint8)",
+                array.number.code()
+            )));
         }
         _ => {
             return Err(invalid(format_args!(

@@ -27,14 +27,28 @@ use crate::exit::Failure;
 
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that
 /// holds nothing else.
-pub(crate) const OUR_FILES: [&str; 6] = [
+pub(crate) const OUR_FILES: [&str; 9] = [
     "u.npy",
     "v.npy",
     "x.npy",
     "w.npy",
     "delta.npy",
     "report.json",
+    "match.npy",
+    "row.npy",
+    "shares.json",
 ];
+
+/// Whether volery writes files of this name into an output folder: one of [`OUR_FILES`], or shares
+/// of a column, `sender_1.npy` and so on.
+fn is_ours(name: &str) -> bool {
+    let column = |name: &str| {
+        let (side, number) = name.strip_suffix(".npy")?.split_once('_')?;
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        Some(is_number && (side == "sender" || side == "receiver"))
+    };
+    OUR_FILES.contains(&name) || column(name) == Some(true)
+}
 
 /// Names of files that are kept for good: no run replaces a folder that holds one.
 pub(crate) const KEPT_FILES: [&str; 2] = ["identity.pem", "fingerprint.txt"];
@@ -207,8 +221,8 @@ impl Folder {
     /// Creates a file in it, readable by the owner only.
     pub(crate) fn create(&self, name: &str) -> Result<File, Failure> {
         assert!(
-            OUR_FILES.contains(&name) || KEPT_FILES.contains(&name),
-            "OUR_FILES must list {name}: --force refuses folders with other files"
+            is_ours(name) || KEPT_FILES.contains(&name),
+            "is_ours must know {name}: --force refuses folders with other files"
         );
         let path = self.temporary.path.join(name);
         let _no_signal = unfinished();
@@ -275,8 +289,8 @@ fn check_replaceable(option: &str, target: &Path, force: bool) -> Result<(), Fai
     for entry in entries {
         let entry = entry.map_err(|error| refuse(&error.to_string()))?;
         empty = false;
-        let ours = OUR_FILES.iter().any(|name| entry.file_name() == *name);
-        if force && !ours {
+        let name = entry.file_name();
+        if force && !name.to_str().is_some_and(is_ours) {
             return Err(refuse("holds files that volery did not write").with_hint(
                 "--force replaces only folders of earlier runs; choose another folder",
             ));
@@ -408,6 +422,24 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&target), 0o700);
         assert_eq!(mode(&target.join("u.npy")), 0o600);
+    }
+
+    #[test]
+    fn names_of_our_files() {
+        for name in ["u.npy", "match.npy", "sender_1.npy", "receiver_64.npy"] {
+            assert!(is_ours(name), "{name}");
+        }
+        for name in [
+            "sender_.npy",
+            "sender_1",
+            "sender_1a.npy",
+            "peer_1.npy",
+            "x_sender_1.npy",
+            "identity.pem",
+            "notes.txt",
+        ] {
+            assert!(!is_ours(name), "{name}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ const HEADINGS: [(&str, &str); 7] = [
     ),
     (
         "Output",
-        "out force left value-name rule-column result to minimum epsilon psi/delta report html name \
+        "out force left value-name rule-column result row-order to minimum epsilon psi/delta report html name \
          days",
     ),
     (
@@ -66,6 +66,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
             "volery psi --role sender --listen 127.0.0.1:7000 --input customers.csv --key email",
             "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out common.csv",
             "volery psi --role receiver --connect alice.example.org:7000 --identity bob \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --input loyalty.csv --key email \\\n  --out common.csv",
+            "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --result shares=spend --bound 100000 --decimals 2 --out shares",
         ],
     ),
     (

@@ -67,7 +67,8 @@ pub(crate) struct MatchingArguments {
     duplicates: Duplicates,
 
     /// Output file for this party's matching rows: .csv, .tsv, .txt, each also with .gz or .zst,
-    /// .parquet or .arrow; appears when the run is complete. '-' is standard output, as CSV
+    /// .parquet or .arrow; appears when the run is complete. '-' is standard output, as CSV. With
+    /// psi --result shares a folder of .npy files, or a .parquet file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) out: Option<PathBuf>,
 

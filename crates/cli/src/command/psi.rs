@@ -4,6 +4,7 @@ use volery_matching::What;
 
 use super::matching::{self, Given};
 use super::options::Reporter;
+use super::shares;
 use super::totals::{self, TotalsArguments};
 use crate::embed::Matched;
 use crate::exit::Failure;
@@ -16,11 +17,16 @@ use crate::exit::Failure;
 /// its own keys the sender has, and nobody anything else. Security is malicious. With --both on
 /// both sides, the sender gets its own matching rows too, and security is semi-honest. With
 /// --result neither side gets rows, but one number about the keys that both have, or one for each
-/// group.
+/// group; or shares, to compute more with.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     totals: TotalsArguments,
+
+    /// Shares in the order of the receiver's rows, one place for each of its keys; without it in
+    /// that of a table with 1.3 places for each. Both sides must set this
+    #[arg(long, help_heading = "Output")]
+    row_order: bool,
 
     #[command(flatten)]
     matching: matching::MatchingArguments,
@@ -39,15 +45,23 @@ pub(crate) fn run(
     given: Given<'_>,
     reporter: &Reporter,
 ) -> Result<Matched, Failure> {
-    let Arguments { totals, matching } = arguments;
+    let Arguments {
+        totals,
+        row_order,
+        matching,
+    } = arguments;
+    if *row_order && !matches!(totals.result, What::Shares(_)) {
+        let hint = "remove it, or name the columns: --result shares=COL";
+        return Err(Failure::usage("--row-order", "only with --result shares").with_hint(hint));
+    }
     match &totals.result {
         What::Rows => {
             totals.check_rows()?;
             matching::run(matching, None, given, reporter)
         }
-        What::Shares(_) => {
-            let what = "shares are not part of this build";
-            Err(Failure::usage("--result", what))
+        What::Shares(columns) => {
+            let options = totals.shares(matching, *row_order)?;
+            shares::run(columns, options, matching, given, reporter)
         }
         _ => totals::run(totals, matching, given, reporter),
     }

@@ -29,7 +29,8 @@ use crate::said::many;
 pub(crate) struct TotalsArguments {
     /// What the run gives: 'rows', the matching rows; or one number about the keys that both sides
     /// have: 'count', how many there are; 'sum' and 'mean' of a column, which its side names
-    /// (sum=COL) and the other does not; 'sum-product=SENDER_COL,RECEIVER_COL'
+    /// (sum=COL) and the other does not; 'sum-product=SENDER_COL,RECEIVER_COL'; or 'shares' for
+    /// further computation, of which keys are common and of this side's columns (shares=COL,COL)
     #[arg(long, value_name = "WHAT", default_value = "rows", value_parser = what, help_heading = "Output")]
     pub(super) result: What,
 
@@ -117,6 +118,38 @@ impl TotalsArguments {
         }
     }
 
+    /// The options of shares; refuses those of totals and of runs for rows.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub(super) fn shares(
+        &self,
+        matching: &MatchingArguments,
+        row_order: bool,
+    ) -> Result<volery_matching::shares::Options, Failure> {
+        let given = [
+            ("--to", self.to.is_some()),
+            ("--minimum", self.minimum.is_some()),
+            ("--epsilon", self.epsilon.is_some()),
+            ("--delta", self.delta.is_some()),
+            ("--group-by", self.group_by.is_some()),
+            ("--groups", self.groups.is_some()),
+            ("--both", matching.both),
+            ("--link", matching.link.is_some() && !matching.dry_run),
+        ];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given) {
+            let what = "not with --result shares, of which each side has its own";
+            return Err(Failure::usage(option, what).with_hint("remove it"));
+        }
+        Ok(volery_matching::shares::Options {
+            name: matching.protocol,
+            security: matching.security,
+            bound: self.bound.clone(),
+            decimals: self.decimals,
+            row_order,
+        })
+    }
+
     fn options(&self, matching: &MatchingArguments) -> Options {
         Options {
             to: self.to,
@@ -153,7 +186,7 @@ pub(super) fn disagreement(field: &str) -> Option<&'static str> {
 }
 
 /// Refuses options of runs for rows.
-fn check_options(
+pub(super) fn check_options(
     arguments: &MatchingArguments,
     kind: &str,
     given: &Given<'_>,

@@ -1,4 +1,6 @@
-//! `volery verify`: checks that two output folders hold the correlations they claim.
+//! `volery verify`: checks that two output folders hold the correlations or the shares they claim.
+
+mod shares;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,15 +19,16 @@ use crate::said::Bar;
 /// Elements of each array in memory at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Check that two output folders of 'vole' or 'cot' are correlated as they claim, at every index
+/// Check that two output folders of 'vole' or 'cot' are correlated as they claim, or that those of
+/// 'psi --result shares' fit together, at every index
 ///
 /// This needs the output of both parties: it is for tests, on one machine.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The sender's folder: u.npy and v.npy, or delta.npy and v.npy
+    /// The sender's folder: u.npy and v.npy, or delta.npy and v.npy, or match.npy and others
     sender: PathBuf,
 
-    /// The receiver's folder: x.npy and w.npy, or u.npy and w.npy
+    /// The receiver's folder: x.npy and w.npy, or u.npy and w.npy, or match.npy and others
     receiver: PathBuf,
 
     /// Ring of folders of 'vole' that have no report.json
@@ -84,6 +87,9 @@ impl Findings {
 
 /// Runs the subcommand; returns the report.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
+    if shares::are_in(&arguments.sender, &arguments.receiver)? {
+        return shares::run(arguments, reporter);
+    }
     let folders = Folders {
         sender: Folder::open(&arguments.sender, "sender")?,
         receiver: Folder::open(&arguments.receiver, "receiver")?,

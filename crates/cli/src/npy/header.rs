@@ -18,18 +18,21 @@ pub(super) enum Number {
     Word,
     /// `<f8`.
     Real,
+    /// `<i8`.
+    Signed,
 }
 
 impl Number {
     /// All types.
-    const ALL: [Self; 3] = [Self::Byte, Self::Word, Self::Real];
+    const ALL: [Self; 4] = [Self::Byte, Self::Word, Self::Real, Self::Signed];
 
     /// NumPy's code for the type.
-    const fn code(self) -> &'static str {
+    pub(super) const fn code(self) -> &'static str {
         match self {
             Self::Byte => "|u1",
             Self::Word => "<u8",
             Self::Real => "<f8",
+            Self::Signed => "<i8",
         }
     }
 
@@ -41,7 +44,7 @@ impl Number {
     const fn bytes(self) -> u64 {
         match self {
             Self::Byte => 1,
-            Self::Word | Self::Real => 8,
+            Self::Word | Self::Real | Self::Signed => 8,
         }
     }
 }

@@ -95,10 +95,11 @@ impl Table {
             .map_err(|_| invalid("it does not fit into memory"))?;
         bytes.resize(count * 8, 0);
         let values = match array.number {
-            Number::Byte => {
-                return Err(invalid(
-                    "its dtype is '|u1' (uint8), not '<u8' (uint64) or '<f8' (float64)",
-                ));
+            Number::Byte | Number::Signed => {
+                return Err(invalid(format_args!(
+                    "its dtype is '{}', not '<u8' (uint64) or '<f8' (float64)",
+                    array.number.code()
+                )));
             }
             Number::Word => {
                 stream.read_exact(&mut bytes)?;
