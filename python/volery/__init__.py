@@ -37,7 +37,7 @@ from volery._errors import (
     SettingsDifferError,
     UsageError,
 )
-from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Seconds, Table, Vole
+from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Seconds, Shares, Table, Vole
 from volery._volery import __version__
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "Seconds",
     "Session",
     "SettingsDifferError",
+    "Shares",
     "Stream",
     "Table",
     "UsageError",

@@ -14,7 +14,7 @@ from volery import _volery
 from volery._calls import Here, ProgressOption, Time, Watch, key_words, listed, words
 from volery._data import Data, table
 from volery._errors import Error, NetworkError, UsageError
-from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Table, Vole
+from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Shares, Table, Vole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -155,13 +155,14 @@ def _matching(verb: Verb, options: dict[str, Any]) -> dict[str, Any]:
 def _match(verb: Verb, options: dict[str, Any]) -> Match:
     role = options["role"]
     found = _matching(verb, options)
-    rows = found["rows"]
+    rows, shares = found["rows"], found["shares"]
     return Match(
         role=role,
         count=found["count"],
         rows=None if rows is None else Table(rows),
         indices=found["indices"],
         rules=found["rules"],
+        shares=None if shares is None else Shares.of(shares),
         report=Report.from_json(found["report"]),
     )
 
@@ -183,6 +184,10 @@ def psi(
     protocol: str | None = None,
     link: str | None = None,
     both: bool = False,
+    result: str | None = None,
+    bound: str | float | None = None,
+    decimals: int | None = None,
+    row_order: bool = False,
     duplicates: Literal["keep", "error", "dedup"] | None = None,
     empty_keys: Literal["error", "skip"] | None = None,
     malformed: Literal["error", "skip"] | None = None,
@@ -226,6 +231,10 @@ def psi(
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         session: a connection that is open already.
         security, protocol, link, both: the same on both sides; as in the program.
+        result: ``"rows"`` (default), or ``"shares=AGE,INCOME"``: shares of which keys are common and
+            of these columns, in :attr:`Match.shares`, and nobody learns which they are. ``bound``:
+            the most that a value may be, without its sign; ``decimals``: their decimal places;
+            ``row_order``, on both sides: places in the order of the receiver's rows.
         duplicates: ``"keep"`` (default): all rows of a key match or none; ``"error"``;
             ``"dedup"``: only the first.
         empty_keys, malformed: ``"error"`` (default) or ``"skip"`` for rows whose key is empty or
@@ -324,6 +333,10 @@ def plan(
     protocol: str | None = None,
     link: str | None = None,
     both: bool = False,
+    result: str | None = None,
+    bound: str | float | None = None,
+    decimals: int | None = None,
+    row_order: bool = False,
     duplicates: Literal["keep", "error", "dedup"] | None = None,
     empty_keys: Literal["error", "skip"] | None = None,
     malformed: Literal["error", "skip"] | None = None,
@@ -341,6 +354,7 @@ def plan(
     Args:
         peer_rows: rows of the peer; by default as many as here.
         link: the network as ``"RATE,RTT"`` such as ``"100Mbit,20ms"``.
+        result, bound, decimals, row_order: as in :func:`psi`.
     """
     options = dict(locals())
     del options["verb"]

@@ -158,6 +158,41 @@ class Report:
 
 
 @dataclass(frozen=True, repr=False)
+class Shares:
+    """One side's shares of matching rows, for each place. Whoever has those of both sides has the
+    matching rows' values.
+    """
+
+    #: 0 or 1: the XOR with the peer's says whether the key of the place is common. uint8.
+    match: Bits
+    #: The columns of the sender, ``"sender_1"`` and so on, then those of the receiver: uint64. The
+    #: sum with the peer's, modulo 2^64, is the value, as in two's complement: ``(a + b).view("i8")``
+    #: in units of the last decimal place. It is 0 where the key is not common.
+    columns: dict[str, Words]
+    #: At the receiver: the number of the first row of the key, from 0, or -1: int64.
+    rows: NDArray[numpy.int64] | None
+    #: Session, order, and the name, decimals and bound of each column, as in ``shares.json``.
+    description: dict[str, Any]
+
+    @classmethod
+    def of(cls, found: dict[str, Any]) -> Shares:
+        """From what a run gives."""
+        return cls(
+            match=found["match"],
+            columns=found["columns"],
+            rows=found["rows"],
+            description=json.loads(found["description"]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.match)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.columns)
+        return f"<volery.Shares: {self.description['role']}, {len(self)} places, columns {names}>"
+
+
+@dataclass(frozen=True, repr=False)
 class Match:
     """The result of :func:`volery.psi` or :func:`volery.lookup` on this side.
 
@@ -174,6 +209,8 @@ class Match:
     #: By which key each of them matched: 1 for ``key``, 2 for the first of ``or_``. uint32.
     rules: NDArray[numpy.uint32] | None
     report: Report
+    #: With ``result="shares"`` and without ``out``: this side's.
+    shares: Shares | None = None
 
     def _told(self) -> str:
         rows = self.report.result.get("rows")

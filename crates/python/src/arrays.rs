@@ -6,7 +6,7 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use volery_cli::embed::{Array, Numbers, Part, Values};
+use volery_cli::embed::{Array, Numbers, Part, Shares, Values};
 
 /// The numbers of an array of `uint64` or `float64`, row by row.
 ///
@@ -77,4 +77,21 @@ pub(crate) fn part<'py>(
     }
     arrays.set_item(column, shaped(py, part.column, &shape(part.count))?)?;
     Ok(arrays)
+}
+
+/// The arrays of shares by their names, without a copy, and what they are.
+///
+/// # Errors
+/// If NumPy is missing.
+pub(crate) fn shares<'py>(py: Python<'py>, shares: Shares) -> PyResult<Bound<'py, PyDict>> {
+    let (all, columns) = (PyDict::new(py), PyDict::new(py));
+    for (name, column) in shares.columns {
+        columns.set_item(name, PyArray1::from_vec(py, column))?;
+    }
+    all.set_item("match", PyArray1::from_vec(py, shares.matches))?;
+    all.set_item("columns", columns)?;
+    let rows = shares.rows.map(|rows| PyArray1::from_vec(py, rows));
+    all.set_item("rows", rows)?;
+    all.set_item("description", shares.description)?;
+    Ok(all)
 }

@@ -183,6 +183,8 @@ pub(crate) fn matching(
             let table = |(schema, batches): (SchemaRef, Vec<_>)| Table { schema, batches };
             let rows = matched.rows.map(table);
             all.set_item("rows", rows.map(|rows| Py::new(py, rows)).transpose()?)?;
+            let shares = matched.shares.map(|shares| arrays::shares(py, shares));
+            all.set_item("shares", shares.transpose()?)?;
             Ok(all.into_any().unbind())
         }))
     })?;
