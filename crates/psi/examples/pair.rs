@@ -10,8 +10,8 @@
 //!
 //! `LOG_ITEMS` is that of both sets, or `SENDER:RECEIVER`, such as `20:14`.
 //!
-//! A protocol is `kkrt`, `dh`, `count`, or a form of `vole`: `malicious`, `fast`,
-//! `low-communication`. With several the runs take turns.
+//! A protocol is `kkrt`, `dh`, `count`, `circuit`, which counts too, or a form of `vole`:
+//! `malicious`, `fast`, `low-communication`. With several the runs take turns.
 
 #![allow(clippy::print_stdout, reason = "the output is its purpose")]
 
@@ -21,7 +21,10 @@ use std::time::{Duration, Instant};
 use volery_channel::{Channel, Error as ChannelError, SessionId, Stats, run_two_parties_tcp};
 use volery_primitives::prg::Prg;
 use volery_psi::choice::Protocol;
-use volery_psi::{Phase, Receiver, Result, Sender, Settings, Variant, Watch, count, dh, vole};
+use volery_psi::vole::Form;
+use volery_psi::{
+    Phase, Receiver, Result, Sender, Settings, Variant, Watch, circuit, count, dh, vole,
+};
 
 /// The time at which each phase began, from the start of the run.
 struct Clock {
@@ -60,6 +63,15 @@ fn timed(barrier: &Barrier, party: impl FnOnce(Prg, &mut Clock) -> Result<Stats>
     Ok((clock.phases, stats))
 }
 
+/// A column of ones gives the number of common items.
+const COUNT: circuit::Settings = circuit::Settings {
+    form: Form::Fast,
+    payload: 0,
+    weights: 1,
+    products: 0,
+    selections: 0,
+};
+
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let log = arguments.next().unwrap_or_else(|| "20".to_owned());
@@ -91,7 +103,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for run in 0..runs * protocols.len() {
         let number = run % protocols.len();
         let protocol = match &protocols[number][..] {
-            "count" => None,
+            "count" | "circuit" => None,
             "kkrt" => Some(Protocol::Kkrt(Variant::Kkrt)),
             "dh" => Some(Protocol::Dh),
             form => Some(Protocol::Vole(form.parse()?)),
@@ -100,6 +112,23 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let send = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
                 match protocol {
+                    None if protocols[number] == "circuit" => {
+                        let mut sender = circuit::Sender::setup(
+                            &ours[..],
+                            &[],
+                            COUNT,
+                            (session, rng),
+                            clock,
+                            channel,
+                        )?;
+                        clock.mark("slices");
+                        let mut share = 0_u64;
+                        while let Some(slice) = sender.next(channel)? {
+                            let sum = circuit::Slice::sum(&slice.weights[0]);
+                            share = share.wrapping_add(sum);
+                        }
+                        sender.open(&[share], circuit::To::Receiver, channel)?;
+                    }
                     None => {
                         let sender = count::Sender::new(session, rng);
                         sender.count(&ours[..], clock, channel)?;
@@ -124,6 +153,26 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let receive = |channel: &mut Channel| {
             timed(&barrier, |rng, clock| {
                 let common = match protocol {
+                    None if protocols[number] == "circuit" => {
+                        let ones = vec![1; theirs.len()];
+                        let mut receiver = circuit::Receiver::setup(
+                            &theirs[..],
+                            &[&ones],
+                            COUNT,
+                            (session, rng),
+                            clock,
+                            channel,
+                        )?;
+                        clock.mark("slices");
+                        let mut share = 0_u64;
+                        while let Some(slice) = receiver.next(channel)? {
+                            let sum = circuit::Slice::sum(&slice.weights[0]);
+                            share = share.wrapping_add(sum);
+                        }
+                        let count = receiver.open(&[share], circuit::To::Receiver, channel)?;
+                        assert_eq!(count, Some(vec![expected as u64]));
+                        return Ok(channel.stats());
+                    }
                     None => {
                         let receiver = count::Receiver::new(session, rng);
                         let counted = receiver.count(&theirs[..], clock, channel)?;

@@ -111,6 +111,7 @@ fn shown(field: &Field) -> String {
         Field::ULong(number) => number.to_string(),
         Field::Date(day) => iso(*day),
         Field::Bytes(bytes) => format!("{:?}", bytes.data()),
+        Field::Null | Field::Long(_) | Field::Double(_) | Field::Decimal(_) => field.to_string(),
         other => panic!("the tests' files have no {other:?}"),
     }
 }

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::settings::{Settings, To};
 use super::side::Values;
-use crate::error::Result;
+use crate::error::{Result, misbehaved};
 use crate::progress::{Inner, Progress};
 
 /// Shares of the totals, group by group. Wiped when dropped.
@@ -176,9 +176,20 @@ fn weights(settings: &Settings, values: &Values) -> Vec<Buffer<u64>> {
     columns
 }
 
-/// The totals, for each group or for all common keys, and the parameters of the run.
+/// Refuses a peer whose set has another size in the protocol than it announced: totals were checked
+/// for that one.
+pub(crate) fn check_sizes(announced: [u64; 2], sizes: [u64; 2]) -> Result<()> {
+    if announced != sizes {
+        return Err(misbehaved("its set has another size than it announced"));
+    }
+    Ok(())
+}
+
+/// The totals, for each group or for all common keys, and the parameters of the run. `announced`:
+/// items of sender and receiver of circuit-PSI.
 pub(crate) fn compute(
     settings: &Settings,
+    announced: [u64; 2],
     values: &Values,
     noise: &Noise,
     (session, rng): (SessionId, Prg),
@@ -206,6 +217,10 @@ pub(crate) fn compute(
         Party::Other(party)
     };
     let parameters = party.parameters().clone();
+    check_sizes(
+        announced,
+        [parameters.sender_items, parameters.receiver_items],
+    )?;
     let shares = add_up(&mut party, settings, channel, progress)?;
     progress.begin("opening the result", 0);
     let totals = open(&mut party, settings, shares, noise, channel)?;

@@ -7,7 +7,7 @@ use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, han
 use volery_primitives::prg::Prg;
 use volery_psi::{circuit, count};
 
-use super::compute::{Noise, Total, compute};
+use super::compute::{Noise, Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, named};
 use super::settings::{Settings, To};
 use super::side::Side;
@@ -75,10 +75,13 @@ impl Side {
         }
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
         let randomness = (session, rng.fork("protocol"));
+        let task = settings.task(protocol, sizes);
+        let announced = [task.sender_items, task.receiver_items];
         let (parameters, totals) = match protocol {
             Protocol::Circuit(_) => {
                 let ran = compute(
                     settings,
+                    announced,
                     &self.values,
                     &noise,
                     randomness,
@@ -89,7 +92,7 @@ impl Side {
                 (Parameters::Circuit(parameters), totals)
             }
             Protocol::Dh => {
-                let (parameters, total) = self.count(randomness, channel, progress)?;
+                let (parameters, total) = self.count(announced, randomness, channel, progress)?;
                 (Parameters::Count(parameters), vec![total])
             }
         };
@@ -132,6 +135,7 @@ impl Side {
     /// where both do, the receiver, which sends it on.
     fn count(
         &self,
+        announced: [u64; 2],
         (session, rng): (SessionId, Prg),
         channel: &mut Channel,
         progress: &mut dyn Progress,
@@ -152,6 +156,10 @@ impl Side {
             let sender = count::Sender::new(session, rng);
             (sender.count(&self.values, watch, channel)?, None)
         };
+        check_sizes(
+            announced,
+            [parameters.sender_items, parameters.receiver_items],
+        )?;
         if to == To::Both {
             match common {
                 Some(common) => {

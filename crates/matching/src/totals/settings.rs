@@ -6,7 +6,7 @@ use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
-use volery_psi::noise::{Mechanism, Rational};
+use volery_psi::noise::{self, Mechanism, Rational};
 use volery_psi::vole::Form;
 
 use super::decimal::{MAX_DECIMALS, Refused, parse};
@@ -443,8 +443,14 @@ impl Settings {
                 Some(delta) => Mechanism::gaussian(sensitivity, part_epsilon, delta),
             };
             made.or_else(|error| {
-                let hint = "a lower --bound needs less noise, and so does a higher --epsilon";
-                wrong("--epsilon", error.to_string(), hint)
+                let (option, hint) = match error {
+                    noise::Error::Delta => ("--delta", "give a number such as 1e-9"),
+                    _ => (
+                        "--epsilon",
+                        "a lower --bound needs less noise, and so does a higher --epsilon",
+                    ),
+                };
+                wrong(option, error.to_string(), hint)
             })
         };
         let Some(unit) = self.unit() else {

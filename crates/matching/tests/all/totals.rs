@@ -54,6 +54,7 @@ struct Run {
     duplicates: Duplicates,
     epsilon: Option<&'static str>,
     delta: Option<&'static str>,
+    groups: Vec<String>,
 }
 
 impl Default for Run {
@@ -69,6 +70,7 @@ impl Default for Run {
             duplicates: Duplicates::Keep,
             epsilon: None,
             delta: None,
+            groups: GROUPS.map(str::to_owned).to_vec(),
         }
     }
 }
@@ -98,7 +100,7 @@ impl Run {
             delta: text(self.delta),
             group_by: (self.grouped == Some(role)).then(|| "g".to_owned()),
             groups: match self.grouped {
-                Some(_) => GROUPS.map(str::to_owned).to_vec(),
+                Some(_) => self.groups.clone(),
                 None => Vec::new(),
             },
             ..Options::default()
@@ -186,7 +188,7 @@ impl Run {
         };
         match self.grouped {
             None => vec![total(None)],
-            Some(_) => GROUPS.iter().map(|group| total(Some(group))).collect(),
+            Some(_) => self.groups.iter().map(|group| total(Some(group))).collect(),
         }
     }
 
@@ -406,30 +408,48 @@ fn messages_have_equal_lengths_for_other_rows_of_equal_sizes() {
     }
 }
 
-/// The variance of the noise of one side, by its scale, and whether both sides' is in a total.
-fn assert_noise(run: &Run, variance: f64, total: impl Fn(&Total) -> i64) {
-    const RUNS: usize = 300;
+/// Checks mean and variance of the noise of each number of a total, in samples of many groups.
+fn assert_noise(run: &Run, variances: [Option<f64>; 2]) {
+    const RUNS: usize = 25;
     let (sender, receiver) = (rows(0..30), rows(10..60));
-    let plain = Run {
-        epsilon: None,
-        delta: None,
+    let tables: [&[Row]; 2] = [&sender, &receiver];
+    let others = (GROUPS.len()..60).map(|i| format!("g{i}"));
+    let run = Run {
+        grouped: Some(Role::Receiver),
+        groups: GROUPS
+            .map(str::to_owned)
+            .into_iter()
+            .chain(others)
+            .collect(),
         ..run.clone()
     };
-    let side = usize::from(run.to != To::Sender);
-    let truth = total(&plain.totals([&sender, &receiver])[side][0]);
-    let errors: Vec<f64> = (0..RUNS)
-        .map(|_| (total(&run.totals([&sender, &receiver])[side][0]) - truth) as f64)
+    let (side, role) = match run.to {
+        To::Sender => (0, Role::Sender),
+        _ => (1, Role::Receiver),
+    };
+    let truth = run.expected(role, tables);
+    let totals: Vec<Total> = (0..RUNS)
+        .flat_map(|_| run.totals(tables)[side].clone())
         .collect();
-    let mean = errors.iter().sum::<f64>() / RUNS as f64;
-    let found = errors.iter().map(|error| error * error).sum::<f64>() / RUNS as f64;
-    // Five standard deviations; the kurtosis of a Laplace distribution is 6.
-    assert!(
-        mean.abs() < 5.0 * (variance / RUNS as f64).sqrt(),
-        "{mean} {run:?}"
-    );
-    let ratio = found / variance;
-    let off = 5.0 * (5.0 / RUNS as f64).sqrt();
-    assert!((1.0 - off..1.0 + off).contains(&ratio), "{ratio} {run:?}");
+    let numbers: [fn(&Total) -> Option<i64>; 2] = [|total| total.count, |total| total.sum];
+    for (number, variance) in numbers.into_iter().zip(variances) {
+        let Some(variance) = variance else { continue };
+        let pairs = totals.iter().zip(truth.iter().cycle());
+        let errors = pairs
+            .map(|(noisy, true_one)| (number(noisy).unwrap() - number(true_one).unwrap()) as f64);
+        let errors: Vec<f64> = errors.collect();
+        let samples = errors.len() as f64;
+        let mean = errors.iter().sum::<f64>() / samples;
+        let found = errors.iter().map(|error| error * error).sum::<f64>() / samples;
+        // Five standard deviations; the kurtosis of a Laplace distribution is 6. A scale that is
+        // wrong by half, or the noise of one side in place of two, is off by more.
+        assert!(
+            mean.abs() < 5.0 * (variance / samples).sqrt(),
+            "{mean} {run:?}"
+        );
+        let (ratio, off) = (found / variance, 5.0 * (5.0 / samples).sqrt());
+        assert!((1.0 - off..1.0 + off).contains(&ratio), "{ratio} {run:?}");
+    }
 }
 
 /// The variance of the discrete Laplace distribution of this scale.
@@ -440,34 +460,37 @@ fn laplace(scale: f64) -> f64 {
 
 #[test]
 fn noise_has_its_scale_and_comes_from_whom_it_has_to() {
-    let count = |total: &Total| total.count.unwrap();
-    let sum = |total: &Total| total.sum.unwrap();
     let run = Run {
         epsilon: Some("0.1"),
         ..Run::default()
     };
     // To one side only the other adds noise.
-    assert_noise(&run, laplace(10.0), count);
+    assert_noise(&run, [Some(laplace(10.0)), None]);
     let to_both = Run {
         to: To::Both,
         ..run.clone()
     };
-    assert_noise(&to_both, 2.0 * laplace(10.0), count);
+    assert_noise(&to_both, [Some(2.0 * laplace(10.0)), None]);
     let sums = Run {
         kind: "sum",
         to: To::Sender,
         epsilon: Some("2"),
         ..run.clone()
     };
-    assert_noise(&sums, laplace(50_000.0), sum);
+    assert_noise(&sums, [None, Some(laplace(50_000.0))]);
+    let products = Run {
+        kind: "sum-product",
+        bound: "2000",
+        ..sums.clone()
+    };
+    assert_noise(&products, [None, Some(laplace(2e10))]);
     // Half for each of two totals.
     let mean = Run {
         kind: "mean",
         epsilon: Some("0.2"),
         ..run
     };
-    assert_noise(&mean, laplace(10.0), count);
-    assert_noise(&mean, laplace(1_000_000.0), sum);
+    assert_noise(&mean, [Some(laplace(10.0)), Some(laplace(1_000_000.0))]);
 }
 
 #[test]
@@ -480,21 +503,35 @@ fn gaussian_noise_has_its_scale() {
     // The sigma of `noise`, from its formula.
     let (epsilon, log) = (0.5_f64, 1e6_f64.ln());
     let sigma = ((log + epsilon).sqrt() + log.sqrt()) / (2_f64.sqrt() * epsilon);
-    assert_noise(&run, sigma * sigma, |total| total.count.unwrap());
+    assert_noise(&run, [Some(sigma * sigma), None]);
 }
 
-/// Whether the count is below the minimum is decided with the noise of both sides, as both learn
-/// it: with much noise both cases come.
+/// With a minimum both sides' noise is in a count, as both learn whether it is below.
 #[test]
-fn the_comparison_is_of_the_noisy_count() {
+fn with_a_minimum_both_add_noise_to_the_count() {
+    let minimum = 1;
     let run = Run {
-        epsilon: Some("0.02"),
-        minimum: 20,
+        kind: "sum",
+        epsilon: Some("0.2"),
+        minimum,
         ..Run::default()
     };
-    let below = |_| run.totals([&rows(0..30), &rows(10..60)])[0][0].below_minimum;
-    let count = (0..60).map(below).filter(|below| *below).count();
-    assert!((10..50).contains(&count), "{count}");
+    let adds = [Role::Sender, Role::Receiver].map(|role| run.settings(role).adds(role));
+    assert_eq!(adds, [[true, true], [true, false]]);
+    let settings = run.settings(Role::Sender);
+    let scales = settings.privacy.map(|privacy| [privacy.count, privacy.sum]);
+    let scales = scales.unwrap().map(|mechanism| mechanism.unwrap().scale());
+    assert_eq!(scales, [10.0, 1_000_000.0], "half of epsilon each");
+    // Half of the groups without keys are below 1 by their noise.
+    let others = (0..60).map(|i| format!("g{i}"));
+    let run = Run {
+        grouped: Some(Role::Sender),
+        groups: others.collect(),
+        ..run
+    };
+    let totals = run.totals([&rows(0..30), &rows(10..60)]);
+    let below = totals[0].iter().filter(|total| total.below_minimum).count();
+    assert!((10..55).contains(&below), "{below}");
 }
 
 fn unread(run: &Run, role: Role, texts: &[[&str; 3]]) -> Error {
