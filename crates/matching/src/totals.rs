@@ -42,7 +42,7 @@
 //!
 //! **Security** is semi-honest, and noise is no remedy for repetition: each run has its own.
 
-mod compute;
+pub(crate) mod compute;
 pub(crate) mod decimal;
 mod output;
 mod plan;

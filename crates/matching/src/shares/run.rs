@@ -19,6 +19,7 @@ use super::side::{Order, Side, Values};
 use crate::error::{Result, misbehaved};
 use crate::progress::{Inner, Progress};
 use crate::totals::MAX_DECIMALS;
+use crate::totals::compute::check_sizes;
 
 /// The columns of a side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,6 +145,8 @@ impl Side {
             }
         };
         let parameters = party.parameters();
+        // The number of places follows from what was announced.
+        check_sizes(sizes, [parameters.sender_items, parameters.receiver_items])?;
         let places = match (settings.row_order, parameters.trivial()) {
             (true, _) => sizes[1],
             (false, true) => 0,

@@ -176,8 +176,8 @@ fn weights(settings: &Settings, values: &Values) -> Vec<Buffer<u64>> {
     columns
 }
 
-/// Refuses a peer whose set has another size in the protocol than it announced: totals were checked
-/// for that one.
+/// Refuses a peer whose set has another size in the protocol than it announced: the rest of the run
+/// goes by that one.
 pub(crate) fn check_sizes(announced: [u64; 2], sizes: [u64; 2]) -> Result<()> {
     if announced != sizes {
         return Err(misbehaved("its set has another size than it announced"));

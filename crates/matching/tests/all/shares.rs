@@ -12,6 +12,8 @@ use volery_channel::{
 use volery_matching::shares::{Layout, MAX_COLUMNS, Options, Settings, Side};
 use volery_matching::totals::decimal;
 use volery_matching::{Error, Name, NoKey};
+use volery_primitives::Block;
+use volery_primitives::prg::Prg;
 use volery_psi::circuit;
 use volery_tables::{Duplicates, EmptyKeys, Reading, Rule, Table};
 
@@ -337,6 +339,34 @@ fn announcements_beyond_the_limits() {
             Some(text) => assert!(error.contains(text), "{words:?}: {error}"),
             None => assert!(!error.contains("announced"), "{error}"),
         }
+    }
+}
+
+/// A peer whose set has another size in circuit-PSI than it announced.
+#[test]
+fn a_set_of_another_size_than_announced() {
+    for (announced, row_order) in [(5, true), (4, true), (50, true), (50, false), (0, true)] {
+        let rows = numbered(0..5, 0);
+        let honest = read(Role::Sender, &rows, 0, row_order, Duplicates::Error).unwrap();
+        let hello = settings(Role::Receiver, 0, row_order).hello(honest.key_description());
+        let (error, ()) = run_two_unchecked(
+            |channel| run(honest, channel).err().unwrap().to_string(),
+            |channel| {
+                let session = handshake(channel, &hello, [7; 32]).unwrap();
+                for word in [announced, 0, 0, 0] {
+                    channel.send(&u64::to_le_bytes(word)).unwrap();
+                }
+                channel.recv(&mut [0; 32]).unwrap();
+                let items = ["a", "b", "c", "d", "e"];
+                let own = (session, Prg::new(Block::new(1)));
+                let settings = circuit::Settings::default();
+                // The honest party may end the run here.
+                let _ = circuit::Receiver::setup(&items[..], &[], settings, own, &mut (), channel);
+                let _ = channel.flush();
+            },
+        );
+        let blamed = error.contains("another size than it announced");
+        assert_eq!(blamed, announced != 5, "{announced}: {error}");
     }
 }
 
