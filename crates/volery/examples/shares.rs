@@ -316,6 +316,7 @@ fn show(line: &Line) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::fmt::Write as _;
     use std::path::PathBuf;

@@ -107,7 +107,6 @@ fn shown(field: &Field) -> String {
         Field::Str(text) => text.clone(),
         Field::Int(number) => number.to_string(),
         Field::UByte(number) => number.to_string(),
-        Field::Long(number) => number.to_string(),
         Field::ULong(number) => number.to_string(),
         Field::Date(day) => iso(*day),
         Field::Bytes(bytes) => format!("{:?}", bytes.data()),
