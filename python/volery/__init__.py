@@ -37,7 +37,7 @@ from volery._errors import (
     SettingsDifferError,
     UsageError,
 )
-from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Seconds, Table, Vole
+from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Seconds, Table, Total, Vole
 from volery._volery import __version__
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "SettingsDifferError",
     "Stream",
     "Table",
+    "Total",
     "UsageError",
     "Vole",
     "__version__",
