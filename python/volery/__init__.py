@@ -37,7 +37,19 @@ from volery._errors import (
     SettingsDifferError,
     UsageError,
 )
-from volery._results import Cot, Match, Matvec, Ope, Plan, Report, Seconds, Shares, Table, Vole
+from volery._results import (
+    Cot,
+    Match,
+    Matvec,
+    Ope,
+    Plan,
+    Report,
+    Seconds,
+    Shares,
+    Table,
+    Total,
+    Vole,
+)
 from volery._volery import __version__
 
 __all__ = [
@@ -59,6 +71,7 @@ __all__ = [
     "Shares",
     "Stream",
     "Table",
+    "Total",
     "UsageError",
     "Vole",
     "__version__",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,9 @@ Role = Literal["sender", "receiver"]
 Security = Literal["malicious", "semi-honest"]
 Verb = Literal["psi", "lookup"]
 Path = Union[str, "os.PathLike[str]"]
+
+#: A decimal number: exact as text, or as a ``decimal.Decimal``.
+Number = Union[int, float, str, decimal.Decimal]
 
 #: One column, or several that together form one key, each ``NAME`` or ``NAME:SPEC``.
 Key = Union[str, Sequence[str]]
@@ -144,8 +148,12 @@ def _matching(verb: Verb, options: dict[str, Any]) -> dict[str, Any]:
     options["key"] = only if key is None else key_words(key)
     if not options["key"]:
         raise UsageError("key: required", "the name of the key column, or of several")
-    for name in ("value", "value_name"):
+    for name in ("value", "value_name", "groups"):
         options[name] = listed(name, options.get(name))
+    for name in ("bound", "epsilon", "delta"):
+        # A decimal number, of any type that prints as one.
+        value = options.get(name)
+        options[name] = None if value is None else str(value)
     connection = _connection(session, options)
     line = words({"input": paths, **options})
     with watch:
@@ -156,6 +164,9 @@ def _match(verb: Verb, options: dict[str, Any]) -> Match:
     role = options["role"]
     found = _matching(verb, options)
     rows, shares = found["rows"], found["shares"]
+    report = Report.from_json(found["report"])
+    if report.result.get("kind") not in (None, "shares"):
+        return Match._of_totals(role, report)
     return Match(
         role=role,
         count=found["count"],
@@ -163,7 +174,7 @@ def _match(verb: Verb, options: dict[str, Any]) -> Match:
         indices=found["indices"],
         rules=found["rules"],
         shares=None if shares is None else Shares.of(shares),
-        report=Report.from_json(found["report"]),
+        report=report,
     )
 
 
@@ -185,8 +196,14 @@ def psi(
     link: str | None = None,
     both: bool = False,
     result: str | None = None,
-    bound: str | float | None = None,
+    to: Literal["receiver", "sender", "both"] | None = None,
+    bound: Number | None = None,
     decimals: int | None = None,
+    minimum: int | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    group_by: str | None = None,
+    groups: Key | None = None,
     row_order: bool = False,
     duplicates: Literal["keep", "error", "dedup"] | None = None,
     empty_keys: Literal["error", "skip"] | None = None,
@@ -231,12 +248,22 @@ def psi(
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         session: a connection that is open already.
         security, protocol, link, both: the same on both sides; as in the program.
-        result: ``"rows"`` (default), or ``"shares=AGE,INCOME"``: shares of which keys are common and
-            of these columns, in :attr:`Match.shares`, and nobody learns which they are. ``bound``:
-            the most that a value may be, without its sign; ``decimals``: their decimal places;
-            ``row_order``, on both sides: places in the order of the receiver's rows.
-        duplicates: ``"keep"`` (default): all rows of a key match or none; ``"error"``;
-            ``"dedup"``: only the first.
+        result: in place of ``"rows"``, one number about the keys that both sides have:
+            ``"count"``; ``"sum=COL"`` and ``"mean=COL"`` at the side with the column, ``"sum"`` and
+            ``"mean"`` at the other; ``"sum-product=SENDER_COL,RECEIVER_COL"``. Neither side learns
+            which keys are common; security is semi-honest. Or ``"shares=COL,COL"``: shares of which
+            keys are common and of these columns of this side, in :attr:`Match.shares`.
+        to: the side that gets the number, ``"receiver"`` by default; the same on both sides.
+        bound, decimals: the most that a value of a key may be, without its sign, and the decimal
+            places of values; the same on both sides, of shares each side's own.
+        minimum: the fewest common keys of which anything is opened: 50 by default, 0 for a count
+            without groups; the same on both sides.
+        epsilon, delta: adds noise, so that the number is differentially private; the same on both
+            sides.
+        group_by, groups: the column of one side, and at both sides the groups: one number for each.
+        row_order: shares in the order of the receiver's rows; on both sides.
+        duplicates: ``"keep"`` (default): all rows of a key match or none, and the value of a key is
+            the sum of theirs; ``"error"``; ``"dedup"``: only the first.
         empty_keys, malformed: ``"error"`` (default) or ``"skip"`` for rows whose key is empty or
             does not fit.
         memory: bytes or ``"2GiB"``: keeps the keys on disk.
@@ -251,7 +278,7 @@ def psi(
         cancel: an event that ends the call with :class:`Cancelled`; Ctrl-C ends it anyway.
 
     Returns:
-        The matching rows, their numbers, and the report.
+        The matching rows, their numbers, and the report; with ``result`` its numbers.
 
     Raises:
         UsageError: an argument is wrong.
@@ -334,8 +361,14 @@ def plan(
     link: str | None = None,
     both: bool = False,
     result: str | None = None,
-    bound: str | float | None = None,
+    to: Literal["receiver", "sender", "both"] | None = None,
+    bound: Number | None = None,
     decimals: int | None = None,
+    minimum: int | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    group_by: str | None = None,
+    groups: Key | None = None,
     row_order: bool = False,
     duplicates: Literal["keep", "error", "dedup"] | None = None,
     empty_keys: Literal["error", "skip"] | None = None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import html
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from volery._calls import Here
 
@@ -157,6 +158,36 @@ class Report:
         return f"<table>{''.join(rows)}</table>"
 
 
+#: A sum: exact, with its decimal places if it has any.
+Sum = Union[int, decimal.Decimal]
+
+
+@dataclass(frozen=True)
+class Total:
+    """The numbers of a group. None where they are not asked for, or below the minimum."""
+
+    #: Whether the number of common keys, with its noise, is below ``minimum``.
+    below_minimum: bool
+    #: Number of common keys.
+    count: int | None = None
+    sum: Sum | None = None
+    #: ``sum`` divided by ``count``; None also if the count, with its noise, is not above zero.
+    mean: float | None = None
+
+    @classmethod
+    def _of(cls, result: dict[str, Any]) -> Total:
+        text = result.get("sum")
+        total: Sum | None = None
+        if text is not None:
+            total = decimal.Decimal(text) if "." in text else int(text)
+        return cls(
+            below_minimum=bool(result.get("below_minimum")),
+            count=result.get("count"),
+            sum=total,
+            mean=result.get("mean"),
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Shares:
     """One side's shares of matching rows, for each place. Whoever has those of both sides has the
@@ -196,11 +227,13 @@ class Shares:
 class Match:
     """The result of :func:`volery.psi` or :func:`volery.lookup` on this side.
 
-    ``count``, ``indices``, ``rules`` and ``rows`` are None on a side that gets no rows.
+    ``count``, ``indices``, ``rules`` and ``rows`` are None on a side that gets no rows. With
+    another ``result`` than rows, ``count``, ``sum``, ``mean`` and ``groups`` have what it asks for,
+    on a side that gets it.
     """
 
     role: str
-    #: Number of matching rows of this side.
+    #: Number of matching rows of this side; with ``result``, of common keys.
     count: int | None
     #: The matching rows, in the order of ``data``; None also with ``out`` or ``output="indices"``.
     rows: Table | None
@@ -211,8 +244,47 @@ class Match:
     report: Report
     #: With ``result="shares"`` and without ``out``: this side's.
     shares: Shares | None = None
+    #: The sum over the common keys: an integer, or a decimal number with all its places.
+    sum: Sum | None = None
+    #: The mean over the common keys.
+    mean: float | None = None
+    #: With ``groups``: the numbers of each, in their order.
+    groups: dict[str, Total] | None = None
+    #: With ``result``: whether the number of common keys is below ``minimum``, of any group. Both
+    #: sides know that.
+    below_minimum: bool | None = None
+
+    @classmethod
+    def _of_totals(cls, role: str, report: Report) -> Match:
+        result = report.result
+        groups = result.get("groups")
+        gets = result.get("to") in (role, "both")
+        total = Total._of(result)
+        return cls(
+            role=role,
+            count=total.count,
+            rows=None,
+            indices=None,
+            rules=None,
+            report=report,
+            sum=total.sum,
+            mean=total.mean,
+            groups={one["group"]: Total._of(one) for one in groups} if groups and gets else None,
+            below_minimum=total.below_minimum,
+        )
 
     def _told(self) -> str:
+        kind = self.report.result.get("kind")
+        if kind == "shares":
+            places = self.report.result.get("shares", {}).get("places")
+            return f"shares of {places} places"
+        if kind is not None:
+            names = ("count", "sum", "mean", "groups")
+            numbers = [(name, getattr(self, name)) for name in names]
+            told = [f"{name} {value}" for name, value in numbers if value is not None]
+            if self.below_minimum and self.groups is None:
+                told = [f"fewer than {self.report.result.get('minimum')} common keys"]
+            return ", ".join(told) or f"{kind} for the peer"
         rows = self.report.result.get("rows")
         if self.count is None:
             return f"{rows} rows matched against the peer's"
@@ -224,7 +296,8 @@ class Match:
     def _repr_html_(self) -> str:
         revealed = "".join(f"<li>{html.escape(line)}</li>" for line in self.report.revealed)
         return (
-            f"<p>{self.report.protocol}, {self.role}: <b>{self._told()}</b></p><ul>{revealed}</ul>"
+            f"<p>{self.report.protocol}, {self.role}: <b>{html.escape(self._told())}</b></p>"
+            f"<ul>{revealed}</ul>"
             f"<details><summary>report</summary>{self.report._repr_html_()}</details>"
         )
 

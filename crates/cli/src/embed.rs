@@ -22,7 +22,6 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 pub use volery_channel::Cancel;
 use volery_channel::tcp::{self, Patience};
 pub use volery_matching::Verb;
-use volery_matching::totals;
 use volery_tables::Table;
 use zeroize::Zeroizing;
 
@@ -144,7 +143,8 @@ pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], 
     ])
 }
 
-/// The result of [`matching`]. A side that gets no rows has only a report, and so has `--dry-run`.
+/// The result of [`matching`]. A side that gets no rows has only a report, and so have `--dry-run`
+/// and other results than rows, whose numbers are in it.
 #[derive(Default)]
 pub struct Matched {
     /// The report, a JSON object.
@@ -157,8 +157,6 @@ pub struct Matched {
     pub rules: Option<Vec<u32>>,
     /// The rows of the output. Columns of text files are strings.
     pub rows: Option<(SchemaRef, Vec<RecordBatch>)>,
-    /// Of a result other than rows, the totals.
-    pub totals: Option<Totals>,
     /// Of `--result shares`, this side's.
     pub shares: Option<Shares>,
 }
@@ -174,25 +172,6 @@ pub struct Shares {
     pub rows: Option<Vec<i64>>,
     /// What the files of a run have in `shares.json`.
     pub description: String,
-}
-
-/// The totals of [`matching`].
-pub struct Totals {
-    /// For each total whether the count, with its noise, is below the minimum.
-    pub below_minimum: Vec<bool>,
-    /// Columns `group`, `count`, `sum` and `mean`, as far as the result has them, with a row for
-    /// each total. None at a side that does not get them.
-    pub table: Option<RecordBatch>,
-}
-
-impl Totals {
-    pub(crate) fn of(settings: &totals::Settings, outcome: &totals::Outcome) -> Self {
-        let below = outcome.totals.iter().map(|total| total.below_minimum);
-        Self {
-            below_minimum: below.collect(),
-            table: settings.gets_totals().then(|| outcome.table(settings)),
-        }
-    }
 }
 
 impl Matched {

@@ -33,12 +33,12 @@
 //! total: a side knows its own noise, which protects nothing against it. Both learn whether a count
 //! is below the minimum, so that with a minimum both add noise to it, whoever gets the totals. The
 //! comparison is one of the noisy count. Whatever is computed from that count, its comparison and
-//! its opening, costs nothing beyond it (post-processing). A count and a sum of one run have half of
-//! `epsilon` and `delta` each (composition); a key is in one group, so that each group has the whole
-//! (parallel composition). That is what one key more or less among the common keys changes: the
-//! count by 1, a sum by the bound, a sum of products by its square. The number of different keys of
-//! a side is not noisy: each learns that of the other. To exchange a key for another one takes one
-//! away and adds one, and has twice the `epsilon`.
+//! its opening, costs nothing beyond it (post-processing). A count and a sum of one run have half
+//! of `epsilon` and `delta` each (composition); a key is in one group, so that each group has the
+//! whole (parallel composition). One key more or less among the common keys changes the count by 1,
+//! a sum by at most the bound, a sum of products by at most its square. The number of different
+//! keys of a side is not noisy: each learns that of the other. To exchange a key for another one
+//! takes one away and adds one, and has twice the `epsilon`.
 //!
 //! **Security** is semi-honest, and noise is no remedy for repetition: each run has its own.
 

@@ -17,7 +17,7 @@ use volery_tables::{Format, Packing, Table};
 use super::matching::{Given, MatchingArguments, Told, files, names};
 use super::options::Reporter;
 use super::paths::{check_free, same};
-use crate::embed::{Matched, Totals};
+use crate::embed::Matched;
 use crate::exit::Failure;
 use crate::output::SingleFile;
 use crate::page;
@@ -366,11 +366,7 @@ pub(super) fn run(
         let value = serde_json::to_value(&report).expect("a report serialises");
         page.commit(page::render(&value).as_bytes())?;
     }
-    let matched = Matched {
-        report: report_place.write(&report)?,
-        totals: Some(Totals::of(&settings, &outcome)),
-        ..Matched::default()
-    };
+    let matched = Matched::of(report_place.write(&report)?);
     if settings.gets_totals() {
         reporter.output(&text::numbers(&settings, &outcome))?;
     }

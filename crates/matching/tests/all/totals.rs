@@ -380,7 +380,7 @@ fn random_rows() -> impl Strategy<Value = Vec<Row>> {
     })
 }
 
-/// Two runs with other rows of equal sizes: nothing on the wire tells them apart but what is opened.
+/// Two runs with other rows of equal sizes have messages of equal number and length.
 #[test]
 fn messages_have_equal_lengths_for_other_rows_of_equal_sizes() {
     let others: Vec<Row> = (1000..1061).map(|key| (key, 99_999, "y")).collect();
