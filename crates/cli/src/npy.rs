@@ -291,8 +291,8 @@ fn form_of(array: &header::Array) -> io::Result<Header> {
         (Number::Word, [_, 2]) if array.rows_first => Form::Pair,
         (Number::Real | Number::Signed, _) => {
             return Err(invalid(format_args!(
-                "its dtype is '{}', not '<u8' (uint64) or '|u1' (uint8)",
-                array.number.code()
+                "its dtype is {}, not '<u8' (uint64) or '|u1' (uint8)",
+                array.number.shown()
             )));
         }
         _ => {

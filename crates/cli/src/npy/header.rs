@@ -27,12 +27,22 @@ impl Number {
     const ALL: [Self; 4] = [Self::Byte, Self::Word, Self::Real, Self::Signed];
 
     /// NumPy's code for the type.
-    pub(super) const fn code(self) -> &'static str {
+    const fn code(self) -> &'static str {
         match self {
             Self::Byte => "|u1",
             Self::Word => "<u8",
             Self::Real => "<f8",
             Self::Signed => "<i8",
+        }
+    }
+
+    /// The type for error messages: the code, and the name in brackets.
+    pub(super) const fn shown(self) -> &'static str {
+        match self {
+            Self::Byte => "'|u1' (uint8)",
+            Self::Word => "'<u8' (uint64)",
+            Self::Real => "'<f8' (float64)",
+            Self::Signed => "'<i8' (int64)",
         }
     }
 
@@ -123,7 +133,8 @@ pub(super) fn read(stream: &mut impl Read) -> io::Result<Array> {
         .find(|number| number.dtype() == dtype)
         .ok_or_else(|| {
             invalid(format_args!(
-                "its dtype is {}, not '<u8' (uint64), '<f8' (float64) or '|u1' (uint8)",
+                "its dtype is {}, not '<u8' (uint64), '<i8' (int64), '<f8' (float64) or '|u1' \
+                 (uint8)",
                 dtype.descr()
             ))
         })?;

@@ -97,8 +97,8 @@ impl Table {
         let values = match array.number {
             Number::Byte | Number::Signed => {
                 return Err(invalid(format_args!(
-                    "its dtype is '{}', not '<u8' (uint64) or '<f8' (float64)",
-                    array.number.code()
+                    "its dtype is {}, not '<u8' (uint64) or '<f8' (float64)",
+                    array.number.shown()
                 )));
             }
             Number::Word => {
@@ -253,6 +253,7 @@ mod tests {
         for (bytes, complaint) in [
             (file("<u8", true, "(2, 2)", &[0; 32]), "Fortran order"),
             (file("|u1", false, "(8,)", &eight), "uint8"),
+            (file("<i8", false, "(1,)", &eight), "int64"),
             (file("<f4", false, "(2,)", &eight), "dtype"),
             (file(">u8", false, "(1,)", &eight), "dtype"),
             (file("<u8", false, "()", &eight), "not (n,) or (n, m)"),

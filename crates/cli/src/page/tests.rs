@@ -204,6 +204,16 @@ fn totals_have_their_numbers() {
     ] {
         assert!(page.contains(fragment), "{fragment:?}: {page}");
     }
+    let page = text(&render(&total(json!({
+        "kind": "shares", "shares": { "places": 1234 }, "to": null, "minimum": null,
+    }))));
+    for fragment in [
+        "Each side has shares of 1,234 places",
+        "the peer 1,000. Neither side learned which keys are common.",
+    ] {
+        assert!(page.contains(fragment), "{fragment:?}: {page}");
+    }
+    assert!(!page.contains("minimum"), "{page}");
     let page = text(&render(&total(json!({ "below_minimum": true }))));
     for fragment in [
         "There are fewer common keys than the minimum",

@@ -29,6 +29,13 @@ impl Page<'_> {
     pub(super) fn total_headline(&self) -> Option<String> {
         let kind = self.kind()?;
         let result = self.result;
+        if kind == "shares" {
+            let places = whole(&result["shares"]["places"]).unwrap_or_default();
+            return Some(format!(
+                "Each side has shares of {}",
+                things(places, "place")
+            ));
+        }
         let about = if self.noisy() { "About " } else { "" };
         let groups = list(&result["groups"]).len() as u64;
         Some(if groups > 0 {
@@ -54,9 +61,10 @@ impl Page<'_> {
 
     /// The sentence below the headline.
     pub(super) fn total_lead(&self) -> Option<String> {
-        self.kind()?;
+        let kind = self.kind()?;
         let (own, peer) = self.sizes_of_sets()?;
-        let to = match (text(&self.result["to"])?, self.role()) {
+        let to = match (text(&self.result["to"]).unwrap_or_default(), self.role()) {
+            _ if kind == "shares" => "Neither side learned which keys are common.",
             ("both", _) => "The result went to both sides.",
             (to, role) if to == role => "The result went to this side alone.",
             _ => "The result went to the peer; this side gets none.",
