@@ -217,7 +217,7 @@ impl Side {
 }
 
 /// Nanoseconds of a switch and a column.
-const ORDER: f64 = 60.0;
+const ORDER: f64 = 75.0;
 
 /// What a run is predicted to cost.
 #[derive(Clone, Debug)]
