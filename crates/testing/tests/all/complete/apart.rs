@@ -63,6 +63,7 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::driver::Side::agree_on_workers",
             "matching::driver::agree",
             "matching::run::Side::run",
+            "matching::totals::run::Side::run",
             "matching::worker::Worker::run",
         ],
     ),
