@@ -24,6 +24,19 @@ enum Schedule {
     AesNi(x86_64::aes::Schedule),
     #[cfg(target_arch = "x86_64")]
     Vaes(x86_64::aes::Schedule),
+    #[cfg(target_arch = "x86_64")]
+    WideVaes(x86_64::aes::Schedule),
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Schedule {
+    /// The round keys, if they are for VAES of this width.
+    fn vaes(&self, wide: bool) -> Option<&x86_64::aes::Schedule> {
+        match (self, wide) {
+            (Self::WideVaes(schedule), true) | (Self::Vaes(schedule), false) => Some(schedule),
+            _ => None,
+        }
+    }
 }
 
 /// Calls a kernel of the level that made the schedule.
@@ -32,13 +45,16 @@ macro_rules! dispatch {
         match $schedule {
             Schedule::Portable($keys) => portable::aes::$kernel($keys $(, $argument)*),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI
-            // and AVX2.
+            // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it
-            // includes.
-            Schedule::Vaes($keys) => unsafe { x86_64::vaes::$kernel($keys $(, $argument)*) },
+            // SAFETY: this variant exists only where `Cpu::VAES` is available.
+            Schedule::Vaes($keys) => unsafe { x86_64::vaes::x2::$kernel($keys $(, $argument)*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this variant exists only where `Cpu::WIDE_VAES` is available.
+            Schedule::WideVaes($keys) => unsafe {
+                x86_64::vaes::x4::$kernel($keys $(, $argument)*)
+            },
         }
     };
 }
@@ -60,11 +76,15 @@ impl Aes128 {
         cpu.assert_available();
         Self(match cpu {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Cpu::AesNi` is available: AES-NI and AVX2 are there.
-            Cpu::AesNi => Schedule::AesNi(unsafe { x86_64::aes::Schedule::new(key) }),
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Cpu::Vaes` is available and includes `Cpu::AesNi`.
-            Cpu::Vaes => Schedule::Vaes(unsafe { x86_64::aes::Schedule::new(key) }),
+            cpu if cpu.has(Cpu::AES_NI) => {
+                // SAFETY: the level is available, and with it AES-NI and AVX2.
+                let schedule = unsafe { x86_64::aes::Schedule::new(key) };
+                match cpu {
+                    cpu if cpu.has(Cpu::WIDE_VAES) => Schedule::WideVaes(schedule),
+                    cpu if cpu.has(Cpu::VAES) => Schedule::Vaes(schedule),
+                    _ => Schedule::AesNi(schedule),
+                }
+            }
             _ => Schedule::Portable(Box::new(portable::aes::Schedule::new(key))),
         })
     }
@@ -100,7 +120,8 @@ impl Aes128 {
     }
 }
 
-/// The schedules of keys that were all made for [`Cpu::Vaes`]; `None` if the first one was not.
+/// The schedules of keys for a kernel with VAES, which is `wide` or not; `None` if the first key was
+/// made for another level.
 ///
 /// # Panics
 ///
@@ -108,12 +129,11 @@ impl Aes128 {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn vaes_schedules(
     keys: &[Aes128],
+    wide: bool,
 ) -> Option<impl Iterator<Item = &x86_64::aes::Schedule> + Clone> {
-    let schedules = keys.iter().map(|key| match &key.0 {
-        Schedule::Vaes(schedule) => schedule,
-        _ => panic!("the keys were made for different processor levels"),
-    });
-    matches!(keys.first()?.0, Schedule::Vaes(_)).then_some(schedules)
+    let schedules = keys.iter().map(move |key| key.0.vaes(wide));
+    schedules.clone().next().flatten()?;
+    Some(schedules.map(|schedule| schedule.expect("the keys were made for one processor level")))
 }
 
 // The schedules of all levels are wiped on drop.
@@ -141,16 +161,15 @@ pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Blo
     let n = out.len() / keys.len();
     assert_eq!(n * keys.len(), out.len(), "columns are equally long");
     #[cfg(target_arch = "x86_64")]
-    if let Schedule::Vaes(_) = keys[0].0
-        && n == x86_64::columns::BLOCKS
-        && counter.checked_add(n as u64).is_some()
-    {
-        let schedules = keys.iter().map(|key| match &key.0 {
-            Schedule::Vaes(schedule) => schedule,
-            _ => panic!("the keys were made for different processor levels"),
-        });
-        // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
-        return unsafe { x86_64::columns::ctr(schedules.zip(starts), counter, out) };
+    if n == x86_64::columns::BLOCKS && counter.checked_add(n as u64).is_some() {
+        if let Some(schedules) = vaes_schedules(keys, true) {
+            // SAFETY: such schedules exist only where `Cpu::WIDE_VAES` is available.
+            return unsafe { x86_64::columns::x4::ctr(schedules.zip(starts), counter, out) };
+        }
+        if let Some(schedules) = vaes_schedules(keys, false) {
+            // SAFETY: such schedules exist only where `Cpu::VAES` is available.
+            return unsafe { x86_64::columns::x2::ctr(schedules.zip(starts), counter, out) };
+        }
     }
     let columns = out.chunks_exact_mut(n.max(1));
     for ((key, &start), column) in keys.iter().zip(starts).zip(columns) {
@@ -179,15 +198,18 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
     match (&keys[0].0, &keys[1].0) {
         #[cfg(target_arch = "x86_64")]
         (Schedule::AesNi(even), Schedule::AesNi(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI
-            // and AVX2.
+            // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             unsafe { x86_64::aes::double([even, odd], parents, children) }
         }
         #[cfg(target_arch = "x86_64")]
         (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it
-            // includes.
-            unsafe { x86_64::vaes::double([even, odd], parents, children) }
+            // SAFETY: this variant exists only where `Cpu::VAES` is available.
+            unsafe { x86_64::vaes::x2::double([even, odd], parents, children) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        (Schedule::WideVaes(even), Schedule::WideVaes(odd)) => {
+            // SAFETY: this variant exists only where `Cpu::WIDE_VAES` is available.
+            unsafe { x86_64::vaes::x4::double([even, odd], parents, children) }
         }
         (Schedule::Portable(even), Schedule::Portable(odd)) => {
             portable::aes::double([even, odd], parents, children)
@@ -298,11 +320,14 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi => unsafe { x86_64::aes::rekeyed(keys, x) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { x86_64::rekeyed::x4::rekeyed(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VAES.
+        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::rekeyed::x2::rekeyed(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed(keys, x) },
         _ => portable::aes::rekeyed(keys, x),
     }
 }
@@ -327,11 +352,14 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed_circular(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { x86_64::rekeyed::x4::rekeyed_circular(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VAES.
+        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::rekeyed::x2::rekeyed_circular(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
         _ => portable::aes::rekeyed_circular(keys, x),
     }
 }
@@ -356,11 +384,18 @@ pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]])
     assert_eq!(keys.len(), x.len(), "keys and pairs differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed_circular_pairs(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
+            x86_64::rekeyed::x4::rekeyed_circular_pairs(keys, x)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VAES.
+        cpu if cpu.has(Cpu::VAES) => unsafe {
+            x86_64::rekeyed::x2::rekeyed_circular_pairs(keys, x)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
         _ => portable::aes::rekeyed_circular_pairs(keys, x),
     }
 }

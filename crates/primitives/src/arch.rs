@@ -20,7 +20,7 @@ pub(crate) mod portable {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64 {
-    //! AES-NI, PCLMULQDQ and AVX2; VAES, VPCLMULQDQ, GFNI and IFMA on AVX-512.
+    //! AES-NI, PCLMULQDQ and AVX2; VAES and VPCLMULQDQ on either width; GFNI and IFMA on AVX-512.
     //!
     //! Each kernel names its instruction sets in `#[target_feature]`; the caller checks for them
     //! with [`Cpu`](crate::cpu::Cpu).
@@ -39,4 +39,5 @@ pub(crate) mod x86_64 {
     pub(crate) mod transpose;
     pub(crate) mod transpose_wide;
     pub(crate) mod vaes;
+    pub(crate) mod vector;
 }

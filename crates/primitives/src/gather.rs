@@ -108,10 +108,12 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         match cpu {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AVX-512F.
-            Cpu::Vaes => unsafe { x86_64::gather::cut_wide(blocks, mask, shift, out) },
+            cpu if cpu.has(Cpu::AVX512) => unsafe {
+                x86_64::gather::cut_wide(blocks, mask, shift, out)
+            },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AVX2.
-            Cpu::AesNi => unsafe { x86_64::gather::cut(blocks, mask, shift, out) },
+            cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::gather::cut(blocks, mask, shift, out) },
             _ => portable::gather::cut(blocks, mask, shift, out),
         }
     }

@@ -179,10 +179,10 @@ fn compress(cpu: Cpu, key: &[u32; KEY_WORDS], message: &Message) -> [Lanes; OUT_
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512F.
-        Cpu::Vaes => unsafe { x86_64::keyed::avx512::compress(key, message) },
+        cpu if cpu.has(Cpu::AVX512) => unsafe { x86_64::keyed::avx512::compress(key, message) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::keyed::avx2::compress(key, message) },
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::keyed::avx2::compress(key, message) },
         _ => portable::keyed::compress(key, message),
     }
 }
