@@ -61,7 +61,7 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         assert!(rows > 0, "a table has a row");
         let bytes = rows.checked_mul(size_of::<E>());
         assert!(
-            bytes.is_some_and(|bytes| bytes <= 1 << 32),
+            bytes.is_some_and(|bytes| bytes as u64 <= 1 << 32),
             "a table has at most 2^32 bytes"
         );
         Self {
