@@ -11,6 +11,8 @@ use crate::Block;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::{native, wide};
 use crate::cpu::Cpu;
 
 /// AES-128 with its key schedule, wiped on drop.
@@ -22,21 +24,12 @@ enum Schedule {
     Portable(Box<portable::aes::Schedule>),
     #[cfg(target_arch = "x86_64")]
     AesNi(x86_64::aes::Schedule),
+    /// For vectors of two blocks.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    Pairs(native::aes::Schedule),
+    /// For vectors of four.
     #[cfg(target_arch = "x86_64")]
-    Vaes(x86_64::aes::Schedule),
-    #[cfg(target_arch = "x86_64")]
-    WideVaes(x86_64::aes::Schedule),
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Schedule {
-    /// The round keys, if they are for VAES of this width.
-    fn vaes(&self, wide: bool) -> Option<&x86_64::aes::Schedule> {
-        match (self, wide) {
-            (Self::WideVaes(schedule), true) | (Self::Vaes(schedule), false) => Some(schedule),
-            _ => None,
-        }
-    }
+    Fours(native::aes::Schedule),
 }
 
 /// Calls a kernel of the level that made the schedule.
@@ -47,14 +40,12 @@ macro_rules! dispatch {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::VAES` is available.
-            Schedule::Vaes($keys) => unsafe { x86_64::vaes::x2::$kernel($keys $(, $argument)*) },
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: this variant exists only where `Cpu::PAIRS` is available.
+            Schedule::Pairs($keys) => unsafe { wide::aes::x2::$kernel($keys $(, $argument)*) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this variant exists only where `Cpu::WIDE_VAES` is available.
-            Schedule::WideVaes($keys) => unsafe {
-                x86_64::vaes::x4::$kernel($keys $(, $argument)*)
-            },
+            Schedule::Fours($keys) => unsafe { wide::aes::x4::$kernel($keys $(, $argument)*) },
         }
     };
 }
@@ -74,17 +65,18 @@ impl Aes128 {
     #[must_use]
     pub fn with_cpu(key: Block, cpu: Cpu) -> Self {
         cpu.assert_available();
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        use native::aes::Schedule as Native;
         Self(match cpu {
             #[cfg(target_arch = "x86_64")]
-            cpu if cpu.has(Cpu::AES_NI) => {
-                // SAFETY: the level is available, and with it AES-NI and AVX2.
-                let schedule = unsafe { x86_64::aes::Schedule::new(key) };
-                match cpu {
-                    cpu if cpu.has(Cpu::WIDE_VAES) => Schedule::WideVaes(schedule),
-                    cpu if cpu.has(Cpu::VAES) => Schedule::Vaes(schedule),
-                    _ => Schedule::AesNi(schedule),
-                }
-            }
+            // SAFETY: the level is available, and with it AES-NI and AVX2.
+            cpu if cpu.has(Cpu::WIDE_VAES) => Schedule::Fours(unsafe { Native::new(key) }),
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: the level is available, and with it AES-NI and AVX2, or NEON and AES.
+            cpu if cpu.has(Cpu::PAIRS) => Schedule::Pairs(unsafe { Native::new(key) }),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level is available, and with it AES-NI and AVX2.
+            cpu if cpu.has(Cpu::AES_NI) => Schedule::AesNi(unsafe { Native::new(key) }),
             _ => Schedule::Portable(Box::new(portable::aes::Schedule::new(key))),
         })
     }
@@ -120,20 +112,42 @@ impl Aes128 {
     }
 }
 
-/// The schedules of keys for a kernel with VAES, which is `wide` or not; `None` if the first key was
-/// made for another level.
+/// The round keys for vectors of two blocks; `None` if the first key was made for another level.
 ///
 /// # Panics
 ///
 /// During iteration, if the keys were made for different levels.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn vaes_schedules(
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) fn for_pairs(
     keys: &[Aes128],
-    wide: bool,
-) -> Option<impl Iterator<Item = &x86_64::aes::Schedule> + Clone> {
-    let schedules = keys.iter().map(move |key| key.0.vaes(wide));
-    schedules.clone().next().flatten()?;
-    Some(schedules.map(|schedule| schedule.expect("the keys were made for one processor level")))
+) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
+    schedules(keys, |schedule| match schedule {
+        Schedule::Pairs(keys) => Some(keys),
+        _ => None,
+    })
+}
+
+/// As [`for_pairs`], for vectors of four blocks.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn for_fours(
+    keys: &[Aes128],
+) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
+    schedules(keys, |schedule| match schedule {
+        Schedule::Fours(keys) => Some(keys),
+        _ => None,
+    })
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn schedules(
+    keys: &[Aes128],
+    of: fn(&Schedule) -> Option<&native::aes::Schedule>,
+) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
+    of(&keys.first()?.0)?;
+    Some(
+        keys.iter()
+            .map(move |key| of(&key.0).expect("the keys were made for one level of the processor")),
+    )
 }
 
 // The schedules of all levels are wiped on drop.
@@ -160,15 +174,17 @@ pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Blo
     }
     let n = out.len() / keys.len();
     assert_eq!(n * keys.len(), out.len(), "columns are equally long");
-    #[cfg(target_arch = "x86_64")]
-    if n == x86_64::columns::BLOCKS && counter.checked_add(n as u64).is_some() {
-        if let Some(schedules) = vaes_schedules(keys, true) {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if n == wide::columns::BLOCKS && counter.checked_add(n as u64).is_some() {
+        use wide::columns;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(schedules) = for_fours(keys) {
             // SAFETY: such schedules exist only where `Cpu::WIDE_VAES` is available.
-            return unsafe { x86_64::columns::x4::ctr(schedules.zip(starts), counter, out) };
+            return unsafe { columns::x4::ctr(schedules.zip(starts), counter, out) };
         }
-        if let Some(schedules) = vaes_schedules(keys, false) {
-            // SAFETY: such schedules exist only where `Cpu::VAES` is available.
-            return unsafe { x86_64::columns::x2::ctr(schedules.zip(starts), counter, out) };
+        if let Some(schedules) = for_pairs(keys) {
+            // SAFETY: such schedules exist only where `Cpu::PAIRS` is available.
+            return unsafe { columns::x2::ctr(schedules.zip(starts), counter, out) };
         }
     }
     let columns = out.chunks_exact_mut(n.max(1));
@@ -201,20 +217,20 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
             // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             unsafe { x86_64::aes::double([even, odd], parents, children) }
         }
-        #[cfg(target_arch = "x86_64")]
-        (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::VAES` is available.
-            unsafe { x86_64::vaes::x2::double([even, odd], parents, children) }
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        (Schedule::Pairs(even), Schedule::Pairs(odd)) => {
+            // SAFETY: this variant exists only where `Cpu::PAIRS` is available.
+            unsafe { wide::aes::x2::double([even, odd], parents, children) }
         }
         #[cfg(target_arch = "x86_64")]
-        (Schedule::WideVaes(even), Schedule::WideVaes(odd)) => {
+        (Schedule::Fours(even), Schedule::Fours(odd)) => {
             // SAFETY: this variant exists only where `Cpu::WIDE_VAES` is available.
-            unsafe { x86_64::vaes::x4::double([even, odd], parents, children) }
+            unsafe { wide::aes::x4::double([even, odd], parents, children) }
         }
         (Schedule::Portable(even), Schedule::Portable(odd)) => {
             portable::aes::double([even, odd], parents, children)
         }
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         _ => panic!("the two keys were made for different processor levels"),
     }
 }
@@ -321,10 +337,10 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { x86_64::rekeyed::x4::rekeyed(keys, x) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VAES.
-        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::rekeyed::x2::rekeyed(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::rekeyed(keys, x) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VAES, or NEON and AES.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed(keys, x) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed(keys, x) },
@@ -353,10 +369,10 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { x86_64::rekeyed::x4::rekeyed_circular(keys, x) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VAES.
-        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::rekeyed::x2::rekeyed_circular(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::rekeyed_circular(keys, x) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VAES, or NEON and AES.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed_circular(keys, x) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
@@ -386,13 +402,11 @@ pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]])
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
         cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
-            x86_64::rekeyed::x4::rekeyed_circular_pairs(keys, x)
+            wide::rekeyed::x4::rekeyed_circular_pairs(keys, x)
         },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VAES.
-        cpu if cpu.has(Cpu::VAES) => unsafe {
-            x86_64::rekeyed::x2::rekeyed_circular_pairs(keys, x)
-        },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VAES, or NEON and AES.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed_circular_pairs(keys, x) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },

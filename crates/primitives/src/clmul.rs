@@ -5,17 +5,17 @@
 
 use crate::Block;
 use crate::arch::portable;
-#[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::{native, wide};
 use crate::cpu::Cpu;
 
 /// Calls a kernel of a level that is known to be available.
 macro_rules! dispatch {
     ($cpu:expr, $kernel:ident($($argument:expr),*)) => {
         match $cpu {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level is available, and with it PCLMULQDQ and AVX2.
-            cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::clmul::$kernel($($argument),*) },
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: the level is available, and with it PCLMULQDQ and AVX2, or PMULL.
+            cpu if cpu.has(Cpu::NATIVE) => unsafe { native::clmul::$kernel($($argument),*) },
             _ => portable::clmul::$kernel($($argument),*),
         }
     };
@@ -112,10 +112,10 @@ pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
     Block::new(match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { x86_64::combine::x4::inner_product(a, b) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VPCLMULQDQ.
-        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::combine::x2::inner_product(a, b) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::combine::x4::inner_product(a, b) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::inner_product(a, b) },
         _ => dispatch!(cpu, inner_product(a, b)),
     })
 }
@@ -143,11 +143,11 @@ pub fn gf128_combine_on<const N: usize>(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
         cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
-            x86_64::combine::x4::combine(columns, weights, out)
+            wide::combine::x4::combine(columns, weights, out)
         },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VPCLMULQDQ.
-        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::combine::x2::combine(columns, weights, out) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::combine(columns, weights, out) },
         _ => dispatch!(cpu, combine(columns, weights, out)),
     }
 }
@@ -173,10 +173,10 @@ pub fn gf128_add_products_on<const N: usize>(
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
-        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { x86_64::combine::x4::add_products(a, b, out) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it VPCLMULQDQ.
-        cpu if cpu.has(Cpu::VAES) => unsafe { x86_64::combine::x2::add_products(a, b, out) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::combine::x4::add_products(a, b, out) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::add_products(a, b, out) },
         _ => dispatch!(cpu, add_products(a, b, out)),
     }
 }

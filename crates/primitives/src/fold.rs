@@ -95,26 +95,27 @@ fn fold_with(
     if finish.len() == 0 {
         return;
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if (counter as u64).checked_add(stride as u64).is_some() {
-        use crate::aes::vaes_schedules;
-        use crate::arch::x86_64::fold::{x2, x4};
+        use crate::arch::wide::fold;
         macro_rules! call {
             ($module:ident, $schedules:ident, $($height:literal)*) => {
                 match heights {
                     $(
                         // SAFETY: such schedules exist only where the level is available.
                         $height => return unsafe {
-                            $module::fold::<$height>($schedules, counter, rows, stride, finish)
+                            fold::$module::fold::<$height>($schedules, counter, rows, stride, finish)
                         },
                     )*
                     _ => {}
                 }
             };
         }
-        if let Some(schedules) = vaes_schedules(leaves, true) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(schedules) = crate::aes::for_fours(leaves) {
             call!(x4, schedules, 1 2 4 8);
-        } else if let Some(schedules) = vaes_schedules(leaves, false) {
+        }
+        if let Some(schedules) = crate::aes::for_pairs(leaves) {
             call!(x2, schedules, 1 2 4 8);
         }
     }

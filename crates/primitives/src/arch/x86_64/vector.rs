@@ -14,7 +14,7 @@ macro_rules! vectors {
         left $left:ident, right $right:ident, clmul $clmul:ident,
         $($own:item)*
     ) => {
-        pub(super) mod $module {
+        pub(crate) mod $module {
             use std::arch::x86_64::*;
 
             use crate::Block;

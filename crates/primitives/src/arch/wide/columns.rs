@@ -1,10 +1,9 @@
-//! Counter mode under many keys for a few blocks each, with VAES on vectors of both widths: two keys
-//! at a time. The setup per key matters here, so the round keys are broadcast to the lanes as they
-//! are loaded.
+//! Counter mode under many keys for a few blocks each, on vectors of blocks: two keys at a time. The
+//! setup per key matters here, so the round keys are broadcast to the lanes as they are loaded.
 
 use crate::Block;
 
-use super::aes::Schedule;
+use crate::arch::native::aes::Schedule;
 
 /// Blocks of one key.
 pub(crate) const BLOCKS: usize = 16;
@@ -15,7 +14,7 @@ macro_rules! kernels {
     ($module:ident, $features:literal) => {
         pub(crate) mod $module {
             use super::*;
-            use crate::arch::x86_64::vector::$module::*;
+            use crate::arch::native::vector::$module::*;
 
             /// Vectors of one key.
             const VECTORS: usize = BLOCKS / WIDTH;
@@ -76,5 +75,9 @@ macro_rules! kernels {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2");
+#[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw");
+#[cfg(target_arch = "aarch64")]
+kernels!(x2, "neon,aes");

@@ -1,16 +1,16 @@
-//! Sums of AES key streams with VAES on vectors of both widths: a chunk of the streams never leaves
-//! the registers and the first-level cache.
+//! Sums of AES key streams on vectors of blocks: a chunk of the streams never leaves the registers
+//! and the first-level cache.
 
 use crate::Block;
 use crate::fold::Finish;
 
-use super::aes::Schedule;
+use crate::arch::native::aes::Schedule;
 
 macro_rules! kernels {
     ($module:ident, $features:literal, $vectors:literal) => {
         pub(crate) mod $module {
             use super::*;
-            use crate::arch::x86_64::vector::$module::*;
+            use crate::arch::native::vector::$module::*;
 
             /// Vectors of a chunk: with those of the next leaves, enough to hide the latency of a
             /// round.
@@ -188,5 +188,9 @@ macro_rules! kernels {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 4);
+#[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw", 4);
+#[cfg(target_arch = "aarch64")]
+kernels!(x2, "neon,aes", 4);

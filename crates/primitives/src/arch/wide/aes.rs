@@ -1,15 +1,14 @@
-//! AES-128 with VAES: on vectors of two blocks with AVX2, of four with AVX-512. The remainder goes
-//! to AES-NI.
+//! AES-128 on vectors of blocks. The remainder goes to the kernels for single blocks.
 
 use crate::Block;
 
-use super::aes::{self, Schedule};
+use crate::arch::native::aes::{self, Schedule};
 
 macro_rules! kernels {
     ($module:ident, $features:literal, $vectors:literal) => {
         pub(crate) mod $module {
             use super::*;
-            use crate::arch::x86_64::vector::$module::*;
+            use crate::arch::native::vector::$module::*;
 
             /// Vectors in flight: enough to hide the latency of a round.
             const VECTORS: usize = $vectors;
@@ -284,5 +283,9 @@ macro_rules! kernels {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 6);
+#[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw", 4);
+#[cfg(target_arch = "aarch64")]
+kernels!(x2, "neon,aes", 6);

@@ -1,13 +1,13 @@
-//! Sums of products in GF(2^128) with VPCLMULQDQ, on vectors of both widths. The remainder goes to
-//! PCLMULQDQ.
+//! Sums of products in GF(2^128), on vectors of elements. The remainder goes to the kernels for
+//! single elements.
 
-use super::clmul as narrow;
+use crate::arch::native::clmul as narrow;
 
 macro_rules! kernels {
     ($module:ident, $features:literal) => {
         pub(crate) mod $module {
             use super::*;
-            use crate::arch::x86_64::vector::$module::*;
+            use crate::arch::native::vector::$module::*;
 
             /// The sum of three.
             #[inline]
@@ -146,5 +146,9 @@ macro_rules! kernels {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2");
+#[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw");
+#[cfg(target_arch = "aarch64")]
+kernels!(x2, "neon,aes");

@@ -1,9 +1,9 @@
-//! AES-128 with a key for each block, with VAES on vectors of both widths: the key schedules are
-//! computed alongside the rounds.
+//! AES-128 with a key for each block, on vectors of blocks: the key schedules are computed alongside
+//! the rounds.
 
 use crate::Block;
 
-use super::aes;
+use crate::arch::native::aes;
 
 /// The round constants of FIPS 197, section 5.2.
 const ROUND_CONSTANTS: [i32; 10] = [1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
@@ -12,7 +12,7 @@ macro_rules! kernels {
     ($module:ident, $features:literal, $vectors:literal) => {
         pub(crate) mod $module {
             use super::*;
-            use crate::arch::x86_64::vector::$module::*;
+            use crate::arch::native::vector::$module::*;
 
             /// Vectors in flight: keys and blocks fit into the registers together.
             const VECTORS: usize = $vectors;
@@ -119,5 +119,9 @@ macro_rules! kernels {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 6);
+#[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw", 8);
+#[cfg(target_arch = "aarch64")]
+kernels!(x2, "neon,aes", 6);
