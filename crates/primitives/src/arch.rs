@@ -26,6 +26,7 @@ pub(crate) mod x86_64 {
     //! with [`Cpu`](crate::cpu::Cpu).
     pub(crate) mod aes;
     pub(crate) mod band;
+    pub(crate) mod band_wide;
     pub(crate) mod bits;
     pub(crate) mod clmul;
     pub(crate) mod gather;

@@ -105,17 +105,27 @@ pub fn sums_on<V: Value, const WORDS: usize>(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512 and GFNI.
         (cpu, 8) if cpu.has(Cpu::VBMI) => unsafe {
-            x86_64::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
+            x86_64::band_wide::sums::<V, WORDS, 1>(starts, patterns, columns, out)
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         (cpu, 16) if cpu.has(Cpu::VBMI) => unsafe {
-            x86_64::band::sums::<V, WORDS, 2>(starts, patterns, columns, out)
+            x86_64::band_wide::sums::<V, WORDS, 2>(starts, patterns, columns, out)
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         (cpu, 32) if cpu.has(Cpu::VBMI) => unsafe {
-            x86_64::band::sums::<V, WORDS, 4>(starts, patterns, columns, out)
+            x86_64::band_wide::sums::<V, WORDS, 4>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        (cpu, 16) if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (cpu, 32) if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::band::sums::<V, WORDS, 2>(starts, patterns, columns, out)
         },
         _ => portable::band::sums(starts, patterns, columns, out),
     }
@@ -152,17 +162,27 @@ pub fn substitute_on<V: Value, const WORDS: usize>(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512 and GFNI.
         (cpu, 8) if cpu.has(Cpu::VBMI) => unsafe {
-            x86_64::band::substitute::<V, WORDS, 1>(pivots, columns)
+            x86_64::band_wide::substitute::<V, WORDS, 1>(pivots, columns)
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         (cpu, 16) if cpu.has(Cpu::VBMI) => unsafe {
-            x86_64::band::substitute::<V, WORDS, 2>(pivots, columns)
+            x86_64::band_wide::substitute::<V, WORDS, 2>(pivots, columns)
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
         (cpu, 32) if cpu.has(Cpu::VBMI) => unsafe {
-            x86_64::band::substitute::<V, WORDS, 4>(pivots, columns)
+            x86_64::band_wide::substitute::<V, WORDS, 4>(pivots, columns)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        (cpu, 16) if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::band::substitute::<V, WORDS, 1>(pivots, columns)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (cpu, 32) if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::band::substitute::<V, WORDS, 2>(pivots, columns)
         },
         _ => portable::band::substitute(pivots, columns),
     }

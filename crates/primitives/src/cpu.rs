@@ -7,7 +7,7 @@
 //! | [`aes`](crate::aes), [`fold`](crate::fold) | crate `aes` | AES-NI | VAES, 256 bits | `aes-ni` | VAES, 512 bits | AES |
 //! | [`clmul`](crate::clmul) | shifts | PCLMULQDQ | VPCLMULQDQ, 256 bits | `aes-ni` | VPCLMULQDQ, 512 bits | PMULL |
 //! | [`keyed`](crate::keyed) | a lane | AVX2 | AVX2 | AVX-512 | AVX-512 | NEON |
-//! | [`band`](crate::band) | words | none | none | none | GFNI, 512 bits | none |
+//! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | none |
 //! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | none |
 //! | [`gather`](crate::gather) | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none |
 //! | [`mersenne`](crate::mersenne), sums | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none |
