@@ -1,5 +1,5 @@
-//! AES-128 with the instructions of ARMv8, a block at a time: key schedules, and what the kernels for
-//! vectors leave over.
+//! AES-128 with the instructions of ARMv8, a block at a time: key schedules, and what the kernels
+//! for vectors leave over.
 
 use std::arch::aarch64::*;
 

@@ -1,5 +1,5 @@
-//! Counter mode under many keys for a few blocks each, on vectors of blocks: two keys at a time. The
-//! setup per key matters here, so the round keys are broadcast to the lanes as they are loaded.
+//! Counter mode under many keys for a few blocks each, on vectors of blocks: two keys at a time.
+//! The setup per key matters here, so the round keys are broadcast to the lanes as they are loaded.
 
 use crate::Block;
 
@@ -19,8 +19,8 @@ macro_rules! kernels {
             /// Vectors of one key.
             const VECTORS: usize = BLOCKS / WIDTH;
 
-            /// `out[BLOCKS*k + i] = AES(2^64 start + counter + i)` for each key and its start, where no counter
-            /// carries from the low word into the high one.
+            /// `out[BLOCKS*k + i] = AES(2^64 start + counter + i)` for each key and its start,
+            /// where no counter carries from the low word into the high one.
             #[target_feature(enable = $features)]
             pub(crate) fn ctr<'a>(
                 mut keys: impl Iterator<Item = (&'a Schedule, &'a u64)>,

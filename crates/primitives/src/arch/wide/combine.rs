@@ -58,7 +58,8 @@ macro_rules! kernels {
                 let wide = weights.map(|weight| bytemuck::cast([weight; WIDTH]));
                 let (chunks, rest) = out.as_chunks_mut::<WIDTH>();
                 for (j, out) in chunks.iter_mut().enumerate() {
-                    // A loop, because the compiler does not inline a closure with its own instruction sets.
+                    // A loop, because the compiler does not inline a closure with its own
+                    // instruction sets.
                     let mut lanes = [zero(); N];
                     for (lane, (column, _)) in lanes.iter_mut().zip(&columns) {
                         *lane = bytemuck::cast(column[j]);
@@ -94,7 +95,8 @@ macro_rules! kernels {
                     let mut middle = zero();
                     let mut high = zero();
                     for (a, b) in a.iter().zip(&b) {
-                        // SAFETY: both have the length of `out`, in which there is a vector from `j` on.
+                        // SAFETY: both have the length of `out`, in which there is a vector from
+                        // `j` on.
                         let (a, b) = unsafe {
                             let vector =
                                 |x: &[u128]| x.as_ptr().add(j).cast::<Vector>().read_unaligned();
@@ -118,7 +120,8 @@ macro_rules! kernels {
             pub(crate) fn inner_product(a: &[u128], b: &[u128]) -> u128 {
                 let (a, a_rest) = a.as_chunks::<{ 2 * WIDTH }>();
                 let (b, b_rest) = b.as_chunks::<{ 2 * WIDTH }>();
-                // Low, middle and high parts, two sums of each for more instruction-level parallelism.
+                // Low, middle and high parts, two sums of each for more instruction-level
+                // parallelism.
                 let mut sums = [[zero(); 3]; 2];
                 for (a, b) in a.iter().zip(b) {
                     let (a, b): ([Vector; 2], [Vector; 2]) =

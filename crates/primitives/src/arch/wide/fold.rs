@@ -16,14 +16,15 @@ macro_rules! kernels {
             /// round.
             const VECTORS: usize = $vectors;
 
-            /// The sums of one chunk: of the streams whose number has each of `K` bits set, and of all.
+            /// The sums of one chunk: of the streams whose number has each of `K` bits set, and of
+            /// all.
             struct Sums<const K: usize, const V: usize> {
                 rows: [[Vector; V]; K],
                 all: [Vector; V],
             }
 
-            /// The `K` rows of a tree of `2^K` leaves. The caller checks the arguments; the counters do not
-            /// carry into their upper words.
+            /// The `K` rows of a tree of `2^K` leaves. The caller checks the arguments; the
+            /// counters do not carry into their upper words.
             #[target_feature(enable = $features)]
             pub(crate) fn fold<'a, const K: usize>(
                 leaves: impl Iterator<Item = &'a Schedule> + Clone,
@@ -56,9 +57,9 @@ macro_rules! kernels {
                 }
             }
 
-            /// The leaves are added up as in a binary counter: whenever two neighbours of one height are
-            /// complete, the right one (all its leaves have the bit of that height set) is added to the sum of
-            /// that bit, and both are merged. Two leaves are made at a time.
+            /// The leaves are added up as in a binary counter: whenever two neighbours of one
+            /// height are complete, the right one (all its leaves have the bit of that height set)
+            /// is added to the sum of that bit, and both are merged. Two leaves are made at a time.
             #[inline]
             #[target_feature(enable = $features)]
             fn sums<'a, const K: usize, const V: usize>(

@@ -1,5 +1,5 @@
-//! AES-128 with a key for each block, on vectors of blocks: the key schedules are computed alongside
-//! the rounds.
+//! AES-128 with a key for each block, on vectors of blocks: the key schedules are computed
+//! alongside the rounds.
 
 use crate::Block;
 
@@ -97,7 +97,8 @@ macro_rules! kernels {
             pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
                 let (keys, keys_rest) = keys.as_chunks::<{ WIDTH * PAIRED }>();
                 let (x, x_rest) = x.as_chunks_mut::<{ WIDTH * PAIRED }>();
-                // Loops, because the compiler does not inline closures with their own instruction sets.
+                // Loops, because the compiler does not inline closures with their own instruction
+                // sets.
                 for (keys, x) in keys.iter().zip(x) {
                     let pairs: [[Vector; 2]; PAIRED] = bytemuck::cast(*x);
                     let mut sides = [[zero(); PAIRED]; 2];
