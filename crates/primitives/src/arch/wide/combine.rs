@@ -127,9 +127,11 @@ macro_rules! kernels {
                     let (a, b): ([Vector; 2], [Vector; 2]) =
                         (bytemuck::cast(*a), bytemuck::cast(*b));
                     for (sum, (a, b)) in sums.iter_mut().zip(a.into_iter().zip(b)) {
+                        // Karatsuba.
                         sum[0] = xor(sum[0], clmul::<0x00>(a, b));
-                        sum[1] = xor3(sum[1], clmul::<0x01>(a, b), clmul::<0x10>(a, b));
                         sum[2] = xor(sum[2], clmul::<0x11>(a, b));
+                        let (a, b) = (sum_of_halves(a), sum_of_halves(b));
+                        sum[1] = xor(sum[1], clmul::<0x00>(a, b));
                     }
                 }
                 let [first, second] = sums;
@@ -138,6 +140,8 @@ macro_rules! kernels {
                 {
                     *total = xor(first, second);
                 }
+                let [low, middle, high] = total;
+                let total = [low, xor3(low, middle, high), high];
                 let lanes: [u128; WIDTH] = bytemuck::cast(reduce(total));
                 lanes
                     .into_iter()

@@ -48,16 +48,25 @@ pub(crate) fn axpy(acc: &mut [u128], s: u128, x: &[u128]) {
     }
 }
 
+/// By Karatsuba's method.
 #[target_feature(enable = "pclmulqdq,avx2")]
 pub(crate) fn inner_product(a: &[u128], b: &[u128]) -> u128 {
     let mut sum: Product = bytemuck::Zeroable::zeroed();
     for (&a, &b) in a.iter().zip(b) {
-        let product = mul_wide(bytemuck::cast(a), bytemuck::cast(b));
-        for (sum, product) in sum.iter_mut().zip(product) {
+        let (a, b): (__m128i, __m128i) = (bytemuck::cast(a), bytemuck::cast(b));
+        let halves = |x| _mm_xor_si128(x, _mm_shuffle_epi32::<0b01_00_11_10>(x));
+        let products = [
+            _mm_clmulepi64_si128::<0x00>(a, b),
+            _mm_clmulepi64_si128::<0x00>(halves(a), halves(b)),
+            _mm_clmulepi64_si128::<0x11>(a, b),
+        ];
+        for (sum, product) in sum.iter_mut().zip(products) {
             *sum = _mm_xor_si128(*sum, product);
         }
     }
-    bytemuck::cast(reduce(sum))
+    let [low, middle, high] = sum;
+    let middle = _mm_xor_si128(middle, _mm_xor_si128(low, high));
+    bytemuck::cast(reduce([low, middle, high]))
 }
 
 #[target_feature(enable = "pclmulqdq,avx2")]
