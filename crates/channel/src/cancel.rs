@@ -1,10 +1,10 @@
 //! Ending from another thread what a party waits for.
 
-use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "tcp")]
 use socket2::Socket;
 
 use crate::{Error, Result};
@@ -42,6 +42,7 @@ struct Shared {
 /// What a cancellation ends.
 #[derive(Debug, Default)]
 struct Ends {
+    #[cfg(feature = "tcp")]
     sockets: Vec<Weak<Socket>>,
     others: Vec<Weak<Shared>>,
 }
@@ -65,14 +66,15 @@ impl Cancel {
         if self.0.cancelled.swap(true, Ordering::SeqCst) {
             return;
         }
-        let Ends { sockets, others } = std::mem::take(&mut *ends);
+        let taken = std::mem::take(&mut *ends);
         drop(ends);
         self.0.changed.notify_all();
-        for socket in sockets.iter().filter_map(Weak::upgrade) {
+        #[cfg(feature = "tcp")]
+        for socket in taken.sockets.iter().filter_map(Weak::upgrade) {
             // The connection may be closed already.
-            let _ = socket.shutdown(Shutdown::Both);
+            let _ = socket.shutdown(std::net::Shutdown::Both);
         }
-        for other in others.iter().filter_map(Weak::upgrade) {
+        for other in taken.others.iter().filter_map(Weak::upgrade) {
             Self(other).cancel();
         }
     }
@@ -112,13 +114,14 @@ impl Cancel {
     }
 
     /// Closes `socket` when it is cancelled.
+    #[cfg(feature = "tcp")]
     pub(crate) fn watch(&self, socket: &Arc<Socket>) {
         let mut ends = self.ends();
         ends.sockets.retain(|socket| socket.strong_count() > 0);
         ends.sockets.push(Arc::downgrade(socket));
         // After the swap in `cancel` nobody looks at the list any more.
         if self.is_cancelled() {
-            let _ = socket.shutdown(Shutdown::Both);
+            let _ = socket.shutdown(std::net::Shutdown::Both);
         }
     }
 

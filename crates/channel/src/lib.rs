@@ -53,6 +53,7 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "tcp")]
 mod alive;
 mod arrivals;
 mod cancel;
@@ -72,6 +73,7 @@ mod session;
 pub mod shaped;
 #[cfg(any(test, feature = "testing"))]
 pub mod tamper;
+#[cfg(feature = "tcp")]
 pub mod tcp;
 #[cfg(feature = "tls")]
 pub mod tls;
@@ -83,9 +85,10 @@ pub use error::{Error, Result};
 pub use handshake::{Hello, SessionId, handshake};
 pub use link::Link;
 pub use mux::Substream;
+#[cfg(feature = "tcp")]
+pub use parties::run_two_parties_tcp;
 pub use parties::{
-    run_two_channels, run_two_parties, run_two_parties_tcp, run_two_parties_with_stats,
-    run_two_unchecked,
+    run_two_channels, run_two_parties, run_two_parties_with_stats, run_two_unchecked,
 };
 pub use pipe::QUEUE_BOUND;
 pub use queued::{Queued, queued};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Channel, Stats, tcp};
+use crate::{Channel, Stats};
 
 /// Timeout of the two parties: a longer standstill means that they wait for each other.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -54,11 +54,13 @@ pub fn run_two_unchecked<A: Send, B: Send>(
 ///
 /// # Panics
 /// As [`run_two_parties`], and if the operating system gives no connection.
+#[cfg(feature = "tcp")]
 pub fn run_two_parties_tcp<A: Send, B: Send>(
     left: impl FnOnce(&mut Channel) -> A + Send,
     right: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (A, B) {
-    let (left_stream, right_stream) = tcp::pair(TIMEOUT).expect("the loopback interface works");
+    let (left_stream, right_stream) =
+        crate::tcp::pair(TIMEOUT).expect("the loopback interface works");
     let left_channel = Channel::with_timeout(left_stream, Some(TIMEOUT));
     let right_channel = Channel::with_timeout(right_stream, Some(TIMEOUT));
     let (a, b) = run(left_channel, right_channel, left, right);

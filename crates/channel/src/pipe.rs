@@ -163,12 +163,14 @@ impl Pipe {
     }
 
     /// Whether all pushed bytes have been released.
+    #[cfg(feature = "tcp")]
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().held == 0
     }
 
     /// Waits until all pushed bytes have been released, at most until `until`, and only while some
     /// are in every `pause`; returns whether they have.
+    #[cfg(feature = "tcp")]
     pub(crate) fn drains(&self, until: Instant, pause: Duration) -> bool {
         let mut state = self.lock();
         let mut released = state.released;
@@ -213,6 +215,7 @@ impl Pipe {
     }
 
     /// The reason why the reading end is gone, if it is.
+    #[cfg(feature = "tcp")]
     pub(crate) fn failure(&self) -> Option<io::ErrorKind> {
         self.lock().failed
     }

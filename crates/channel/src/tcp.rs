@@ -18,6 +18,7 @@
 
 mod allowance;
 mod stream;
+pub(crate) mod system;
 
 use std::collections::VecDeque;
 use std::io;
@@ -290,12 +291,6 @@ impl Listener {
 /// of the new connection.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
-    let network = [
-        libc::EPROTO,
-        libc::ENOPROTOOPT,
-        libc::EOPNOTSUPP,
-        libc::EHOSTDOWN,
-    ];
     matches!(
         error.kind(),
         Kind::WouldBlock
@@ -308,7 +303,7 @@ pub(crate) fn is_passing(error: &io::Error) -> bool {
             | Kind::NetworkDown
     ) || error
         .raw_os_error()
-        .is_some_and(|code| network.contains(&code))
+        .is_some_and(|code| system::OF_THE_CONNECTION.contains(&code))
 }
 
 /// The addresses that `address` resolves to: at least one.

@@ -129,7 +129,7 @@ impl LocalCode {
     /// If `k` is 0 or above 2^32, or a power of two above 2^21.
     #[must_use]
     pub fn new(seed: Block, k: usize) -> Self {
-        assert!((1..=1 << 32).contains(&k), "1 to 2^32 rows");
+        assert!((1..=1 << 32).contains(&(k as u64)), "1 to 2^32 rows");
         assert!(
             !k.is_power_of_two() || k <= 1 << PLACE_BITS,
             "a power of two has at most 21 bits"

@@ -26,7 +26,7 @@ fn check<V: Value + PartialEq>(preset: Preset, items: usize, cpu: Cpu) {
     let common = keys.len();
     keys.extend(drawn::<Block>(6, items));
     let mut out = drawn(5, keys.len());
-    let fresh = Band::with_cpu(band.shape(), Block::new(3), Cpu::Portable);
+    let fresh = Band::with_cpu(band.shape(), Block::new(3), Cpu::PORTABLE);
     fresh.decode(&fresh.rows(&keys), &columns, &mut out);
     assert!(out[..common].iter().eq(values.iter().rev().step_by(3)));
 }

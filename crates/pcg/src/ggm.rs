@@ -69,7 +69,7 @@ impl Shape {
     #[must_use]
     pub fn new(leaves: usize) -> Self {
         assert!(
-            (1..=1 << 40).contains(&leaves),
+            (1..=1 << 40).contains(&(leaves as u64)),
             "a tree has 1 to 2^40 leaves"
         );
         Self {

@@ -11,6 +11,8 @@ use crate::Block;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::{native, wide};
 use crate::cpu::Cpu;
 
 /// AES-128 with its key schedule, wiped on drop.
@@ -22,8 +24,12 @@ enum Schedule {
     Portable(Box<portable::aes::Schedule>),
     #[cfg(target_arch = "x86_64")]
     AesNi(x86_64::aes::Schedule),
+    /// For vectors of two blocks.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    Pairs(native::aes::Schedule),
+    /// For vectors of four.
     #[cfg(target_arch = "x86_64")]
-    Vaes(x86_64::aes::Schedule),
+    Fours(native::aes::Schedule),
 }
 
 /// Calls a kernel of the level that made the schedule.
@@ -32,13 +38,14 @@ macro_rules! dispatch {
         match $schedule {
             Schedule::Portable($keys) => portable::aes::$kernel($keys $(, $argument)*),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI
-            // and AVX2.
+            // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: this variant exists only where `Cpu::PAIRS` is available.
+            Schedule::Pairs($keys) => unsafe { wide::aes::x2::$kernel($keys $(, $argument)*) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it
-            // includes.
-            Schedule::Vaes($keys) => unsafe { x86_64::vaes::$kernel($keys $(, $argument)*) },
+            // SAFETY: this variant exists only where `Cpu::WIDE_VAES` is available.
+            Schedule::Fours($keys) => unsafe { wide::aes::x4::$kernel($keys $(, $argument)*) },
         }
     };
 }
@@ -58,13 +65,18 @@ impl Aes128 {
     #[must_use]
     pub fn with_cpu(key: Block, cpu: Cpu) -> Self {
         cpu.assert_available();
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        use native::aes::Schedule as Native;
         Self(match cpu {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Cpu::AesNi` is available: AES-NI and AVX2 are there.
-            Cpu::AesNi => Schedule::AesNi(unsafe { x86_64::aes::Schedule::new(key) }),
+            // SAFETY: the level is available, and with it AES-NI and AVX2.
+            cpu if cpu.has(Cpu::WIDE_VAES) => Schedule::Fours(unsafe { Native::new(key) }),
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: the level is available, and with it AES-NI and AVX2, or NEON and AES.
+            cpu if cpu.has(Cpu::PAIRS) => Schedule::Pairs(unsafe { Native::new(key) }),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Cpu::Vaes` is available and includes `Cpu::AesNi`.
-            Cpu::Vaes => Schedule::Vaes(unsafe { x86_64::aes::Schedule::new(key) }),
+            // SAFETY: the level is available, and with it AES-NI and AVX2.
+            cpu if cpu.has(Cpu::AES_NI) => Schedule::AesNi(unsafe { Native::new(key) }),
             _ => Schedule::Portable(Box::new(portable::aes::Schedule::new(key))),
         })
     }
@@ -100,20 +112,42 @@ impl Aes128 {
     }
 }
 
-/// The schedules of keys that were all made for [`Cpu::Vaes`]; `None` if the first one was not.
+/// The round keys for vectors of two blocks; `None` if the first key was made for another level.
 ///
 /// # Panics
 ///
 /// During iteration, if the keys were made for different levels.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn vaes_schedules(
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) fn for_pairs(
     keys: &[Aes128],
-) -> Option<impl Iterator<Item = &x86_64::aes::Schedule> + Clone> {
-    let schedules = keys.iter().map(|key| match &key.0 {
-        Schedule::Vaes(schedule) => schedule,
-        _ => panic!("the keys were made for different processor levels"),
-    });
-    matches!(keys.first()?.0, Schedule::Vaes(_)).then_some(schedules)
+) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
+    schedules(keys, |schedule| match schedule {
+        Schedule::Pairs(keys) => Some(keys),
+        _ => None,
+    })
+}
+
+/// As [`for_pairs`], for vectors of four blocks.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn for_fours(
+    keys: &[Aes128],
+) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
+    schedules(keys, |schedule| match schedule {
+        Schedule::Fours(keys) => Some(keys),
+        _ => None,
+    })
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn schedules(
+    keys: &[Aes128],
+    of: fn(&Schedule) -> Option<&native::aes::Schedule>,
+) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
+    of(&keys.first()?.0)?;
+    Some(
+        keys.iter()
+            .map(move |key| of(&key.0).expect("the keys were made for one level of the processor")),
+    )
 }
 
 // The schedules of all levels are wiped on drop.
@@ -140,17 +174,18 @@ pub fn ctr_columns(keys: &[Aes128], starts: &[u64], counter: u64, out: &mut [Blo
     }
     let n = out.len() / keys.len();
     assert_eq!(n * keys.len(), out.len(), "columns are equally long");
-    #[cfg(target_arch = "x86_64")]
-    if let Schedule::Vaes(_) = keys[0].0
-        && n == x86_64::columns::BLOCKS
-        && counter.checked_add(n as u64).is_some()
-    {
-        let schedules = keys.iter().map(|key| match &key.0 {
-            Schedule::Vaes(schedule) => schedule,
-            _ => panic!("the keys were made for different processor levels"),
-        });
-        // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it includes.
-        return unsafe { x86_64::columns::ctr(schedules.zip(starts), counter, out) };
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if n == wide::columns::BLOCKS && counter.checked_add(n as u64).is_some() {
+        use wide::columns;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(schedules) = for_fours(keys) {
+            // SAFETY: such schedules exist only where `Cpu::WIDE_VAES` is available.
+            return unsafe { columns::x4::ctr(schedules.zip(starts), counter, out) };
+        }
+        if let Some(schedules) = for_pairs(keys) {
+            // SAFETY: such schedules exist only where `Cpu::PAIRS` is available.
+            return unsafe { columns::x2::ctr(schedules.zip(starts), counter, out) };
+        }
     }
     let columns = out.chunks_exact_mut(n.max(1));
     for ((key, &start), column) in keys.iter().zip(starts).zip(columns) {
@@ -179,20 +214,23 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
     match (&keys[0].0, &keys[1].0) {
         #[cfg(target_arch = "x86_64")]
         (Schedule::AesNi(even), Schedule::AesNi(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::AesNi` is available, and with it AES-NI
-            // and AVX2.
+            // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             unsafe { x86_64::aes::double([even, odd], parents, children) }
         }
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        (Schedule::Pairs(even), Schedule::Pairs(odd)) => {
+            // SAFETY: this variant exists only where `Cpu::PAIRS` is available.
+            unsafe { wide::aes::x2::double([even, odd], parents, children) }
+        }
         #[cfg(target_arch = "x86_64")]
-        (Schedule::Vaes(even), Schedule::Vaes(odd)) => {
-            // SAFETY: this variant exists only where `Cpu::Vaes` is available, with all it
-            // includes.
-            unsafe { x86_64::vaes::double([even, odd], parents, children) }
+        (Schedule::Fours(even), Schedule::Fours(odd)) => {
+            // SAFETY: this variant exists only where `Cpu::WIDE_VAES` is available.
+            unsafe { wide::aes::x4::double([even, odd], parents, children) }
         }
         (Schedule::Portable(even), Schedule::Portable(odd)) => {
             portable::aes::double([even, odd], parents, children)
         }
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         _ => panic!("the two keys were made for different processor levels"),
     }
 }
@@ -298,11 +336,14 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi => unsafe { x86_64::aes::rekeyed(keys, x) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::rekeyed(keys, x) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VAES, or NEON and AES.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed(keys, x) },
         _ => portable::aes::rekeyed(keys, x),
     }
 }
@@ -327,11 +368,14 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
     assert_eq!(keys.len(), x.len(), "keys and blocks differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed_circular(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::rekeyed::x4::rekeyed_circular(keys, x) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VAES, or NEON and AES.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed_circular(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
         _ => portable::aes::rekeyed_circular(keys, x),
     }
 }
@@ -356,11 +400,16 @@ pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]])
     assert_eq!(keys.len(), x.len(), "keys and pairs differ in number");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AES-NI and AVX2.
-        Cpu::AesNi => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VAES and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::rekeyed::rekeyed_circular_pairs(keys, x) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
+            wide::rekeyed::x4::rekeyed_circular_pairs(keys, x)
+        },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VAES, or NEON and AES.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::rekeyed::x2::rekeyed_circular_pairs(keys, x) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AES-NI and AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
         _ => portable::aes::rekeyed_circular_pairs(keys, x),
     }
 }

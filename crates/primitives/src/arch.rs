@@ -1,10 +1,10 @@
-//! The kernels: one folder per instruction set, the same file names and signatures in each.
+//! The kernels: one folder per instruction set, the same file names and signatures in each, and
+//! `wide`, whose kernels are written once over the vectors of all instruction sets.
 //!
 //! `portable` has every kernel but those whose portable forms call other functions and stand in the
 //! modules that offer them: [`fold`](crate::fold), [`ristretto`](crate::ristretto) and
-//! [`curve25519`](crate::curve25519). A kernel
-//! missing for an instruction set falls back to `portable`; on aarch64 that is every kernel, and
-//! the `aes` crate detects ARM's AES instructions itself.
+//! [`curve25519`](crate::curve25519). A kernel missing for an instruction set falls back to
+//! `portable`; the table of [`cpu`](crate::cpu) shows which.
 
 pub(crate) mod portable {
     //! Plain Rust, constant time.
@@ -20,23 +20,45 @@ pub(crate) mod portable {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64 {
-    //! AES-NI, PCLMULQDQ and AVX2; VAES, VPCLMULQDQ, GFNI and IFMA on AVX-512.
+    //! AES-NI, PCLMULQDQ and AVX2; GFNI and IFMA on AVX-512.
     //!
     //! Each kernel names its instruction sets in `#[target_feature]`; the caller checks for them
     //! with [`Cpu`](crate::cpu::Cpu).
     pub(crate) mod aes;
     pub(crate) mod band;
+    pub(crate) mod band_wide;
     pub(crate) mod bits;
     pub(crate) mod clmul;
-    pub(crate) mod columns;
-    pub(crate) mod combine;
-    pub(crate) mod fold;
     pub(crate) mod gather;
-    pub(crate) mod keyed;
     pub(crate) mod mersenne;
-    pub(crate) mod rekeyed;
     pub(crate) mod ristretto;
     pub(crate) mod transpose;
     pub(crate) mod transpose_wide;
-    pub(crate) mod vaes;
+    pub(crate) mod vector;
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod aarch64 {
+    //! NEON with the instructions for AES and PMULL.
+    pub(crate) mod aes;
+    pub(crate) mod clmul;
+    pub(crate) mod vector;
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) use aarch64 as native;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86_64 as native;
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) mod wide {
+    //! Kernels over vectors of blocks. Each is a macro over the module of a vector and the names of
+    //! its instruction sets: `x2` for two blocks (VAES and VPCLMULQDQ on AVX2; NEON), `x4` for four
+    //! (on AVX-512).
+    pub(crate) mod aes;
+    pub(crate) mod columns;
+    pub(crate) mod combine;
+    pub(crate) mod fold;
+    pub(crate) mod keyed;
+    pub(crate) mod rekeyed;
 }

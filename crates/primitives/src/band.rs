@@ -7,7 +7,7 @@
 //! rows are added without a shift.
 //!
 //! The starts and patterns select what is read: the time and the memory accesses of these functions
-//! depend on them, except within a pattern on [`Cpu::Vaes`]. They never depend on the values. The
+//! depend on them, except within a pattern on [`Cpu::VBMI`]. They never depend on the values. The
 //! caller says why that is allowed.
 
 use bytemuck::Pod;
@@ -104,18 +104,28 @@ pub fn sums_on<V: Value, const WORDS: usize>(
     match (cpu, size_of::<V>()) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512 and GFNI.
-        (Cpu::Vaes, 8) => unsafe {
+        (cpu, 8) if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::band_wide::sums::<V, WORDS, 1>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (cpu, 16) if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::band_wide::sums::<V, WORDS, 2>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (cpu, 32) if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::band_wide::sums::<V, WORDS, 4>(starts, patterns, columns, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        (cpu, 16) if cpu.has(Cpu::AES_NI) => unsafe {
             x86_64::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
         },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Cpu::Vaes, 16) => unsafe {
+        (cpu, 32) if cpu.has(Cpu::AES_NI) => unsafe {
             x86_64::band::sums::<V, WORDS, 2>(starts, patterns, columns, out)
-        },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        (Cpu::Vaes, 32) => unsafe {
-            x86_64::band::sums::<V, WORDS, 4>(starts, patterns, columns, out)
         },
         _ => portable::band::sums(starts, patterns, columns, out),
     }
@@ -151,13 +161,29 @@ pub fn substitute_on<V: Value, const WORDS: usize>(
     match (cpu, size_of::<V>()) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512 and GFNI.
-        (Cpu::Vaes, 8) => unsafe { x86_64::band::substitute::<V, WORDS, 1>(pivots, columns) },
+        (cpu, 8) if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::band_wide::substitute::<V, WORDS, 1>(pivots, columns)
+        },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Cpu::Vaes, 16) => unsafe { x86_64::band::substitute::<V, WORDS, 2>(pivots, columns) },
+        (cpu, 16) if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::band_wide::substitute::<V, WORDS, 2>(pivots, columns)
+        },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        (Cpu::Vaes, 32) => unsafe { x86_64::band::substitute::<V, WORDS, 4>(pivots, columns) },
+        (cpu, 32) if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::band_wide::substitute::<V, WORDS, 4>(pivots, columns)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        (cpu, 16) if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::band::substitute::<V, WORDS, 1>(pivots, columns)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (cpu, 32) if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::band::substitute::<V, WORDS, 2>(pivots, columns)
+        },
         _ => portable::band::substitute(pivots, columns),
     }
 }

@@ -118,7 +118,7 @@ pub fn lowest_bits_on(cpu: Cpu, blocks: &[Block], out: &mut [u8]) {
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::bits::lowest_bits(blocks, out) },
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::bits::lowest_bits(blocks, out) },
         _ => portable::bits::lowest_bits(blocks, out),
     }
 }

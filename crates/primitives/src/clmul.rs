@@ -5,17 +5,17 @@
 
 use crate::Block;
 use crate::arch::portable;
-#[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::{native, wide};
 use crate::cpu::Cpu;
 
 /// Calls a kernel of a level that is known to be available.
 macro_rules! dispatch {
     ($cpu:expr, $kernel:ident($($argument:expr),*)) => {
         match $cpu {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level is available, and with it PCLMULQDQ and AVX2.
-            Cpu::AesNi | Cpu::Vaes => unsafe { x86_64::clmul::$kernel($($argument),*) },
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: the level is available, and with it PCLMULQDQ and AVX2, or PMULL.
+            cpu if cpu.has(Cpu::NATIVE) => unsafe { native::clmul::$kernel($($argument),*) },
             _ => portable::clmul::$kernel($($argument),*),
         }
     };
@@ -109,12 +109,15 @@ pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
     cpu.assert_available();
     assert_eq!(a.len(), b.len(), "vectors of different lengths");
     let (a, b) = (bytemuck::cast_slice(a), bytemuck::cast_slice(b));
-    #[cfg(target_arch = "x86_64")]
-    if cpu == Cpu::Vaes {
-        // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512F.
-        return Block::new(unsafe { x86_64::clmul::inner_product_wide(a, b) });
-    }
-    Block::new(dispatch!(cpu, inner_product(a, b)))
+    Block::new(match cpu {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::combine::x4::inner_product(a, b) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::inner_product(a, b) },
+        _ => dispatch!(cpu, inner_product(a, b)),
+    })
 }
 
 /// [`gf128_combine`] with the kernels of one level.
@@ -139,7 +142,12 @@ pub fn gf128_combine_on<const N: usize>(
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::combine::combine(columns, weights, out) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
+            wide::combine::x4::combine(columns, weights, out)
+        },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::combine(columns, weights, out) },
         _ => dispatch!(cpu, combine(columns, weights, out)),
     }
 }
@@ -165,7 +173,10 @@ pub fn gf128_add_products_on<const N: usize>(
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
-        Cpu::Vaes => unsafe { x86_64::combine::add_products(a, b, out) },
+        cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::combine::x4::add_products(a, b, out) },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
+        cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::add_products(a, b, out) },
         _ => dispatch!(cpu, add_products(a, b, out)),
     }
 }

@@ -1,4 +1,24 @@
 //! The kernels that this processor can run.
+//!
+//! A level is a set of facts about a processor. The table has the kernels of each module.
+//!
+//! | module | `portable` | `aes-ni` | `vaes` | `avx512` | `avx512-vaes` | `neon` |
+//! |---|---|---|---|---|---|---|
+//! | [`aes`](crate::aes), [`fold`](crate::fold) | crate `aes` | AES-NI | VAES, 256 bits | `aes-ni` | VAES, 512 bits | AES |
+//! | [`clmul`](crate::clmul) | shifts | PCLMULQDQ | VPCLMULQDQ, 256 bits | `aes-ni` | VPCLMULQDQ, 512 bits | PMULL |
+//! | [`keyed`](crate::keyed) | a lane | AVX2 | AVX2 | AVX-512 | AVX-512 | NEON |
+//! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | none |
+//! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | none |
+//! | [`gather`](crate::gather) | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none |
+//! | [`mersenne`](crate::mersenne), sums | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none |
+//! | [`mersenne`](crate::mersenne), products | words | none | none | none | IFMA | none |
+//! | [`bits`](crate::bits) | words | AVX2 | AVX2 | AVX2 | AVX2 | none |
+//! | [`ristretto`](crate::ristretto), [`curve25519`](crate::curve25519) | a point | none | none | none | IFMA | none |
+//!
+//! Where there is none, the kernel is the portable one.
+//!
+//! A processor with AVX-512 and only some of VAES, IFMA, and GFNI with VBMI gets the kernels of
+//! `avx512-vaes` for those that it has.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,53 +27,136 @@ use std::sync::OnceLock;
 ///
 /// [`Cpu::detect`] gives the best one; the functions that take a level are for tests, which run
 /// every level of [`Cpu::available`] against the portable one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Cpu {
-    /// Plain Rust; AES from the `aes` crate, which uses ARM's or x86's AES instructions where it
-    /// finds them and bit-slicing elsewhere.
-    Portable,
-    /// x86-64 with AES-NI, PCLMULQDQ and AVX2.
-    AesNi,
-    /// x86-64 with VAES, VPCLMULQDQ, GFNI and AVX-512 (F, BW, DQ, VL, IFMA, VBMI) on top of
-    /// [`Cpu::AesNi`]. All processors with VAES and AVX-512 have the others.
-    Vaes,
-}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cpu(u8);
+
+const AES: u8 = 1;
+const WIDE_AES: u8 = 2;
+const WIDE: u8 = 4;
+const MULTIPLY: u8 = 8;
+const BYTES: u8 = 16;
+const ARM: u8 = 32;
+
+/// The environment variable that names a level for [`Cpu::detect`].
+pub const VARIABLE: &str = "VOLERY_CPU";
 
 impl Cpu {
-    /// The best level of this processor, found on the first call and remembered.
+    /// Plain Rust; AES from the `aes` crate, which uses ARM's or x86's AES instructions where it
+    /// finds them and bit-slicing elsewhere.
+    pub const PORTABLE: Self = Self(0);
+    /// x86-64 with AES-NI, PCLMULQDQ and AVX2.
+    pub const AES_NI: Self = Self(AES);
+    /// [`Cpu::AES_NI`] with VAES and VPCLMULQDQ, on 256 bits.
+    pub const VAES: Self = Self(AES | WIDE_AES);
+    /// [`Cpu::AES_NI`] with AVX-512 (F, BW, DQ and VL).
+    pub const AVX512: Self = Self(AES | WIDE);
+    /// [`Cpu::AVX512`] with [`Cpu::VAES`], [`Cpu::IFMA`] and [`Cpu::VBMI`].
+    pub const AVX512_VAES: Self = Self(AES | WIDE_AES | WIDE | MULTIPLY | BYTES);
+    /// [`Cpu::AVX512`] with [`Cpu::VAES`], which then work on 512 bits: no level by name.
+    pub const WIDE_VAES: Self = Self(AES | WIDE_AES | WIDE);
+    /// [`Cpu::AVX512`] with IFMA: no level by name.
+    pub const IFMA: Self = Self(AES | WIDE | MULTIPLY);
+    /// [`Cpu::AVX512`] with VBMI and GFNI: no level by name.
+    pub const VBMI: Self = Self(AES | WIDE | BYTES);
+
+    /// aarch64 with NEON, AES and PMULL: all but the smallest processors of ARMv8.
+    pub const NEON: Self = Self(ARM);
+
+    /// What the kernels on vectors of two blocks need.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const PAIRS: Self = Self::VAES;
+    #[cfg(target_arch = "aarch64")]
+    pub(crate) const PAIRS: Self = Self::NEON;
+
+    /// What the kernels on single blocks need.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const NATIVE: Self = Self::AES_NI;
+    #[cfg(target_arch = "aarch64")]
+    pub(crate) const NATIVE: Self = Self::NEON;
+
+    /// The levels with names, worst first.
+    const NAMED: [(Self, &'static str); 6] = [
+        (Self::PORTABLE, "portable"),
+        (Self::AES_NI, "aes-ni"),
+        (Self::VAES, "vaes"),
+        (Self::AVX512, "avx512"),
+        (Self::AVX512_VAES, "avx512-vaes"),
+        (Self::NEON, "neon"),
+    ];
+
+    /// The level that [`VARIABLE`] names, or the best one of this processor; found on the first
+    /// call and remembered.
     ///
-    /// Under Miri it is [`Cpu::Portable`].
+    /// Under Miri it is [`Cpu::PORTABLE`].
+    ///
+    /// # Panics
+    ///
+    /// If the variable does not name a level of this processor: [`Cpu::check`] says so before.
     #[inline]
     #[must_use]
     pub fn detect() -> Self {
+        static CHOSEN: OnceLock<Cpu> = OnceLock::new();
+        *CHOSEN.get_or_init(|| Self::chosen().unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// Checks [`VARIABLE`].
+    ///
+    /// # Errors
+    ///
+    /// If it is set and does not name a level of this processor.
+    pub fn check() -> Result<(), UnknownLevel> {
+        Self::chosen().map(drop)
+    }
+
+    fn chosen() -> Result<Self, UnknownLevel> {
+        match std::env::var_os(VARIABLE) {
+            None => Ok(Self::best()),
+            Some(name) => {
+                let levels = Self::available();
+                let found = levels.iter().find(|level| *level.name() == *name);
+                found.copied().ok_or(UnknownLevel(levels))
+            }
+        }
+    }
+
+    /// The best level of this processor.
+    fn best() -> Self {
         static BEST: OnceLock<Cpu> = OnceLock::new();
         *BEST.get_or_init(best)
     }
 
-    /// Every level of this processor, worst first. The first is always [`Cpu::Portable`].
+    /// Every level of this processor by name, worst first, and the best one. The first is always
+    /// [`Cpu::PORTABLE`].
     #[must_use]
     pub fn available() -> Vec<Self> {
-        [Self::Portable, Self::AesNi, Self::Vaes]
-            .into_iter()
-            .filter(|level| level.is_available())
-            .collect()
+        let best = Self::best();
+        let named = Self::NAMED.iter().map(|(level, _)| *level);
+        let mut levels: Vec<_> = named.filter(|level| best.has(*level)).collect();
+        if !levels.contains(&best) {
+            levels.push(best);
+        }
+        levels
     }
 
     /// Whether this processor can run this level.
     #[inline]
     #[must_use]
     pub fn is_available(self) -> bool {
-        self <= Self::detect()
+        Self::best().has(self)
+    }
+
+    /// Whether this level includes the other.
+    #[inline]
+    #[must_use]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 
     /// A short name for reports.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            Self::AesNi => "aes-ni",
-            Self::Vaes => "vaes",
-        }
+    pub fn name(self) -> &'static str {
+        let named = Self::NAMED.iter().find(|(level, _)| *level == self);
+        named.map_or("avx512-other", |(_, name)| name)
     }
 
     /// Panics if the processor lacks the kernels: running them would be undefined behaviour.
@@ -72,30 +175,61 @@ impl fmt::Display for Cpu {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-fn best() -> Cpu {
-    let aes_ni = is_x86_feature_detected!("aes")
-        && is_x86_feature_detected!("pclmulqdq")
-        && is_x86_feature_detected!("avx2");
-    let vaes = is_x86_feature_detected!("vaes")
-        && is_x86_feature_detected!("vpclmulqdq")
-        && is_x86_feature_detected!("gfni")
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512ifma")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512vl");
-    match (aes_ni, vaes) {
-        (true, true) => Cpu::Vaes,
-        (true, false) => Cpu::AesNi,
-        (false, _) => Cpu::Portable,
+/// [`VARIABLE`] does not name a level of this processor: these are the levels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownLevel(pub Vec<Cpu>);
+
+impl fmt::Display for UnknownLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{VARIABLE}: this processor has the levels ")?;
+        for (i, level) in self.0.iter().enumerate() {
+            write!(f, "{}{level}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
     }
 }
 
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+impl std::error::Error for UnknownLevel {}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn best() -> Cpu {
-    Cpu::Portable
+    let aes = is_x86_feature_detected!("aes")
+        && is_x86_feature_detected!("pclmulqdq")
+        && is_x86_feature_detected!("avx2");
+    if !aes {
+        return Cpu::PORTABLE;
+    }
+    let wide_aes = is_x86_feature_detected!("vaes") && is_x86_feature_detected!("vpclmulqdq");
+    let wide = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    let facts = [
+        (true, AES),
+        (wide_aes, WIDE_AES),
+        (wide, WIDE),
+        (wide && is_x86_feature_detected!("avx512ifma"), MULTIPLY),
+        (
+            wide && is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("gfni"),
+            BYTES,
+        ),
+    ];
+    let facts = facts.iter().filter(|(there, _)| *there);
+    Cpu(facts.fold(0, |all, (_, fact)| all | fact))
+}
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+fn best() -> Cpu {
+    use std::arch::is_aarch64_feature_detected;
+    match is_aarch64_feature_detected!("aes") && is_aarch64_feature_detected!("pmull") {
+        true => Cpu::NEON,
+        false => Cpu::PORTABLE,
+    }
+}
+
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+fn best() -> Cpu {
+    Cpu::PORTABLE
 }
 
 #[cfg(test)]
@@ -103,10 +237,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_listed_in_order_up_to_the_best() {
+    fn levels_are_those_within_the_best() {
         let levels = Cpu::available();
-        assert_eq!(levels.first(), Some(&Cpu::Portable));
-        assert_eq!(levels.last(), Some(&Cpu::detect()));
-        assert!(levels.is_sorted());
+        assert_eq!(levels.first(), Some(&Cpu::PORTABLE));
+        assert!(levels.contains(&Cpu::best()));
+        assert!(levels.iter().all(|level| level.is_available()));
+        let unknown = UnknownLevel(vec![Cpu::PORTABLE, Cpu::AES_NI]).to_string();
+        assert_eq!(
+            unknown,
+            "VOLERY_CPU: this processor has the levels portable, aes-ni"
+        );
+    }
+
+    #[test]
+    fn levels_include_others() {
+        let all = Cpu::AVX512_VAES;
+        for level in [Cpu::VAES, Cpu::AVX512, Cpu::WIDE_VAES, Cpu::IFMA, Cpu::VBMI] {
+            assert!(all.has(level) && level.has(Cpu::AES_NI) && !Cpu::AES_NI.has(level));
+        }
+        assert!(!Cpu::AVX512.has(Cpu::VAES) && !Cpu::VAES.has(Cpu::AVX512));
     }
 }

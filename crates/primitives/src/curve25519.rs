@@ -333,7 +333,7 @@ pub fn evaluate_on(
     assert_eq!(points.len(), values.len(), "a value for each point");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        Cpu::Vaes => {
+        cpu if cpu.has(Cpu::IFMA) => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
             unsafe { montgomery::evaluate(leading, coefficients, points, values) }
         }
@@ -376,7 +376,7 @@ pub fn roots_of_ratios_on(cpu: Cpu, ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u
     let mut roots = Zeroizing::new(vec![(0, Element::ZERO); ratios.len()]);
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        Cpu::Vaes => {
+        cpu if cpu.has(Cpu::IFMA) => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
             unsafe { montgomery::roots_of_ratios(ratios, &mut roots) };
             for (_, root) in roots.iter_mut() {
@@ -433,7 +433,7 @@ pub fn multiply_on(
     let mut products = Zeroizing::new(vec![[0; BYTES]; n]);
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        Cpu::Vaes => {
+        cpu if cpu.has(Cpu::IFMA) => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
             unsafe { montgomery::multiply(scalar, point, &mut products) }
         }
@@ -465,7 +465,7 @@ pub fn of_generator(scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
 #[must_use]
 pub fn of_generator_on(cpu: Cpu, scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     cpu.assert_available();
-    if cpu == Cpu::Vaes {
+    if cpu.has(Cpu::IFMA) {
         let generator = (ED25519_BASEPOINT_POINT + EIGHT_TORSION[1]).to_montgomery();
         return multiply_on(cpu, scalars, &[generator.0]);
     }
@@ -677,16 +677,16 @@ mod tests {
         for cpu in Cpu::available() {
             for n in NUMBERS {
                 let (scalars, points) = (&scalars[..n], &points[..n]);
-                let expected = multiply_on(Cpu::Portable, scalars, points);
+                let expected = multiply_on(Cpu::PORTABLE, scalars, points);
                 assert_eq!(multiply_on(cpu, scalars, points), expected, "{cpu} {n}");
                 for i in 0..n.min(3) {
-                    let expected = multiply_on(Cpu::Portable, &scalars[i..=i], points);
+                    let expected = multiply_on(Cpu::PORTABLE, &scalars[i..=i], points);
                     assert_eq!(multiply_on(cpu, &scalars[i..=i], points), expected);
-                    let expected = multiply_on(Cpu::Portable, scalars, &points[i..=i]);
+                    let expected = multiply_on(Cpu::PORTABLE, scalars, &points[i..=i]);
                     assert_eq!(multiply_on(cpu, scalars, &points[i..=i]), expected);
                 }
                 let generator = (ED25519_BASEPOINT_POINT + EIGHT_TORSION[1]).to_montgomery();
-                let expected = multiply_on(Cpu::Portable, scalars, &[generator.0]);
+                let expected = multiply_on(Cpu::PORTABLE, scalars, &[generator.0]);
                 assert_eq!(of_generator_on(cpu, scalars), expected, "{cpu} {n}");
             }
         }

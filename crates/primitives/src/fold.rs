@@ -95,22 +95,28 @@ fn fold_with(
     if finish.len() == 0 {
         return;
     }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(schedules) = crate::aes::vaes_schedules(leaves)
-        && (counter as u64).checked_add(stride as u64).is_some()
-    {
-        use crate::arch::x86_64::fold::fold;
-        match heights {
-            // SAFETY: such schedules exist only where `Cpu::Vaes` is available, with all it
-            // includes.
-            1 => return unsafe { fold::<1>(schedules, counter, rows, stride, finish) },
-            // SAFETY: as above.
-            2 => return unsafe { fold::<2>(schedules, counter, rows, stride, finish) },
-            // SAFETY: as above.
-            4 => return unsafe { fold::<4>(schedules, counter, rows, stride, finish) },
-            // SAFETY: as above.
-            8 => return unsafe { fold::<8>(schedules, counter, rows, stride, finish) },
-            _ => {}
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if (counter as u64).checked_add(stride as u64).is_some() {
+        use crate::arch::wide::fold;
+        macro_rules! call {
+            ($module:ident, $schedules:ident, $($height:literal)*) => {
+                match heights {
+                    $(
+                        // SAFETY: such schedules exist only where the level is available.
+                        $height => return unsafe {
+                            fold::$module::fold::<$height>($schedules, counter, rows, stride, finish)
+                        },
+                    )*
+                    _ => {}
+                }
+            };
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(schedules) = crate::aes::for_fours(leaves) {
+            call!(x4, schedules, 1 2 4 8);
+        }
+        if let Some(schedules) = crate::aes::for_pairs(leaves) {
+            call!(x2, schedules, 1 2 4 8);
         }
     }
     fold_streams(leaves, counter, rows, stride, finish);

@@ -61,7 +61,7 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         assert!(rows > 0, "a table has a row");
         let bytes = rows.checked_mul(size_of::<E>());
         assert!(
-            bytes.is_some_and(|bytes| bytes <= 1 << 32),
+            bytes.is_some_and(|bytes| bytes as u64 <= 1 << 32),
             "a table has at most 2^32 bytes"
         );
         Self {
@@ -108,10 +108,12 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
         match cpu {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AVX-512F.
-            Cpu::Vaes => unsafe { x86_64::gather::cut_wide(blocks, mask, shift, out) },
+            cpu if cpu.has(Cpu::AVX512) => unsafe {
+                x86_64::gather::cut_wide(blocks, mask, shift, out)
+            },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AVX2.
-            Cpu::AesNi => unsafe { x86_64::gather::cut(blocks, mask, shift, out) },
+            cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::gather::cut(blocks, mask, shift, out) },
             _ => portable::gather::cut(blocks, mask, shift, out),
         }
     }

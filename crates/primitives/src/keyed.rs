@@ -8,8 +8,8 @@ use zeroize::Zeroize;
 
 use crate::Block;
 use crate::arch::portable;
-#[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::wide;
 use crate::cpu::Cpu;
 
 /// Bytes of the longest string that is one call of the compression function.
@@ -179,10 +179,13 @@ fn compress(cpu: Cpu, key: &[u32; KEY_WORDS], message: &Message) -> [Lanes; OUT_
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512F.
-        Cpu::Vaes => unsafe { x86_64::keyed::avx512::compress(key, message) },
+        cpu if cpu.has(Cpu::AVX512) => unsafe { wide::keyed::avx512::compress(key, message) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::keyed::avx2::compress(key, message) },
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { wide::keyed::avx2::compress(key, message) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the level is available, and with it NEON.
+        cpu if cpu.has(Cpu::NEON) => unsafe { wide::keyed::neon::compress(key, message) },
         _ => portable::keyed::compress(key, message),
     }
 }

@@ -92,11 +92,11 @@ pub fn reduce_sides_on(cpu: Cpu, words: &[u64], out: &mut [u64]) -> [u64; 2] {
     );
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::mersenne::reduce_sides(words, out) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512F.
-        Cpu::Vaes => unsafe { x86_64::mersenne::reduce_sides_wide(words, out) },
+        cpu if cpu.has(Cpu::AVX512) => unsafe { x86_64::mersenne::reduce_sides_wide(words, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::mersenne::reduce_sides(words, out) },
         _ => portable::mersenne::reduce_sides(words, out),
     }
 }
@@ -112,11 +112,11 @@ pub fn add_reduce_on(cpu: Cpu, sums: &[u64], x: &[u64], out: &mut [u64]) {
     assert_eq!(sums.len(), out.len(), "vectors of different lengths");
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::mersenne::add_reduce(sums, x, out) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512F.
-        Cpu::Vaes => unsafe { x86_64::mersenne::add_reduce_wide(sums, x, out) },
+        cpu if cpu.has(Cpu::AVX512) => unsafe { x86_64::mersenne::add_reduce_wide(sums, x, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::mersenne::add_reduce(sums, x, out) },
         _ => portable::mersenne::add_reduce(sums, x, out),
     }
 }
@@ -133,11 +133,13 @@ pub fn add_reduce_pairs_on(cpu: Cpu, sums: &[[u64; 2]], y: &[u64], u: &mut [u64]
     }
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::mersenne::add_reduce_pairs(sums, y, u, v) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512F.
-        Cpu::Vaes => unsafe { x86_64::mersenne::add_reduce_pairs_wide(sums, y, u, v) },
+        cpu if cpu.has(Cpu::AVX512) => unsafe {
+            x86_64::mersenne::add_reduce_pairs_wide(sums, y, u, v)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::mersenne::add_reduce_pairs(sums, y, u, v) },
         _ => portable::mersenne::add_reduce_pairs(sums, y, u, v),
     }
 }
@@ -154,7 +156,7 @@ pub fn inner_product_on(cpu: Cpu, a: &[u64], b: &[u64]) -> u64 {
     match cpu {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX-512 IFMA.
-        Cpu::Vaes => unsafe { x86_64::mersenne::inner_product(a, b) },
+        cpu if cpu.has(Cpu::IFMA) => unsafe { x86_64::mersenne::inner_product(a, b) },
         _ => portable::mersenne::inner_product(a, b),
     }
 }

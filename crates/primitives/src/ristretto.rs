@@ -55,7 +55,7 @@ impl Points {
         cpu.assert_available();
         let form = match cpu {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Vaes => Form::Wide(Zeroizing::new(
+            cpu if cpu.has(Cpu::IFMA) => Form::Wide(Zeroizing::new(
                 // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::from_uniform(strings) },
             )),
@@ -86,7 +86,7 @@ impl Points {
         cpu.assert_available();
         let form = match cpu {
             #[cfg(target_arch = "x86_64")]
-            Cpu::Vaes => Form::Wide(Zeroizing::new(
+            cpu if cpu.has(Cpu::IFMA) => Form::Wide(Zeroizing::new(
                 // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::decode(encodings) }?,
             )),
@@ -115,7 +115,7 @@ impl Points {
     #[must_use]
     pub fn of_generator_on(cpu: Cpu, scalars: &[Scalar]) -> Self {
         cpu.assert_available();
-        if cpu == Cpu::Vaes {
+        if cpu.has(Cpu::IFMA) {
             let generator = Self::decode_on(cpu, &[RISTRETTO_BASEPOINT_COMPRESSED.to_bytes()]);
             return generator
                 .expect("the generator's encoding is valid")
@@ -141,7 +141,7 @@ impl Points {
         let form = match &self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
                 Form::Wide(Zeroizing::new(unsafe {
                     x86_64::ristretto::multiples(&points[0], &bytes(scalars))
@@ -166,7 +166,7 @@ impl Points {
         match &mut self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::multiply(points, &bytes(&[*scalar])[0]) }
             }
@@ -184,7 +184,7 @@ impl Points {
         match (&mut self.form, &other.form) {
             #[cfg(target_arch = "x86_64")]
             (Form::Wide(points), Form::Wide(other)) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::add(points, other) }
             }
@@ -208,7 +208,7 @@ impl Points {
         match (&mut self.form, &other.form) {
             #[cfg(target_arch = "x86_64")]
             (Form::Wide(points), Form::Wide(other)) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::sub(points, other) }
             }
@@ -228,7 +228,7 @@ impl Points {
         match &self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::any_identity(points, self.len) }
             }
@@ -247,7 +247,7 @@ impl Points {
         match &self.form {
             #[cfg(target_arch = "x86_64")]
             Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::Vaes` is available, and with it
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
                 unsafe { x86_64::ristretto::encode_doubles(points, encodings) }
             }

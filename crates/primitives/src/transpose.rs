@@ -75,12 +75,16 @@ fn kernel(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
     let out = bytemuck::cast_slice_mut(out);
     match cpu {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        Cpu::AesNi => unsafe { x86_64::transpose::transpose_128(rows, stride, out) },
-        #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it GFNI and AVX-512 F, BW and VBMI; the caller
         // has checked the lengths.
-        Cpu::Vaes => unsafe { x86_64::transpose_wide::transpose_128(rows, stride, out) },
+        cpu if cpu.has(Cpu::VBMI) => unsafe {
+            x86_64::transpose_wide::transpose_128(rows, stride, out)
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the level is available, and with it AVX2.
+        cpu if cpu.has(Cpu::AES_NI) => unsafe {
+            x86_64::transpose::transpose_128(rows, stride, out)
+        },
         _ => portable::transpose::transpose_128(rows, stride, out),
     }
 }

@@ -93,13 +93,15 @@ pub use volery_tables as tables;
 /// The items that most programs use.
 pub mod prelude {
     pub use volery_channel::{
-        Channel, Error, Hello, Link, Role, Session, SessionId, handshake, run_two_parties, tcp,
+        Channel, Error, Hello, Link, Role, Session, SessionId, handshake, run_two_parties,
     };
     pub use volery_field::{F2, Fp61, Gf128, Ring, Z64};
     pub use volery_ot::{CotReceiver, CotSender};
     pub use volery_pcg::{Plan, Security, cot, vole};
     pub use volery_primitives::{Block, bits, prg::Prg};
 
+    #[cfg(feature = "tcp")]
+    pub use volery_channel::tcp;
     #[cfg(feature = "tls")]
     pub use volery_channel::tls;
 }

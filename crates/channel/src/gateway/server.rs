@@ -12,7 +12,7 @@ use volery_primitives::prg::Prg;
 use super::table::{Connection, Fate, Table, tell};
 use super::{CHALLENGE, Client, Event, HEARTBEAT, Limits, MAGIC, Reason, SILENCE, ticket};
 use crate::pipe::is_timeout;
-use crate::tcp::is_passing;
+use crate::tcp::{is_passing, system};
 use crate::tls::Fingerprint;
 use crate::{Cancel, Error, Result};
 
@@ -274,8 +274,7 @@ fn set_user_timeout(socket: &TcpStream, timeout: Option<Duration>) {
 
 /// Whether an error of `accept` goes away when other connections end.
 fn is_shortage(error: &io::Error) -> bool {
-    let codes = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];
     error
         .raw_os_error()
-        .is_some_and(|code| codes.contains(&code))
+        .is_some_and(|code| system::SHORTAGE.contains(&code))
 }

@@ -12,6 +12,7 @@ use socket2::SockRef;
 use super::splice::Pair;
 use super::{Client, GO, Limits, Reason, WAITING};
 use crate::Role;
+use crate::tcp::system;
 use crate::tls::Fingerprint;
 
 /// Workers of an organisation whose attempts are remembered; more where more can be connected.
@@ -53,7 +54,7 @@ impl Connection {
 
 /// Sends a byte at once; false if the connection does not take it.
 pub(super) fn tell(socket: &TcpStream, byte: u8) -> bool {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let flags = system::AT_ONCE | system::NO_SIGNAL;
     let sent = SockRef::from(socket).send_with_flags(&[byte], flags);
     sent.is_ok_and(|count| count == 1)
 }

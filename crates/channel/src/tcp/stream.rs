@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::allowance::Allowance;
-use super::{Patience, loopback_only, resolve};
+use super::{Patience, loopback_only, resolve, system};
 use crate::pipe::{CHUNK, Pipe, deadline_after, is_timeout};
 use crate::{Cancel, Error, Result, Transport};
 
@@ -199,7 +199,7 @@ impl Stream {
     /// Sends what the operating system takes at once. While the queue is idle the writer thread
     /// sends nothing, and only this thread can push to the queue.
     fn send_now(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.send_some(bytes, libc::MSG_DONTWAIT)
+        self.send_some(bytes, system::AT_ONCE)
     }
 
     /// Sends what the operating system takes as the peer reads.
@@ -224,11 +224,11 @@ impl Stream {
     }
 
     /// One system call; zero if it would have to wait, or wait longer.
-    fn send_some(&self, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
+    fn send_some(&self, bytes: &[u8], flags: std::ffi::c_int) -> io::Result<usize> {
         loop {
             match self
                 .socket
-                .send_with_flags(bytes, flags | libc::MSG_NOSIGNAL)
+                .send_with_flags(bytes, flags | system::NO_SIGNAL)
             {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
@@ -280,8 +280,11 @@ impl Stream {
     /// Bounded, so that a peer that never stops sending cannot block this party.
     fn drain(&self) {
         let mut bytes = [MaybeUninit::uninit(); 16 << 10];
+        if system::AT_ONCE == 0 && self.socket.set_read_timeout(Some(READ_WAIT)).is_err() {
+            return;
+        }
         for _ in 0..256 {
-            match self.socket.recv_with_flags(&mut bytes, libc::MSG_DONTWAIT) {
+            match self.socket.recv_with_flags(&mut bytes, system::AT_ONCE) {
                 Ok(count) if count > 0 => {}
                 _ => return,
             }
@@ -293,7 +296,7 @@ impl Stream {
 /// the call's timeout is another error.
 fn dead(error: io::Error) -> io::Error {
     match error.raw_os_error() {
-        Some(libc::ETIMEDOUT) => io::ErrorKind::ConnectionAborted.into(),
+        Some(system::NO_ANSWER) => io::ErrorKind::ConnectionAborted.into(),
         _ => error,
     }
 }
@@ -348,7 +351,7 @@ fn send_queued(socket: &Socket, queue: &Pipe) {
     while let Ok(Some(chunk)) = queue.take(None) {
         let mut rest = &chunk.bytes[..];
         while !rest.is_empty() {
-            match socket.send_with_flags(&rest[..rest.len().min(PIECE)], libc::MSG_NOSIGNAL) {
+            match socket.send_with_flags(&rest[..rest.len().min(PIECE)], system::NO_SIGNAL) {
                 Ok(count) => {
                     queue.release(count);
                     rest = &rest[count..];

@@ -85,7 +85,7 @@ fn fips_197_and_sp_800_38a() {
 #[test]
 fn slices_agree_with_single_blocks() {
     for cpu in Cpu::available() {
-        let reference = &keys(Cpu::Portable)[0];
+        let reference = &keys(Cpu::PORTABLE)[0];
         let aes = &keys(cpu)[0];
         for &n in LENGTHS {
             let x = blocks(n);
@@ -114,7 +114,7 @@ fn slices_agree_with_single_blocks() {
 
 #[test]
 fn trees_agree_with_single_blocks() {
-    let reference = keys(Cpu::Portable);
+    let reference = keys(Cpu::PORTABLE);
     for cpu in Cpu::available() {
         let keys = keys(cpu);
         for &n in LENGTHS {
@@ -253,7 +253,7 @@ fn rekeyed_is_the_hash_under_each_key() {
         let expected: Vec<_> = keys
             .iter()
             .zip(&x)
-            .map(|(&key, &x)| Aes128::with_cpu(key, Cpu::Portable).encrypt(x) ^ x)
+            .map(|(&key, &x)| Aes128::with_cpu(key, Cpu::PORTABLE).encrypt(x) ^ x)
             .collect();
         for cpu in Cpu::available() {
             let mut hashes = x.clone();
@@ -263,7 +263,7 @@ fn rekeyed_is_the_hash_under_each_key() {
         let (first, second) = (blocks(n), blocks(3 * n).split_off(2 * n));
         let hash = |&key: &Block, x: Block| {
             let x = Block::from_words(x.high(), x.high() ^ x.low());
-            Aes128::with_cpu(key, Cpu::Portable).encrypt(x) ^ x
+            Aes128::with_cpu(key, Cpu::PORTABLE).encrypt(x) ^ x
         };
         let pairs: Vec<_> = first.into_iter().zip(second).map(<[_; 2]>::from).collect();
         let both = keys.iter().zip(&pairs);
@@ -285,7 +285,7 @@ fn rekeyed_is_the_hash_under_each_key() {
 proptest! {
     #[test]
     fn levels_agree(key: u128, counter: u128, n in 0usize..300, skip in 0usize..9, last in 0usize..2) {
-        let reference = [key, !key].map(|key| Aes128::with_cpu(Block::new(key), Cpu::Portable));
+        let reference = [key, !key].map(|key| Aes128::with_cpu(Block::new(key), Cpu::PORTABLE));
         // Starting inside the vector moves the slice against the width of the widest loads.
         let x = &blocks(n + skip)[skip..];
         let children = (2 * n).saturating_sub(last);
@@ -350,11 +350,11 @@ fn columns_are_those_of_each_key() {
 #[test]
 #[should_panic(expected = "columns are equally long")]
 fn columns_refuse_a_length_that_is_not_shared() {
-    ctr_columns(&keys(Cpu::Portable), &[0, 1], 0, &mut [Block::ZERO; 3]);
+    ctr_columns(&keys(Cpu::PORTABLE), &[0, 1], 0, &mut [Block::ZERO; 3]);
 }
 
 #[test]
 #[should_panic(expected = "one start for each key")]
 fn columns_refuse_a_start_too_few() {
-    ctr_columns(&keys(Cpu::Portable), &[0], 0, &mut [Block::ZERO; 4]);
+    ctr_columns(&keys(Cpu::PORTABLE), &[0], 0, &mut [Block::ZERO; 4]);
 }

@@ -35,7 +35,7 @@ impl Schedule {
     }
 
     #[inline]
-    pub(super) fn keys(&self) -> &[__m128i; 11] {
+    pub(crate) fn keys(&self) -> &[__m128i; 11] {
         bytemuck::cast_ref(&self.0)
     }
 }

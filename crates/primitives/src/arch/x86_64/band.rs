@@ -1,153 +1,110 @@
-//! Band matrices times columns, with GFNI.
+//! Band matrices times columns, with AVX2.
 //!
-//! The columns stand in groups of eight. Byte `j` of the eight values of a group is a matrix of
-//! 8x8 bits, and so one instruction multiplies eight bits of eight rows by eight bytes of the
-//! values of a group. Rows are taken by eight too.
-//!
-//! A value is `PARTS` words, and a vector has the matrices of one word of a group.
+//! The method of four Russians, as in the portable kernel, for 32 rows at a time: of each four
+//! columns all sixteen sums are kept, a table of sixteen bytes for each byte of a value. One
+//! instruction looks up a byte for 32 rows.
 
 use std::arch::x86_64::*;
 
+use super::transpose::transpose_bytes;
 use crate::arch::portable;
 use crate::band::Value;
 use crate::pages::Buffer;
-use crate::prefetch::prefetch;
 
-/// Rows taken together; columns of a group.
+/// Rows taken together.
+const ROWS: usize = 32;
+
+/// Columns of a group: a byte of a pattern.
 const GROUP: usize = 8;
 
-/// Groups between the starts of the first and the last of eight rows, where these are taken
-/// together: distances in columns fit into bytes.
-const SPREAD: usize = 32;
-
-/// Rows between the request of a pattern and its use.
-const AHEAD: usize = 32;
+/// Groups between the starts of the first and the last of the rows, where these are taken together:
+/// distances in columns fit into bytes.
+const SPREAD: usize = 30;
 
 /// Byte `r` has the bits of the columns of a group from column `r` on.
-const FROM: u64 = 0x80c0_e0f0_f8fc_feff;
+const FROM: [u8; 16] = [
+    0xff, 0xfe, 0xfc, 0xf8, 0xf0, 0xe0, 0xc0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0,
+];
 
-/// Byte `8i + j` of a vector from byte `8j + i`.
-const TRANSPOSED: [u8; 64] = {
-    let mut order = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        order[i] = (8 * (i % 8) + i / 8) as u8;
-        i += 1;
-    }
-    order
-};
+/// The tables of half a group each, for the sixteen bytes of a part of a value.
+type Tables = [[__m128i; 2]; 16];
 
-/// The bytes of each word from the last to the first, in both words of 128 bits.
-const REVERSED: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
-
-/// Byte `r` has bit `7 - r`.
-const UNITS: i64 = 0x0102_0408_1020_4080;
-
-/// Byte `r` has bit `r`.
-const IDENTITY: i64 = UNITS.swap_bytes();
-
-/// Word `i` of eight entries.
+/// The tables of a group of columns.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn words<const N: usize>(entries: &[[u64; N]; GROUP], i: usize) -> __m512i {
-    let mut words = [0; GROUP];
-    for (word, entry) in words.iter_mut().zip(entries) {
-        *word = entry[i];
+#[target_feature(enable = "avx2")]
+fn tables(columns: [__m128i; GROUP]) -> Tables {
+    let mut sums = [_mm256_setzero_si256(); 16];
+    for subset in 1..16_usize {
+        let column = subset.trailing_zeros() as usize;
+        let pair = _mm256_set_m128i(columns[GROUP / 2 + column], columns[column]);
+        sums[subset] = _mm256_xor_si256(sums[subset & (subset - 1)], pair);
     }
-    bytemuck::cast(words)
+    bytemuck::cast(transpose_bytes(sums))
 }
 
-/// Byte `k` of word `i` of row `r` as byte `r` of word `8i + k`.
+/// Byte `k` of all rows, for each `k`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn bytes_of_rows<const WORDS: usize>(patterns: &[[u64; WORDS]; GROUP]) -> [[u64; 8]; WORDS] {
-    let mut bytes = [[0; 8]; WORDS];
-    for (i, bytes) in bytes.iter_mut().enumerate() {
-        let order = bytemuck::cast(TRANSPOSED);
-        *bytes = bytemuck::cast(_mm512_permutexvar_epi8(order, words(patterns, i)));
-    }
-    bytes
-}
-
-/// Byte `j` of eight values as word `j`, from the words of the values.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn by_bytes<const PARTS: usize>(values: &[[u64; PARTS]; GROUP]) -> [__m512i; PARTS] {
-    let mut bytes = [_mm512_setzero_si512(); PARTS];
-    for (part, bytes) in bytes.iter_mut().enumerate() {
-        *bytes = _mm512_permutexvar_epi8(bytemuck::cast(TRANSPOSED), words(values, part));
-    }
-    bytes
-}
-
-/// The words of eight values from their bytes: undoes [`by_bytes`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn by_values<const PARTS: usize>(bytes: [__m512i; PARTS]) -> [[u64; PARTS]; GROUP] {
-    let mut values = [[0; PARTS]; GROUP];
-    for (part, bytes) in bytes.into_iter().enumerate() {
-        let words = _mm512_permutexvar_epi8(bytemuck::cast(TRANSPOSED), bytes);
-        let words: [u64; GROUP] = bytemuck::cast(words);
-        for (value, word) in values.iter_mut().zip(words) {
-            value[part] = word;
+#[target_feature(enable = "avx2")]
+fn bytes_of_rows<const WORDS: usize>(patterns: &[[u64; WORDS]; ROWS]) -> [[__m256i; ROWS]; 2] {
+    let mut bytes = [[_mm256_setzero_si256(); ROWS]; 2];
+    for (i, bytes) in bytes.iter_mut().enumerate().take(WORDS / 4) {
+        let mut halves = [[_mm256_setzero_si256(); 16]; 2];
+        for (patterns, half) in patterns.as_chunks::<16>().0.iter().zip(&mut halves) {
+            for (pattern, row) in patterns.iter().zip(&mut *half) {
+                *row = bytemuck::cast(pattern.as_chunks::<4>().0[i]);
+            }
+            *half = transpose_bytes(*half);
         }
+        for k in 0..16 {
+            let (first, second) = (halves[0][k], halves[1][k]);
+            bytes[k] = _mm256_permute2x128_si256::<0x20>(first, second);
+            bytes[16 + k] = _mm256_permute2x128_si256::<0x31>(first, second);
+        }
+    }
+    bytes
+}
+
+/// Adds to eight bytes of the sums what the bytes of the rows select.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add(sums: &mut [__m256i; 8], rows: __m256i, tables: &[[__m128i; 2]; 8]) {
+    let nibble = _mm256_set1_epi8(0x0f);
+    let low = _mm256_and_si256(rows, nibble);
+    let high = _mm256_and_si256(_mm256_srli_epi16::<4>(rows), nibble);
+    for (sum, &[first, second]) in sums.iter_mut().zip(tables) {
+        let selected = _mm256_xor_si256(
+            _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(first), low),
+            _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(second), high),
+        );
+        *sum = _mm256_xor_si256(*sum, selected);
+    }
+}
+
+/// The columns of a group, `first` columns behind the first start of the rows, that are not before
+/// the start of each row.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn from(distances: __m256i, first: usize) -> __m256i {
+    let before = _mm256_subs_epu8(distances, _mm256_set1_epi8(first as i8));
+    let before = _mm256_min_epu8(before, _mm256_set1_epi8(8));
+    _mm256_shuffle_epi8(bytemuck::cast([FROM; 2]), before)
+}
+
+/// The sum of each row from those of its bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn values(halves: [[__m256i; 8]; 2]) -> [__m128i; ROWS] {
+    let mut values = [_mm_setzero_si128(); ROWS];
+    let pairs = transpose_bytes(bytemuck::cast(halves));
+    for (row, pair) in pairs.into_iter().enumerate() {
+        values[row] = _mm256_castsi256_si128(pair);
+        values[16 + row] = _mm256_extracti128_si256::<1>(pair);
     }
     values
 }
 
-/// The matrices of a group of columns, in the form that [`add`] takes.
-///
-/// The instruction takes the rows of a matrix from the last to the first. With a matrix of data and
-/// the unit vectors as bytes it transposes; the vectors from the last to the first put the rows in
-/// the order that the next multiplication takes.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn matrices<const PARTS: usize>(mut bytes: [__m512i; PARTS]) -> [__m512i; PARTS] {
-    for bytes in &mut bytes {
-        let reversed = _mm512_shuffle_epi8(*bytes, bytemuck::cast([REVERSED; 4]));
-        *bytes = _mm512_gf2p8affine_epi64_epi8::<0>(_mm512_set1_epi64(UNITS), reversed);
-    }
-    bytes
-}
-
-/// The inverse of the identity plus `n`, whose byte `r` has the bits of row `r`, all of them behind
-/// bit `r`: the product of the identity plus `n`, `n^2` and `n^4`, as `n^8` is zero.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn inverse(n: u64) -> u64 {
-    let n = _mm_set_epi64x(0, n as i64);
-    let identity = _mm_set_epi64x(0, IDENTITY);
-    let times = |a, b| {
-        let reversed = _mm_shuffle_epi8(b, bytemuck::cast(REVERSED));
-        let b = _mm_gf2p8affine_epi64_epi8::<0>(_mm_set1_epi64x(UNITS), reversed);
-        _mm_gf2p8affine_epi64_epi8::<0>(a, b)
-    };
-    let square = times(n, n);
-    let fourth = times(square, square);
-    let [n, square, fourth] = [n, square, fourth].map(|n| _mm_xor_si128(n, identity));
-    _mm_cvtsi128_si64(times(times(n, square), fourth)) as u64
-}
-
-/// Adds the columns of a group that the bytes of eight rows select.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-fn add<const PARTS: usize>(sums: &mut [__m512i; PARTS], rows: u64, matrices: &[__m512i; PARTS]) {
-    let rows = _mm512_set1_epi64(rows as i64);
-    for (sum, &matrix) in sums.iter_mut().zip(matrices) {
-        let product = _mm512_gf2p8affine_epi64_epi8::<0>(rows, matrix);
-        *sum = _mm512_xor_si512(*sum, product);
-    }
-}
-
-/// Up to eight entries, the others zero.
-#[inline(always)]
-fn padded<const N: usize>(entries: &[[u64; N]]) -> [[u64; N]; GROUP] {
-    let mut all = [[0; N]; GROUP];
-    all[..entries.len()].copy_from_slice(entries);
-    all
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+/// For values of `16 PARTS` bytes.
+#[target_feature(enable = "avx2")]
 pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
     starts: &[u32],
     patterns: &[[u64; WORDS]],
@@ -155,104 +112,146 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
     out: &mut [V],
 ) {
     let groups = 8 * WORDS;
-    let mut ring = Buffer::zeroed(2 * groups * PARTS);
+    let mut ring = Buffer::<Tables>::zeroed(2 * groups * PARTS);
     let ring = ring.as_chunks_mut::<PARTS>().0;
-    let all = patterns;
-    let words = bytemuck::cast_slice::<V, u64>(columns).as_chunks().0;
+    let all: &[[__m128i; PARTS]] = bytemuck::cast_slice::<V, __m128i>(columns).as_chunks().0;
     let mut end = 0;
-    let rows = starts.chunks(GROUP).zip(patterns.chunks(GROUP));
-    for (i, ((starts, patterns), out)) in rows.zip(out.chunks_mut(GROUP)).enumerate() {
-        for row in 0..GROUP {
-            prefetch(all, GROUP * i + AHEAD + row);
-        }
+    let rows = starts.chunks(ROWS).zip(patterns.chunks(ROWS));
+    for ((starts, patterns), out) in rows.zip(out.chunks_mut(ROWS)) {
         let first = starts[0] as usize / GROUP;
         let last = starts[starts.len() - 1] as usize / GROUP;
-        if last - first >= SPREAD {
+        if last - first > SPREAD {
             portable::band::sums(starts, patterns, columns, out);
             continue;
         }
         for group in first.max(end)..=last + groups {
-            let columns = &words[words.len().min(GROUP * group)..];
-            let bytes = by_bytes(&match columns.first_chunk() {
-                Some(columns) => *columns,
-                None => padded(columns),
+            let columns = &all[all.len().min(GROUP * group)..];
+            let mut padded = [[_mm_setzero_si128(); PARTS]; GROUP];
+            let columns = columns.first_chunk().unwrap_or_else(|| {
+                padded[..columns.len()].copy_from_slice(columns);
+                &padded
             });
-            ring[group % (2 * groups)] = matrices(bytes);
+            for (part, out) in ring[group % (2 * groups)].iter_mut().enumerate() {
+                let mut of_part = [_mm_setzero_si128(); GROUP];
+                for (of_part, column) in of_part.iter_mut().zip(columns) {
+                    *of_part = column[part];
+                }
+                *out = tables(of_part);
+            }
         }
         end = last + groups + 1;
 
-        let rows = bytes_of_rows(&match patterns.first_chunk() {
-            Some(patterns) => *patterns,
-            None => padded(patterns),
-        });
-        let rows = rows.as_flattened();
-        let mut distances = [0; 16];
+        let mut padded = [[0; WORDS]; ROWS];
+        let bytes = bytes_of_rows(patterns.first_chunk().unwrap_or_else(|| {
+            padded[..patterns.len()].copy_from_slice(patterns);
+            &padded
+        }));
+        let bytes = bytes.as_flattened();
+        let mut distances = [0; ROWS];
         for (distance, &start) in distances.iter_mut().zip(starts) {
             *distance = (start as usize - GROUP * first) as u8;
         }
-        let distances = bytemuck::cast(distances);
-        let mut sums = [_mm512_setzero_si512(); PARTS];
-        // In these groups rows start: bits before the start are those of the end of the window.
-        for group in first..=last {
-            let before = _mm_set1_epi8((GROUP * (group - first)) as i8);
-            let before = _mm_min_epu8(_mm_subs_epu8(distances, before), _mm_set1_epi8(8));
-            let from = _mm_shuffle_epi8(_mm_set_epi64x(0, FROM as i64), before);
-            let from = _mm_cvtsi128_si64(from) as u64;
-            let row = rows[group % groups];
-            add(&mut sums, row & from, &ring[group % (2 * groups)]);
-            add(
-                &mut sums,
-                row & !from,
-                &ring[(group + groups) % (2 * groups)],
-            );
+        let distances: __m256i = bytemuck::cast(distances);
+        for part in 0..PARTS {
+            let mut halves = [[_mm256_setzero_si256(); 8]; 2];
+            for (half, out) in halves.iter_mut().enumerate() {
+                let mut sums = *out;
+                let tables = |group: usize| &ring[group % (2 * groups)][part].as_chunks().0[half];
+                // In these groups rows start: bits before the start are those of the end of the
+                // window.
+                for group in first..=last {
+                    let from = from(distances, GROUP * (group - first));
+                    let rows = bytes[group % groups];
+                    add(&mut sums, _mm256_and_si256(rows, from), tables(group));
+                    let end = _mm256_andnot_si256(from, rows);
+                    add(&mut sums, end, tables(group + groups));
+                }
+                for group in last + 1..first + groups {
+                    add(&mut sums, bytes[group % groups], tables(group));
+                }
+                *out = sums;
+            }
+            let values = transpose_bytes(bytemuck::cast(halves));
+            let out: &mut [[__m128i; PARTS]] = bytemuck::cast_slice_mut::<V, __m128i>(out)
+                .as_chunks_mut()
+                .0;
+            for (row, out) in out.iter_mut().enumerate() {
+                let value = values[row % 16];
+                out[part] = match row < 16 {
+                    true => _mm256_castsi256_si128(value),
+                    false => _mm256_extracti128_si256::<1>(value),
+                };
+            }
         }
-        for group in last + 1..first + groups {
-            add(&mut sums, rows[group % groups], &ring[group % (2 * groups)]);
-        }
-        let values = by_values(sums);
-        let out = bytemuck::cast_slice_mut::<V, u64>(out).as_chunks_mut().0;
-        out.copy_from_slice(&values[..out.len()]);
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+/// For values of `16 PARTS` bytes: 32 columns at a time.
+#[target_feature(enable = "avx2")]
 pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
     pivots: &[[u64; WORDS]],
     columns: &mut [V],
 ) {
+    const GROUPS: usize = ROWS / GROUP;
     let groups = 8 * WORDS;
-    let mut ring = Buffer::zeroed(2 * groups * PARTS);
+    let mut ring = Buffer::<Tables>::zeroed(2 * groups * PARTS);
     let ring = ring.as_chunks_mut::<PARTS>().0;
-    let columns = bytemuck::cast_slice_mut::<V, u64>(columns)
-        .as_chunks_mut::<PARTS>()
+    let columns: &mut [[__m128i; PARTS]] = bytemuck::cast_slice_mut::<V, __m128i>(columns)
+        .as_chunks_mut()
         .0;
-    let pairs = pivots.chunks(GROUP).zip(columns.chunks_mut(GROUP));
-    for (group, (pivots, columns)) in pairs.enumerate().rev() {
-        let rows = bytes_of_rows(&match pivots.first_chunk() {
-            Some(pivots) => *pivots,
-            None => padded(pivots),
-        });
-        let rows = rows.as_flattened();
-        let mut sums = by_bytes(&match columns.first_chunk() {
-            Some(columns) => *columns,
-            None => padded(columns),
-        });
-        // The group's own bits: those of its columns, and those at the end of the windows.
-        let own = rows[group % groups];
-        add(
-            &mut sums,
-            own & !FROM,
-            &ring[(group + groups) % (2 * groups)],
-        );
-        // The next group last: its solution is the newest.
-        for other in (group + 1..group + groups).rev() {
-            add(&mut sums, rows[other % groups], &ring[other % (2 * groups)]);
+    let distances: [u8; ROWS] = std::array::from_fn(|row| row as u8);
+    let distances: __m256i = bytemuck::cast(distances);
+    let blocks = pivots.chunks(ROWS).zip(columns.chunks_mut(ROWS));
+    for (block, (pivots, columns)) in blocks.enumerate().rev() {
+        let first = GROUPS * block;
+        let mut padded = [[0; WORDS]; ROWS];
+        let bytes = bytes_of_rows(pivots.first_chunk().unwrap_or_else(|| {
+            padded[..pivots.len()].copy_from_slice(pivots);
+            &padded
+        }));
+        let bytes = bytes.as_flattened();
+        for part in 0..PARTS {
+            // The columns behind the block.
+            let mut halves = [[_mm256_setzero_si256(); 8]; 2];
+            for (half, out) in halves.iter_mut().enumerate() {
+                let mut sums = *out;
+                let tables = |group: usize| &ring[group % (2 * groups)][part].as_chunks().0[half];
+                for group in first..first + GROUPS {
+                    let from = from(distances, GROUP * (group - first));
+                    let end = _mm256_andnot_si256(from, bytes[group % groups]);
+                    add(&mut sums, end, tables(group + groups));
+                }
+                for group in first + GROUPS..first + groups {
+                    add(&mut sums, bytes[group % groups], tables(group));
+                }
+                *out = sums;
+            }
+            // Those in it: the sums of all subsets of each four of them.
+            let mut subsets = [[_mm_setzero_si128(); 16]; ROWS / 4];
+            let mut solution = values(halves);
+            let words = (ROWS * block / 64) % WORDS;
+            for (row, (pivot, column)) in pivots.iter().zip(&*columns).enumerate().rev() {
+                let behind = pivot[words] >> (ROWS * block % 64) & !0 << row << 1;
+                let mut value = _mm_xor_si128(solution[row], column[part]);
+                for (i, subsets) in subsets.iter().enumerate() {
+                    let subset = behind as usize >> (4 * i) & 15;
+                    value = _mm_xor_si128(value, subsets[subset]);
+                }
+                solution[row] = value;
+                let subsets = &mut subsets[row / 4];
+                for i in 0..8 {
+                    let bit = 1 << (row % 4);
+                    let subset = &mut subsets[(i + (i & !(bit - 1)) + bit) % 16];
+                    *subset = _mm_xor_si128(*subset, value);
+                }
+            }
+            for (column, value) in columns.iter_mut().zip(solution) {
+                column[part] = value;
+            }
+            solution[columns.len()..].fill(_mm_setzero_si128());
+            for (group, columns) in (first..).zip(solution.as_chunks().0) {
+                ring[group % (2 * groups)][part] = tables(*columns);
+            }
         }
-        // With the bits among its own columns the group is a triangular system.
-        let mut solution = [_mm512_setzero_si512(); PARTS];
-        let inverse = inverse(own & FROM & !(IDENTITY as u64));
-        add(&mut solution, inverse, &matrices(sums));
-        ring[group % (2 * groups)] = matrices(solution);
-        columns.copy_from_slice(&by_values(solution)[..columns.len()]);
     }
 }

@@ -1,4 +1,4 @@
-//! Carry-less multiplication with PCLMULQDQ, and four at once with VPCLMULQDQ on AVX-512.
+//! Carry-less multiplication with PCLMULQDQ.
 
 use std::arch::x86_64::*;
 
@@ -48,47 +48,25 @@ pub(crate) fn axpy(acc: &mut [u128], s: u128, x: &[u128]) {
     }
 }
 
+/// By Karatsuba's method.
 #[target_feature(enable = "pclmulqdq,avx2")]
 pub(crate) fn inner_product(a: &[u128], b: &[u128]) -> u128 {
     let mut sum: Product = bytemuck::Zeroable::zeroed();
     for (&a, &b) in a.iter().zip(b) {
-        let product = mul_wide(bytemuck::cast(a), bytemuck::cast(b));
-        for (sum, product) in sum.iter_mut().zip(product) {
+        let (a, b): (__m128i, __m128i) = (bytemuck::cast(a), bytemuck::cast(b));
+        let halves = |x| _mm_xor_si128(x, _mm_shuffle_epi32::<0b01_00_11_10>(x));
+        let products = [
+            _mm_clmulepi64_si128::<0x00>(a, b),
+            _mm_clmulepi64_si128::<0x00>(halves(a), halves(b)),
+            _mm_clmulepi64_si128::<0x11>(a, b),
+        ];
+        for (sum, product) in sum.iter_mut().zip(products) {
             *sum = _mm_xor_si128(*sum, product);
         }
     }
-    bytemuck::cast(reduce(sum))
-}
-
-/// As [`inner_product`], four products at a time.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2,avx512f")]
-pub(crate) fn inner_product_wide(a: &[u128], b: &[u128]) -> u128 {
-    let (a, a_rest) = a.as_chunks::<8>();
-    let (b, b_rest) = b.as_chunks::<8>();
-    // Low, middle and high parts, two sums of each for more instruction-level parallelism.
-    let mut sums = [[_mm512_setzero_si512(); 3]; 2];
-    for (a, b) in a.iter().zip(b) {
-        let (a, b): ([__m512i; 2], [__m512i; 2]) = (bytemuck::cast(*a), bytemuck::cast(*b));
-        for (sum, (a, b)) in sums.iter_mut().zip(a.into_iter().zip(b)) {
-            let middle = [
-                _mm512_clmulepi64_epi128::<0x01>(a, b),
-                _mm512_clmulepi64_epi128::<0x10>(a, b),
-            ];
-            sum[0] = _mm512_xor_si512(sum[0], _mm512_clmulepi64_epi128::<0x00>(a, b));
-            sum[1] = _mm512_xor_si512(sum[1], _mm512_xor_si512(middle[0], middle[1]));
-            sum[2] = _mm512_xor_si512(sum[2], _mm512_clmulepi64_epi128::<0x11>(a, b));
-        }
-    }
-    let [first, second] = sums;
-    let mut total: Product = bytemuck::Zeroable::zeroed();
-    for (total, (first, second)) in total.iter_mut().zip(first.into_iter().zip(second)) {
-        let lanes: [__m128i; 4] = bytemuck::cast(_mm512_xor_si512(first, second));
-        for lane in lanes {
-            *total = _mm_xor_si128(*total, lane);
-        }
-    }
-    let whole: u128 = bytemuck::cast(reduce(total));
-    whole ^ inner_product(a_rest, b_rest)
+    let [low, middle, high] = sum;
+    let middle = _mm_xor_si128(middle, _mm_xor_si128(low, high));
+    bytemuck::cast(reduce([low, middle, high]))
 }
 
 #[target_feature(enable = "pclmulqdq,avx2")]

@@ -60,7 +60,7 @@ fn load(blocks: &[u128]) -> Vector {
 /// byte) by one. Four rounds exchange row and byte.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn transpose_bytes(mut x: [Vector; 16]) -> [Vector; 16] {
+pub(super) fn transpose_bytes(mut x: [Vector; 16]) -> [Vector; 16] {
     for _ in 0..4 {
         let mut next = x;
         for i in 0..8 {

@@ -457,7 +457,7 @@ mod tests {
     /// Limbs at the ends of their range, which random elements never reach.
     #[test]
     fn limbs_at_their_bounds() {
-        if Cpu::detect() != Cpu::Vaes {
+        if !Cpu::IFMA.is_available() {
             return;
         }
         let half = 1 << LIMB_BITS;

@@ -1,6 +1,9 @@
-//! The compression function of BLAKE3 in all lanes at once: sixteen with AVX-512, twice eight with
-//! AVX2.
+//! The compression function of BLAKE3 in all lanes: sixteen at once with AVX-512, eight with AVX2,
+//! four with NEON.
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::*;
+#[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
 use crate::keyed::{
@@ -66,10 +69,10 @@ macro_rules! kernel {
                 for part in 0..PARTS {
                     let mut state: [$vector; WORDS] = bytemuck::Zeroable::zeroed();
                     for (state, &word) in state.iter_mut().zip(key.iter().chain(&INITIAL)) {
-                        *state = $set(word as i32);
+                        *state = $set(word);
                     }
                     state[14] = bytes[part];
-                    state[15] = $set(FLAGS as i32);
+                    state[15] = $set(FLAGS);
                     round::<0>(&mut state, words, part);
                     round::<1>(&mut state, words, part);
                     round::<2>(&mut state, words, part);
@@ -87,12 +90,28 @@ macro_rules! kernel {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn fill_16_lanes(word: u32) -> __m512i {
+    _mm512_set1_epi32(word.cast_signed())
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fill_8_lanes(word: u32) -> __m256i {
+    _mm256_set1_epi32(word.cast_signed())
+}
+
+#[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn rotate_16_lanes<const BITS: i32>(x: __m512i) -> __m512i {
     _mm512_ror_epi32::<BITS>(x)
 }
 
+#[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx2")]
 fn rotate_8_lanes<const BITS: i32>(x: __m256i) -> __m256i {
@@ -114,22 +133,48 @@ fn rotate_8_lanes<const BITS: i32>(x: __m256i) -> __m256i {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 kernel!(
     avx512,
     "avx512f",
     __m512i,
-    _mm512_set1_epi32,
+    fill_16_lanes,
     _mm512_add_epi32,
     _mm512_xor_si512,
     rotate_16_lanes
 );
 
+#[cfg(target_arch = "x86_64")]
 kernel!(
     avx2,
     "avx2",
     __m256i,
-    _mm256_set1_epi32,
+    fill_8_lanes,
     _mm256_add_epi32,
     _mm256_xor_si256,
     rotate_8_lanes
+);
+
+#[cfg(target_arch = "aarch64")]
+#[inline]
+#[target_feature(enable = "neon")]
+fn rotate_4_lanes<const BITS: i32>(x: uint32x4_t) -> uint32x4_t {
+    match BITS {
+        16 => vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(x))),
+        _ => {
+            let (right, left) = (vdupq_n_s32(-BITS), vdupq_n_s32(32 - BITS));
+            vorrq_u32(vshlq_u32(x, right), vshlq_u32(x, left))
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+kernel!(
+    neon,
+    "neon",
+    uint32x4_t,
+    vdupq_n_u32,
+    vaddq_u32,
+    veorq_u32,
+    rotate_4_lanes
 );

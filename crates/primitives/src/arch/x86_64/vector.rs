@@ -1,0 +1,195 @@
+//! Vectors of blocks: of two with AVX2, of four with AVX-512. Both modules have the same functions,
+//! and the kernels are written once over them.
+//!
+//! The instructions for AES and for carry-less products are those of VAES and VPCLMULQDQ, which
+//! exist for both widths.
+
+macro_rules! vectors {
+    (
+        $module:ident, $features:literal, $vector:ident, width $width:literal,
+        zero $zero:ident, xor $xor:ident, and $and:ident, add_words $add_words:ident,
+        round $round:ident, last_round $last_round:ident,
+        fill $fill:ident, fill_words $fill_words:ident,
+        shuffle $shuffle:ident, shuffle_words $shuffle_words:ident,
+        left $left:ident, right $right:ident, clmul $clmul:ident,
+        $($own:item)*
+    ) => {
+        pub(crate) mod $module {
+            use std::arch::x86_64::*;
+
+            use crate::Block;
+
+            pub(crate) type Vector = $vector;
+
+            /// Blocks in a vector.
+            pub(crate) const WIDTH: usize = $width;
+
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn zero() -> Vector {
+                $zero()
+            }
+
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn xor(a: Vector, b: Vector) -> Vector {
+                $xor(a, b)
+            }
+
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn and(a: Vector, b: Vector) -> Vector {
+                $and(a, b)
+            }
+
+            /// Sums of words.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn add_words(a: Vector, b: Vector) -> Vector {
+                $add_words(a, b)
+            }
+
+            /// A round of AES.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn aes_round(x: Vector, key: Vector) -> Vector {
+                $round(x, key)
+            }
+
+            /// The last round of AES.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn aes_last_round(x: Vector, key: Vector) -> Vector {
+                $last_round(x, key)
+            }
+
+            /// The same double word in all places.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn fill(double_word: i32) -> Vector {
+                $fill(double_word)
+            }
+
+            /// The same word in all places.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn fill_words(word: i64) -> Vector {
+                $fill_words(word)
+            }
+
+            /// The same block in all places.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn repeated(block: Block) -> Vector {
+                bytemuck::cast([block; WIDTH])
+            }
+
+            /// The bytes of each block in the order that is named for it.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn shuffle(x: Vector, order: Vector) -> Vector {
+                $shuffle(x, order)
+            }
+
+            /// Each block moved to the left by some bytes.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn left<const BYTES: i32>(x: Vector) -> Vector {
+                $left::<BYTES>(x)
+            }
+
+            /// Each block moved to the right by some bytes.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn right<const BYTES: i32>(x: Vector) -> Vector {
+                $right::<BYTES>(x)
+            }
+
+            /// Carry-less products of a word of each block of `a` and one of `b`.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn clmul<const WORDS: i32>(a: Vector, b: Vector) -> Vector {
+                $clmul::<WORDS>(a, b)
+            }
+
+            /// The words of each block exchanged.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn exchanged(x: Vector) -> Vector {
+                $shuffle_words::<0b01_00_11_10>(x)
+            }
+
+            /// The orthomorphism `s(l || r) = (l ^ r) || l` of each block, `l` the high half.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn orthomorphism(x: Vector) -> Vector {
+                let high = repeated(Block::from_words(0, u64::MAX));
+                xor(exchanged(x), and(x, high))
+            }
+
+            $($own)*
+        }
+    };
+}
+
+vectors!(
+    x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", __m256i, width 2,
+    zero _mm256_setzero_si256, xor _mm256_xor_si256, and _mm256_and_si256,
+    add_words _mm256_add_epi64,
+    round _mm256_aesenc_epi128, last_round _mm256_aesenclast_epi128,
+    fill _mm256_set1_epi32, fill_words _mm256_set1_epi64x,
+    shuffle _mm256_shuffle_epi8, shuffle_words _mm256_shuffle_epi32,
+    left _mm256_slli_si256, right _mm256_srli_si256, clmul _mm256_clmulepi64_epi128,
+
+    /// Blocks of the two vectors by turns: the first of each, then the second of each.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn alternated(a: Vector, b: Vector) -> [Vector; 2] {
+        [
+            _mm256_permute2x128_si256::<0x20>(a, b),
+            _mm256_permute2x128_si256::<0x31>(a, b),
+        ]
+    }
+
+    /// The blocks at even places of the two vectors, and those at odd places.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) fn separated([a, b]: [Vector; 2]) -> [Vector; 2] {
+        alternated(a, b)
+    }
+);
+
+vectors!(
+    x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw", __m512i, width 4,
+    zero _mm512_setzero_si512, xor _mm512_xor_si512, and _mm512_and_si512,
+    add_words _mm512_add_epi64,
+    round _mm512_aesenc_epi128, last_round _mm512_aesenclast_epi128,
+    fill _mm512_set1_epi32, fill_words _mm512_set1_epi64,
+    shuffle _mm512_shuffle_epi8, shuffle_words _mm512_shuffle_epi32,
+    left _mm512_bslli_epi128, right _mm512_bsrli_epi128, clmul _mm512_clmulepi64_epi128,
+
+    /// Blocks of the two vectors by turns: the first of each, then the second of each.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(crate) fn alternated(a: Vector, b: Vector) -> [Vector; 2] {
+        // The words of the second vector are numbered from 8 on.
+        let low = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+        let high = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+        [
+            _mm512_permutex2var_epi64(a, low, b),
+            _mm512_permutex2var_epi64(a, high, b),
+        ]
+    }
+
+    /// The blocks at even places of the two vectors, and those at odd places.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(crate) fn separated([a, b]: [Vector; 2]) -> [Vector; 2] {
+        let even = _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0);
+        let odd = _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2);
+        [
+            _mm512_permutex2var_epi64(a, even, b),
+            _mm512_permutex2var_epi64(a, odd, b),
+        ]
+    }
+);
