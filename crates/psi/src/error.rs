@@ -85,8 +85,13 @@ pub enum Error {
     OtherVersion,
 
     /// The server has another key than the filter that the client has.
-    #[error("the server has another key than the filter that is here")]
-    OtherKey,
+    #[error("the server has another key ({theirs}) than the filter that is here ({ours})")]
+    OtherKey {
+        /// The public key of the filter, in hexadecimal.
+        ours: String,
+        /// That of the server.
+        theirs: String,
+    },
 
     /// A query has more items than its client may still ask for.
     #[error("the query has more items than the {left} that the client may still ask for")]

@@ -118,6 +118,12 @@ pub const fn bytes(items: u64) -> (u64, u64) {
     )
 }
 
+/// Bytes of the filter of so many items, for so many queries.
+#[must_use]
+pub fn filter_bytes(items: u64, queries: u64) -> u64 {
+    filter::bytes(items, queries)
+}
+
 /// A server's secret key. `Debug` shows its public key.
 pub struct Key {
     secret: Zeroizing<Scalar>,

@@ -303,7 +303,7 @@ impl Address {
     }
 
     /// The address as given.
-    fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         match self {
             Self::Listen(address) | Self::Connect(address) => address,
         }
@@ -324,6 +324,11 @@ impl Address {
     /// Refuses an address off this machine before any work is done. A name that does not resolve
     /// yet is checked when it does.
     fn check_loopback(&self) -> Result<(), Failure> {
+        self.check_loopback_of("--identity and --peer")
+    }
+
+    /// The same, where other options say who the peers are.
+    pub(crate) fn check_loopback_of(&self, required: &str) -> Result<(), Failure> {
         let Ok(mut addresses) = self.address().to_socket_addrs() else {
             return Ok(());
         };
@@ -332,13 +337,12 @@ impl Address {
             return Ok(());
         };
         let message = format_args!(
-            "{} is not on the loopback interface: --identity and --peer are required",
+            "{} is not on the loopback interface: {required} are required",
             outside.ip()
         );
-        Err(Failure::usage(self.option(), message).with_hint(
-            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with \
-             --identity DIR --peer FINGERPRINT",
-        ))
+        Err(Failure::usage(self.option(), message).with_hint(format_args!(
+            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start it with {required}"
+        )))
     }
 
     /// A local address that cannot be used is not the fault of the peer or the network.

@@ -16,6 +16,9 @@ use crate::exit::Failure;
 pub(crate) struct Arguments {
     #[command(flatten)]
     matching: matching::MatchingArguments,
+
+    #[command(flatten)]
+    served: matching::ServedArguments,
 }
 
 impl Arguments {
@@ -31,5 +34,9 @@ pub(crate) fn run(
     given: Given<'_>,
     reporter: &Reporter,
 ) -> Result<Matched, Failure> {
+    let given = Given {
+        served: Some(&arguments.served),
+        ..given
+    };
     matching::run(&arguments.matching, None, given, reporter)
 }

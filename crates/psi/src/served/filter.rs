@@ -226,6 +226,11 @@ impl fmt::Debug for Label {
 const LONGER: &str = "bytes follow its end";
 const OTHER_CONTENTS: &str = "its contents are not those of its version";
 
+/// As [`filter_bytes`](super::filter_bytes).
+pub(super) fn bytes(items: u64, queries: u64) -> u64 {
+    HEADER as u64 + Layout::new(items, queries).bytes()
+}
+
 /// Gives `each` as many bytes in all, piece by piece.
 fn pieces(bytes: u64, mut each: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
     let mut piece = vec![0; bytes.min(PIECE) as usize];

@@ -89,7 +89,11 @@ impl Welcome {
     /// then. If the channel fails.
     pub fn keep(&self, filter: &Label, channel: &mut Channel) -> Result<()> {
         if filter.public() != self.label.public() {
-            return Err(Error::OtherKey);
+            let hex = |key: &[u8]| key.iter().map(|byte| format!("{byte:02x}")).collect();
+            return Err(Error::OtherKey {
+                ours: hex(filter.public()),
+                theirs: hex(self.label.public()),
+            });
         }
         if filter.version() != self.label.version() {
             return Err(Error::OtherVersion);

@@ -117,7 +117,7 @@ pub(super) fn report(
     report
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => unreachable!("the JSON literal is an object"),
