@@ -90,14 +90,15 @@ impl Service {
     /// None at present: those of clients go to `refused`, and a listening socket that fails is
     /// tried again.
     pub fn serve(
-        &self,
+        self,
         limits: Limits,
         stop: &Cancel,
         serve: &(dyn Fn(Client) + Sync),
         refused: &(dyn Fn(Refusal) + Sync),
     ) -> Result<()> {
+        let Self { listener, identity } = self;
         let running = Running {
-            service: self,
+            identity: identity.as_ref(),
             limits,
             closed: Cancel::default(),
             waiting: Mutex::default(),
@@ -106,7 +107,9 @@ impl Service {
             refused,
         };
         thread::scope(|scope| {
-            running.accept(scope, stop);
+            running.accept(scope, &listener, stop);
+            // From now on the system refuses clients, which may find another server.
+            drop(listener);
             running.waiting().iter().for_each(|(_, one)| one.end());
             let start = Instant::now();
             while running.served.load(Ordering::SeqCst) > 0 && start.elapsed() < limits.grace {
@@ -120,7 +123,7 @@ impl Service {
 
 /// One call of [`Service::serve`].
 struct Running<'a> {
-    service: &'a Service,
+    identity: Option<&'a (Identity, Known)>,
     limits: Limits,
     /// Closes all connections.
     closed: Cancel,
@@ -136,7 +139,12 @@ impl Running<'_> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn accept<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, stop: &Cancel) {
+    fn accept<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        listener: &tcp::Listener,
+        stop: &Cancel,
+    ) {
         let patience = Patience {
             cancel: self.closed.clone(),
             ..self.limits.timeout.into()
@@ -144,7 +152,7 @@ impl Running<'_> {
         let mut pause = Duration::from_micros(50);
         let mut number = 0;
         loop {
-            let next = match self.service.listener.poll(&patience) {
+            let next = match listener.poll(&patience) {
                 Ok(Some((stream, address))) => {
                     number += 1;
                     self.begin(scope, number, stream, address);
@@ -224,7 +232,7 @@ impl Running<'_> {
     fn shake(&self, stream: Stream) -> Result<(Channel, Option<Fingerprint>)> {
         let timeout = self.limits.timeout;
         let limit = timeout.min(HANDSHAKE_TIMEOUT);
-        match &self.service.identity {
+        match self.identity {
             None => Ok((tcp::greeted(stream, timeout, limit)?, None)),
             Some((identity, known)) => {
                 let tls = session::respond_to(stream, identity, known, limit)?;

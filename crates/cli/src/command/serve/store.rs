@@ -10,9 +10,11 @@
 //! | `serving`, `preparing` | locked by the process that serves, and by one that prepares |
 //! | `.new-X` | a folder that is being prepared |
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as IoRead, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -272,7 +274,10 @@ impl Store {
     pub(super) fn begin(&self) -> Result<New, Failure> {
         let failed = |error| Failure::file(&self.path, error);
         self.tidy(self.current()?.as_deref()).map_err(failed)?;
-        let folder = tempfile::Builder::new().prefix(NEW).tempdir_in(&self.path);
+        let folder = tempfile::Builder::new()
+            .prefix(NEW)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(&self.path);
         let folder = folder.map_err(failed)?;
         Ok(New { folder })
     }
