@@ -18,7 +18,8 @@ use volery_channel::{Channel, Error as ChannelError, Role, Session, tcp};
 use volery_matching::served::hello;
 use volery_primitives::prg::Prg;
 use volery_psi::Error;
-use volery_psi::served::{Client, Filter, Later, Queried, Welcome};
+use volery_psi::served::meeting::Welcome;
+use volery_psi::served::{Client, Filter, Later, Queried};
 
 /// What the keys of the tests are, as the handshake says it.
 const KEYS: &str = "text+email/v1";

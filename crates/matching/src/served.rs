@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, SessionId, Stats};
 use volery_primitives::ro::StreamHash;
 use volery_psi::Items;
-use volery_psi::served::{self, Client, Filter, Label, Preparing, Welcome};
+use volery_psi::served::meeting::Welcome;
+use volery_psi::served::{self, Client, Filter, Label, Preparing};
 use volery_tables::{Counts, Reader, Reading, Table};
 
 use crate::error::Result;

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Before, over a connection, the server says which filter it has and what is left to the client,
-//! or why it has no time for it, and the client may fetch the filter ([`greet`], [`Welcome`]).
+//! or why it has no time for it, and the client may fetch the filter ([`meeting`]).
 //!
 //! A tag has `40 + log2 queries + log2 items` bits, rounded up, so that one of so many queries of
 //! all clients is answered with a false yes with probability at most 2^-40; there is no false no.
@@ -51,7 +51,7 @@
 //! its set.
 
 mod filter;
-mod meeting;
+pub mod meeting;
 mod preparing;
 mod voprf;
 
@@ -71,7 +71,6 @@ use crate::items::Items;
 use crate::params::MAX_ITEMS;
 use crate::watch::{Phase, Watch};
 pub use filter::{Filter, Label, MAX_QUERIES};
-pub use meeting::{Welcome, greet, turn_away};
 pub use preparing::Preparing;
 use voprf::{Encoded, MAX_BATCH, MAX_INPUT, PROOF};
 

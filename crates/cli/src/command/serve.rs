@@ -23,8 +23,8 @@ use volery_channel::{Channel, Error as ChannelError, Role, Session};
 use volery_matching::Progress as _;
 use volery_matching::served::{hello, read};
 use volery_primitives::prg::Prg;
+use volery_psi::served::meeting::{greet, turn_away};
 use volery_psi::served::{Key, Later, MAX_QUERIES, Preparing, Refusal};
-use volery_psi::served::{greet, turn_away};
 use volery_psi::{Error, Phase, Watch};
 use volery_tables::{Duplicates, Encoding, Format, Inputs, Reading, Table};
 

@@ -10,6 +10,7 @@ use volery_channel::{
 };
 use volery_primitives::Block;
 
+use super::meeting::{Welcome, greet, turn_away};
 use super::*;
 
 fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {

@@ -63,7 +63,16 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::driver::Side::agree_on_workers",
             "matching::driver::agree",
             "matching::run::Side::run",
+            "matching::served::Side::ask",
             "matching::worker::Worker::run",
+        ],
+    ),
+    (
+        "sends a constant, or what `Filter::send` sends; its own tests have a peer that differs",
+        &[
+            "psi::served::filter::Label::send_file",
+            "psi::served::meeting::Welcome::keep",
+            "psi::served::meeting::turn_away",
         ],
     ),
     (
