@@ -181,6 +181,8 @@ def psi(
     session: Session | None = None,
     security: Security | None = None,
     protocol: str | None = None,
+    filter: Path | None = None,
+    refresh: bool = False,
     link: str | None = None,
     both: bool = False,
     duplicates: Literal["keep", "error", "dedup"] | None = None,
@@ -226,6 +228,8 @@ def psi(
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         session: a connection that is open already.
         security, protocol, link, both: the same on both sides; as in the program.
+        filter, refresh: with ``protocol="served"``, queries to a ``volery serve``: a file that keeps
+            the server's filter between calls, and whether it is fetched again.
         duplicates: ``"keep"`` (default): all rows of a key match or none; ``"error"``;
             ``"dedup"``: only the first.
         empty_keys, malformed: ``"error"`` (default) or ``"skip"`` for rows whose key is empty or

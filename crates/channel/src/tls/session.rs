@@ -120,7 +120,8 @@ pub(crate) fn respond_to<T: Transport>(
     known: &Known,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    identity.check(std::time::SystemTime::now())?;
+    let now = std::time::SystemTime::now();
+    identity.check(now)?;
     let accepted = Accepted::Known(Arc::clone(known));
     serve(transport, identity, accepted, timeout)
 }

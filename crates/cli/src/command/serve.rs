@@ -64,8 +64,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
 
-    /// The server's identity, a folder made by 'volery keygen'; addresses off the loopback interface
-    /// require it, together with --clients
+    /// The server's identity, a folder made by 'volery keygen'; addresses off the loopback
+    /// interface require it, together with --clients
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
 
@@ -95,7 +95,8 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "metrics")]
     public_metrics: bool,
 
-    /// Folder for the server's key, the filter, and what clients have spent; guard it like the table
+    /// Folder for the server's key, the filter, and what clients have spent; guard it like the
+    /// table
     #[arg(long, value_name = "DIR", help_heading = "Store")]
     store: PathBuf,
 

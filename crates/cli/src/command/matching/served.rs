@@ -209,8 +209,8 @@ impl Query {
     }
 }
 
-/// What a server does not answer: a query that needs another filter or budget ends a script, and one
-/// that only came too early may be repeated.
+/// What a server does not answer: a query that needs another filter or budget ends a script, and
+/// one that only came too early may be repeated.
 pub(super) fn refused(error: &Error) -> Option<Failure> {
     let time = |wait: Duration| format!("{} s", wait.as_secs());
     Some(match error {

@@ -288,7 +288,7 @@ impl Clients {
 /// What one connection of a client may ask for.
 pub(super) struct Allowed<'a> {
     clients: &'a (dyn Fn() -> Arc<Clients> + Sync),
-    client: &'a Client,
+    client: &'a Arc<Client>,
     spent: &'a Spent,
     closed: &'a Cancel,
     taken: Mutex<Instant>,
@@ -297,7 +297,7 @@ pub(super) struct Allowed<'a> {
 impl<'a> Allowed<'a> {
     pub(super) fn new(
         clients: &'a (dyn Fn() -> Arc<Clients> + Sync),
-        client: &'a Client,
+        client: &'a Arc<Client>,
         spent: &'a Spent,
         closed: &'a Cancel,
     ) -> Self {
@@ -317,7 +317,7 @@ impl<'a> Allowed<'a> {
     }
 
     /// Waits until the client may ask for items, if that is not long.
-    fn pace(&self, client: &Client, items: u64) -> Result<(), Refusal> {
+    fn hold_back(&self, client: &Client, items: u64) -> Result<(), Refusal> {
         let Some(a_second) = client.bounds.a_second else {
             return Ok(());
         };
@@ -348,7 +348,7 @@ impl Allow for Allowed<'_> {
             wait: None,
         };
         let client = client.ok_or(none)?;
-        self.pace(&client, items)?;
+        self.hold_back(&client, items)?;
         let who = client.who();
         // On disk before it is answered: a crash counts too much, never too little.
         let spent = self.spent.add(&who, items, |before| {
@@ -447,6 +447,29 @@ mod tests {
             "{asked} in {seconds} s"
         );
         assert!(asked as f64 >= 95.0 * seconds, "{asked} in {seconds} s");
+    }
+
+    #[test]
+    fn a_client_that_was_removed_gets_no_more() {
+        let text = format!("[[client]]\nname = 'a'\nfingerprint = '{PRINT}'\nkeys = 5\n");
+        let clients = Arc::new(clients(&text, Some(OWN)).unwrap());
+        let client = clients.find(Some(PRINT.parse().unwrap())).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let spent = Spent::open(&place.path().join("spent")).unwrap();
+        let closed = Cancel::default();
+        let now = Mutex::new(Arc::clone(&clients));
+        let listed = || Arc::clone(&now.lock().unwrap());
+        let allowed = Allowed::new(&listed, &client, &spent, &closed);
+        assert_eq!(allowed.take(2), Ok(Some(3)));
+        *now.lock().unwrap() = Arc::new(Clients(Vec::new()));
+        let none = Refusal::Budget {
+            left: 0,
+            wait: None,
+        };
+        assert_eq!(allowed.take(2), Err(none));
+        *now.lock().unwrap() = clients;
+        assert_eq!(allowed.take(3), Ok(Some(0)));
+        assert_eq!(allowed.take(1), Err(none));
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A line for each request, appended and synchronized; the sum of a client's lines is what it has
-//! spent. `DAY` counts from 1970 in UTC. A last line without its end was never answered. The file is
-//! written anew, with at most two lines a client, at each start and when it has grown.
+//! spent. `DAY` counts from 1970 in UTC. A last line without its end was never answered. The file
+//! is written anew, with at most two lines a client, at each start and when it has grown.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
