@@ -26,6 +26,9 @@ use crate::run::{Finish, Matches};
 use crate::settings::KEYS;
 use crate::side::{LONGEST_KEYS, Side};
 
+/// The most keys of a server. A filter of as many takes 1.3 GB, at the client in memory.
+pub const MAX_KEYS: u64 = 1 << 27;
+
 /// The first message of both sides. `keys` describes the key columns without their names.
 #[must_use]
 pub fn hello(role: Role, keys: &str) -> Hello {

@@ -84,8 +84,13 @@ fn known_clients_are_served_and_no_others() {
         let other = tls::connect(address, &ann, eve.fingerprint(), PATIENCE);
         assert!(matches!(other, Err(Error::Unauthenticated(_))));
     });
-    assert_eq!(*names.lock().unwrap(), [ann.fingerprint(), bob.fingerprint()]);
-    let why = refused.iter().find(|error| matches!(error, Error::Unauthenticated(_)));
+    assert_eq!(
+        *names.lock().unwrap(),
+        [ann.fingerprint(), bob.fingerprint()]
+    );
+    let why = refused
+        .iter()
+        .find(|error| matches!(error, Error::Unauthenticated(_)));
     let why = why.unwrap().to_string();
     assert!(why.contains(&eve.fingerprint().to_string()), "{why}");
     assert!(why.contains("not allowed here"), "{why}");
@@ -111,7 +116,9 @@ fn clients_are_counted() {
             assert!(start.elapsed() < PATIENCE);
         }
         // Strangers take no place: silent ones make way for each other.
-        let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let silent: Vec<_> = (0..100)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
         let start = Instant::now();
         while !speaks(&mut connect()) {
             assert!(start.elapsed() < PATIENCE);
@@ -119,8 +126,16 @@ fn clients_are_counted() {
         drop(silent);
     });
     assert!(served.into_inner() >= 5);
-    assert!(refused.iter().any(|error| matches!(error, Error::Unavailable(_))));
-    assert!(refused.iter().any(|error| matches!(error, Error::TimedOut(_))));
+    assert!(
+        refused
+            .iter()
+            .any(|error| matches!(error, Error::Unavailable(_)))
+    );
+    assert!(
+        refused
+            .iter()
+            .any(|error| matches!(error, Error::TimedOut(_)))
+    );
 }
 
 /// After the end was asked for, clients may finish, and are cut off when they take too long.

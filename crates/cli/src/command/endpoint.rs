@@ -380,13 +380,7 @@ impl<'a> Endpoint<'a> {
             } => (place, wait, secured),
         };
         if let Some((identity, _)) = &secured {
-            let left = identity.validity().end.duration_since(SystemTime::now());
-            if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
-                let last = identity.last_day();
-                reporter.say(format_args!(
-                    "note: the identity of --identity expires on {last}"
-                ));
-            }
+            note_expiry(identity, reporter);
         }
         let patience = Patience {
             wait,
@@ -442,6 +436,17 @@ impl<'a> Endpoint<'a> {
             prints: prints(secured.as_ref()),
             back: None,
         })
+    }
+}
+
+/// Tells of an identity that is valid only for some days more.
+pub(crate) fn note_expiry(identity: &Identity, reporter: &Reporter) {
+    let left = identity.validity().end.duration_since(SystemTime::now());
+    if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
+        let last = identity.last_day();
+        reporter.say(format_args!(
+            "note: the identity of --identity expires on {last}"
+        ));
     }
 }
 

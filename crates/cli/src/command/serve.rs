@@ -21,7 +21,7 @@ use volery_channel::tcp::Refusal as Refused;
 use volery_channel::tls::{Fingerprint, Identity};
 use volery_channel::{Channel, Error as ChannelError, Role, Session};
 use volery_matching::Progress as _;
-use volery_matching::served::{hello, read};
+use volery_matching::served::{MAX_KEYS, hello, read};
 use volery_primitives::prg::Prg;
 use volery_psi::served::meeting::{greet, turn_away};
 use volery_psi::served::{Key, Later, MAX_QUERIES, Preparing, Refusal};
@@ -32,7 +32,7 @@ use self::clients::{Allowed, Clients};
 use self::metrics::{Metrics, Reason};
 use self::spent::Spent;
 use self::store::{About, Generation, Store};
-use super::endpoint::Address;
+use super::endpoint::{Address, note_expiry};
 use super::identity;
 use super::matching::{RowRules, Told, delimiter, duplicates, format, reading_of};
 use super::options::{Common, Reporter};
@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     clients: Option<PathBuf>,
 
-    /// The most clients at the same time; each takes a thread and at most 4 MB
+    /// The most clients at the same time; each takes a few threads and at most 6 MB
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
 
@@ -193,6 +193,9 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         if identity.is_none() {
             place.check_loopback_of("--identity and --clients")?;
         }
+    }
+    if let Some(identity) = &identity {
+        note_expiry(identity, reporter);
     }
     let own = identity.as_ref().map(Identity::fingerprint);
     reporter.known().identity = own.map(|print| print.to_string());
@@ -382,6 +385,12 @@ fn settle(
             return Err(Failure::new(Status::Other, what)
                 .with_hint("--duplicates keep serves each key once"));
         }
+        if items > MAX_KEYS {
+            let what = format_args!("{items} different keys; a server has at most {MAX_KEYS}");
+            return Err(
+                Failure::new(Status::Other, what).with_hint("divide the table between two servers")
+            );
+        }
         let about = About::new(&table_read, digest);
         store.commit(new, file, &key, &label, &about)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -540,6 +549,7 @@ impl Running<'_> {
             ChannelError::Unauthenticated(_) => Reason::Unknown,
             ChannelError::TimedOut(_) => Reason::Slow,
             ChannelError::Unavailable(_) => Reason::Full,
+            ChannelError::Identity(_) => Reason::Internal,
             _ => Reason::Malformed,
         };
         self.metrics.refuse(reason);

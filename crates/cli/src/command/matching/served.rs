@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
-use volery_matching::served::Asked;
+use volery_matching::served::{Asked, MAX_KEYS};
 use volery_matching::{Name, Settings, Side};
 use volery_psi::Error;
 use volery_psi::served::{self as protocol, Filter};
@@ -24,9 +24,6 @@ use crate::said::many;
 
 /// Queries for which 'volery serve' makes its filter by default.
 const QUERIES: u64 = 1 << 30;
-
-/// The most keys of a server, of which a filter takes about nine bytes each in memory.
-const MAX_KEYS: u64 = 1 << 31;
 
 /// The options of `--protocol served`.
 #[derive(Clone, Debug, Default, clap::Args)]
