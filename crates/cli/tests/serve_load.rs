@@ -291,8 +291,8 @@ fn load() {
     );
     let filter = filter.unwrap();
 
-    let mut running = start();
-    assert_eq!(running.port(), port);
+    let mut running = Some(start());
+    assert_eq!(running.as_ref().unwrap().port(), port);
     let begin = Instant::now();
     let load = Load {
         port,
@@ -317,10 +317,10 @@ fn load() {
             thread::sleep(
                 (begin + Duration::from_secs(seconds) / part).duration_since(Instant::now()),
             );
-            running.signal("KILL");
-            let killed = std::mem::replace(&mut running, start());
+            let killed = running.take().unwrap();
+            killed.signal("KILL");
             killed.finish_within(Duration::from_secs(3600));
-            running.port();
+            running.insert(start()).port();
         }
         thread::sleep((begin + Duration::from_secs(seconds) / 2).duration_since(Instant::now()));
         while Instant::now() < load.end {
@@ -333,6 +333,7 @@ fn load() {
             .collect()
     });
     let answered = metric(metrics, "volery_keys_total");
+    let running = running.unwrap();
     running.signal("TERM");
     let ended = running.finish_within(Duration::from_secs(3600));
     assert_eq!(ended.status, Some(0), "{ended:?}");
