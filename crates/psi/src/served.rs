@@ -36,7 +36,7 @@
 //!   or items than for the filter, because of the proof. But the filter has whatever tags it put in
 //!   it: nothing shows that these are of items that it has, **so that in this respect the server is
 //!   semi-honest**. It learns nothing from a client that does not tell it what it found. Clients
-//!   with the same [`version`](Filter::version) have the same filter.
+//!   with the same [`version`](Label::version) have the same filter.
 //! * Queries of one client can be linked by the connection, not by their contents.
 //! * A new set, even one with a single new item, needs a new key: with the old one a client that
 //!   has both filters sees which tags are new, and looks up the values of `F` that it has got
@@ -45,7 +45,7 @@
 //! A failed check ends a query with an error and no result. The key is long-lived: whoever has it
 //! can test any item against the filter. Another set, or another key, is another filter.
 //!
-//! Cost: a filter takes about `43 + log2 queries` bits for each item, [`Filter::bytes`]. A request
+//! Cost: a filter takes about `43 + log2 queries` bits for each item, [`filter_bytes`]. A request
 //! of `q` items is a message of `40 + 32 q` bytes and one of `81 + 32 q` back: [`bytes`]. The
 //! server does a multiplication for each item and less than another one for the proof, and none for
 //! its set.

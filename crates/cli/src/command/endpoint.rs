@@ -324,11 +324,11 @@ impl Address {
     /// Refuses an address off this machine before any work is done. A name that does not resolve
     /// yet is checked when it does.
     fn check_loopback(&self) -> Result<(), Failure> {
-        self.check_loopback_of("--identity and --peer")
+        self.check_loopback_of(["--identity and --peer", "--identity DIR --peer FINGERPRINT"])
     }
 
     /// The same, where other options say who the peers are.
-    pub(crate) fn check_loopback_of(&self, required: &str) -> Result<(), Failure> {
+    pub(crate) fn check_loopback_of(&self, [required, words]: [&str; 2]) -> Result<(), Failure> {
         let Ok(mut addresses) = self.address().to_socket_addrs() else {
             return Ok(());
         };
@@ -341,7 +341,7 @@ impl Address {
             outside.ip()
         );
         Err(Failure::usage(self.option(), message).with_hint(format_args!(
-            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start it with {required}"
+            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with {words}"
         )))
     }
 

@@ -191,7 +191,10 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     if let Some(place) = &place {
         place.check_form()?;
         if identity.is_none() {
-            place.check_loopback_of("--identity and --clients")?;
+            place.check_loopback_of([
+                "--identity and --clients",
+                "--identity, the server with --clients, and the client with --peer",
+            ])?;
         }
     }
     if let Some(identity) = &identity {
