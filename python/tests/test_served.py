@@ -33,6 +33,8 @@ def test_queries_to_a_server(tmp_path: pathlib.Path) -> None:
         assert match.report.result["filter_fetched"] is fetched
         assert match.report.result["budget_left"] == left
         assert any("budget" in line for line in match.report.revealed)
+    plan = volery.plan(role="receiver", protocol="served", data=["u7@x.org"], key=None, peer_rows=10**6)
+    assert plan.bytes == 64 + 161 and 9e6 < plan.memory_bytes < 1e7
     with pytest.raises(volery.UsageError, match="more items than the 0"):
         ask()
     kept.write_bytes(kept.read_bytes()[:-1])

@@ -22,6 +22,10 @@ use crate::randomness::hex;
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 
+/// Of both sides for a key, on one core each; and bytes of memory for a key.
+const SECONDS: f64 = 1e-4;
+const MEMORY: u64 = 400;
+
 /// Queries for which 'volery serve' makes its filter by default.
 const QUERIES: u64 = 1 << 30;
 
@@ -135,6 +139,14 @@ impl Query {
         let peer = known.or(arguments.peer_rows);
         // As many queries as a server assumes by default.
         let filter = peer.map(|keys| protocol::filter_bytes(keys, QUERIES));
+        let fetched = if known.is_some() { None } else { filter };
+        let link = arguments.link.unwrap_or_default();
+        let bytes = query + fetched.unwrap_or(0);
+        // The handshake, the filter, and the query, each an answer to the one before.
+        let seconds = SECONDS * own as f64
+            + 8.0 * bytes as f64 / link.bits_per_second
+            + 3.0 * link.round_trip;
+        let memory = filter.unwrap_or(0) + MEMORY * own;
         let _ = match (&self.filter, filter) {
             (Some(filter), _) => writeln!(
                 text,
@@ -147,6 +159,13 @@ impl Query {
                 "filter: to be fetched, about 9 bytes for each key of the server; --peer-rows"
             ),
         };
+        let _ = writeln!(
+            text,
+            "time: {seconds:.1} s at {:.0} Mbit/s and {:.0} ms (assumed)\nmemory: {:.0} MB on this side",
+            link.bits_per_second / 1e6,
+            link.round_trip * 1e3,
+            memory as f64 / 1e6,
+        );
         for line in revealed {
             let _ = writeln!(text, "- {line}");
         }
@@ -161,7 +180,10 @@ impl Query {
             "peer_items": peer,
             "protocol": "served",
             "bytes": query,
-            "filter_bytes": if known.is_some() { None } else { filter },
+            "filter_bytes": fetched,
+            "seconds": seconds,
+            "memory_bytes": memory,
+            "buckets": 1,
             "reveals": revealed,
         }));
         (text, report)
