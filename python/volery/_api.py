@@ -193,6 +193,8 @@ def psi(
     session: Session | None = None,
     security: Security | None = None,
     protocol: str | None = None,
+    filter: Path | None = None,
+    refresh: bool = False,
     link: str | None = None,
     both: bool = False,
     result: str | None = None,
@@ -248,6 +250,8 @@ def psi(
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         session: a connection that is open already.
         security, protocol, link, both: the same on both sides; as in the program.
+        filter, refresh: with ``protocol="served"``, queries to a ``volery serve``: a file that keeps
+            the server's filter between calls, and whether it is fetched again.
         result: in place of ``"rows"``, one number about the keys that both sides have:
             ``"count"``; ``"sum=COL"`` and ``"mean=COL"`` at the side with the column, ``"sum"`` and
             ``"mean"`` at the other; ``"sum-product=SENDER_COL,RECEIVER_COL"``. Neither side learns

@@ -21,6 +21,8 @@
 //! parties are about to run the same protocol and gives the [`SessionId`] that keys the hashes of
 //! the session.
 //!
+//! A [`service`] answers many clients at once.
+//!
 //! # Examples
 //!
 //! Two parties in one process:
@@ -69,6 +71,8 @@ mod parties;
 mod pipe;
 mod queued;
 mod role;
+#[cfg(feature = "tls")]
+pub mod service;
 mod session;
 pub mod shaped;
 #[cfg(any(test, feature = "testing"))]

@@ -34,10 +34,10 @@ pub(crate) use stream::Breaker;
 pub use stream::Stream;
 
 /// Timeout of the greeting or handshake of an unknown client.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Unknown clients at the same time; a new one replaces the oldest.
-const MAX_HANDSHAKES: usize = 64;
+pub(crate) const MAX_HANDSHAKES: usize = 64;
 
 /// How long a party waits, for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,13 @@ pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Re
     let patience = patience.into();
     let stream = Stream::meet(address, &patience, loopback_only)?;
     channel(stream, patience.timeout)
+}
+
+/// A channel over an accepted connection whose client has greeted within `limit`.
+pub(crate) fn greeted(stream: Stream, timeout: Duration, limit: Duration) -> Result<Channel> {
+    let alive = Alive::new(stream, Some(timeout))?;
+    alive.greet(limit)?;
+    Ok(Channel::with_timeout(alive, Some(timeout)))
 }
 
 /// A channel with heartbeats over `transport`.
@@ -172,13 +179,8 @@ impl Listener {
     ) -> Result<Channel> {
         let patience = patience.into();
         let timeout = patience.timeout;
-        let greet = move |stream, limit| {
-            let alive = Alive::new(stream, Some(timeout))?;
-            alive.greet(limit)?;
-            Ok(alive)
-        };
-        let alive = self.accept_one(&patience, greet, refused)?;
-        Ok(Channel::with_timeout(alive, Some(timeout)))
+        let greet = move |stream, limit| greeted(stream, timeout, limit);
+        self.accept_one(&patience, greet, refused)
     }
 
     /// The first client with which `shake`, given its time limit, succeeds.
@@ -268,7 +270,7 @@ impl Listener {
     }
 
     /// A pending connection, and its origin; `patience` as in [`Stream::new`].
-    fn poll(&self, patience: &Patience) -> Result<Option<(Stream, SocketAddr)>> {
+    pub(crate) fn poll(&self, patience: &Patience) -> Result<Option<(Stream, SocketAddr)>> {
         match self.0.accept() {
             // A connection that cannot be set up has already been closed by the peer.
             Ok((stream, from)) => Ok(Stream::new(Arc::new(stream.into()), patience)

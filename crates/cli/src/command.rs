@@ -22,6 +22,7 @@ mod params;
 mod paths;
 pub(crate) mod psi;
 mod run_local;
+mod serve;
 mod shares;
 mod shell;
 pub(crate) mod stream;
@@ -40,7 +41,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, tell_usage, wrong_words};
-use crate::output::{clean_up_on_signal, end_on_signal};
+use crate::output::{clean_up_on_signal, end_on_second_signal, end_on_signal};
 use crate::report::report_failure;
 use crate::said::Reporter;
 
@@ -74,6 +75,7 @@ pub(crate) enum Verb {
     },
     Keygen(keygen::Arguments),
     Gateway(gateway::Arguments),
+    Serve(serve::Arguments),
     Report(page::Arguments),
     Completions(shell::Completions),
     Man(shell::Man),
@@ -124,6 +126,10 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     match verb {
         // A service ends well by a signal.
         Verb::Gateway(_) => end_on_signal(reporter.cancel().clone()),
+        Verb::Serve(_) => {
+            serve::keep_hangup();
+            end_on_second_signal(reporter.cancel().clone());
+        }
         _ => clean_up_on_signal(reporter.clone()),
     }
     keep_memory_private();
@@ -164,6 +170,7 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments, reporter).map(drop),
         Verb::Gateway(arguments) => gateway::run(arguments, reporter),
+        Verb::Serve(arguments) => serve::run(arguments, reporter),
         Verb::Report(arguments) => page::run(arguments),
         Verb::Completions(arguments) => shell::completions(arguments),
         Verb::Man(arguments) => shell::man(arguments),

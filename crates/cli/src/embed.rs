@@ -206,6 +206,7 @@ pub fn matching(
             connection,
             rows,
             workers: None,
+            served: None,
         };
         match verb {
             command::Verb::Psi(arguments) => command::psi::run(arguments, given, reporter),

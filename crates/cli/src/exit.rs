@@ -240,9 +240,9 @@ fn transposed(error: &clap::Error) -> Option<String> {
 }
 
 /// The subcommands.
-pub(crate) const SUBCOMMANDS: [&str; 12] = [
+pub(crate) const SUBCOMMANDS: [&str; 13] = [
     "demo", "vole", "cot", "psi", "lookup", "ope", "matvec", "verify", "params", "keygen", "lint",
-    "gateway",
+    "gateway", "serve",
 ];
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{CWD, RenameFlags};
 
 use self::leftovers::Lock;
-pub(crate) use self::signal::{clean_up_on_signal, end_on_signal};
+pub(crate) use self::signal::{clean_up_on_signal, end_on_second_signal, end_on_signal};
 use crate::exit::Failure;
 
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that

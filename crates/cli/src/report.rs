@@ -17,7 +17,7 @@ pub(crate) fn peak_memory() -> Option<u64> {
 }
 
 /// The value, in bytes, of a line such as `VmHWM:  123 kB`.
-fn kibibytes(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)

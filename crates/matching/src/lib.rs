@@ -55,6 +55,7 @@ mod plan;
 mod progress;
 mod protocol;
 pub mod run;
+pub mod served;
 mod settings;
 pub mod shares;
 mod side;

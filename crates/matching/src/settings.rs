@@ -62,6 +62,9 @@ pub enum Name {
     /// The same with the least communication, on dual LPN with a code of this project, and only by
     /// this name
     CircuitLow,
+    /// Queries to a 'volery serve', which prepared a large table once: 64 bytes a key; the role is
+    /// receiver
+    Served,
 }
 
 impl Name {
@@ -77,13 +80,14 @@ impl Name {
             Self::Dh => "dh",
             Self::Circuit => "circuit",
             Self::CircuitLow => "circuit-low",
+            Self::Served => "served",
         }
     }
 
     /// The protocol with this security; `None` for a choice, or if there is none.
     pub(crate) fn protocol(self, security: Security) -> Option<Protocol> {
         match (self, security) {
-            (Self::Auto | Self::Circuit | Self::CircuitLow, _) => None,
+            (Self::Auto | Self::Circuit | Self::CircuitLow | Self::Served, _) => None,
             (Self::Vole, Security::Malicious) => Some(Protocol::Vole(Form::Malicious)),
             (Self::Vole, _) => Some(Protocol::Vole(Form::Fast)),
             (Self::Dh, _) => Some(Protocol::Dh),
@@ -159,7 +163,30 @@ impl Settings {
             let hint = "remove --both, or choose --protocol auto, vole, vole-low or kkrt";
             return wrong("--both", what, hint);
         }
-        let malicious = matches!(name, Name::Auto | Name::Vole | Name::Dh);
+        if name == Name::Served {
+            let (option, what, hint) = match (verb, role, both) {
+                (Verb::Lookup, _, _) => (
+                    "--protocol",
+                    "a server tells which keys it has, and no columns",
+                    "use 'volery psi', or another protocol",
+                ),
+                (_, Role::Sender, _) => (
+                    "--role",
+                    "the sender of --protocol served is 'volery serve'",
+                    "start 'volery serve --help', or choose another protocol",
+                ),
+                (_, _, true) => (
+                    "--both",
+                    "served gives the result to the receiver only",
+                    "remove --both, or choose --protocol auto, vole, vole-low or kkrt",
+                ),
+                _ => ("", "", ""),
+            };
+            if !option.is_empty() {
+                return wrong(option, what.to_owned(), hint);
+            }
+        }
+        let malicious = matches!(name, Name::Auto | Name::Vole | Name::Dh | Name::Served);
         let security = match security {
             Some(Security::Malicious) if !malicious => {
                 let what = format!("{name} is secure against semi-honest peers only");

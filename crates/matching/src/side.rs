@@ -25,7 +25,7 @@ pub const MAX_RULES: usize = 16;
 pub const MAX_BUCKETS: u32 = 1 << 14;
 
 /// The longest description of the keys, in bytes: it is in the first message.
-const LONGEST_KEYS: usize = 3072;
+pub(crate) const LONGEST_KEYS: usize = 3072;
 
 /// Where this side keeps its items. Each side may choose for itself.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,9 @@
 //! Errors other than those of the channel.
 
+use std::time::Duration;
+
+use crate::served::Later;
+
 /// The result of a protocol of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -80,11 +84,31 @@ pub enum Error {
     #[error("the server has another version of its filter by now: fetch it again")]
     OtherVersion,
 
+    /// The server has another key than the filter that the client has.
+    #[error("the server has another key ({theirs}) than the filter that is here ({ours})")]
+    OtherKey {
+        /// The public key of the filter, in hexadecimal.
+        ours: String,
+        /// That of the server.
+        theirs: String,
+    },
+
     /// A query has more items than its client may still ask for.
     #[error("the query has more items than the {left} that the client may still ask for")]
     Budget {
         /// Items that the client may still ask for.
         left: u64,
+        /// When there will be more, if ever.
+        wait: Option<Duration>,
+    },
+
+    /// The server does not answer now.
+    #[error("the server does not answer now, because {why}")]
+    Later {
+        /// Its reason.
+        why: Later,
+        /// When it is worth while to come again.
+        wait: Duration,
     },
 }
 

@@ -17,6 +17,9 @@
 //!    <-------- version, 0 at the end ------------
 //! ```
 //!
+//! Before, over a connection, the server says which filter it has and what is left to the client,
+//! or why it has no time for it, and the client may fetch the filter ([`meeting`]).
+//!
 //! A tag has `40 + log2 queries + log2 items` bits, rounded up, so that one of so many queries of
 //! all clients is answered with a false yes with probability at most 2^-40; there is no false no.
 //!
@@ -33,22 +36,28 @@
 //!   or items than for the filter, because of the proof. But the filter has whatever tags it put in
 //!   it: nothing shows that these are of items that it has, **so that in this respect the server is
 //!   semi-honest**. It learns nothing from a client that does not tell it what it found. Clients
-//!   with the same [`version`](Filter::version) have the same filter.
+//!   with the same [`version`](Label::version) have the same filter.
 //! * Queries of one client can be linked by the connection, not by their contents.
+//! * A new set, even one with a single new item, needs a new key: with the old one a client that
+//!   has both filters sees which tags are new, and looks up the values of `F` that it has got
+//!   before without asking again.
 //!
 //! A failed check ends a query with an error and no result. The key is long-lived: whoever has it
 //! can test any item against the filter. Another set, or another key, is another filter.
 //!
-//! Cost: a filter takes about `43 + log2 queries` bits for each item, [`Filter::bytes`]. A request
-//! of `q` items is a message of `40 + 32 q` bytes and one of `73 + 32 q` back: [`bytes`]. The
+//! Cost: a filter takes about `43 + log2 queries` bits for each item, [`filter_bytes`]. A request
+//! of `q` items is a message of `40 + 32 q` bytes and one of `81 + 32 q` back: [`bytes`]. The
 //! server does a multiplication for each item and less than another one for the proof, and none for
 //! its set.
 
 mod filter;
+pub mod meeting;
+mod preparing;
 mod voprf;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use curve25519_dalek::Scalar;
 use rayon::prelude::*;
@@ -61,7 +70,8 @@ use crate::error::{Error, Result};
 use crate::items::Items;
 use crate::params::MAX_ITEMS;
 use crate::watch::{Phase, Watch};
-pub use filter::{Filter, MAX_QUERIES};
+pub use filter::{Filter, Label, MAX_QUERIES};
+pub use preparing::Preparing;
 use voprf::{Encoded, MAX_BATCH, MAX_INPUT, PROOF};
 
 /// Items that one thread prepares at a time.
@@ -73,13 +83,19 @@ const PIECE: usize = 1 << 16;
 /// Bytes of the front of a request: the version of the filter, and the number of items.
 const REQUEST: usize = 32 + 8;
 
-/// Bytes of the front of an answer: the verdict, and the rest of the budget.
-const VERDICT: usize = 1 + 8;
+/// Bytes of the front of an answer: the verdict, the rest of the budget, and seconds until it is
+/// worth while to ask again.
+const VERDICT: usize = 1 + 8 + 8;
 
 /// The verdicts of the server.
 const ANSWERED: u8 = 0;
 const OTHER_VERSION: u8 = 1;
 const OVER_BUDGET: u8 = 2;
+/// The first of those with a [`Later`].
+const LATER: u8 = 3;
+
+/// No limit, or no time.
+const NONE: u64 = u64::MAX;
 
 /// This party's hello for the handshake of a query; the server is the sender.
 #[must_use]
@@ -99,6 +115,12 @@ pub const fn bytes(items: u64) -> (u64, u64) {
         (VERDICT + PROOF) as u64 * requests + 32 * items,
         REQUEST as u64 * (requests + 1) + 32 * items,
     )
+}
+
+/// Bytes of the filter of so many items, for so many queries.
+#[must_use]
+pub fn filter_bytes(items: u64, queries: u64) -> u64 {
+    filter::bytes(items, queries)
 }
 
 /// A server's secret key. `Debug` shows its public key.
@@ -147,8 +169,71 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The number of items that a client may still ask for. Several connections of one client share
-/// one.
+/// What a client may ask for. Several connections of one client share one.
+pub trait Allow: Sync {
+    /// Takes `items` before they are answered; how many are left then, `None` for no limit.
+    ///
+    /// # Errors
+    /// Why they are not answered; then nothing was taken.
+    fn take(&self, items: u64) -> std::result::Result<Option<u64>, Refusal>;
+}
+
+/// Why a server does not answer, which the client learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The client has asked for too many items.
+    Budget {
+        /// Items that it may still ask for.
+        left: u64,
+        /// When there will be more, if ever.
+        wait: Option<Duration>,
+    },
+    /// Not now.
+    Later(Later, Duration),
+}
+
+/// Why a server answers later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Later {
+    /// The client asks for too many items in a time.
+    Rate,
+    /// The client has too many connections.
+    Connections,
+    /// The server has too many connections.
+    Full,
+    /// The server cannot record what it answers, or ends.
+    Unavailable,
+}
+
+impl Later {
+    const ALL: [Self; 4] = [Self::Rate, Self::Connections, Self::Full, Self::Unavailable];
+
+    fn word(self) -> u8 {
+        LATER + self as u8
+    }
+}
+
+impl fmt::Display for Later {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rate => "this client asks for too many items in a time",
+            Self::Connections => "this client has too many connections",
+            Self::Full => "there are too many connections",
+            Self::Unavailable => "the service has a problem, or ends",
+        })
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Budget { left, wait } => Self::Budget { left, wait },
+            Refusal::Later(why, wait) => Self::Later { why, wait },
+        }
+    }
+}
+
+/// A number of items, in memory.
 #[derive(Debug)]
 pub struct Budget(AtomicU64);
 
@@ -164,14 +249,18 @@ impl Budget {
     pub fn left(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
+}
 
-    /// Takes so many, or none if there are fewer; what is left then.
-    fn take(&self, items: u64) -> std::result::Result<u64, u64> {
+impl Allow for Budget {
+    fn take(&self, items: u64) -> std::result::Result<Option<u64>, Refusal> {
         let update = |left: u64| left.checked_sub(items);
-        let before = self
+        let taken = self
             .0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, update)?;
-        Ok(before - items)
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, update);
+        match taken {
+            Ok(before) => Ok(Some(before - items)),
+            Err(left) => Err(Refusal::Budget { left, wait: None }),
+        }
     }
 }
 
@@ -201,24 +290,29 @@ pub fn prepare(
     }
     check_lengths(items)?;
     watch.begin(Phase::Hash, count);
-    let bits = Filter::bits(count, queries);
-    let mut tags = vec![0; items.len()];
-    for (piece, tags) in tags.chunks_mut(PIECE).enumerate() {
+    let mut outputs = vec![0; items.len()];
+    for (piece, outputs) in outputs.chunks_mut(PIECE).enumerate() {
         let first = piece * PIECE;
-        tags.par_chunks_mut(TASK)
-            .enumerate()
-            .for_each(|(task, tags)| {
-                let first = first + task * TASK;
-                let inputs: Vec<_> = (first..first + tags.len()).map(|i| items.item(i)).collect();
-                voprf::evaluate(&key.secret, &inputs, |i, output| {
-                    tags[i] = number(&output) >> (128 - bits);
-                });
-            });
-        watch.done((first + tags.len()) as u64);
+        evaluate(key, items, first, outputs);
+        watch.done((first + outputs.len()) as u64);
     }
-    tags.par_sort_unstable();
-    tags.dedup();
-    Ok(Filter::new(key.public, bits, queries, &tags))
+    outputs.par_sort_unstable();
+    outputs.dedup();
+    Ok(Filter::new(key.public, queries, &outputs))
+}
+
+/// The numbers of the outputs on the items from `first` on.
+fn evaluate(key: &Key, items: &(impl Items + ?Sized), first: usize, numbers: &mut [u128]) {
+    let tasks = numbers.par_chunks_mut(TASK).enumerate();
+    tasks.for_each(|(task, numbers)| {
+        let first = first + task * TASK;
+        let inputs: Vec<_> = (first..first + numbers.len())
+            .map(|i| items.item(i))
+            .collect();
+        voprf::evaluate(&key.secret, &inputs, |i, output| {
+            numbers[i] = number(&output)
+        });
+    });
 }
 
 fn check_lengths(items: &(impl Items + ?Sized)) -> Result<()> {
@@ -250,7 +344,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::Filter`] if the filter is for another key.
-    pub fn new(key: Key, filter: &Filter) -> Result<Self> {
+    pub fn new(key: Key, filter: &Label) -> Result<Self> {
         if key.public() != filter.public() {
             return Err(Error::Filter("it is for another key"));
         }
@@ -265,12 +359,12 @@ impl Server {
     /// the same random numbers reveal the key.
     ///
     /// # Errors
-    /// [`Error::OtherVersion`] or [`Error::Budget`] if a request was refused, which the client
-    /// learns; if the channel fails, or the peer does not follow the protocol.
+    /// [`Error::OtherVersion`], [`Error::Budget`] or [`Error::Later`] if a request was refused,
+    /// which the client learns; if the channel fails, or the peer does not follow the protocol.
     pub fn answer(
         &self,
         rng: &mut Prg,
-        budget: &Budget,
+        allowed: &(impl Allow + ?Sized),
         watch: &mut dyn Watch,
         channel: &mut Channel,
     ) -> Result<u64> {
@@ -290,14 +384,16 @@ impl Server {
             let mut blinded = vec![[0; 32]; items as usize];
             channel.recv(blinded.as_flattened_mut())?;
             if version != self.version {
-                refuse(OTHER_VERSION, budget.left(), channel)?;
+                channel.send(&verdict(OTHER_VERSION, NONE, None))?;
+                channel.flush()?;
                 return Err(Error::OtherVersion);
             }
-            let left = match budget.take(items) {
-                Ok(left) => left,
-                Err(left) => {
-                    refuse(OVER_BUDGET, left, channel)?;
-                    return Err(Error::Budget { left });
+            let left = match allowed.take(items) {
+                Ok(left) => left.unwrap_or(NONE),
+                Err(refusal) => {
+                    channel.send(&refused(&refusal))?;
+                    channel.flush()?;
+                    return Err(refusal.into());
                 }
             };
             let mut evaluated = blinded.clone(); // step 2
@@ -310,7 +406,7 @@ impl Server {
                     "it sent what is not an element of the group, or the identity",
                 ));
             };
-            channel.send(&verdict(ANSWERED, left))?;
+            channel.send(&verdict(ANSWERED, left, None))?;
             channel.send(evaluated.as_flattened())?;
             channel.send(&proof)?;
             channel.flush()?;
@@ -320,15 +416,23 @@ impl Server {
     }
 }
 
-fn verdict(word: u8, left: u64) -> [u8; VERDICT] {
+fn verdict(word: u8, left: u64, wait: Option<Duration>) -> [u8; VERDICT] {
     let mut verdict = [word; VERDICT];
-    verdict[1..].copy_from_slice(&left.to_le_bytes());
+    // Whoever comes again so much later does not come too early.
+    let seconds = wait.map_or(NONE, |wait| {
+        let seconds = wait.as_millis().div_ceil(1000);
+        u64::try_from(seconds).unwrap_or(NONE).min(NONE - 1)
+    });
+    verdict[1..9].copy_from_slice(&left.to_le_bytes());
+    verdict[9..].copy_from_slice(&seconds.to_le_bytes());
     verdict
 }
 
-fn refuse(word: u8, left: u64, channel: &mut Channel) -> Result<()> {
-    channel.send(&verdict(word, left))?;
-    Ok(channel.flush()?)
+fn refused(refusal: &Refusal) -> [u8; VERDICT] {
+    match *refusal {
+        Refusal::Budget { left, wait } => verdict(OVER_BUDGET, left, wait),
+        Refusal::Later(why, wait) => verdict(why.word(), NONE, Some(wait)),
+    }
 }
 
 /// A client of a server, with the server's filter.
@@ -343,7 +447,8 @@ pub struct Client<'a> {
 pub struct Queried {
     /// The numbers of the client's items that the server has, ascending.
     pub common: Vec<usize>,
-    /// Items that the client may still ask for, as the server says; `None` if nothing was asked.
+    /// Items that the client may still ask for, as the server says; `None` if there is no limit, or
+    /// nothing was asked.
     pub left: Option<u64>,
 }
 
@@ -359,8 +464,8 @@ impl<'a> Client<'a> {
     ///
     /// # Errors
     /// [`Error::LongItem`] if an item is longer than 65535 bytes; [`Error::OtherVersion`] if the
-    /// filter is out of date; [`Error::Budget`] if the server refuses to answer more; if the
-    /// channel fails, or the peer does not follow the protocol.
+    /// filter is out of date; [`Error::Budget`] or [`Error::Later`] if the server refuses to answer
+    /// more; if the channel fails, or the peer does not follow the protocol.
     pub fn query(
         mut self,
         items: &(impl Items + ?Sized),
@@ -382,7 +487,7 @@ impl<'a> Client<'a> {
             channel.send(blinded.as_flattened())?;
             channel.flush()?;
 
-            left = Some(accepted(channel)?); // step 3
+            left = accepted(channel)?; // step 3
             let mut evaluated = vec![[0; 32]; inputs.len()];
             channel.recv(evaluated.as_flattened_mut())?;
             let mut proof = [0; PROOF];
@@ -411,15 +516,29 @@ impl<'a> Client<'a> {
 }
 
 /// The rest of the budget, if the server answers.
-fn accepted(channel: &mut Channel) -> Result<u64> {
+fn accepted(channel: &mut Channel) -> Result<Option<u64>> {
     let mut verdict = [0; VERDICT];
     channel.recv(&mut verdict)?;
-    let [word, left @ ..] = verdict;
-    let left = u64::from_le_bytes(left);
-    match word {
-        ANSWERED => Ok(left),
-        OTHER_VERSION => Err(Error::OtherVersion),
-        OVER_BUDGET => Err(Error::Budget { left }),
+    let (word, numbers) = (verdict[0], &verdict[1..]);
+    let number = |at: usize| {
+        let bytes = numbers[at..].first_chunk().expect("8 bytes");
+        Some(u64::from_le_bytes(*bytes)).filter(|number| *number != NONE)
+    };
+    let left = number(0);
+    // A year is as good as any longer time, and has no overflow.
+    let wait = number(8).map(|seconds| Duration::from_secs(seconds.min(365 * 86_400)));
+    let later = Later::ALL.into_iter().find(|later| later.word() == word);
+    match (word, later) {
+        (ANSWERED, _) => Ok(left),
+        (OTHER_VERSION, _) => Err(Error::OtherVersion),
+        (OVER_BUDGET, _) => {
+            let left = left.unwrap_or(0);
+            Err(Error::Budget { left, wait })
+        }
+        (_, Some(why)) => {
+            let wait = wait.unwrap_or_default();
+            Err(Error::Later { why, wait })
+        }
         _ => Err(misbehaved("its verdict is none that there is")),
     }
 }

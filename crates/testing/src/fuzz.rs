@@ -15,6 +15,8 @@
 //! * `npy`: an array, or the four arrays of two folders. An array that is read and written again is
 //!   unchanged; `volery verify` accepts only valid correlations.
 //! * `gateway`: a client's ticket, raw or an edited one. Only the ticket itself is accepted.
+//! * `filter`: the filter of a server's items, raw or an edited one, with the right hash or not. A
+//!   file that is read is written unchanged, and lookups stay within it.
 //! * `identity`: a fingerprint, an identity file, a peer's bytes under TLS, or changes in transit.
 //!   A file that is read is written unchanged; only the pinned peer is accepted, and every received
 //!   byte was sent by the peer.
@@ -25,6 +27,7 @@
 mod csv;
 mod edits;
 mod files;
+mod filter;
 mod gateway;
 mod handshake;
 mod identity;
@@ -35,6 +38,7 @@ mod replay;
 mod wire;
 
 pub use csv::csv;
+pub use filter::filter;
 pub use gateway::gateway;
 pub use handshake::handshake;
 pub use identity::identity;
@@ -46,7 +50,7 @@ pub use wire::{wire, wire_input};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("handshake", handshake),
     ("wire", wire),
     ("csv", csv),
@@ -54,6 +58,7 @@ pub const TARGETS: [Target; 7] = [
     ("npy", npy),
     ("identity", identity),
     ("gateway", gateway),
+    ("filter", filter),
 ];
 
 /// Reads decisions from the bytes of an input; zeros when they are used up.

@@ -44,11 +44,28 @@ impl From<&Self> for Peer {
     }
 }
 
-/// Accepts only one certificate, on either side of the connection.
-#[derive(Debug)]
+/// Which identities a server of many clients knows.
+pub type Known = Arc<dyn Fn(Fingerprint) -> bool + Send + Sync>;
+
+/// The certificates that a party accepts.
+#[derive(Clone)]
+pub(super) enum Accepted {
+    /// Only one.
+    Peer(Peer),
+    /// Identities that are known.
+    Known(Known),
+}
+
+/// The check, on either side of the connection.
 pub(super) struct Pin {
-    peer: Peer,
+    accepted: Accepted,
     provider: Arc<CryptoProvider>,
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pin(..)")
+    }
 }
 
 /// The reason why the peer's certificate was not accepted, for the error message.
@@ -60,6 +77,11 @@ pub(super) enum Rejected {
         shown: Fingerprint,
         /// The pinned fingerprint.
         pinned: Fingerprint,
+    },
+    /// It is not a known one.
+    Unknown {
+        /// The fingerprint that the peer presented.
+        shown: Fingerprint,
     },
     /// More certificates follow it.
     Chain,
@@ -80,6 +102,12 @@ impl fmt::Display for Rejected {
                     "it presented the fingerprint {shown}, but {pinned} is pinned"
                 )
             }
+            Self::Unknown { shown } => {
+                write!(
+                    f,
+                    "it presented the fingerprint {shown}, which is not allowed here"
+                )
+            }
             Self::Chain => f.write_str("it presented several certificates"),
             Self::NoChain => {
                 f.write_str("it did not present a run certificate and that of its organisation")
@@ -96,8 +124,8 @@ impl fmt::Display for Rejected {
 impl error::Error for Rejected {}
 
 impl Pin {
-    pub(super) fn new(peer: Peer, provider: Arc<CryptoProvider>) -> Self {
-        Self { peer, provider }
+    pub(super) fn new(accepted: Accepted, provider: Arc<CryptoProvider>) -> Self {
+        Self { accepted, provider }
     }
 
     fn check(
@@ -106,48 +134,18 @@ impl Pin {
         others: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<(), Error> {
-        let checked = match &self.peer.name {
-            None => self.check_identity(certificate, others, now),
-            Some(name) => self.check_chain(certificate, others, name, now),
+        let checked = match &self.accepted {
+            Accepted::Known(known) => check_known(known, certificate, others, now),
+            Accepted::Peer(Peer {
+                fingerprint,
+                name: None,
+            }) => check_identity(*fingerprint, certificate, others, now),
+            Accepted::Peer(Peer {
+                fingerprint,
+                name: Some(name),
+            }) => check_chain(*fingerprint, certificate, others, name, now),
         };
         checked.map_err(|why| CertificateError::Other(OtherError(Arc::new(why))).into())
-    }
-
-    /// The fingerprint first: no other part of an unknown certificate is parsed.
-    fn check_print(&self, certificate: &CertificateDer<'_>) -> Result<(), Rejected> {
-        let (shown, pinned) = (Fingerprint::of(certificate), self.peer.fingerprint);
-        if shown != pinned {
-            return Err(Rejected::Other { shown, pinned });
-        }
-        Ok(())
-    }
-
-    fn check_identity(
-        &self,
-        certificate: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<(), Rejected> {
-        self.check_print(certificate)?;
-        if !others.is_empty() {
-            return Err(Rejected::Chain);
-        }
-        certificate::check(certificate, now).map_err(Rejected::Invalid)
-    }
-
-    fn check_chain(
-        &self,
-        leaf: &CertificateDer<'_>,
-        others: &[CertificateDer<'_>],
-        name: &str,
-        now: UnixTime,
-    ) -> Result<(), Rejected> {
-        let [organisation] = others else {
-            return Err(Rejected::NoChain);
-        };
-        self.check_print(organisation)?;
-        certificate::check(organisation, now).map_err(Rejected::Invalid)?;
-        certificate::check_leaf(leaf, organisation, name, now).map_err(Rejected::Leaf)
     }
 
     /// Checks that the peer has the private key of its certificate.
@@ -160,6 +158,64 @@ impl Pin {
         let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, algorithms)
     }
+}
+
+/// The fingerprint first: no other part of an unknown certificate is parsed.
+fn check_print(pinned: Fingerprint, certificate: &CertificateDer<'_>) -> Result<(), Rejected> {
+    let shown = Fingerprint::of(certificate);
+    if shown != pinned {
+        return Err(Rejected::Other { shown, pinned });
+    }
+    Ok(())
+}
+
+fn check_identity(
+    pinned: Fingerprint,
+    certificate: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    now: UnixTime,
+) -> Result<(), Rejected> {
+    check_print(pinned, certificate)?;
+    check_alone(certificate, others, now)
+}
+
+fn check_known(
+    known: &Known,
+    certificate: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    now: UnixTime,
+) -> Result<(), Rejected> {
+    let shown = Fingerprint::of(certificate);
+    if !known(shown) {
+        return Err(Rejected::Unknown { shown });
+    }
+    check_alone(certificate, others, now)
+}
+
+fn check_alone(
+    certificate: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    now: UnixTime,
+) -> Result<(), Rejected> {
+    if !others.is_empty() {
+        return Err(Rejected::Chain);
+    }
+    certificate::check(certificate, now).map_err(Rejected::Invalid)
+}
+
+fn check_chain(
+    pinned: Fingerprint,
+    leaf: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    name: &str,
+    now: UnixTime,
+) -> Result<(), Rejected> {
+    let [organisation] = others else {
+        return Err(Rejected::NoChain);
+    };
+    check_print(pinned, organisation)?;
+    certificate::check(organisation, now).map_err(Rejected::Invalid)?;
+    certificate::check_leaf(leaf, organisation, name, now).map_err(Rejected::Leaf)
 }
 
 /// TLS 1.2 is not offered, so this is never called; it refuses.

@@ -17,8 +17,8 @@ use rustls::{
     ServerConfig, ServerConnection,
 };
 
-use super::Identity;
-use super::pin::{Peer, Pin, Rejected};
+use super::pin::{Accepted, Known, Peer, Pin, Rejected};
+use super::{Fingerprint, Identity};
 use crate::pipe::deadline_after;
 use crate::{Error, Result, Transport};
 
@@ -76,7 +76,7 @@ pub fn initiate<T: Transport>(
     let peer = peer.into();
     check(identity, &peer)?;
     let provider = provider();
-    let pin = Pin::new(peer, Arc::clone(&provider));
+    let pin = Pin::new(Accepted::Peer(peer), Arc::clone(&provider));
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
@@ -106,8 +106,34 @@ pub fn respond<T: Transport>(
 ) -> Result<Tls<T>> {
     let peer = peer.into();
     check(identity, &peer)?;
+    serve(transport, identity, Accepted::Peer(peer), timeout)
+}
+
+/// As [`respond`], for a server of many clients: any identity that `known` knows, which
+/// [`Tls::peer`] then tells.
+///
+/// # Errors
+/// As [`initiate`].
+pub(crate) fn respond_to<T: Transport>(
+    transport: T,
+    identity: &Identity,
+    known: &Known,
+    timeout: Duration,
+) -> Result<Tls<T>> {
+    let now = std::time::SystemTime::now();
+    identity.check(now)?;
+    let accepted = Accepted::Known(Arc::clone(known));
+    serve(transport, identity, accepted, timeout)
+}
+
+fn serve<T: Transport>(
+    transport: T,
+    identity: &Identity,
+    accepted: Accepted,
+    timeout: Duration,
+) -> Result<Tls<T>> {
     let provider = provider();
-    let pin = Pin::new(peer, Arc::clone(&provider));
+    let pin = Pin::new(accepted, Arc::clone(&provider));
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3")
@@ -206,6 +232,14 @@ impl<T: Transport> Tls<T> {
     #[must_use]
     pub fn describe(&self) -> &str {
         &self.suite
+    }
+
+    /// The fingerprint of the certificate that the peer has shown.
+    #[must_use]
+    pub fn peer(&self) -> Option<Fingerprint> {
+        let connection = lock(&self.connection);
+        let shown = connection.peer_certificates()?.first()?;
+        Some(Fingerprint::of(shown))
     }
 
     fn shake_hands(&self, timeout: Duration) -> Result<()> {

@@ -13,6 +13,8 @@ mod mux;
 mod parties;
 #[cfg(feature = "tls")]
 mod run_certificates;
+#[cfg(feature = "tls")]
+mod service;
 mod shaped;
 #[cfg(feature = "tls")]
 mod strangers;

@@ -303,7 +303,7 @@ impl Address {
     }
 
     /// The address as given.
-    fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         match self {
             Self::Listen(address) | Self::Connect(address) => address,
         }
@@ -324,6 +324,11 @@ impl Address {
     /// Refuses an address off this machine before any work is done. A name that does not resolve
     /// yet is checked when it does.
     fn check_loopback(&self) -> Result<(), Failure> {
+        self.check_loopback_of(["--identity and --peer", "--identity DIR --peer FINGERPRINT"])
+    }
+
+    /// The same, where other options say who the peers are.
+    pub(crate) fn check_loopback_of(&self, [required, words]: [&str; 2]) -> Result<(), Failure> {
         let Ok(mut addresses) = self.address().to_socket_addrs() else {
             return Ok(());
         };
@@ -332,13 +337,12 @@ impl Address {
             return Ok(());
         };
         let message = format_args!(
-            "{} is not on the loopback interface: --identity and --peer are required",
+            "{} is not on the loopback interface: {required} are required",
             outside.ip()
         );
-        Err(Failure::usage(self.option(), message).with_hint(
-            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with \
-             --identity DIR --peer FINGERPRINT",
-        ))
+        Err(Failure::usage(self.option(), message).with_hint(format_args!(
+            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with {words}"
+        )))
     }
 
     /// A local address that cannot be used is not the fault of the peer or the network.
@@ -376,13 +380,7 @@ impl<'a> Endpoint<'a> {
             } => (place, wait, secured),
         };
         if let Some((identity, _)) = &secured {
-            let left = identity.validity().end.duration_since(SystemTime::now());
-            if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
-                let last = identity.last_day();
-                reporter.say(format_args!(
-                    "note: the identity of --identity expires on {last}"
-                ));
-            }
+            note_expiry(identity, reporter);
         }
         let patience = Patience {
             wait,
@@ -438,6 +436,17 @@ impl<'a> Endpoint<'a> {
             prints: prints(secured.as_ref()),
             back: None,
         })
+    }
+}
+
+/// Tells of an identity that is valid only for some days more.
+pub(crate) fn note_expiry(identity: &Identity, reporter: &Reporter) {
+    let left = identity.validity().end.duration_since(SystemTime::now());
+    if left.is_ok_and(|left| left < EXPIRY_NOTICE) {
+        let last = identity.last_day();
+        reporter.say(format_args!(
+            "note: the identity of --identity expires on {last}"
+        ));
     }
 }
 

@@ -5,12 +5,13 @@ use clap::{Arg, ArgAction, Command};
 
 /// The headings, each with its options. Those of a subcommand stand in the order of their first
 /// option.
-const HEADINGS: [(&str, &str); 7] = [
+const HEADINGS: [(&str, &str); 8] = [
     (
         "Peer",
         "role listen connect identity peer allow allow-group-readable-identity timeout wait \
-         max-connections idle",
+         clients max-connections idle grace metrics public-metrics",
     ),
+    ("Store", "store queries rebuild rotate prepare"),
     (
         "Workers",
         "gateway run workers shards step manifest ticket worker rule attempt work with-parent image \
@@ -31,7 +32,7 @@ const HEADINGS: [(&str, &str); 7] = [
     ),
     (
         "Protocol",
-        "n ring security noise set parameters protocol link both fraction-bits matrix-bound \
+        "n ring security noise set parameters protocol filter refresh link both fraction-bits matrix-bound \
          vector-bound max-degree max-points max-rows k t field bits",
     ),
     (
@@ -41,7 +42,7 @@ const HEADINGS: [(&str, &str); 7] = [
 ];
 
 /// The examples of each subcommand, named by its path.
-const EXAMPLES: [(&str, &[&str]); 20] = [
+const EXAMPLES: [(&str, &[&str]); 21] = [
     (
         "demo",
         &["volery demo", "volery demo --n 10_000_000 --threads 4"],
@@ -65,6 +66,7 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         &[
             "volery psi --role sender --listen 127.0.0.1:7000 --input customers.csv --key email",
             "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --out common.csv",
+            "volery psi --role receiver --connect 127.0.0.1:7000 --protocol served --filter filter \\\n  --input loyalty.csv --key email:email --out common.csv",
             "volery psi --role receiver --connect alice.example.org:7000 --identity bob \\\n  --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --input loyalty.csv --key email \\\n  --out common.csv",
             "volery psi --role receiver --connect 127.0.0.1:7000 --input loyalty.csv --key email \\\n  --result shares=spend --bound 100000 --decimals 2 --out shares",
         ],
@@ -132,6 +134,14 @@ const EXAMPLES: [(&str, &[&str]); 20] = [
         "gateway",
         &[
             "volery gateway --listen 0.0.0.0:7443 \\\n  --allow qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 \\\n  --allow dhv2-ep5f-2e5k-cjpk-4bpd-tsk7-fzr1-5dnj-2h4m",
+        ],
+    ),
+    (
+        "serve",
+        &[
+            "volery serve --listen 127.0.0.1:7000 --input customers.csv --key email:email --store store",
+            "volery serve --listen 0.0.0.0:7000 --identity alice --clients clients.toml --store store",
+            "volery serve --prepare --rotate --input customers.csv --key email:email --store store",
         ],
     ),
     ("report", &["volery report report.json --out report.html"]),

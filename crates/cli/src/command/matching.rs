@@ -1,6 +1,7 @@
 //! The part that `psi` and `lookup` share: reads tables of records and writes the matching rows.
 
 pub(super) mod files;
+mod served;
 pub(super) mod text;
 
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ use crate::report::{Report, peak_memory};
 use crate::said::{Bar, many};
 use crate::{page, values};
 use files::OutputFile;
+pub(super) use files::reading_of;
+pub(super) use served::ServedArguments;
 
 /// The options of both subcommands.
 #[derive(Clone, Debug, clap::Args)]
@@ -151,6 +154,13 @@ pub(crate) struct KeyArguments {
     #[arg(long, value_name = "COL[:SPEC],..", help_heading = "Keys")]
     pub(super) or: Vec<String>,
 
+    #[command(flatten)]
+    rows: RowRules,
+}
+
+/// What becomes of rows without a key.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct RowRules {
     /// Treatment of a row with an empty or null key column: 'error', or 'skip' to leave it out;
     /// with --or such a row has no part in that key
     #[arg(long, value_name = "RULE", default_value = "error", value_parser = empty_keys, help_heading = "Keys")]
@@ -188,7 +198,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn duplicates(name: &str) -> Result<Duplicates, String> {
+pub(super) fn duplicates(name: &str) -> Result<Duplicates, String> {
     let all = [
         ("keep", Duplicates::Keep),
         ("error", Duplicates::Error),
@@ -211,7 +221,7 @@ fn malformed(name: &str) -> Result<Malformed, String> {
     )
 }
 
-fn format(name: &str) -> Result<Format, String> {
+pub(super) fn format(name: &str) -> Result<Format, String> {
     let all = [
         ("csv", Format::Csv),
         ("tsv", Format::Tsv),
@@ -291,6 +301,9 @@ impl From<Error> for Failure {
         let hint = error.hint();
         let failure = match error {
             Error::Protocol(volery_psi::Error::Channel(error)) => disagreement(error),
+            Error::Protocol(error) if let Some(refused) = served::refused(&error) => {
+                return refused;
+            }
             Error::Table(error) => return error.into(),
             Error::LongKeys => Self::usage("--key", error),
             Error::LittleMemory { .. } => Self::usage("--memory", error),
@@ -337,6 +350,8 @@ pub(crate) struct Given<'a> {
     pub(crate) connection: Option<&'a mut Connection>,
     /// Workers, in place of one connection.
     pub(crate) workers: Option<&'a RunArguments>,
+    /// Of queries to a server.
+    pub(crate) served: Option<&'a ServedArguments>,
     /// Whether the matching rows are wanted in memory.
     pub(crate) rows: bool,
 }
@@ -360,6 +375,7 @@ pub(super) fn run(
         (_, name) => name,
     };
     let settings = Settings::new(verb, role, name, arguments.security, both, arguments.link)?;
+    let query = served::Query::of(arguments, given.served, given.workers.is_some(), name)?;
     let workers = given
         .workers
         .map(|workers| Workers::prepare(workers, arguments, reporter))
@@ -436,7 +452,10 @@ pub(super) fn run(
         (None, true) => Divided::Buckets,
         (None, false) => Divided::No,
     };
-    let revealed = volery_matching::revealed(&settings, rules, divided);
+    let revealed = match query {
+        Some(_) => volery_matching::served::revealed(),
+        None => volery_matching::revealed(&settings, rules, divided),
+    };
     let mut named = vec![match side.distinct(0) {
         Some((keys, _)) => format!("this side has {}", many(keys, "different key")),
         None => format!("this side has {}", many(side.rows(), "row")),
@@ -445,6 +464,11 @@ pub(super) fn run(
     for line in &named {
         reporter.tell(line);
     }
+    if let (Some(query), true) = (&query, arguments.dry_run) {
+        let (text, report) = query.plan(arguments, &settings, &side, &revealed, reporter);
+        reporter.output(&format!("{text}\n"))?;
+        return Ok(Matched::of(report_place.write(&report)?));
+    }
     if arguments.dry_run {
         let (text, report) = text::plan(arguments, &settings, &side, &revealed, reporter);
         reporter.output(&format!("{text}\n"))?;
@@ -452,7 +476,19 @@ pub(super) fn run(
     }
 
     let mut report = text::report(arguments, &settings, &table, &side, (&revealed, reporter));
+    let asking = query.is_some();
     let (matches, finish, outcome) = match (endpoint, workers) {
+        (Some(endpoint), _) if asking => {
+            let query = query.expect("this run asks");
+            let timeout = common.timeout();
+            query.run(
+                (endpoint, timeout),
+                side,
+                &pool,
+                (&revealed, &mut report),
+                &mut told,
+            )?
+        }
         (Some(endpoint), _) => meet(
             endpoint,
             side,

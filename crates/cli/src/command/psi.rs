@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     matching: matching::MatchingArguments,
+
+    #[command(flatten)]
+    served: matching::ServedArguments,
 }
 
 impl Arguments {
@@ -60,14 +63,22 @@ pub(crate) fn run(
         totals,
         row_order,
         matching,
+        served,
     } = arguments;
     if *row_order && !matches!(totals.result, What::Shares(_)) {
         let hint = "remove it, or name the columns: --result shares=COL";
         return Err(Failure::usage("--row-order", "only with --result shares").with_hint(hint));
     }
+    if totals.result != What::Rows {
+        served.refuse()?;
+    }
     match &totals.result {
         What::Rows => {
             totals.check_rows()?;
+            let given = Given {
+                served: Some(served),
+                ..given
+            };
             matching::run(matching, None, given, reporter)
         }
         What::Shares(columns) => {

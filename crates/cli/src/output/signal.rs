@@ -33,6 +33,16 @@ pub(crate) fn end_on_signal(cancel: Cancel) {
     let _ = ctrlc::set_handler(move || cancel.cancel());
 }
 
+/// As [`end_on_signal`]; a second signal ends the process at once.
+pub(crate) fn end_on_second_signal(cancel: Cancel) {
+    let _ = ctrlc::set_handler(move || {
+        if cancel.is_cancelled() {
+            process::exit(Status::Other as i32);
+        }
+        cancel.cancel();
+    });
+}
+
 fn nothing_left() -> Failure {
     Failure::new(
         Status::Other,

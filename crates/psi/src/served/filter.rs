@@ -10,10 +10,11 @@
 //! number of ones is a set of tags: nothing else has to be checked of what a peer sends.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Deref;
 
 use volery_channel::Channel;
-use volery_primitives::ro::RandomOracle;
+use volery_primitives::ro::{RandomOracle, StreamHash};
 
 use super::voprf::{Encoded, decode};
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ use crate::params::MAX_ITEMS;
 const MAGIC: [u8; 8] = *b"volFILT1";
 
 /// Bytes of the header: the format, public key, numbers of items and of queries, version.
-const HEADER: usize = 8 + 32 + 8 + 8 + 32;
+pub(super) const HEADER: usize = 8 + 32 + 8 + 8 + 32;
 
 /// The maximum number of queries.
 pub const MAX_QUERIES: u64 = 1 << 40;
@@ -75,58 +76,16 @@ impl Layout {
     }
 }
 
-/// The tags of a server's items: what a client needs to understand the answers to its queries.
-///
-/// It reveals the number of items, and nothing else to someone who has not evaluated the server's
-/// function: tags are its outputs.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Filter {
+/// Which filter: what its header says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Label {
     public: Encoded,
     queries: u64,
     layout: Layout,
     version: [u8; 32],
-    body: Vec<u8>,
-    /// The place in the unary part after each [`SAMPLE`] zeros.
-    samples: Vec<u64>,
 }
 
-impl Filter {
-    /// Bits of a tag among so many.
-    pub(super) fn bits(items: u64, queries: u64) -> u32 {
-        Layout::new(items, queries).bits()
-    }
-
-    /// The filter of these tags, which ascend and are those of `public`.
-    pub(super) fn new(public: Encoded, bits: u32, queries: u64, tags: &[u128]) -> Self {
-        let items = tags.len() as u64;
-        // Tags that were equal are one, so that their number may have fewer bits than before.
-        let layout = Layout::new(items, queries);
-        let shift = bits - layout.bits();
-        let mut body = vec![0; layout.bytes() as usize];
-        let (lows, unary) = body.split_at_mut(layout.lows() as usize);
-        for (number, tag) in tags.iter().enumerate() {
-            let tag = tag >> shift;
-            let at = number as u64 * u64::from(layout.low);
-            let low = (tag & ((1 << layout.low) - 1)) << (at % 8);
-            for (byte, low) in lows[(at / 8) as usize..].iter_mut().zip(low.to_le_bytes()) {
-                *byte |= low;
-            }
-            let one = number + (tag >> layout.low) as usize;
-            unary[one / 8] |= 1 << (one % 8);
-        }
-        let version = version(&public, items, queries, &body);
-        let mut filter = Self {
-            public,
-            queries,
-            layout,
-            version,
-            body,
-            samples: Vec::new(),
-        };
-        filter.sample().expect("as many ones as tags");
-        filter
-    }
-
+impl Label {
     /// Number of the server's items.
     #[must_use]
     pub const fn items(&self) -> u64 {
@@ -155,10 +114,10 @@ impl Filter {
     /// Bytes of the file.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
-        HEADER as u64 + self.body.len() as u64
+        HEADER as u64 + self.layout.bytes()
     }
 
-    fn header(&self) -> [u8; HEADER] {
+    pub(super) fn to_bytes(self) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         let (format, rest) = header.split_at_mut(8);
         format.copy_from_slice(&MAGIC);
@@ -172,12 +131,262 @@ impl Filter {
         header
     }
 
+    /// The label of a filter with at most `most_items` items.
+    pub(super) fn from_bytes(header: &[u8; HEADER], most_items: u64) -> Result<Self> {
+        let (format, rest) = header.split_at(8);
+        let (key, rest) = rest.split_at(32);
+        let (items, rest) = rest.split_at(8);
+        let (queries, said) = rest.split_at(8);
+        if format != MAGIC {
+            return Err(Error::Filter(
+                "it does not begin as one, or has another format",
+            ));
+        }
+        let mut public = [0; 32];
+        public.copy_from_slice(key);
+        if decode(public).is_none() {
+            return Err(Error::Filter("its key is not an element of the group"));
+        }
+        let (items, queries) = (word(items), word(queries));
+        if items > most_items.min(MAX_ITEMS) {
+            return Err(Error::Filter("it has more items than expected"));
+        }
+        if !(1..=MAX_QUERIES).contains(&queries) {
+            return Err(Error::Filter("its number of queries is out of range"));
+        }
+        let mut version = [0; 32];
+        version.copy_from_slice(said);
+        Ok(Self {
+            public,
+            queries,
+            layout: Layout::new(items, queries),
+            version,
+        })
+    }
+
+    /// Reads a file to its end without keeping it, and checks that its contents are those of its
+    /// version.
+    ///
+    /// # Errors
+    /// As [`Filter::read`].
+    pub fn of_file(file: &mut impl Read, most_items: u64) -> Result<Self> {
+        let mut header = [0; HEADER];
+        fill_exact(file, &mut header)?;
+        let label = Self::from_bytes(&header, most_items)?;
+        let mut hash = StreamHash::default();
+        pieces(label.layout.bytes(), |bytes| {
+            fill_exact(file, bytes)?;
+            hash.update(bytes);
+            Ok(())
+        })?;
+        if file.read(&mut [0])? > 0 {
+            return Err(Error::Filter(LONGER));
+        }
+        match label.hashed(&hash) == label.version {
+            true => Ok(label),
+            false => Err(Error::Filter(OTHER_CONTENTS)),
+        }
+    }
+
+    /// Sends a file with this label to a client, which calls [`Filter::receive`].
+    ///
+    /// # Errors
+    /// [`Error::Filter`] if the file has another label; if reading or the channel fails.
+    pub fn send_file(&self, file: &mut impl Read, channel: &mut Channel) -> Result<()> {
+        let mut header = [0; HEADER];
+        fill_exact(file, &mut header)?;
+        if header != self.to_bytes() {
+            return Err(Error::Filter("it is another one by now"));
+        }
+        channel.send(&header)?;
+        pieces(self.layout.bytes(), |bytes| {
+            fill_exact(file, bytes)?;
+            Ok(channel.send(bytes)?)
+        })?;
+        Ok(channel.flush()?)
+    }
+
+    /// The version with this hash of the body.
+    fn hashed(&self, body: &StreamHash) -> [u8; 32] {
+        RandomOracle::new("volery psi served: filter")
+            .absorb(&self.public)
+            .absorb_u64(self.layout.items)
+            .absorb_u64(self.queries)
+            .absorb(&body.finish32())
+            .finish32()
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Label({} items, ..)", self.layout.items)
+    }
+}
+
+const LONGER: &str = "bytes follow its end";
+const OTHER_CONTENTS: &str = "its contents are not those of its version";
+
+/// As [`filter_bytes`](super::filter_bytes).
+pub(super) fn bytes(items: u64, queries: u64) -> u64 {
+    HEADER as u64 + Layout::new(items, queries).bytes()
+}
+
+/// Reads as many bytes of a file.
+fn fill_exact(file: &mut impl Read, bytes: &mut [u8]) -> Result<()> {
+    file.read_exact(bytes).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => Error::Filter("it is cut off"),
+        _ => error.into(),
+    })
+}
+
+/// Gives `each` as many bytes in all, piece by piece.
+fn pieces(bytes: u64, mut each: impl FnMut(&mut [u8]) -> Result<()>) -> Result<()> {
+    let mut piece = vec![0; bytes.min(PIECE) as usize];
+    let mut left = bytes;
+    while left > 0 {
+        let next = left.min(PIECE);
+        each(&mut piece[..next as usize])?;
+        left -= next;
+    }
+    Ok(())
+}
+
+/// Codes tags, which ascend: the low bits go out at once, the high parts are kept to the end.
+struct Coder<W> {
+    layout: Layout,
+    lows: W,
+    hash: StreamHash,
+    /// Low bits that fill no byte yet, and their number.
+    pending: u128,
+    used: u32,
+    unary: Vec<u8>,
+    number: u64,
+}
+
+impl<W: Write> Coder<W> {
+    fn new(layout: Layout, lows: W) -> Self {
+        Self {
+            layout,
+            lows,
+            hash: StreamHash::default(),
+            pending: 0,
+            used: 0,
+            unary: vec![0; layout.unary().div_ceil(8) as usize],
+            number: 0,
+        }
+    }
+
+    /// The highest bits of this output are the next tag.
+    fn push(&mut self, output: u128) -> std::io::Result<()> {
+        let Layout { low, .. } = self.layout;
+        let tag = output >> (128 - self.layout.bits());
+        let one = self.number as usize + (tag >> low) as usize;
+        self.unary[one / 8] |= 1 << (one % 8);
+        self.number += 1;
+        // At most 7 bits and 81.
+        self.pending |= (tag & ((1 << low) - 1)) << self.used;
+        self.used += low;
+        let bytes = self.pending.to_le_bytes();
+        let whole = (self.used / 8) as usize;
+        self.put(&bytes[..whole])?;
+        self.pending >>= 8 * whole;
+        self.used %= 8;
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.hash.update(bytes);
+        self.lows.write_all(bytes)
+    }
+
+    /// The label of all tags, under the key with this name; the high parts follow the low ones.
+    fn finish(mut self, public: Encoded, queries: u64) -> std::io::Result<(Label, W)> {
+        assert_eq!(self.number, self.layout.items, "as many tags as announced");
+        let last = [self.pending as u8];
+        self.put(&last[..usize::from(self.used > 0)])?;
+        let unary = std::mem::take(&mut self.unary);
+        self.put(&unary)?;
+        let mut label = Label {
+            public,
+            queries,
+            layout: self.layout,
+            version: [0; 32],
+        };
+        label.version = label.hashed(&self.hash);
+        Ok((label, self.lows))
+    }
+}
+
+/// Writes the filter of the highest bits of so many outputs, which ascend, to a file that is empty.
+pub(super) fn write_sorted(
+    (public, items, queries): (Encoded, u64, u64),
+    outputs: impl Iterator<Item = std::io::Result<u128>>,
+    file: &mut (impl Write + Seek),
+) -> Result<Label> {
+    file.write_all(&[0; HEADER])?;
+    let mut coder = Coder::new(Layout::new(items, queries), BufWriter::new(&mut *file));
+    for output in outputs {
+        coder.push(output?)?;
+    }
+    let (label, mut lows) = coder.finish(public, queries)?;
+    lows.flush()?;
+    drop(lows);
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(&label.to_bytes())?;
+    file.flush()?;
+    Ok(label)
+}
+
+/// The tags of a server's items: what a client needs to understand the answers to its queries.
+///
+/// It reveals the number of items, and nothing else to someone who has not evaluated the server's
+/// function: tags are its outputs.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Filter {
+    label: Label,
+    body: Vec<u8>,
+    /// The place in the unary part after each [`SAMPLE`] zeros.
+    samples: Vec<u64>,
+}
+
+impl Deref for Filter {
+    type Target = Label;
+
+    fn deref(&self) -> &Label {
+        &self.label
+    }
+}
+
+impl Filter {
+    /// The filter of the highest bits of these outputs, which ascend, under the key with this name.
+    pub(super) fn new(public: Encoded, queries: u64, outputs: &[u128]) -> Self {
+        let layout = Layout::new(outputs.len() as u64, queries);
+        let body = Vec::with_capacity(layout.bytes() as usize);
+        let mut coder = Coder::new(layout, body);
+        let pushed = outputs.iter().try_for_each(|output| coder.push(*output));
+        let coded = pushed.and_then(|()| coder.finish(public, queries));
+        let (label, body) = coded.expect("writing to memory does not fail");
+        let mut filter = Self {
+            label,
+            body,
+            samples: Vec::new(),
+        };
+        filter.sample().expect("as many ones as tags");
+        filter
+    }
+
+    /// Which filter this is.
+    #[must_use]
+    pub const fn label(&self) -> &Label {
+        &self.label
+    }
+
     /// Writes the file.
     ///
     /// # Errors
     /// If writing fails.
     pub fn write(&self, file: &mut impl Write) -> Result<()> {
-        file.write_all(&self.header())?;
+        file.write_all(&self.label.to_bytes())?;
         file.write_all(&self.body)?;
         Ok(file.flush()?)
     }
@@ -189,8 +398,8 @@ impl Filter {
     /// large; if reading fails.
     pub fn read(file: &mut impl Read, most_items: u64) -> Result<Self> {
         let mut header = [0; HEADER];
-        file.read_exact(&mut header)?;
-        Self::fill(&header, most_items, |bytes| Ok(file.read_exact(bytes)?))
+        fill_exact(file, &mut header)?;
+        Self::fill(&header, most_items, |bytes| fill_exact(file, bytes))
     }
 
     /// The filter of a file, all of whose bytes these are.
@@ -200,7 +409,7 @@ impl Filter {
     pub fn from_bytes(mut bytes: &[u8], most_items: u64) -> Result<Self> {
         let filter = Self::read(&mut bytes, most_items)?;
         if !bytes.is_empty() {
-            return Err(Error::Filter("bytes follow its end"));
+            return Err(Error::Filter(LONGER));
         }
         Ok(filter)
     }
@@ -210,7 +419,7 @@ impl Filter {
     /// # Errors
     /// If the channel fails.
     pub fn send(&self, channel: &mut Channel) -> Result<()> {
-        channel.send(&self.header())?;
+        channel.send(&self.label.to_bytes())?;
         for piece in self.body.chunks(PIECE as usize) {
             channel.send(piece)?;
         }
@@ -233,75 +442,59 @@ impl Filter {
         most_items: u64,
         mut next: impl FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<Self> {
-        let (format, rest) = header.split_at(8);
-        let (public, rest) = rest.split_at(32);
-        let (items, rest) = rest.split_at(8);
-        let (queries, said) = rest.split_at(8);
-        if format != MAGIC {
-            return Err(Error::Filter(
-                "it does not begin as one, or has another format",
-            ));
-        }
-        let mut key = [0; 32];
-        key.copy_from_slice(public);
-        if decode(key).is_none() {
-            return Err(Error::Filter("its key is not an element of the group"));
-        }
-        let (items, queries) = (word(items), word(queries));
-        if items > most_items.min(MAX_ITEMS) {
-            return Err(Error::Filter("it has more items than expected"));
-        }
-        if !(1..=MAX_QUERIES).contains(&queries) {
-            return Err(Error::Filter("its number of queries is out of range"));
-        }
-        let layout = Layout::new(items, queries);
-        let (mut body, mut left) = (Vec::new(), layout.bytes());
+        let label = Label::from_bytes(header, most_items)?;
+        let (mut body, mut hash) = (Vec::new(), StreamHash::default());
+        let mut left = label.layout.bytes();
         while left > 0 {
             let (kept, more) = (body.len(), left.min(PIECE));
             body.resize(kept + more as usize, 0);
             next(&mut body[kept..])?;
+            hash.update(&body[kept..]);
             left -= more;
         }
+        if label.hashed(&hash) != label.version {
+            return Err(Error::Filter(OTHER_CONTENTS));
+        }
         let mut filter = Self {
-            version: version(&key, items, queries, &body),
-            public: key,
-            queries,
-            layout,
+            label,
             body,
             samples: Vec::new(),
         };
-        if filter.version != said {
-            return Err(Error::Filter("its contents are not those of its version"));
-        }
         filter.sample()?;
         Ok(filter)
     }
 
     /// Takes the samples, and checks that the high parts are those of as many tags as stated.
     fn sample(&mut self) -> Result<()> {
-        let wrong = Error::Filter("its tags are not coded as its header says");
-        let unary = &self.body[self.layout.lows() as usize..];
-        let length = self.layout.unary();
-        let mut samples = Vec::new();
-        let (mut place, mut zeros) = (0, 0);
-        for &byte in unary {
-            for bit in 0..8 {
-                if place == length {
-                    break;
-                }
-                if zeros % SAMPLE == 0 && zeros / SAMPLE == samples.len() as u64 {
-                    samples.push(place);
-                }
-                zeros += u64::from(byte >> bit & 1 == 0);
-                place += 1;
+        let layout = self.label.layout;
+        let unary = &self.body[layout.lows() as usize..];
+        let length = layout.unary();
+        let mut samples = Vec::with_capacity(((1_u64 << layout.high) / SAMPLE + 1) as usize);
+        let mut zeros = 0;
+        for (number, &byte) in unary.iter().enumerate() {
+            let first = 8 * number as u64;
+            let bits = (length - first).min(8) as u32;
+            let mut left = !byte & (u8::MAX >> (8 - bits));
+            // A sample is where a zero, the first or one after a multiple, is to be looked for.
+            if samples.is_empty() {
+                samples.push(0);
             }
+            let more = u64::from(left.count_ones());
+            let next = samples.len() as u64 * SAMPLE;
+            if zeros + more >= next {
+                for _ in 1..next - zeros {
+                    left &= left - 1;
+                }
+                samples.push(first + u64::from(left.trailing_zeros()) + 1);
+            }
+            zeros += more;
         }
         let padding = match (length % 8, unary.last()) {
             (0, _) | (_, None) => 0,
             (used, Some(last)) => last >> used,
         };
-        if zeros != 1 << self.layout.high || padding != 0 {
-            return Err(wrong);
+        if zeros != 1 << layout.high || padding != 0 {
+            return Err(Error::Filter("its tags are not coded as its header says"));
         }
         self.samples = samples;
         Ok(())
@@ -309,7 +502,7 @@ impl Filter {
 
     /// Whether a tag, the highest bits of an output of the function, is among those of the server.
     pub(super) fn contains(&self, output: u128) -> bool {
-        let layout = &self.layout;
+        let layout = &self.label.layout;
         let tag = output >> (128 - layout.bits());
         let high = (tag >> layout.low) as u64;
         let low = tag & ((1 << layout.low) - 1);
@@ -334,28 +527,19 @@ impl Filter {
 
     /// The low bits of a tag.
     fn low(&self, number: u64) -> u128 {
-        let at = number * u64::from(self.layout.low);
+        let at = number * u64::from(self.label.layout.low);
         let from = &self.body[(at / 8) as usize..];
         let mut bytes = [0; 16];
         let length = from.len().min(16);
         bytes[..length].copy_from_slice(&from[..length]);
-        u128::from_le_bytes(bytes) >> (at % 8) & ((1 << self.layout.low) - 1)
+        u128::from_le_bytes(bytes) >> (at % 8) & ((1 << self.label.layout.low) - 1)
     }
 }
 
 impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Filter({} items, ..)", self.layout.items)
+        write!(f, "Filter({} items, ..)", self.items())
     }
-}
-
-fn version(public: &Encoded, items: u64, queries: u64, body: &[u8]) -> [u8; 32] {
-    RandomOracle::new("volery psi served: filter")
-        .absorb(public)
-        .absorb_u64(items)
-        .absorb_u64(queries)
-        .absorb(body)
-        .finish32()
 }
 
 /// A number of eight bytes.
@@ -369,8 +553,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
     use std::collections::HashSet;
+    use std::io::Cursor;
 
-    use volery_channel::Error as ChannelError;
     use volery_primitives::Block;
     use volery_primitives::prg::Prg;
 
@@ -379,14 +563,9 @@ mod tests {
 
     fn filter(items: usize, queries: u64) -> (Filter, Vec<u128>) {
         let mut rng = Prg::new(Block::ONE);
-        let outputs: Vec<_> = (0..items).map(|_| u128::from(rng.block())).collect();
-        let bits = Filter::bits(items as u64, queries);
-        let mut tags: Vec<_> = outputs
-            .iter()
-            .map(|output| output >> (128 - bits))
-            .collect();
-        tags.sort_unstable();
-        (Filter::new(GENERATOR, bits, queries, &tags), outputs)
+        let mut outputs: Vec<_> = (0..items).map(|_| u128::from(rng.block())).collect();
+        outputs.sort_unstable();
+        (Filter::new(GENERATOR, queries, &outputs), outputs)
     }
 
     fn bytes(filter: &Filter) -> Vec<u8> {
@@ -408,7 +587,7 @@ mod tests {
                 for &output in &outputs {
                     assert!(read.contains(output), "{items} {queries}");
                     // All bits of a tag count.
-                    let last = 128 - read.layout.bits();
+                    let last = 128 - read.label.layout.bits();
                     assert!(!read.contains(output ^ 1 << last));
                     assert!(read.contains(output ^ 1 << (last - 1)));
                 }
@@ -422,10 +601,10 @@ mod tests {
 
     #[test]
     fn tags_at_the_ends_of_the_range() {
-        let bits = Filter::bits(3, 1);
+        let bits = Layout::new(3, 1).bits();
         let last = u128::MAX >> (128 - bits);
         for tags in [[0, 0, 0], [last; 3], [0, 1, last], [0, last, last]] {
-            let filter = Filter::new(GENERATOR, bits, 1, &tags);
+            let filter = Filter::new(GENERATOR, 1, &tags.map(|tag| tag << (128 - bits)));
             let set: HashSet<_> = tags.into_iter().collect();
             for tag in [0, 1, 2, last - 1, last] {
                 let output = tag << (128 - bits);
@@ -434,16 +613,27 @@ mod tests {
         }
     }
 
-    /// Fewer tags than outputs, where some were equal.
+    /// A file is the same however it is written, and a sample stands where a scan finds it.
     #[test]
-    fn fewer_tags_than_announced() {
-        let bits = Filter::bits(5, 1);
-        let tags = [1, 2].map(|tag: u128| tag << (bits - 8));
-        let filter = Filter::new(GENERATOR, bits, 1, &tags);
-        for tag in tags {
-            assert!(filter.contains(tag << (128 - bits)));
+    fn written_in_pieces() {
+        for items in [0, 1, 255, 256, 257, 5000, 70_001] {
+            let (filter, outputs) = filter(items, 1000);
+            let mut file = Cursor::new(Vec::new());
+            let about = (GENERATOR, items as u64, 1000);
+            let label = write_sorted(about, outputs.iter().copied().map(Ok), &mut file).unwrap();
+            assert_eq!(label, *filter.label());
+            assert_eq!(file.get_ref(), &bytes(&filter));
+            file.set_position(0);
+            assert_eq!(Label::of_file(&mut file, u64::MAX).unwrap(), label);
+            let unary = &filter.body[label.layout.lows() as usize..];
+            let zeros = (0..label.layout.unary())
+                .filter(|place| unary[(place / 8) as usize] >> (place % 8) & 1 == 0);
+            let after = zeros.skip(SAMPLE as usize - 1).step_by(SAMPLE as usize);
+            let expected: Vec<_> = std::iter::once(0)
+                .chain(after.map(|place| place + 1))
+                .collect();
+            assert_eq!(filter.samples, expected, "{items}");
         }
-        assert_eq!(Filter::from_bytes(&bytes(&filter), 2).unwrap(), filter);
     }
 
     #[test]
@@ -457,12 +647,21 @@ mod tests {
         }
     }
 
+    /// The right hash for other contents.
+    fn relabel(filter: &mut Filter) {
+        let mut hash = StreamHash::default();
+        hash.update(&filter.body);
+        filter.label.version = filter.label.hashed(&hash);
+    }
+
     fn refused(bytes: &[u8], most: u64) -> String {
-        match Filter::from_bytes(bytes, most) {
+        let read = Filter::from_bytes(bytes, most);
+        let label = Label::of_file(&mut &bytes[..], most);
+        match read {
+            // Only the coding of the tags is left to whoever looks them up.
+            Err(Error::Filter(why)) if why.starts_with("its tags") => why.to_owned(),
+            other if label.is_ok() => panic!("{other:?}"),
             Err(Error::Filter(why)) => why.to_owned(),
-            Err(Error::Channel(ChannelError::Io(_) | ChannelError::Disconnected)) => {
-                "short".to_owned()
-            }
             other => panic!("{other:?}"),
         }
     }
@@ -477,7 +676,7 @@ mod tests {
             refused(&bytes, 1 << 20);
         }
         for length in 0..good.len() {
-            assert_eq!(refused(&good[..length], 1 << 20), "short");
+            assert_eq!(refused(&good[..length], 1 << 20), "it is cut off");
         }
         let mut longer = good.clone();
         longer.push(0);
@@ -495,24 +694,24 @@ mod tests {
         assert_eq!(with(48, &(MAX_QUERIES + 1).to_le_bytes()), range);
         assert_eq!(with(8, &[0; 32]), "its key is not an element of the group");
         // As many items as there can be, of which no byte is there: nothing is allocated for them.
-        assert_eq!(with(40, &(1_u64 << 31).to_le_bytes()), "short");
+        assert_eq!(with(40, &(1_u64 << 31).to_le_bytes()), "it is cut off");
     }
 
     /// A file with the right hash, whose high parts are not those of as many tags.
     #[test]
     fn other_codings_are_refused() {
         let (filter, _) = filter(300, 1000);
-        let lows = filter.layout.lows() as usize;
+        let lows = filter.label.layout.lows() as usize;
         let wrong = "its tags are not coded as its header says";
         for change in [0x01, 0x80] {
             let mut other = filter.clone();
             *other.body[lows..].last_mut().unwrap() ^= change;
-            other.version = version(&other.public, 300, 1000, &other.body);
+            relabel(&mut other);
             assert_eq!(refused(&bytes(&other), 300), wrong, "{change}");
         }
         let mut none = filter.clone();
         none.body[lows..].fill(0);
-        none.version = version(&none.public, 300, 1000, &none.body);
+        relabel(&mut none);
         assert_eq!(refused(&bytes(&none), 300), wrong);
     }
 
@@ -522,8 +721,8 @@ mod tests {
         let mut rng = Prg::new(Block::new(9));
         for _ in 0..50 {
             let (mut filter, _) = filter(300, 1000);
-            let lows = filter.layout.lows() as usize;
-            let (unary, length) = (&mut filter.body[lows..], filter.layout.unary());
+            let lows = filter.label.layout.lows() as usize;
+            let (unary, length) = (&mut filter.body[lows..], filter.label.layout.unary());
             unary.fill(0);
             let mut left = 300;
             while left > 0 {
@@ -535,7 +734,7 @@ mod tests {
                     left -= 1;
                 }
             }
-            filter.version = version(&filter.public, 300, 1000, &filter.body);
+            relabel(&mut filter);
             let Ok(filter) = Filter::from_bytes(&bytes(&filter), 300) else {
                 continue;
             };

@@ -10,6 +10,7 @@ use volery_channel::{
 };
 use volery_primitives::Block;
 
+use super::meeting::{Welcome, greet, turn_away};
 use super::*;
 
 fn items(numbers: impl IntoIterator<Item = usize>) -> Vec<Vec<u8>> {
@@ -109,7 +110,7 @@ fn cost() {
         let stats = check(&items(0..9), &items(0..theirs));
         let (server, client) = bytes(theirs as u64);
         assert_eq!((stats.bytes_sent, stats.bytes_received), (server, client));
-        assert_eq!(server, 73 * requests + 32 * theirs as u64);
+        assert_eq!(server, 81 * requests + 32 * theirs as u64);
         assert_eq!(client, 40 * requests + 40 + 32 * theirs as u64);
         assert_eq!(stats.messages_sent, requests);
     }
@@ -180,7 +181,7 @@ fn transcript() {
     );
     assert_eq!(
         [&hex(filter.version())[..], &hashes.0.0, &hashes.1.0],
-        ["42075ca11c7b8e02", "541695f5396e57b1", "48d8431a3a72f37c"]
+        ["331f9c9111193c95", "e00497db1bd922a9", "d492619570608f56"]
     );
 }
 
@@ -249,7 +250,13 @@ fn budgets() {
     assert_eq!((answered.unwrap(), queried.unwrap().left), (10, Some(5)));
     let (refused, asked) = query(6);
     for error in [refused.unwrap_err(), asked.unwrap_err()] {
-        assert!(matches!(error, Error::Budget { left: 5 }));
+        assert!(matches!(
+            error,
+            Error::Budget {
+                left: 5,
+                wait: None
+            }
+        ));
     }
     assert_eq!(budget.left(), 5, "a refused request costs nothing");
     assert_eq!(query(5).1.unwrap().left, Some(0));
@@ -345,7 +352,7 @@ fn ask_of(
             assert!(voprf::multiply(&key.secret, &mut evaluated));
             let pair = (&*key.secret, &key.public);
             let proof = voprf::prove(pair, &blinded, &evaluated, &Scalar::from(9_u8));
-            let (mut proof, mut front) = (proof.unwrap(), verdict(ANSWERED, 1));
+            let (mut proof, mut front) = (proof.unwrap(), verdict(ANSWERED, 1, None));
             change(&mut front, &mut evaluated, &mut proof);
             channel.send(&front)?;
             channel.send(evaluated.as_flattened())?;
@@ -395,14 +402,172 @@ fn another_key_is_refused() {
 
 #[test]
 fn verdicts() {
-    for word in 3..=255 {
+    for word in 7..=255 {
         let refused = ask_of(|front, _, _| front[0] = word);
         assert_misbehaved(refused, "its verdict is none that there is");
     }
     let other = ask_of(|front, _, _| front[0] = OTHER_VERSION);
     assert!(matches!(other, Err(Error::OtherVersion)));
     let over = ask_of(|front, _, _| front[0] = OVER_BUDGET);
-    assert!(matches!(over, Err(Error::Budget { left: 1 })));
+    assert!(matches!(
+        over,
+        Err(Error::Budget {
+            left: 1,
+            wait: None
+        })
+    ));
+    for why in Later::ALL {
+        let wait = Duration::from_millis(1500);
+        let late = ask_of(|front, _, _| *front = refused(&Refusal::Later(why, wait)));
+        // Rounded up, and no time is too long.
+        let Err(Error::Later { why: told, wait }) = late else {
+            panic!("{late:?}")
+        };
+        assert_eq!((told, wait), (why, Duration::from_secs(2)));
+    }
+    let late = ask_of(|front, _, _| *front = verdict(LATER, 0, Some(Duration::MAX)));
+    assert!(matches!(late, Err(Error::Later { wait, .. }) if wait.as_secs() == 365 * 86_400));
+}
+
+/// The server greets, and the client fetches the filter or keeps its own.
+#[test]
+fn meetings() {
+    let (server, filter) = prepared(&items(0..40));
+    let mut file = Vec::new();
+    filter.write(&mut file).unwrap();
+    for left in [Some(30), None] {
+        for fetches in [true, false] {
+            let (served, queried) = meet(
+                |channel| -> Result<u64> {
+                    if greet(&filter, left, channel)? {
+                        filter.send_file(&mut &file[..], channel)?;
+                    }
+                    answer(&server, &Budget::new(30), channel)
+                },
+                |channel| -> Result<Queried> {
+                    let welcome = Welcome::receive(40, channel)?;
+                    assert_eq!((welcome.label, welcome.left), (*filter.label(), left));
+                    if fetches {
+                        let fetched = welcome.fetch(channel)?;
+                        assert_eq!(fetched, filter);
+                        return ask(&fetched, &items(30..60), channel);
+                    }
+                    welcome.keep(&filter, channel)?;
+                    ask(&filter, &items(30..60), channel)
+                },
+            );
+            assert_eq!(served.unwrap(), 30);
+            assert_eq!(queried.unwrap().common, (0..10).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn another_filter_than_the_servers_is_not_used() {
+    let (_, filter) = prepared(&items(0..40));
+    let newer = prepare(&key(), &items(0..41), 1 << 20, &mut ()).unwrap();
+    let other = Key::random(&mut rng(9));
+    let other = prepare(&other, &items(0..40), 1 << 20, &mut ()).unwrap();
+    let kept = |own: &Filter| {
+        let (_, kept) = meet(
+            |channel| greet(&filter, None, channel),
+            |channel| Welcome::receive(50, channel)?.keep(own, channel),
+        );
+        kept
+    };
+    assert!(kept(&filter).is_ok());
+    assert!(matches!(kept(&newer), Err(Error::OtherVersion)));
+    assert!(matches!(kept(&other), Err(Error::OtherKey { .. })));
+    // A server that sends another one than it named.
+    let (_, fetched) = meet(
+        |channel| -> Result<()> {
+            assert!(greet(&filter, None, channel)?);
+            other.send(channel)
+        },
+        |channel| Welcome::receive(50, channel)?.fetch(channel),
+    );
+    assert_misbehaved(fetched, "its filter is not the one that it named");
+    // A file that was replaced.
+    let mut file = Vec::new();
+    other.write(&mut file).unwrap();
+    let (sent, _) = meet(
+        |channel| filter.send_file(&mut &file[..], channel),
+        |channel| Filter::receive(50, channel),
+    );
+    assert!(matches!(sent, Err(Error::Filter(_))));
+}
+
+#[test]
+fn clients_are_turned_away() {
+    let (_, filter) = prepared(&items(0..40));
+    let wait = Duration::from_secs(9);
+    let told = |refusal: Refusal| {
+        let (sent, told) = meet(
+            |channel| turn_away(&refusal, channel),
+            |channel| Welcome::receive(50, channel),
+        );
+        sent.unwrap();
+        told.unwrap_err()
+    };
+    let over = told(Refusal::Budget {
+        left: 0,
+        wait: Some(wait),
+    });
+    assert!(matches!(over, Error::Budget { left: 0, wait: Some(time) } if time == wait));
+    for why in Later::ALL {
+        let late = told(Refusal::Later(why, wait));
+        assert!(
+            matches!(late, Error::Later { why: told, wait: time } if (told, time) == (why, wait))
+        );
+    }
+    // The filter of a server may be too large for a client; and a choice is one of two.
+    let (_, large) = meet(
+        |channel| greet(&filter, None, channel),
+        |channel| Welcome::receive(39, channel),
+    );
+    assert!(matches!(large, Err(Error::Filter(_))));
+    for choice in 2..=255 {
+        let (greeted, _) = meet(
+            |channel| greet(&filter, None, channel),
+            |channel| -> Result<()> {
+                Welcome::receive(50, channel)?;
+                channel.send(&[choice])?;
+                Ok(channel.flush()?)
+            },
+        );
+        assert_misbehaved(greeted, "its choice about the filter is none that there is");
+    }
+}
+
+/// Runs of any length give the same filter as all items at once.
+#[test]
+fn preparing_in_pieces() {
+    let scratch = || tempfile::tempfile();
+    let key = key();
+    for n in [0, 1, 5, 300, 1000] {
+        let all = items(0..n);
+        let expected = prepare(&key, &all, 1 << 20, &mut ()).unwrap();
+        let mut bytes = Vec::new();
+        expected.write(&mut bytes).unwrap();
+        for run in [1, 7, 300, 1000, 2000] {
+            if run == 1 && n > 5 {
+                continue;
+            }
+            let mut preparing = Preparing::new(&key, scratch).with_run(run);
+            // Some items twice, in this run or another.
+            for piece in all.chunks(33).chain(all[..n / 2].chunks(50)) {
+                preparing.add(piece).unwrap();
+            }
+            assert_eq!(preparing.added(), (n + n / 2) as u64);
+            let mut file = std::io::Cursor::new(Vec::new());
+            let label = preparing.finish(1 << 20, &mut file).unwrap();
+            assert_eq!(label, *expected.label(), "{n} {run}");
+            assert!(file.into_inner() == bytes, "{n} {run}");
+        }
+    }
+    let long = [vec![], vec![0; MAX_INPUT + 1]];
+    let refused = Preparing::new(&key, scratch).add(&long[..]);
+    assert!(matches!(refused, Err(Error::LongItem { item: 1, .. })));
 }
 
 /// A change of a byte on the way, or the loss of the rest, gives the client an error, or the right
@@ -431,7 +596,7 @@ fn tampering() {
                 // Only what the client sends last, and the rest of its budget, is not checked.
                 let last = role == Role::Receiver && at >= client_bytes - 40;
                 assert!(
-                    last || role == Role::Sender && at < 9,
+                    last || role == Role::Sender && at < VERDICT as u64,
                     "{role:?} {at} {cut}"
                 );
             }

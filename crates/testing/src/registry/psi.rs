@@ -3,6 +3,7 @@
 use volery_channel::{Channel, Error, Result};
 use volery_primitives::{Block, bits};
 use volery_psi::code::Code;
+use volery_psi::served::meeting::{Welcome, greet};
 use volery_psi::served::{self, Filter, Key};
 use volery_psi::vole::{self, Form};
 use volery_psi::{Receiver, Sender, Settings, Variant, circuit, count, dh, oprf};
@@ -232,13 +233,16 @@ fn query() -> Protocol {
         let mut rng = rng(SEEDS[0]);
         let key = Key::random(&mut rng);
         let filter = served::prepare(&key, &items()[0], 1000, &mut ())?;
-        filter.send(channel)?;
+        if greet(filter.label(), Some(1000), channel)? {
+            filter.send(channel)?;
+        }
         let server = served::Server::new(key, &filter)?;
         let budget = served::Budget::new(1000);
         server.answer(&mut rng, &budget, &mut (), channel)
     };
     let ask = |channel: &mut Channel| {
-        let filter = Filter::receive(1000, channel)?;
+        let welcome = Welcome::receive(1000, channel)?;
+        let filter: Filter = welcome.fetch(channel)?;
         let client = served::Client::new(&filter, rng(SEEDS[1]));
         client.query(&items()[1], &mut (), channel)
     };

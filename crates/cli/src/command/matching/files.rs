@@ -7,7 +7,7 @@ use volery_channel::Role;
 use volery_matching::{Columns, Matches, Settings, WriteError};
 use volery_tables::{Format, Inputs, Output, Packing, Problem, Reading, Rule, Sink, Table};
 
-use super::{KeyArguments, Lookup, MatchingArguments, Told};
+use super::{KeyArguments, Lookup, MatchingArguments, RowRules, Told};
 use crate::command::paths::{check_free, check_report, same};
 use crate::exit::{Failure, Status};
 use crate::output::SingleFile;
@@ -39,25 +39,34 @@ pub(in crate::command) fn reading(
 impl KeyArguments {
     /// How to read keys.
     pub(crate) fn reading(&self) -> Result<Reading, Failure> {
-        let first = self.key.join(",");
-        let texts = std::iter::once(("--key", &first)).chain(self.or.iter().map(|or| ("--or", or)));
-        let mut rules = Vec::new();
-        for (option, text) in texts {
-            let rule = Rule::parse(text);
-            rules.push(rule.map_err(|problem| Failure::usage(option, problem))?);
-        }
-        let most = volery_matching::MAX_RULES;
-        if rules.len() > most {
-            let what = format_args!("{} keys given; a run has at most {most}", rules.len());
-            return Err(Failure::usage("--or", what));
-        }
-        Ok(Reading {
-            rules,
-            empty_keys: self.empty_keys,
-            malformed: self.malformed,
-            ..Reading::default()
-        })
+        reading_of(&self.key, &self.or, self.rows)
     }
+}
+
+/// How to read keys by the values of `--key`, which form one, and of `--or`.
+pub(in crate::command) fn reading_of(
+    key: &[String],
+    or: &[String],
+    rows: RowRules,
+) -> Result<Reading, Failure> {
+    let first = key.join(",");
+    let texts = std::iter::once(("--key", &first)).chain(or.iter().map(|or| ("--or", or)));
+    let mut rules = Vec::new();
+    for (option, text) in texts {
+        let rule = Rule::parse(text);
+        rules.push(rule.map_err(|problem| Failure::usage(option, problem))?);
+    }
+    let most = volery_matching::MAX_RULES;
+    if rules.len() > most {
+        let what = format_args!("{} keys given; a run has at most {most}", rules.len());
+        return Err(Failure::usage("--or", what));
+    }
+    Ok(Reading {
+        rules,
+        empty_keys: rows.empty_keys,
+        malformed: rows.malformed,
+        ..Reading::default()
+    })
 }
 
 /// Refuses files that would overwrite each other or the input.

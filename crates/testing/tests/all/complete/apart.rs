@@ -63,10 +63,19 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::driver::Side::agree_on_workers",
             "matching::driver::agree",
             "matching::run::Side::run",
+            "matching::served::Side::ask",
             "matching::shares::run::Running::next",
             "matching::shares::run::Side::start",
             "matching::totals::run::Side::run",
             "matching::worker::Worker::run",
+        ],
+    ),
+    (
+        "sends a constant, or what `Filter::send` sends; its own tests have a peer that differs",
+        &[
+            "psi::served::filter::Label::send_file",
+            "psi::served::meeting::Welcome::keep",
+            "psi::served::meeting::turn_away",
         ],
     ),
     (

@@ -220,6 +220,9 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
             "psi::served::Client::query",
             "psi::served::filter::Filter::send",
             "psi::served::filter::Filter::receive",
+            "psi::served::meeting::greet",
+            "psi::served::meeting::Welcome::receive",
+            "psi::served::meeting::Welcome::fetch",
         ],
     ),
     (

@@ -1,0 +1,156 @@
+//! A service: who is served, how many at a time, and how it ends.
+
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use volery_channel::service::{Client, Limits, Service};
+use volery_channel::tls::{self, Fingerprint, Identity, Known};
+use volery_channel::{Cancel, Channel, Error, tcp};
+
+use crate::tls::{PATIENCE, identity};
+
+const LIMITS: Limits = Limits {
+    connections: 3,
+    timeout: PATIENCE,
+    grace: Duration::from_millis(300),
+};
+
+/// Gives each client its own bytes back, one by one, until it leaves.
+fn echo(client: Client) {
+    let mut channel = client.channel;
+    let mut byte = [0];
+    while channel.recv(&mut byte).is_ok() {
+        if channel.send(&byte).and_then(|()| channel.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn speaks(channel: &mut Channel) -> bool {
+    let mut byte = [0];
+    let said = channel.send(&[7]).and_then(|()| channel.recv(&mut byte));
+    said.is_ok() && byte == [7]
+}
+
+/// Runs `body` against a service, and ends it; the reasons of those who were refused.
+fn with(
+    secured: Option<(Identity, Known)>,
+    serve: &(dyn Fn(Client) + Sync),
+    body: impl FnOnce(SocketAddr, &Cancel),
+) -> Vec<Error> {
+    let service = Service::bind("127.0.0.1:0", secured).unwrap();
+    let address = service.local_addr().unwrap();
+    let (stop, refused) = (Cancel::default(), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            service.serve(LIMITS, &stop, serve, &|refusal| {
+                refused.lock().unwrap().push(refusal.error);
+            })
+        });
+        body(address, &stop);
+        stop.cancel();
+        serving.join().unwrap().unwrap();
+    });
+    assert!(TcpStream::connect(address).is_err(), "it still listens");
+    refused.into_inner().unwrap()
+}
+
+fn secured(known: &[Fingerprint]) -> (Fingerprint, Option<(Identity, Known)>) {
+    let (own, known) = (identity("server"), known.to_vec());
+    let known: Known = Arc::new(move |print| known.contains(&print));
+    (own.fingerprint(), Some((own, known)))
+}
+
+#[test]
+fn known_clients_are_served_and_no_others() {
+    let [ann, bob, eve] = ["ann", "bob", "eve"].map(identity);
+    let (server, secured) = secured(&[ann.fingerprint(), bob.fingerprint()]);
+    let names = Mutex::new(Vec::new());
+    let serve = |client: Client| {
+        names.lock().unwrap().push(client.fingerprint.unwrap());
+        echo(client);
+    };
+    let refused = with(secured, &serve, |address, _| {
+        for one in [&ann, &bob] {
+            let mut channel = tls::connect(address, one, server, PATIENCE).unwrap();
+            assert!(speaks(&mut channel));
+        }
+        let stranger = tls::connect(address, &eve, server, PATIENCE).err().unwrap();
+        assert!(matches!(stranger, Error::Refused(_)), "{stranger}");
+        // The client, too, checks whom it meets.
+        let other = tls::connect(address, &ann, eve.fingerprint(), PATIENCE);
+        assert!(matches!(other, Err(Error::Unauthenticated(_))));
+    });
+    assert_eq!(
+        *names.lock().unwrap(),
+        [ann.fingerprint(), bob.fingerprint()]
+    );
+    let why = refused
+        .iter()
+        .find(|error| matches!(error, Error::Unauthenticated(_)));
+    let why = why.unwrap().to_string();
+    assert!(why.contains(&eve.fingerprint().to_string()), "{why}");
+    assert!(why.contains("not allowed here"), "{why}");
+}
+
+#[test]
+fn clients_are_counted() {
+    let served = AtomicUsize::new(0);
+    let serve = |client: Client| {
+        assert!(client.fingerprint.is_none() && client.address.ip().is_loopback());
+        served.fetch_add(1, Ordering::SeqCst);
+        echo(client);
+    };
+    let refused = with(None, &serve, |address, _| {
+        let connect = || tcp::connect(address, PATIENCE).unwrap();
+        let mut held: Vec<_> = (0..3).map(|_| connect()).collect();
+        assert!(held.iter_mut().all(speaks));
+        assert!(!speaks(&mut connect()));
+        assert!(held.iter_mut().all(speaks));
+        held.pop();
+        let start = Instant::now();
+        while !speaks(&mut connect()) {
+            assert!(start.elapsed() < PATIENCE);
+        }
+        // Strangers take no place: silent ones make way for each other.
+        let silent: Vec<_> = (0..100)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
+        let start = Instant::now();
+        while !speaks(&mut connect()) {
+            assert!(start.elapsed() < PATIENCE);
+        }
+        drop(silent);
+    });
+    assert!(served.into_inner() >= 5);
+    assert!(
+        refused
+            .iter()
+            .any(|error| matches!(error, Error::Unavailable(_)))
+    );
+    assert!(
+        refused
+            .iter()
+            .any(|error| matches!(error, Error::TimedOut(_)))
+    );
+}
+
+/// After the end was asked for, clients may finish, and are cut off when they take too long.
+#[test]
+fn the_end() {
+    with(None, &echo, |address, stop| {
+        let mut channel = tcp::connect(address, PATIENCE).unwrap();
+        assert!(speaks(&mut channel));
+        stop.cancel();
+        assert!(speaks(&mut channel));
+        let start = Instant::now();
+        while speaks(&mut channel) {
+            assert!(start.elapsed() < PATIENCE, "it is never cut off");
+        }
+    });
+    let outside = Service::bind("0.0.0.0:0", None).err().unwrap();
+    assert!(matches!(outside, Error::NotLoopback(_)));
+}
