@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     let parsed = run_local::Arguments::from_arg_matches(&matches).map_err(|error| {
         wrong_words(&error, "the words after -- are those of 'volery run-local'")
     })?;
+    parsed.check_result()?;
     let (cluster, matching, _) = parsed.parts();
     // It is part of the names of pods, which have 63 characters.
     let run = cluster.run();

@@ -37,6 +37,17 @@ impl Arguments {
     pub(super) fn matching(&self) -> &matching::MatchingArguments {
         &self.matching
     }
+
+    /// Refuses results that workers do not compute.
+    ///
+    /// # Errors
+    /// If the result is not the matching rows.
+    pub(super) fn check_workers(&self) -> Result<(), Failure> {
+        match &self.totals.result {
+            What::Rows => Ok(()),
+            other => Err(totals::no_workers(other.name())),
+        }
+    }
 }
 
 /// Runs the subcommand.

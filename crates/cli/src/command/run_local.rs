@@ -97,6 +97,17 @@ struct Lookup {
 }
 
 impl Arguments {
+    /// Refuses results that workers do not compute.
+    ///
+    /// # Errors
+    /// If the result is not the matching rows.
+    pub(super) fn check_result(&self) -> Result<(), Failure> {
+        match &self.verb {
+            Verb::Psi(psi) => psi.arguments.check_workers(),
+            Verb::Lookup(_) => Ok(()),
+        }
+    }
+
     /// The options of the run, those of the matching, and its subcommand.
     pub(super) fn parts(&self) -> (&ClusterArguments, &MatchingArguments, &'static str) {
         match &self.verb {

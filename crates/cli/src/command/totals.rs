@@ -185,6 +185,13 @@ pub(super) fn disagreement(field: &str) -> Option<&'static str> {
     })
 }
 
+/// The refusal of a result that workers do not compute.
+pub(super) fn no_workers(kind: &str) -> Failure {
+    let what = format_args!("a {kind} is computed by one process a side");
+    Failure::usage("--result", what)
+        .with_hint("use 'volery psi' in place of 'volery run-local psi'")
+}
+
 /// Refuses options of runs for rows.
 pub(super) fn check_options(
     arguments: &MatchingArguments,
@@ -194,12 +201,7 @@ pub(super) fn check_options(
     let refuse =
         |option: &str, what: String, hint: &str| Err(Failure::usage(option, what).with_hint(hint));
     if given.workers.is_some() {
-        let what = format!("a {kind} is computed by one process a side");
-        return refuse(
-            "--result",
-            what,
-            "use 'volery psi' in place of 'volery run-local psi'",
-        );
+        return Err(no_workers(kind));
     }
     if !arguments.keys.or.is_empty() {
         let what = format!("a {kind} is of the keys of one --key");

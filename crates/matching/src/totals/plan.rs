@@ -228,12 +228,19 @@ impl Side {
             }
             Protocol::Dh => Parameters::Count(count::Parameters::new(sender, receiver)),
         };
+        // The columns of weights are there twice until they are copied.
+        let weights = match protocol {
+            Protocol::Circuit(_) if settings.role == settings.in_bins() => {
+                8 * settings.circuit().weights as u64 * own
+            }
+            _ => 0,
+        };
         Ok(Plan {
             protocol,
             choice,
             bytes: cost.bytes,
             seconds: cost.seconds,
-            memory: FIXED + own * KEY + parameters.memory(settings),
+            memory: FIXED + own * KEY + weights + parameters.memory(settings),
         })
     }
 }

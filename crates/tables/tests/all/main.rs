@@ -12,6 +12,7 @@ mod rules;
 mod samples;
 mod table;
 mod text;
+mod texts;
 
 use std::fs;
 use std::ops::Deref;

@@ -45,6 +45,7 @@ pub fn parquet(data: &[u8]) {
         duplicates: DUPLICATES[usize::from(flags & 1 | flags >> 1 & 2) % 3],
         empty_keys: [EmptyKeys::Error, EmptyKeys::Skip][usize::from(flags >> 1 & 1)],
         malformed: [Malformed::Error, Malformed::Skip][usize::from(flags >> 3 & 1)],
+        ..Reading::default()
     };
     let Ok(records) = read(&table, &reading) else {
         return;

@@ -65,6 +65,7 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::run::Side::run",
             "matching::shares::run::Running::next",
             "matching::shares::run::Side::start",
+            "matching::totals::run::Side::run",
             "matching::worker::Worker::run",
         ],
     ),
