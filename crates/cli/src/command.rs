@@ -124,7 +124,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         Verb::Gateway(_) => end_on_signal(reporter.cancel().clone()),
         _ => clean_up_on_signal(reporter.clone()),
     }
-    keep_memory_private();
+    crate::system::keep_memory_private();
     let Err(failure) = guarded(&reporter, || run(&verb, &reporter)) else {
         return 0;
     };
@@ -235,13 +235,6 @@ fn with_origin(error: clap::Error, configured: &Configured) -> clap::Error {
 fn bench_moved() -> Failure {
     let what = "moved to the program volery-bench, in the folder lab, with the same subcommands";
     Failure::usage("bench", what)
-}
-
-/// Keeps secrets out of core dumps and stops other processes of the same user from reading this
-/// process's memory. The call fails on no system that supports it.
-fn keep_memory_private() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// The result of `volery verify SENDER RECEIVER --ring RING --quiet`: nothing, or its final error

@@ -58,6 +58,7 @@ pub mod run;
 mod settings;
 mod side;
 pub mod staging;
+mod system;
 mod work;
 pub mod worker;
 
