@@ -35,6 +35,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use volery_primitives::cpu::Cpu;
 
 use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, tell_usage, wrong_words};
@@ -174,6 +175,7 @@ pub(crate) fn guarded<T>(
     reporter: &Reporter,
     body: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    check_level()?;
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(failure)) => failure,
@@ -183,6 +185,16 @@ pub(crate) fn guarded<T>(
     Err(match reporter.cancel().is_cancelled() {
         true => Failure::new(Status::Other, "cancelled"),
         false => failure,
+    })
+}
+
+/// Checks `VOLERY_CPU`, without which the first kernel would panic.
+///
+/// # Errors
+/// A usage error with the levels of this processor.
+pub(crate) fn check_level() -> Result<(), Failure> {
+    Cpu::check().map_err(|error| {
+        Failure::new(Status::Usage, error).with_hint("name one of them, or unset the variable")
     })
 }
 
