@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import socket
 import threading
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 import volery
-from parties import address, listens, psi, python
+from parties import address, finish, listens, psi, python
 
 
 def test_classes() -> None:
@@ -34,6 +35,22 @@ def test_usage_error() -> None:
         volery.psi(role="receiver", data=["a"])
     with pytest.raises(TypeError):
         volery.psi(role="receiver", data=["a"], connect=address(), no_such_option=1)  # type: ignore[call-arg]
+
+
+def test_unknown_level_of_the_processor() -> None:
+    code = '''
+for call in [
+    lambda: volery.verify("a", "b"),
+    lambda: volery.psi(role="receiver", data=["a"], connect="127.0.0.1:1"),
+]:
+    try:
+        call()
+    except volery.UsageError as error:
+        assert "VOLERY_CPU" in str(error) and "portable" in str(error), error
+    else:
+        raise SystemExit("it was not refused")
+'''
+    finish(python(code, env={**os.environ, "VOLERY_CPU": "none"}))
 
 
 def test_no_identity_off_the_loopback_interface() -> None:

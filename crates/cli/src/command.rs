@@ -38,6 +38,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use volery_primitives::cpu::Cpu;
 
 use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, tell_usage, wrong_words};
@@ -132,7 +133,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
         }
         _ => clean_up_on_signal(reporter.clone()),
     }
-    keep_memory_private();
+    crate::system::keep_memory_private();
     let Err(failure) = guarded(&reporter, || run(&verb, &reporter)) else {
         return 0;
     };
@@ -183,6 +184,7 @@ pub(crate) fn guarded<T>(
     reporter: &Reporter,
     body: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    check_level()?;
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(failure)) => failure,
@@ -192,6 +194,16 @@ pub(crate) fn guarded<T>(
     Err(match reporter.cancel().is_cancelled() {
         true => Failure::new(Status::Other, "cancelled"),
         false => failure,
+    })
+}
+
+/// Checks `VOLERY_CPU`, without which the first kernel would panic.
+///
+/// # Errors
+/// A usage error with the levels of this processor.
+pub(crate) fn check_level() -> Result<(), Failure> {
+    Cpu::check().map_err(|error| {
+        Failure::new(Status::Usage, error).with_hint("name one of them, or unset the variable")
     })
 }
 
@@ -244,13 +256,6 @@ fn with_origin(error: clap::Error, configured: &Configured) -> clap::Error {
 fn bench_moved() -> Failure {
     let what = "moved to the program volery-bench, in the folder lab, with the same subcommands";
     Failure::usage("bench", what)
-}
-
-/// Keeps secrets out of core dumps and stops other processes of the same user from reading this
-/// process's memory. The call fails on no system that supports it.
-fn keep_memory_private() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// The result of `volery verify SENDER RECEIVER --ring RING --quiet`: nothing, or its final error

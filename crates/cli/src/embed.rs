@@ -121,6 +121,7 @@ pub fn open(words: &[OsString], run: &Run) -> Result<Connection, Failure> {
 /// # Errors
 /// If no port is free.
 pub fn pair(timeout: Duration, cancels: [Cancel; 2]) -> Result<[Connection; 2], Failure> {
+    command::check_level()?;
     let listener = tcp::Listener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
     let [left, right] = cancels.clone().map(|cancel| Patience {

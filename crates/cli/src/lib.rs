@@ -17,4 +17,5 @@ pub mod party;
 mod randomness;
 mod report;
 mod said;
+mod system;
 mod values;

@@ -10,20 +10,23 @@
 //! and a link that takes its place during the run is replaced itself (`rename` follows none) or
 //! refused.
 
+mod beside;
+#[cfg(unix)]
+mod leftovers;
+#[cfg(not(unix))]
+#[path = "output/no_leftovers.rs"]
 mod leftovers;
 mod signal;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rustix::fs::{CWD, RenameFlags};
 
 use self::leftovers::Lock;
 pub(crate) use self::signal::{clean_up_on_signal, end_on_second_signal, end_on_signal};
 use crate::exit::Failure;
+use crate::system::{self, create_private, sync_folder};
 
 /// Names of the files that volery writes into an output folder; `--force` replaces a folder that
 /// holds nothing else.
@@ -84,7 +87,7 @@ impl Unfinished {
     fn new<T>(target: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(Self, T)> {
         leftovers::sweep(target);
         loop {
-            let path = leftovers::temporary(target);
+            let path = beside::temporary(target);
             let mut list = unfinished();
             let made = make(&path)?;
             list.push(path.clone());
@@ -175,9 +178,7 @@ impl Folder {
             )
             .with_hint("choose a new folder inside it"));
         }
-        let made = Unfinished::new(&target, |path| {
-            fs::DirBuilder::new().mode(0o700).create(path)
-        });
+        let made = Unfinished::new(&target, system::create_private_folder);
         let (temporary, ()) = made.map_err(|error| {
             Failure::usage(
                 option,
@@ -196,10 +197,9 @@ impl Folder {
     /// # Errors
     /// A usage error that names `option`.
     pub(crate) fn check_space(&self, option: &str, bytes: u64) -> Result<(), Failure> {
-        let Ok(disk) = rustix::fs::statvfs(&self.temporary.path) else {
+        let Some(free) = system::free_space(&self.temporary.path) else {
             return Ok(()); // No way to know: a full disk is then an error when it is met.
         };
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         if bytes > free {
             return Err(Failure::usage(
                 option,
@@ -249,15 +249,15 @@ impl Folder {
 /// the system can exchange two folders, one of them is in place at every moment.
 fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
     match fs::rename(new, target) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+        Err(error) if system::is_occupied(&error, target) => {}
         done => return done,
     }
-    if rustix::fs::renameat_with(CWD, new, CWD, target, RenameFlags::EXCHANGE).is_ok() {
+    if system::exchange(new, target).is_ok() {
         // The temporary path now holds the old folder; the next run would remove it, too.
         remove(new);
         return Ok(());
     }
-    let old = leftovers::aside(target);
+    let old = beside::aside(target);
     fs::rename(target, &old)?;
     if let Err(error) = fs::rename(new, target) {
         fs::rename(&old, target)?;
@@ -269,7 +269,7 @@ fn replace_folder(new: &Path, target: &Path) -> io::Result<()> {
 
 /// Whether an existing folder is a mount point, which cannot be renamed.
 fn is_mount_point(target: &Path) -> bool {
-    let device = |path: &Path| path.metadata().map(|data| data.dev()).ok();
+    let device = |path: &Path| path.metadata().ok().and_then(|data| system::device(&data));
     let parent = target.parent().and_then(device);
     device(target).is_some_and(|own| parent.is_some_and(|parent| parent != own))
 }
@@ -364,19 +364,7 @@ impl SingleFile {
     }
 }
 
-fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;

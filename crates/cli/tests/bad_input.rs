@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{names, run, text, words};
+use common::{Finished, names, run, text, volery, words};
+use volery_primitives::cpu::Cpu;
 
 #[test]
 fn wrong_calls_are_refused_by_name() {
@@ -162,6 +163,29 @@ fn lists_go_to_standard_output() {
     let [own, paper] = ["b13 ", "ferret-uni "].map(|name| line(name).unwrap());
     assert!(own.contains("f2") && !own.contains("fp61") && own.contains("own"));
     assert!(paper.contains("f2") && paper.contains("paper"));
+}
+
+/// Every subcommand, before it does anything.
+#[test]
+fn an_unknown_level_of_the_processor_is_refused_with_those_it_has() {
+    for name in ["avx1024", "PORTABLE"] {
+        let mut command = volery(&["demo", "--n", "10"]);
+        let output = command.env("VOLERY_CPU", name).output().unwrap();
+        let levels = Cpu::available().into_iter().map(Cpu::name);
+        let fragments: Vec<_> = std::iter::once("VOLERY_CPU").chain(levels).collect();
+        Finished::from(output).assert_refused(2, &fragments);
+    }
+}
+
+#[test]
+fn the_demo_runs_on_every_level_of_the_processor() {
+    for level in Cpu::available() {
+        let mut command = volery(&["demo", "--n", "5000"]);
+        let output = command.env("VOLERY_CPU", level.name()).output().unwrap();
+        let demo = Finished::from(output);
+        assert_eq!(demo.status, Some(0), "{level}: {demo:?}");
+        assert!(demo.stdout.contains("all hold"), "{level}: {demo:?}");
+    }
 }
 
 #[test]

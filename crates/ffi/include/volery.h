@@ -33,7 +33,8 @@
  *   refused with VOLERY_USAGE. Calls on different objects may run at the same time if these have
  *   different transports. _free must not run beside another call on the object.
  *   Computation runs in one pool of threads for the process, a thread for each processor; set the
- *   environment variable RAYON_NUM_THREADS before the first call for fewer.
+ *   environment variable RAYON_NUM_THREADS before the first call for fewer. VOLERY_CPU names a
+ *   level of kernels, for tests; a _new returns VOLERY_USAGE where the processor lacks that level.
  *   After fork() only one process may go on to use an object: both would have the same secrets. A
  *   process that has made calls should not fork and then make more in the child, where the pool of
  *   threads is missing.

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use volery::channel::{Channel, Hello, Session};
 use volery::primitives::Block;
+use volery::primitives::cpu::Cpu;
 use volery::primitives::pages::Buffer;
 use volery::primitives::prg::Prg;
 
@@ -12,8 +13,10 @@ use crate::status::{Failure, Result, Status};
 /// `volery_block`: 16 bytes at any address.
 pub(crate) type Bytes16 = [u8; 16];
 
-/// The handshake.
+/// The handshake, before which nothing is computed.
 pub(crate) fn begin(transport: Connected, hello: &Hello) -> Result<Session> {
+    // Otherwise the first kernel would panic.
+    Cpu::check().map_err(Failure::usage)?;
     let rng = Prg::from_os().map_err(|error| {
         let message = format!("the operating system gives no randomness: {error}");
         Failure::new(Status::Other, message)

@@ -105,7 +105,8 @@ fn the_interface_from_c() {
         eprintln!("{cc} has no sanitizers here: left out");
     }
     run(&mut command);
-    run(&mut Command::new(program));
+    run(&mut Command::new(&program));
+    run(Command::new(program).arg("level").env("VOLERY_CPU", "none"));
 }
 
 #[test]

@@ -457,6 +457,15 @@ static int unused_receive(void *context, uint8_t *data, size_t length) {
     return unused(context, data, length);
 }
 
+/* The environment names a level that no processor has. */
+static void test_unknown_level(void) {
+    volery_transport transport = {NULL, unused, unused_receive};
+    volery_cot_sender *sender = NULL;
+    REFUSED(volery_cot_sender_new(&transport, NULL, NULL, &sender), "VOLERY_CPU");
+    CHECK(sender == NULL);
+    CHECK(strstr(volery_last_error(), "portable") != NULL);
+}
+
 static void test_usage_before_anything_is_sent(void) {
     const volery_options defaults = VOLERY_OPTIONS_INIT;
     const volery_block zero = {{0}};
@@ -676,6 +685,10 @@ int main(int count, char **arguments) {
     size_t n = count > 1 ? (size_t)strtoul(arguments[1], NULL, 10) : 0;
     CHECK(!strcmp(volery_version(), VOLERY_VERSION));
     CHECK(!strcmp(volery_last_error(), ""));
+    if (count > 1 && !strcmp(arguments[1], "level")) {
+        test_unknown_level();
+        return 0;
+    }
     if (count > 3) {
         bits_per_second = strtod(arguments[2], NULL);
         round_trip = strtod(arguments[3], NULL);

@@ -60,6 +60,7 @@ mod settings;
 pub mod shares;
 mod side;
 pub mod staging;
+mod system;
 pub mod totals;
 mod what;
 mod work;

@@ -1,11 +1,11 @@
 //! The matching rows of this side: which rows, by which rule, with which payload.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
+use crate::system;
 
 /// Rows of a range whose matches are in memory at one time.
 const RANGE: u64 = 1 << 21;
@@ -149,8 +149,8 @@ impl Collected {
             return Ok(());
         };
         let append = |bytes: &[u8]| -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            let mut file: File = options.create(true).append(true).mode(0o600).open(&path)?;
+            let mut options = system::private_file();
+            let mut file: File = options.create(true).append(true).open(&path)?;
             file.write_all(bytes)
         };
         append(&self.ranges[range]).map_err(Error::work(&path))?;

@@ -15,10 +15,9 @@
 //! Correlated randomness, one-time pads and keys of protocols are never written.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use volery_channel::SessionId;
@@ -28,6 +27,7 @@ use crate::keys::{Entry, Payload, Rows, buckets};
 use crate::manifest::{Manifest, hex};
 use crate::parts::Journal;
 use crate::progress::Progress;
+use crate::system;
 
 /// Bytes read, or collected for one bucket, at a time.
 const PIECE: usize = 1 << 18;
@@ -47,9 +47,8 @@ pub(crate) struct Work {
 impl Work {
     /// A folder that stays until the run is complete.
     pub(crate) fn kept(path: &Path) -> Result<Self> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(Error::work(path))?;
-        let folder = File::open(path).map_err(Error::work(path))?;
+        system::make_private_folder(path).map_err(Error::work(path))?;
+        let folder = system::lock_of_folder(path).map_err(Error::work(path))?;
         // Some file systems have no locks.
         if let Err(TryLockError::WouldBlock) = folder.try_lock() {
             return Err(Error::OtherRun {
@@ -122,7 +121,7 @@ impl Work {
             file.write_all(bytes)?;
             file.sync_all()?;
             fs::rename(&new, &path)?;
-            File::open(&self.path)?.sync_all()
+            system::sync_folder(&self.path)
         };
         write().map_err(Error::work(&path))
     }
@@ -165,7 +164,7 @@ impl Work {
         }
         let remove = || -> io::Result<()> {
             fs::remove_file(&path)?;
-            File::open(&self.path)?.sync_all()
+            system::sync_folder(&self.path)
         };
         remove().map_err(Error::work(&path))?;
         self.remove(|name| name.starts_with("found-") || name.starts_with("complete-"))
@@ -212,8 +211,8 @@ impl Work {
     pub(crate) fn begin(&self, (rule, bucket): Part, session: SessionId) -> Result<()> {
         for times in 1..=ATTEMPTS {
             let path = self.file(&format!("begun-{rule}-{bucket}-{times}"));
-            let mut options = OpenOptions::new();
-            let made = options.write(true).create_new(true).mode(0o600).open(&path);
+            let mut options = system::private_file();
+            let made = options.write(true).create_new(true).open(&path);
             let mut file = match made {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -222,7 +221,7 @@ impl Work {
             let mut write = || -> io::Result<()> {
                 file.write_all(hex(session.as_bytes()).as_bytes())?;
                 file.sync_all()?;
-                File::open(&self.path)?.sync_all()
+                system::sync_folder(&self.path)
             };
             return write().map_err(Error::work(&path));
         }
@@ -288,8 +287,8 @@ impl Work {
         let flush = |bucket: usize, bytes: &mut Vec<u8>| {
             let path = self.file(&format!("part-{rule}-{bucket}"));
             let append = || -> io::Result<()> {
-                let mut options = OpenOptions::new();
-                let mut file = options.create(true).append(true).mode(0o600).open(&path)?;
+                let mut options = system::private_file();
+                let mut file = options.create(true).append(true).open(&path)?;
                 file.write_all(bytes)
             };
             append().map_err(Error::work(&path))?;
@@ -321,8 +320,7 @@ impl Work {
             if self.is_kept() {
                 // After a power failure, an agreement would stand above buckets cut short.
                 let path = self.file(&format!("part-{rule}-{bucket}"));
-                let sync = File::open(&path).and_then(|file| file.sync_all());
-                sync.map_err(Error::work(&path))?;
+                system::sync_file(&path).map_err(Error::work(&path))?;
             }
         }
         fs::remove_file(&path).map_err(Error::work(&path))
@@ -412,9 +410,8 @@ fn is_ours(name: &str) -> bool {
 
 /// A new file that only its owner may read.
 fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    options.mode(0o600).open(path)
+    let mut options = system::private_file();
+    options.write(true).create(true).truncate(true).open(path)
 }
 
 /// The items of a rule being written.

@@ -8,8 +8,9 @@ use volery_primitives::cuckoo::{FUNCTIONS, bins_for};
 
 use crate::code::{STATISTICAL, width};
 
-/// The maximum number of items of a set.
-pub const MAX_ITEMS: u64 = 1 << 31;
+/// The maximum number of items of a set: 2^31, or 2^22 where `usize` has 32 bits, as in
+/// WebAssembly. There it counts the bits of a matrix with up to 512 for each item.
+pub const MAX_ITEMS: u64 = if usize::BITS < 64 { 1 << 22 } else { 1 << 31 };
 
 /// How the receiver's items are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -116,6 +116,7 @@ mod records;
 mod rule;
 mod sink;
 mod strings;
+mod system;
 mod table;
 
 pub use cell::is_field;

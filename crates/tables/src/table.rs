@@ -22,6 +22,7 @@ use crate::format::{Format, Packing};
 use crate::ipc;
 use crate::key::check_names;
 use crate::paths::{Found, STANDARD_INPUT, expand};
+use crate::system;
 
 /// The files of a table, and how to read them.
 #[derive(Debug, Clone, Default)]
@@ -532,22 +533,15 @@ struct Stamp {
     length: u64,
     modified: Option<SystemTime>,
     /// Device and inode number of the file, on systems that have them.
-    number: (u64, u64),
+    number: Option<(u64, u64)>,
 }
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        let number = {
-            use std::os::unix::fs::MetadataExt;
-            (metadata.dev(), metadata.ino())
-        };
-        #[cfg(not(unix))]
-        let number = (0, 0);
         Self {
             length: metadata.len(),
             modified: metadata.modified().ok(),
-            number,
+            number: system::number(metadata),
         }
     }
 }
@@ -566,14 +560,7 @@ impl Place {
 
 impl Read for Place {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        let n = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
-        #[cfg(not(unix))]
-        let n = {
-            let mut file = &*self.file;
-            file.seek(SeekFrom::Start(self.at))?;
-            file.read(buffer)?
-        };
+        let n = system::read_at(&self.file, buffer, self.at)?;
         self.at += n as u64;
         Ok(n)
     }

@@ -1,8 +1,7 @@
 //! A party's identity as a folder of files.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -12,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::exit::{Failure, Status};
 use crate::output::Folder;
+use crate::system::is_exposed;
 
 /// The certificate and the private key.
 const IDENTITY: &str = "identity.pem";
@@ -94,18 +94,11 @@ pub(crate) fn read_private(path: &Path, group: bool) -> io::Result<Zeroizing<Str
     Ok(pem)
 }
 
-/// Whether another user can read or change the file. With `group`, its group may read it, and root,
-/// who mounts secrets, may own it.
-fn is_exposed(data: &Metadata, group: bool) -> bool {
-    let (forbidden, root) = if group { (0o037, 0) } else { (0o077, u32::MAX) };
-    let own = rustix::process::geteuid().as_raw();
-    data.permissions().mode() & forbidden != 0 || ![own, root].contains(&data.uid())
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::time::Duration;
 
     use super::*;

@@ -1,9 +1,9 @@
 //! Checks of file names against accidental overwriting.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
+use crate::system::number;
 
 /// Refuses to replace a file or a dangling link unless `force` is set.
 pub(super) fn check_free(path: &Path, force: bool) -> Result<(), Failure> {
@@ -42,8 +42,10 @@ pub(super) fn check_report(
 
 /// Whether both paths name the same file, through any links, or would once created.
 pub(super) fn same(a: &Path, b: &Path) -> bool {
-    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata()) {
-        return (a.dev(), a.ino()) == (b.dev(), b.ino());
+    if let (Ok(a), Ok(b)) = (a.metadata(), b.metadata())
+        && let (Some(a), Some(b)) = (number(&a), number(&b))
+    {
+        return a == b;
     }
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => a == b,
@@ -53,6 +55,9 @@ pub(super) fn same(a: &Path, b: &Path) -> bool {
 
 /// The absolute path of a file that may not exist.
 fn whole(path: &Path) -> Option<PathBuf> {
+    if let Ok(path) = path.canonicalize() {
+        return Some(path);
+    }
     let parent = match path.parent()? {
         parent if parent.as_os_str().is_empty() => Path::new("."),
         parent => parent,

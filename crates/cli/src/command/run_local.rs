@@ -1,10 +1,8 @@
 //! `volery run-local`: `psi` and `lookup` with several worker processes on this machine. The peer's
 //! workers may be on a cluster.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +23,7 @@ use super::options::Reporter;
 use super::{lookup, psi};
 use crate::exit::{Failure, Status};
 use crate::said::many;
+use crate::system;
 
 /// How long a side that has a manifest looks for the peer's driver: usually it is not there,
 /// because the peer has its manifest, too.
@@ -577,7 +576,7 @@ fn follow(
     match (status.code(), counts) {
         (Some(0), Some(counts)) => Ok(counts),
         (None, _) => {
-            let signal = status.signal().unwrap_or(0);
+            let signal = system::signal(status).unwrap_or(0);
             // Only what somebody else did to it may be tried again: SIGKILL and SIGTERM.
             let status = match signal {
                 9 | 15 => Status::Network,
@@ -608,13 +607,7 @@ fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        file.write_all(text.as_bytes())
+        system::create_private(path)?.write_all(text.as_bytes())
     };
     write().map_err(|error| Failure::file(path, error))
 }

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Write as _};
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::mpsc::{Receiver, channel};
@@ -27,6 +26,7 @@ use super::options::{Common, Reporter, role};
 use crate::exit::{Failure, Status};
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
+use crate::system::is_pipe;
 use crate::values;
 
 /// How long a side that has all its results looks for the peer.
@@ -223,7 +223,7 @@ fn certificate(path: &Path) -> Result<Identity, Failure> {
     let refused = |what: &dyn std::fmt::Display| {
         Failure::usage("--ticket", format_args!("{}: {what}", path.display()))
     };
-    let is_pipe = fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo());
+    let is_pipe = fs::metadata(path).is_ok_and(|data| is_pipe(&data));
     let pem = match is_pipe {
         true => {
             let mut pem = zeroize::Zeroizing::new(String::with_capacity(1 << 14));

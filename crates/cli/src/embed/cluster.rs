@@ -13,6 +13,7 @@ use volery_pcg::Security;
 use volery_tables::Reading;
 
 use super::Run;
+use crate::command::check_level;
 use crate::command::cluster::{self, ClusterArguments, Meeting};
 use crate::command::endpoint::EndpointArguments;
 use crate::command::matching::{KeyArguments, names};
@@ -35,6 +36,7 @@ struct Keys {
 /// # Errors
 /// If the words are wrong, or do not go with the schema.
 pub fn items(schema: SchemaRef, words: &[OsString]) -> Result<Items, Failure> {
+    check_level()?;
     let words = Keys::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
     let values = words.value.as_deref().map_or(Ok(Vec::new()), names);
     let values = values.map_err(|what| Failure::usage("--value", what))?;

@@ -6,23 +6,16 @@
 //! locked. Everything else is left alone. A folder that was moved aside is put back under the same
 //! conditions, because another user could have made a path with such a name.
 
-use std::collections::hash_map::DefaultHasher;
-use std::ffi::OsString;
 use std::fs;
-use std::hash::{Hash as _, Hasher as _};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-use std::process;
-use std::time::SystemTime;
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 
+use super::beside::{ASIDE, beginning, host};
 use super::{KEPT_FILES, OUR_FILES};
-
-/// The mark of a folder that was moved aside, where the system cannot exchange two folders.
-const ASIDE: &str = "old-";
 
 /// A temporary path, open and locked.
 pub(super) struct Lock(
@@ -46,40 +39,6 @@ impl Lock {
 fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
-}
-
-/// A name beside `target` that no other process uses or has used.
-pub(super) fn temporary(target: &Path) -> PathBuf {
-    sibling(target, "")
-}
-
-/// Such a name for a folder that is moved aside.
-pub(super) fn aside(target: &Path) -> PathBuf {
-    sibling(target, ASIDE)
-}
-
-fn sibling(target: &Path, mark: &str) -> PathBuf {
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    let mut name = beginning(target);
-    name.push(format!("{mark}{}-{now}-{:016x}", process::id(), host()));
-    target.with_file_name(name)
-}
-
-/// `.NAME.volery-`.
-fn beginning(target: &Path) -> OsString {
-    let mut name = OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(".volery-");
-    name
-}
-
-/// An id of this machine: locks of a shared file system may be visible to one machine only.
-fn host() -> u64 {
-    let mut hasher = DefaultHasher::new();
-    rustix::system::uname().nodename().hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Whether `rest` is `PID-TIME-HOST` of this machine.
@@ -154,6 +113,7 @@ mod tests {
 
     use super::*;
     use crate::output::Folder;
+    use crate::output::beside::{aside, temporary};
     use crate::output::tests::{disown, plant};
 
     fn names(folder: &Path) -> Vec<String> {

@@ -1,0 +1,64 @@
+//! What operating systems do differently with files.
+//!
+//! Windows has no permissions of the owner alone that the standard library could set: a new file
+//! or folder inherits the access list of the folder that it is in.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+#[cfg(unix)]
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+
+/// Options by which a new file can be read by its owner only.
+pub(crate) fn private_file() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there is no mode"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    options.mode(0o600);
+    options
+}
+
+/// Makes a folder for its owner only, and those above it; it may be there already.
+pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    builder.mode(0o700);
+    builder.recursive(true).create(path)
+}
+
+/// The file by whose lock one process has a folder: the folder itself, where that can be opened as
+/// a file.
+pub(crate) fn lock_of_folder(folder: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        File::open(folder)
+    }
+    #[cfg(not(unix))]
+    {
+        let mut options = private_file();
+        options.write(true).create(true).truncate(false);
+        options.open(folder.join("lock"))
+    }
+}
+
+/// Puts the contents of a file on the disk.
+pub(crate) fn sync_file(path: &Path) -> io::Result<()> {
+    // Windows does it for those only that may write.
+    let mut options = OpenOptions::new();
+    options.read(true).write(cfg!(windows));
+    options.open(path)?.sync_all()
+}
+
+/// Puts the names in a folder on the disk. Windows offers no such call; its file system records
+/// changes of names in a journal.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        File::open(path)?.sync_all()
+    }
+    #[cfg(not(unix))]
+    {
+        path.metadata().map(drop)
+    }
+}
