@@ -22,7 +22,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::pipe::{deadline_after, is_timeout};
-use crate::{Error, QUEUE_BOUND, Result, Transport};
+use crate::{Error, Result, Transport};
 
 /// The first bytes of each direction; the last one is the version of the frames. The first one is
 /// not ASCII, so no text protocol begins with it.
@@ -227,7 +227,7 @@ impl<T: Transport> Shared<T> {
             return true;
         };
         let mut bytes = vec![0; 64 << 10];
-        while reader.early.len() < QUEUE_BOUND {
+        while reader.early.len() < self.inner.queue_bound() {
             match reader.next(self, &mut bytes, Some(Duration::from_millis(1))) {
                 Ok(count) if count > 0 => reader.early.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

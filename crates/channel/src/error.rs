@@ -68,9 +68,9 @@ pub enum Error {
     #[error("the other side does not accept this identity: {0}")]
     Refused(String),
 
-    /// The gateway does not connect this party to its peer now: it is full, or another attempt of
-    /// this worker has come before. A later attempt may succeed.
-    #[error("the gateway does not connect this worker now: {0}")]
+    /// A server of many clients, or the gateway, does not serve this one now: it is full, or another
+    /// attempt of this worker has come before. A later attempt may succeed.
+    #[error("not served now: {0}")]
     Unavailable(String),
 
     /// This party cancelled: see [`Cancel`](crate::Cancel).

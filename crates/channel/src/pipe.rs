@@ -57,6 +57,12 @@ impl Pipe {
         }
     }
 
+    /// The most bytes that it holds before a push waits.
+    #[cfg(feature = "tcp")]
+    pub(crate) fn bound(&self) -> usize {
+        self.bound
+    }
+
     /// The state; a panic elsewhere cannot leave it inconsistent, so poisoning is ignored.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

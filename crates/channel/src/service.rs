@@ -26,6 +26,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The pause after an error of the listening socket, which may have no file descriptors.
 const SHORTAGE: Duration = Duration::from_millis(100);
 
+/// Bytes that are queued for a client, and from it: a server has many that may read slowly.
+const QUEUE: usize = 2 << 20;
+
 /// The bounds of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -147,6 +150,7 @@ impl Running<'_> {
     ) {
         let patience = Patience {
             cancel: self.closed.clone(),
+            queue: QUEUE,
             ..self.limits.timeout.into()
         };
         let mut pause = Duration::from_micros(50);

@@ -49,6 +49,9 @@ pub struct Patience {
     pub timeout: Duration,
     /// Ends the wait, and later the connection.
     pub cancel: Cancel,
+    /// Bytes that are queued in each direction before a write waits for the peer to read:
+    /// [`QUEUE_BOUND`](crate::QUEUE_BOUND), or less for a server of many clients.
+    pub queue: usize,
 }
 
 /// The same for both, and nothing that cancels.
@@ -58,6 +61,7 @@ impl From<Duration> for Patience {
             wait: both,
             timeout: both,
             cancel: Cancel::default(),
+            queue: crate::QUEUE_BOUND,
         }
     }
 }

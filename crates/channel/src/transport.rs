@@ -43,6 +43,11 @@ pub trait Transport: Send + Sync {
         true
     }
 
+    /// Bytes that are queued in each direction before a write waits for the peer to read.
+    fn queue_bound(&self) -> usize {
+        crate::QUEUE_BOUND
+    }
+
     /// Receives at least one byte and at most `bytes.len()`, which is not zero; `Ok(0)` means that
     /// the peer closed.
     ///
@@ -81,6 +86,10 @@ impl Transport for Box<dyn Transport> {
 
     fn is_idle(&self) -> bool {
         (**self).is_idle()
+    }
+
+    fn queue_bound(&self) -> usize {
+        (**self).queue_bound()
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {

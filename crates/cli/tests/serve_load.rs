@@ -115,8 +115,7 @@ impl Load<'_> {
     fn connect(&self, port: u16, identity: &Identity) -> Result<Session, Error> {
         let patience = tls::Patience {
             wait: Duration::from_secs(5),
-            timeout: Duration::from_secs(20),
-            cancel: volery_channel::Cancel::default(),
+            ..Duration::from_secs(20).into()
         };
         let channel = tls::connect(("127.0.0.1", port), identity, self.server, patience)?;
         Ok(Session::begin(channel, &hello(Role::Receiver, KEYS))?)

@@ -397,10 +397,11 @@ impl Server {
                 }
             };
             let mut evaluated = blinded.clone(); // step 2
-            let random = Zeroizing::new(voprf::random(rng));
             let pair = (&*self.key.secret, &self.key.public);
-            let proof = voprf::multiply(&self.key.secret, &mut evaluated)
-                .then(|| voprf::prove(pair, &blinded, &evaluated, &random));
+            let proof = voprf::multiply(&self.key.secret, &mut evaluated).then(|| {
+                let nonce = Zeroizing::new(voprf::nonce(pair, &blinded, &evaluated, rng));
+                voprf::prove(pair, &blinded, &evaluated, &nonce)
+            });
             let Some(proof) = proof.flatten() else {
                 return Err(misbehaved(
                     "it sent what is not an element of the group, or the identity",

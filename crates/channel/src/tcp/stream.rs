@@ -153,7 +153,7 @@ impl Stream {
                 .with_interval(IDLE / 3)
                 .with_retries(3),
         )?;
-        let queue = Arc::new(Pipe::new());
+        let queue = Arc::new(Pipe::with_bound(patience.queue));
         let writer = thread::Builder::new()
             .name("volery tcp writer".into())
             .spawn({
@@ -392,6 +392,10 @@ impl Transport for Stream {
 
     fn is_idle(&self) -> bool {
         self.queue.is_idle()
+    }
+
+    fn queue_bound(&self) -> usize {
+        self.queue.bound()
     }
 
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {

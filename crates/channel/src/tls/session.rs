@@ -416,6 +416,10 @@ impl<T: Transport> Transport for Tls<T> {
         self.inner.is_idle()
     }
 
+    fn queue_bound(&self) -> usize {
+        self.inner.queue_bound()
+    }
+
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         // Bytes that complete no record are no progress, nor are empty records.
         let deadline = deadline_after(timeout);

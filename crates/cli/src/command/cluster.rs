@@ -152,6 +152,7 @@ impl Meeting<'_> {
             wait,
             timeout,
             cancel: reporter.cancel().clone(),
+            queue: volery_channel::QUEUE_BOUND,
         };
         let met = gateway::meet(self.gateway, &ticket, certificate, &peer, patience);
         met.map_err(|error| match error {

@@ -386,6 +386,7 @@ impl<'a> Endpoint<'a> {
             wait,
             timeout,
             cancel: reporter.cancel().clone(),
+            queue: volery_channel::QUEUE_BOUND,
         };
         let channel = match &place {
             Address::Connect(address) => {

@@ -52,6 +52,9 @@ const SOON: Duration = Duration::from_secs(1);
 /// Clients beyond the limit that are told so at the same time.
 const TOLD: usize = 32;
 
+/// How long a client without a place may be silent.
+const BRIEF: Duration = Duration::from_secs(2);
+
 /// Prepare a large table once, and answer the queries of many clients at the same time: each learns
 /// which of its keys are in the table, with 'volery psi --protocol served'
 ///
@@ -237,6 +240,13 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         ));
         return Ok(());
     };
+    let spent = Spent::open(&store.path().join("spent"))?;
+    for who in spent.ahead() {
+        reporter.warn(format_args!(
+            "the journal has a later day than today for client {who}: its budget of a day is not renewed before; check the clock, and edit {} while no server runs",
+            store.path().join("spent").display()
+        ));
+    }
     let service = Running {
         arguments,
         reporter,
@@ -244,7 +254,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         own,
         clients: Arc::new(RwLock::new(Arc::new(clients))),
         generation: RwLock::new(Arc::new(generation)),
-        spent: Spent::open(&store.path().join("spent"))?,
+        spent,
         metrics: Metrics::new(),
         served: AtomicUsize::new(0),
         told: Mutex::new((Instant::now(), 0)),
@@ -477,6 +487,11 @@ impl Running<'_> {
             let ended = &ended;
             scope.spawn(move || {
                 while !ended.load(Ordering::SeqCst) {
+                    if let Some(problem) = self.spent.problem() {
+                        self.reporter.warn(format_args!(
+                            "nothing is answered while the journal cannot be written: {problem}"
+                        ));
+                    }
                     if reload.recv_timeout(Duration::from_millis(100)).is_ok() {
                         self.reload();
                     }
@@ -583,12 +598,29 @@ impl Running<'_> {
 
     fn serve(&self, mut client: Client) {
         self.metrics.connect();
-        let served = self.served.fetch_add(1, Ordering::SeqCst);
         let start = Instant::now();
         let address = client.address;
-        let result = self.answer(&mut client, served);
-        self.served.fetch_sub(1, Ordering::SeqCst);
+        let found = held(&self.clients).find(client.fingerprint);
+        let (result, place) = match &found {
+            None => {
+                let error = ChannelError::Unauthenticated("it was removed".to_owned());
+                (Err(("a client".to_owned(), error.into())), None)
+            }
+            Some(found) => {
+                let place = self.place(found);
+                let answered = match &place {
+                    Ok(_) => self.answer(found, &mut client),
+                    Err(later) => self.turn_away(found, *later, &mut client.channel),
+                };
+                let named = |error| (found.name.clone(), error);
+                let answered = answered.map(|items| (found.name.clone(), items));
+                (answered.map_err(named), place.ok())
+            }
+        };
         self.metrics.end(client.channel.stats(), start.elapsed());
+        // Closing it takes a while if the client reads slowly; it has its place until then.
+        drop(client);
+        drop(place);
         let reason = match &result {
             Ok((name, items)) => {
                 let what = format_args!("{name} at {address}: {}", many(*items, "key"));
@@ -602,51 +634,74 @@ impl Running<'_> {
         }
     }
 
-    /// Answers a client to its end: its name, and the number of its items or what went wrong.
-    fn answer(&self, client: &mut Client, served: usize) -> Result<(String, u64), (String, Error)> {
-        let found = held(&self.clients).find(client.fingerprint);
-        let Some(found) = found else {
-            let error = ChannelError::Unauthenticated("it was removed".to_owned());
-            return Err(("a client".to_owned(), error.into()));
-        };
-        let channel = &mut client.channel;
-        let answered = (|| {
-            let generation = held(&self.generation);
-            let hello = hello(Role::Sender, &generation.about.keys);
+    /// A place for a client, before anything is read of it: one of its own and one of all.
+    fn place(&self, client: &clients::Client) -> Result<Place<'_>, Later> {
+        let own = client.connect().ok_or(Later::Connections)?;
+        let most = self.arguments.max_connections as usize;
+        let more = |served| (served < most).then_some(served + 1);
+        let taken = self
+            .served
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        taken.map_err(|_| Later::Full)?;
+        Ok(Place {
+            served: &self.served,
+            _own: own,
+        })
+    }
+
+    /// Tells a client that has no place to come again, if it says soon what it wants.
+    fn turn_away(
+        &self,
+        found: &clients::Client,
+        later: Later,
+        channel: &mut Channel,
+    ) -> Result<u64, Error> {
+        let refusal = Refusal::Later(later, SOON);
+        // Not for a client that has others waiting for this already.
+        if let Some(_waiting) = found.wait_for_refusal() {
+            channel.set_timeout(Some(BRIEF));
+            let hello = hello(Role::Sender, &held(&self.generation).about.keys);
             let mut session = Session::begin(&mut *channel, &hello)?;
-            let (_, mut rng, channel) = session.parts();
-            let refuse = |later, channel: &mut Channel| {
-                let refusal = Refusal::Later(later, SOON);
-                turn_away(&refusal, channel)?;
-                Err(Error::from(refusal))
-            };
-            if served >= self.arguments.max_connections as usize {
-                return refuse(Later::Full, channel);
-            }
-            let Some(_connection) = found.connect() else {
-                return refuse(Later::Connections, channel);
-            };
-            let clients = || held(&self.clients);
-            let allowed = Allowed::new(&clients, &found, &self.spent, &client.closed);
-            let left = found.left(&self.spent).least();
-            if greet(&generation.label, left, channel)? {
-                self.metrics.fetch();
-                generation
-                    .label
-                    .send_file(&mut generation.filter(), channel)?;
-            }
-            let mut observed = Observed {
-                metrics: &self.metrics,
-                allowed: &allowed,
-                items: 0,
-            };
-            let server = &generation.server;
-            server.answer(&mut rng, &allowed, &mut observed, channel)
-        })();
-        match answered {
-            Ok(items) => Ok((found.name.clone(), items)),
-            Err(error) => Err((found.name.clone(), error)),
+            let (_, _, channel) = session.parts();
+            turn_away(&refusal, channel)?;
         }
+        Err(refusal.into())
+    }
+
+    /// Answers a client to its end: the number of its items.
+    fn answer(&self, found: &Arc<clients::Client>, client: &mut Client) -> Result<u64, Error> {
+        let generation = held(&self.generation);
+        let hello = hello(Role::Sender, &generation.about.keys);
+        let mut session = Session::begin(&mut client.channel, &hello)?;
+        let (_, mut rng, channel) = session.parts();
+        let clients = || held(&self.clients);
+        let allowed = Allowed::new(&clients, found, &self.spent, &client.closed);
+        let left = found.left(&self.spent).least();
+        if greet(&generation.label, left, channel)? {
+            self.metrics.fetch();
+            generation
+                .label
+                .send_file(&mut generation.filter(), channel)?;
+        }
+        let mut observed = Observed {
+            metrics: &self.metrics,
+            allowed: &allowed,
+            items: 0,
+        };
+        let server = &generation.server;
+        server.answer(&mut rng, &allowed, &mut observed, channel)
+    }
+}
+
+/// A place of a client, until its connection is closed.
+struct Place<'a> {
+    served: &'a AtomicUsize,
+    _own: clients::Connection,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.served.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

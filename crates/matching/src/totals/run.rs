@@ -7,7 +7,7 @@ use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, han
 use volery_primitives::prg::Prg;
 use volery_psi::{circuit, count};
 
-use super::compute::{Noise, Total, check_sizes, compute};
+use super::compute::{Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, named};
 use super::settings::{Settings, To};
 use super::side::Side;
@@ -61,7 +61,6 @@ impl Side {
         let start = Instant::now();
         let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         let settings = &self.settings;
-        let noise = Noise::sample(settings, &mut rng.fork("noise"));
         progress.begin("agreeing on settings and sizes", 0);
         let mut nonce = [0; 32];
         rng.fill_bytes(&mut nonce);
@@ -83,7 +82,7 @@ impl Side {
                     settings,
                     announced,
                     &self.values,
-                    &noise,
+                    &self.noise,
                     randomness,
                     channel,
                     progress,

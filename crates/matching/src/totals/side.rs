@@ -1,11 +1,14 @@
 //! One side before the run: its table read into items, with a value and a group for each.
 
+use volery_channel::Error as ChannelError;
 use volery_primitives::pages::Buffer;
+use volery_primitives::prg::Prg;
 use volery_primitives::ro::StreamHash;
 use volery_psi::Items;
 use volery_tables::{Counts, Item, Reader, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
+use super::compute::Noise;
 use super::decimal::{Refused, parse};
 use super::settings::Settings;
 use crate::error::{Error, NoKey, NoValue, Result};
@@ -59,6 +62,8 @@ impl Drop for Values {
 pub struct Side {
     pub(crate) settings: Settings,
     pub(crate) values: Values,
+    /// Drawn before there is a connection.
+    pub(crate) noise: Noise,
     rows: u64,
     duplicates: u64,
     no_group: Option<u64>,
@@ -197,7 +202,9 @@ impl Side {
         progress.begin("sorting keys", 0);
         let keys = Keys::new(rows, 0, reading.duplicates);
         let keys = keys.map_err(|error| in_file(table, error))?;
+        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
         Ok(Self {
+            noise: Noise::sample(settings, &mut rng),
             values: join(&keys, settings, table)?,
             rows: count,
             duplicates: keys.duplicates,

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha512};
 use volery_primitives::prg::Prg;
 use volery_primitives::ristretto::{ENCODED, Points};
+use volery_primitives::ro::RandomOracle;
 use zeroize::{Zeroize, Zeroizing};
 
 /// An encoded element.
@@ -84,6 +85,29 @@ pub(super) fn random(rng: &mut Prg) -> Scalar {
             return scalar;
         }
     }
+}
+
+/// The nonce of a proof: from fresh randomness, and from all that the proof depends on, so that two
+/// copies of one process, as of a restored machine, do not prove different statements with one
+/// nonce, which would give the key away.
+pub(super) fn nonce(
+    (secret, public): (&Scalar, &Encoded),
+    blinded: &[Encoded],
+    evaluated: &[Encoded],
+    rng: &mut Prg,
+) -> Scalar {
+    let mut fresh = Zeroizing::new([0; 32]);
+    rng.fill_bytes(&mut fresh[..]);
+    let seed = RandomOracle::new("volery served: nonce of a proof")
+        .absorb(&fresh[..])
+        .absorb(secret.as_bytes())
+        .absorb(public)
+        .absorb(blinded.as_flattened())
+        .absorb(evaluated.as_flattened())
+        .finish32();
+    let seed = Zeroizing::new(seed);
+    let (seed, _) = seed.split_first_chunk().expect("32 bytes");
+    random(&mut Prg::new(volery_primitives::Block::from_bytes(*seed)))
 }
 
 /// A scalar in its only encoding, other than zero.

@@ -85,6 +85,8 @@ pub(super) struct Client {
 /// What stays when the file is read again.
 struct Usage {
     connections: AtomicU64,
+    /// Those that wait to be told that they have no place.
+    refused: AtomicU64,
     bucket: Mutex<Bucket>,
 }
 
@@ -115,12 +117,26 @@ impl Bucket {
     }
 }
 
+/// Connections of a client that wait at the same time to be told that they have no place.
+const REFUSED: u64 = 2;
+
 /// A connection of a client, counted until it is dropped.
-pub(super) struct Connection(Arc<Usage>);
+pub(super) struct Connection(Arc<Usage>, fn(&Usage) -> &AtomicU64);
+
+impl Connection {
+    /// Counts one, unless there are `most` already.
+    fn count(usage: &Arc<Usage>, of: fn(&Usage) -> &AtomicU64, most: u64) -> Option<Self> {
+        let more = |number| (number < most).then_some(number + 1);
+        of(usage)
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
+            .ok()?;
+        Some(Self(Arc::clone(usage), of))
+    }
+}
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+        (self.1)(&self.0).fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -135,13 +151,16 @@ impl Client {
 
     /// Counts a connection, unless there are too many.
     pub(super) fn connect(&self) -> Option<Connection> {
-        let most = self.bounds.connections;
-        let more = |number| (number < most).then_some(number + 1);
-        let connections = &self.usage.connections;
-        connections
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
-            .ok()?;
-        Some(Connection(Arc::clone(&self.usage)))
+        Connection::count(
+            &self.usage,
+            |usage| &usage.connections,
+            self.bounds.connections,
+        )
+    }
+
+    /// Counts a connection that has no place, unless others wait to be told so.
+    pub(super) fn wait_for_refusal(&self) -> Option<Connection> {
+        Connection::count(&self.usage, |usage| &usage.refused, REFUSED)
     }
 
     pub(super) fn left(&self, spent: &Spent) -> Left {
@@ -240,6 +259,7 @@ impl Clients {
             };
             let usage = Arc::new(Usage {
                 connections: AtomicU64::new(0),
+                refused: AtomicU64::new(0),
                 bucket: Mutex::new(Bucket {
                     level: 0.0,
                     then: Instant::now(),
@@ -341,14 +361,15 @@ impl<'a> Allowed<'a> {
 
 impl Allow for Allowed<'_> {
     fn take(&self, items: u64) -> Result<Option<u64>, Refusal> {
-        // The file may have been read again: a client that was removed gets no more.
-        let client = (self.clients)().find(self.client.fingerprint);
+        // The file may have been read again, also while the client was held back: one that was
+        // removed gets no more.
         let none = Refusal::Budget {
             left: 0,
             wait: None,
         };
-        let client = client.ok_or(none)?;
-        self.hold_back(&client, items)?;
+        let find = || (self.clients)().find(self.client.fingerprint).ok_or(none);
+        self.hold_back(&*find()?, items)?;
+        let client = find()?;
         let who = client.who();
         // On disk before it is answered: a crash counts too much, never too little.
         let spent = self.spent.add(&who, items, |before| {

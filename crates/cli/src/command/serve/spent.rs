@@ -42,7 +42,7 @@ struct Sum {
 impl Sum {
     fn add(&mut self, day: u64, keys: u64) {
         if day > self.day {
-            self.before += self.today;
+            self.before = self.before.saturating_add(self.today);
             (self.day, self.today) = (day, 0);
         }
         // A clock that was set back does not renew a budget.
@@ -60,8 +60,20 @@ impl Sum {
 pub(super) struct Spent {
     path: PathBuf,
     book: Mutex<Book>,
-    /// Lines that are on the disk. Locked before the book, where both are.
-    synced: Mutex<u64>,
+    /// Locked before the book, where both are.
+    synced: Mutex<Synced>,
+    /// Why the journal could not be written, until it is told.
+    problem: Mutex<Option<String>>,
+}
+
+/// Numbers of lines appended by this process.
+#[derive(Default)]
+struct Synced {
+    /// Up to this one they are on the disk, but for those that failed.
+    done: u64,
+    /// Up to this one they may not be: the system tells of a failure once, and not whoever asks
+    /// again.
+    failed: u64,
 }
 
 struct Book {
@@ -70,7 +82,7 @@ struct Book {
     /// Lines appended by this process, and lines of the file.
     appended: u64,
     lines: u64,
-    /// The file may end in the middle of a line.
+    /// The file lacks lines, or may end in the middle of one.
     broken: bool,
 }
 
@@ -114,8 +126,28 @@ impl Spent {
         Ok(Self {
             path: path.to_owned(),
             book: Mutex::new(book),
-            synced: Mutex::new(0),
+            synced: Mutex::default(),
+            problem: Mutex::new(None),
         })
+    }
+
+    /// Why the journal could not be written, once for each time.
+    pub(super) fn problem(&self) -> Option<String> {
+        lock(&self.problem).take()
+    }
+
+    /// Clients whose last day is still to come: a clock was ahead, and their budget of a day is not
+    /// renewed before.
+    pub(super) fn ahead(&self) -> Vec<String> {
+        let today = seconds() / DAY;
+        let book = lock(&self.book);
+        let ahead = book.sums.iter().filter(|(_, sum)| sum.day > today);
+        ahead.map(|(who, _)| who.clone()).collect()
+    }
+
+    fn unavailable(&self, error: &io::Error) -> Refusal {
+        *lock(&self.problem) = Some(format!("{}: {error}", self.path.display()));
+        Refusal::Later(Later::Unavailable, LATER)
     }
 
     /// The keys of a client, in all and today.
@@ -132,7 +164,6 @@ impl Spent {
         keys: u64,
         allow: impl FnOnce([u64; 2]) -> Result<(), Refusal>,
     ) -> Result<[u64; 2], Refusal> {
-        let unavailable = |_| Refusal::Later(Later::Unavailable, LATER);
         let (number, spent) = {
             let mut book = lock(&self.book);
             let today = seconds() / DAY;
@@ -140,13 +171,16 @@ impl Spent {
             allow(sum.on(today))?;
             let day = today.max(sum.day);
             if book.broken {
-                return Err(unavailable(()));
+                // The sums have every line, also those whose clients got no answer.
+                let written = write(&self.path, &book.sums);
+                let (file, lines) = written.map_err(|error| self.unavailable(&error))?;
+                (book.file, book.lines, book.broken) = (Arc::new(file), lines, false);
             }
             let mut file = &*book.file;
             let line = format!("{who} {day} {keys}\n");
-            if file.write_all(line.as_bytes()).is_err() {
+            if let Err(error) = file.write_all(line.as_bytes()) {
                 book.broken = true;
-                return Err(unavailable(()));
+                return Err(self.unavailable(&error));
             }
             book.appended += 1;
             book.lines += 1;
@@ -155,31 +189,40 @@ impl Spent {
             let spent = sum.on(today);
             (book.appended, spent)
         };
-        self.sync(number).map_err(|_| {
-            lock(&self.book).broken = true;
-            unavailable(())
-        })?;
+        self.sync(number)
+            .map_err(|error| self.unavailable(&error))?;
         Ok(spent)
     }
 
     /// Returns when so many lines are on the disk; one thread does it for all that wait.
     fn sync(&self, number: u64) -> io::Result<()> {
         let mut synced = lock(&self.synced);
-        if *synced >= number {
+        if number <= synced.failed {
+            return Err(io::Error::other("it could not be written"));
+        }
+        if number <= synced.done {
             return Ok(());
         }
         let mut book = lock(&self.book);
-        if book.lines > LINES.max(4 * book.sums.len() as u64) {
-            let (file, lines) = write(&self.path, &book.sums)?;
-            (book.file, book.lines) = (Arc::new(file), lines);
-            *synced = book.appended;
-            return Ok(());
+        let appended = book.appended;
+        let result = if book.lines > LINES.max(4 * book.sums.len() as u64) {
+            write(&self.path, &book.sums).map(|(file, lines)| {
+                (book.file, book.lines) = (Arc::new(file), lines);
+                drop(book);
+            })
+        } else {
+            let file = Arc::clone(&book.file);
+            drop(book);
+            file.sync_data()
+        };
+        match &result {
+            Ok(()) => synced.done = appended,
+            Err(_) => {
+                synced.failed = appended;
+                lock(&self.book).broken = true;
+            }
         }
-        let (file, appended) = (Arc::clone(&book.file), book.appended);
-        drop(book);
-        file.sync_data()?;
-        *synced = appended;
-        Ok(())
+        result
     }
 }
 

@@ -217,15 +217,16 @@ impl Store {
 
     /// Which table is prepared, if one is.
     pub(super) fn about(&self) -> Result<Option<About>, Failure> {
-        let Some(name) = self.current()? else {
-            return Ok(None);
-        };
+        self.current()?.map(|name| self.about_of(&name)).transpose()
+    }
+
+    fn about_of(&self, name: &str) -> Result<About, Failure> {
         let path = self.path.join(name).join(ABOUT);
         let text = fs::read_to_string(&path).map_err(|error| damaged(&path, error))?;
         let about = serde_json::from_str::<About>(&text);
         let about = about.map_err(|error| damaged(&path, error))?;
         match about.format {
-            FORMAT => Ok(Some(about)),
+            FORMAT => Ok(about),
             _ => Err(damaged(&path, "it was made by another version of volery")),
         }
     }
@@ -236,10 +237,20 @@ impl Store {
 
     /// Reads and checks what is served.
     pub(super) fn load(&self) -> Result<Generation, Failure> {
-        let (Some(name), Some(about)) = (self.current()?, self.about()?) else {
-            return Err(damaged(&self.path, "nothing is prepared"));
-        };
-        let folder = self.path.join(&name);
+        let nothing = || damaged(&self.path, "nothing is prepared");
+        let name = self.current()?.ok_or_else(nothing)?;
+        self.load_of(&name).or_else(|failure| {
+            // Another process may have put another one in its place.
+            match self.current()?.filter(|other| *other != name) {
+                Some(other) => self.load_of(&other),
+                None => Err(failure),
+            }
+        })
+    }
+
+    fn load_of(&self, name: &str) -> Result<Generation, Failure> {
+        let about = self.about_of(name)?;
+        let folder = self.path.join(name);
         let path = folder.join(FILTER);
         let file = File::open(&path).map_err(|error| damaged(&path, error))?;
         let label = Label::of_file(
@@ -262,7 +273,7 @@ impl Store {
             ));
         }
         Ok(Generation {
-            name,
+            name: name.to_owned(),
             label,
             about,
             server,

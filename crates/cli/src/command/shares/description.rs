@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use volery_channel::Role;
 use volery_matching::shares::{Layout, Settings};
+use volery_matching::totals::MAX_DECIMALS;
 
 use crate::randomness::hex;
 
@@ -93,6 +94,15 @@ impl Description {
         if parsed.format != FORMAT {
             let other = parsed.format;
             return Err(format!("its format is {other:?}, not {FORMAT:?}"));
+        }
+        if parsed
+            .columns
+            .iter()
+            .any(|column| column.decimals > MAX_DECIMALS)
+        {
+            return Err(format!(
+                "a column has more than {MAX_DECIMALS} decimal places"
+            ));
         }
         let arrays = parsed.columns.iter().map(|column| column.array.as_str());
         let of_sender = arrays.clone().take_while(|name| name.starts_with("sender"));
