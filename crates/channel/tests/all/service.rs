@@ -35,6 +35,15 @@ fn speaks(channel: &mut Channel) -> bool {
     said.is_ok() && byte == [7]
 }
 
+/// Ends the service, also where a test fails.
+struct End<'a>(&'a Cancel);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// Runs `body` against a service, and ends it; the reasons of those who were refused.
 fn with(
     secured: Option<(Identity, Known)>,
@@ -50,8 +59,9 @@ fn with(
                 refused.lock().unwrap().push(refusal.error);
             })
         });
+        let end = End(&stop);
         body(address, &stop);
-        stop.cancel();
+        drop(end);
         serving.join().unwrap().unwrap();
     });
     assert!(TcpStream::connect(address).is_err(), "it still listens");
