@@ -683,6 +683,38 @@ fn too_many_connections() {
     }
 }
 
+/// Clients that say nothing after they have connected have the places that are theirs, and no more.
+#[test]
+fn silence_has_the_places_of_a_client() {
+    let folder = folder();
+    let clients = local(&folder, "keys = 1000\nconnections = 2");
+    let more = ["--clients", &clients, "--max-connections", "3"];
+    let server = Server::start(&folder, &more);
+    let silent = || tcp::connect(server.address(), Duration::from_secs(10)).unwrap();
+    let held = [silent(), silent()];
+    // They have their places as soon as the server has read their greetings.
+    let start = Instant::now();
+    loop {
+        match welcome(&mut server.connect()) {
+            Err(Error::Later { why, .. }) if why == Later::Connections => break,
+            other => assert!(start.elapsed() < Duration::from_secs(20), "{other:?}"),
+        }
+    }
+    // Those without a place are closed soon.
+    let start = Instant::now();
+    let mut others: Vec<_> = (0..5).map(|_| silent()).collect();
+    for other in &mut others {
+        while other.recv(&mut [0]).is_ok() {}
+    }
+    assert!(start.elapsed() < Duration::from_secs(20));
+    drop(held);
+    let start = Instant::now();
+    while server.ask(&folder, 0..5, &[]).status != Some(0) {
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+    server.end();
+}
+
 /// What is no client takes no place of one: silence, noise, and half a handshake.
 #[test]
 fn strangers_do_no_harm() {

@@ -267,6 +267,7 @@ fn what_does_not_fit_is_named() {
         ("volery shares 1", "volery shares 2", "its format is"),
         ("sender_2", "../sender_2", "its columns are not"),
         ("sender_2", "sender_3", "its columns are not"),
+        ("\"decimals\": 2", "\"decimals\": 70000", "decimal places"),
         (
             "\"bound\": 9999900",
             "\"bound\": 9999901",

@@ -164,3 +164,28 @@ fn the_end() {
     let outside = Service::bind("0.0.0.0:0", None).err().unwrap();
     assert!(matches!(outside, Error::NotLoopback(_)));
 }
+
+/// A client that reads nothing does not fill the memory of the server: a write waits for it soon,
+/// and no longer than the timeout.
+#[test]
+fn little_is_queued_for_a_client_that_does_not_read() {
+    const MORE_THAN_SOCKETS_HOLD: usize = 64 << 20;
+    let sent = Mutex::new(None);
+    let serve = |mut client: Client| {
+        client.channel.set_timeout(Some(Duration::from_millis(500)));
+        let bytes = vec![0; MORE_THAN_SOCKETS_HOLD];
+        let result = client.channel.send(&bytes);
+        *sent.lock().unwrap() = Some(result.and_then(|()| client.channel.flush()));
+    };
+    with(None, &serve, |address, _| {
+        let stream = tcp::connect(address, PATIENCE).unwrap();
+        let start = Instant::now();
+        while sent.lock().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(10));
+        }
+        drop(stream);
+    });
+    let sent = sent.into_inner().unwrap().unwrap();
+    assert!(matches!(sent, Err(Error::TimedOut(_))), "{sent:?}");
+}

@@ -334,6 +334,40 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().lines().count() <= 5);
     }
 
+    /// A file that does not take a line, and one that takes it and does not keep it: nobody is
+    /// answered, and the next who asks finds the journal written anew.
+    #[test]
+    fn a_journal_that_failed_recovers() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("spent");
+        for (device, kept) in [("/dev/full", 0), ("/dev/null", 7)] {
+            let spent = Spent::open(&path).unwrap();
+            let before = spent.of("a")[0];
+            spent.add("a", 5, any).unwrap();
+            let file = OpenOptions::new().write(true).open(device).unwrap();
+            lock(&spent.book).file = Arc::new(file);
+            let refused = spent.add("a", 7, any).unwrap_err();
+            assert_eq!(refused, Refusal::Later(Later::Unavailable, LATER));
+            assert!(spent.problem().unwrap().contains("spent: "));
+            assert!(spent.problem().is_none());
+            if kept > 0 {
+                // Whoever waited for the same lines is not answered either.
+                assert!(spent.sync(lock(&spent.book).appended).is_err());
+            }
+            let after = before + 5 + kept + 11;
+            assert_eq!(spent.add("a", 11, any).unwrap()[0], after);
+            assert_eq!(Spent::open(&path).unwrap().of("a")[0], after);
+        }
+    }
+
+    #[test]
+    fn days_to_come() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("spent");
+        fs::write(&path, "volery spent 1\na 3 10\nb 99999 1\n").unwrap();
+        assert_eq!(Spent::open(&path).unwrap().ahead(), ["b"]);
+    }
+
     #[test]
     fn days() {
         let text = "volery spent 1\na 3 10\na 4 20\nb 9 1\na 4 5\na 2 1\n";
