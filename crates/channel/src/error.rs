@@ -68,8 +68,8 @@ pub enum Error {
     #[error("the other side does not accept this identity: {0}")]
     Refused(String),
 
-    /// A server of many clients, or the gateway, does not serve this one now: it is full, or another
-    /// attempt of this worker has come before. A later attempt may succeed.
+    /// A server of many clients, or the gateway, does not serve this one now: it is full, or
+    /// another attempt of this worker has come before. A later attempt may succeed.
     #[error("not served now: {0}")]
     Unavailable(String),
 
