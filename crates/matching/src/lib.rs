@@ -58,6 +58,7 @@ pub mod run;
 mod settings;
 mod side;
 pub mod staging;
+mod task;
 pub mod totals;
 mod what;
 mod work;

@@ -238,6 +238,7 @@ fn data(
         weights,
         products: 0,
         selections: 0,
+        parts: 1,
     };
     (settings, y, x)
 }

@@ -334,6 +334,7 @@ fn circuit(form: Form) -> Protocol {
         weights: 1,
         products: 1,
         selections: 1,
+        parts: 1,
     };
     let send = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
         let values: Vec<_> = (0..ITEMS[0]).map(number).collect();
