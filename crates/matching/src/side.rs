@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use volery_channel::{Channel, SessionId};
+use volery_channel::{Channel, Hello, SessionId};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::lookup::MAX_VALUE;

@@ -279,7 +279,6 @@ impl<'a> Workers<'a> {
             let ran = pool.install(|| driver.open(&manifest, &mut channel, told));
             told.end();
             let (totals, traffic) = (ran?, channel.stats());
-            channel.end();
             Ok((totals, traffic))
         });
         let (totals, traffic) = match (ended, opened) {

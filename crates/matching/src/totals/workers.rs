@@ -313,11 +313,8 @@ impl Driver {
             Box::new(Sender::setup(comparisons, form, own, channel)?)
         };
         let totals = open(&mut *opener, settings, shares, &noise, channel)?;
-        let text = Zeroizing::new(serde_json::to_vec(&totals).map_err(io::Error::from));
-        match &*text {
-            Ok(text) => self.work.put_totals(text)?,
-            Err(_) => unreachable!("numbers serialise"),
-        }
+        let text = serde_json::to_vec(&totals).expect("numbers serialise");
+        self.work.put_totals(&Zeroizing::new(text))?;
         written(channel)?;
         Ok(totals)
     }
