@@ -58,8 +58,8 @@ impl Values {
         Ok(())
     }
 
-    /// Those of a shard, which [`write`](Self::write) wrote, filled up to `size` with random items of
-    /// value 0 and in no group.
+    /// Those of a shard, which [`write`](Self::write) wrote, filled up to `size` with random items
+    /// of value 0 and in no group.
     pub(crate) fn of_shard(
         keys: &Keys,
         settings: &Settings,
