@@ -13,8 +13,8 @@
 //! ```
 //!
 //! The steps are those of [`run`](mod@crate::run), or for totals those of a worker in module
-//! `totals::workers`. A shard is a bucket that all workers of a side have access to: in a folder, or
-//! through the process that started the worker ([`Store`]).
+//! `totals::workers`. A shard is a bucket that all workers of a side have access to: in a folder,
+//! or through the process that started the worker ([`Store`]).
 //!
 //! Correlated randomness and keys of protocols are in the memory of a worker only.
 

@@ -64,7 +64,18 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::driver::agree",
             "matching::run::Side::run",
             "matching::totals::run::Side::run",
+            "matching::totals::workers::Driver::agree",
+            "matching::totals::workers::Driver::open",
             "matching::worker::Worker::run",
+        ],
+    ),
+    (
+        "calls the same function of what it wraps",
+        &[
+            "cli::command::cluster::Side::agree",
+            "cli::command::cluster::totals::Driver::agree",
+            "matching::totals::compute::Party::at_least",
+            "matching::totals::compute::Party::open",
         ],
     ),
     (
