@@ -75,8 +75,9 @@ impl Values {
         let mut groups = Zeroizing::new(vec![NO_GROUP; with(settings.group_by.is_some())]);
         let mut items = vec![Item::default(); size];
         rng.fill_bytes(items.as_flattened_mut());
-        for item in 0..keys.len() {
-            items[item] = *keys.item(item);
+        // The first places, of which there are enough.
+        for (item, place) in items.iter_mut().take(keys.len()).enumerate() {
+            *place = *keys.item(item);
             let Some(payload) = keys.payload(item).first_chunk::<PAYLOAD>() else {
                 return Err(Error::Manifest("is of a folder with other rows".to_owned()));
             };
