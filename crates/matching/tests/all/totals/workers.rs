@@ -53,7 +53,13 @@ impl Sides {
     }
 
     fn agreed(&self) -> [Agreed; 2] {
-        self.agree().map(Result::unwrap)
+        let both = self.agree().map(Result::unwrap);
+        for (role, (driver, manifest)) in ROLES.into_iter().zip(&both) {
+            // Workers have the settings from the manifest.
+            let read = manifest.totals(role).unwrap().hello("k");
+            assert_eq!(read.fields, driver.side().settings().hello("k").fields);
+        }
+        both
     }
 
     /// One worker of each side; what each sends is cut after so many bytes.
