@@ -57,6 +57,7 @@ class Match:
         protocol: ``"vole"`` (default) or ``"vole-low"``.
         shards: their number, the same on both sides; by default one for 2^20 keys, and eight for
             each worker where there are enough keys.
+        result: ``"rows"``; others are refused.
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         log: a file to which each event is appended as a line of JSON.
         progress: True for a bar by tqdm, or a function of one :class:`volery.Progress`.
@@ -78,13 +79,19 @@ class Match:
         security: Security | None = None,
         protocol: str | None = None,
         shards: int | None = None,
+        result: str = "rows",
         wait: Time | None = None,
         timeout: Time | None = None,
         allow_group_readable_identity: bool = False,
         log: Path | None = None,
         progress: ProgressOption = None,
     ) -> None:
-        options = {name: value for name, value in locals().items() if name != "self"}
+        if result != "rows":
+            raise UsageError(
+                f"result: {result!r}: workers of Spark give rows only",
+                "volery.psi, or 'volery run-local psi' with several workers, gives such a number",
+            )
+        options = {name: value for name, value in locals().items() if name not in ("self", "result")}
         self._side = Side(**options)
         self._spark: SparkSession | None = None
         self._left = False

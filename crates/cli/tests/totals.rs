@@ -418,14 +418,15 @@ fn refusals() {
         "--peer x",
         "--peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8",
     );
-    run(&words(&call)).assert_refused(2, &["--result", "by one process a side"]);
+    let by_dh = format!("{call} --protocol dh");
+    run(&words(&by_dh)).assert_refused(2, &["--protocol", "circuit or circuit-low"]);
     let out = format!("{folder}manifests");
     let call = format!(
         "k8s --image i --work-claim w --identity-secret s --out {out} -- psi --workers 2 --run r \
          --gateway g:1 --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender \
          --input a.csv --key k --result count"
     );
-    run(&words(&call)).assert_refused(2, &["--result", "by one process a side"]);
+    run(&words(&call)).assert_refused(2, &["--result", "by one machine a side"]);
 }
 
 /// Values and keys that do not fit name the row, not the value.

@@ -370,3 +370,100 @@ fn killed_processes_are_started_again() {
         assert!(all.iter().all(|(shard, _)| times(shard) <= 3));
     }
 }
+
+/// Sums by group over two workers, of which some are killed; both sides get them.
+#[test]
+fn totals_of_workers_are_those_of_the_plain_calculation() {
+    let place = Place::new();
+    let (mut a, mut b) = ("id,paid\n".to_owned(), "id,arm\n".to_owned());
+    let mut sums = [(0, 0); 2];
+    for i in 0..600 {
+        writeln!(a, "{},{}", 3 * i, i % 7).unwrap();
+        writeln!(b, "{},{}", 2 * i, ["x", "y"][i % 2]).unwrap();
+        if 2 * i % 3 == 0 && i < 600 {
+            sums[i % 2].0 += 1;
+            sums[i % 2].1 += 2 * i / 3 % 7;
+        }
+    }
+    place.folder.write("a.csv", a);
+    place.folder.write("b.csv", b);
+    let run = [
+        "--key",
+        "id",
+        "--run",
+        "t",
+        "--workers",
+        "2",
+        "--shards",
+        "12",
+        "--wait",
+        "60s",
+        "--bound",
+        "10",
+        "--minimum",
+        "20",
+        "--to",
+        "receiver",
+        "--groups",
+        "x,y,none",
+    ];
+    let report = place.folder.path("report.json");
+    let left = [&run[..], &["--result", "mean=paid"]].concat();
+    let more = ["--result", "mean", "--group-by", "arm", "--report", &report];
+    let right = [&run[..], &more].concat();
+    let mut sides = [place.start(0, "psi", &left), place.start(1, "psi", &right)];
+    let found = |side: usize| {
+        let names = common::names(place.folder.path(&format!("work-{}", SIDES[side])).as_ref());
+        names
+            .iter()
+            .filter(|name| name.starts_with("found-"))
+            .count()
+    };
+    for (kill, side) in [0, 1, 1].into_iter().enumerate() {
+        let started = Instant::now();
+        while !place.folder.names().contains(&"work-b".to_owned()) || found(1) < 3 * kill + 1 {
+            assert!(started.elapsed() < Duration::from_secs(60), "no progress");
+            assert!(sides.iter_mut().all(|side| !side.has_ended()));
+            thread::sleep(Duration::from_millis(2));
+        }
+        if let Some(worker) = children(sides[side].id()).first() {
+            let id = worker.to_string();
+            let _ = std::process::Command::new("kill")
+                .args(["-s", "KILL", &id])
+                .output();
+        }
+    }
+    let ended = sides.map(Running::finish);
+    for side in &ended {
+        assert_eq!(side.status, Some(0), "{side:?}");
+    }
+    let line = |group: &str, (count, sum): (usize, usize)| {
+        format!("{group},{count},{sum},{}\n", sum as f64 / count as f64)
+    };
+    let expected = format!(
+        "group,count,sum,mean\n{}{}none,,,\n",
+        line("x", sums[0]),
+        line("y", sums[1])
+    );
+    assert_eq!(ended[1].stdout, expected);
+    assert_eq!(ended[0].stdout, "");
+    assert_eq!(place.folder.read("out.csv"), expected);
+    let report = place.folder.json("report.json");
+    let result = &report["result"];
+    assert_eq!(result["run"]["shards"], 12);
+    assert_eq!(result["groups"][2]["below_minimum"], true);
+    let said = result["reveals"].to_string();
+    assert!(
+        said.contains("the shards are filled up to equal sizes"),
+        "{said}"
+    );
+    assert!(result["statistical_bits"].as_f64().unwrap() >= 39.9);
+    for side in [0, 1] {
+        let again = place
+            .start(side, "psi", [&left[..], &right[..]][side])
+            .finish();
+        assert!(again.stderr.contains("this run is complete"), "{again:?}");
+        let work = place.folder.path(&format!("work-{}", SIDES[side]));
+        assert_eq!(common::names(work.as_ref()), ["complete"]);
+    }
+}

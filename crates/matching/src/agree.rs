@@ -11,8 +11,9 @@ use volery_tables::PayloadSchema;
 use crate::error::{Result, misbehaved};
 use crate::keys::FRAME;
 use crate::manifest::{Manifest, Own, Terms, VERSION, commitment};
-use crate::settings::{PROGRESS, Settings, Verb};
+use crate::settings::PROGRESS;
 use crate::side::MAX_BUCKETS;
+use crate::task::Task;
 
 /// The longest line of names and types of the payload, in bytes.
 const LONGEST_LINE: usize = 1 << 16;
@@ -23,7 +24,7 @@ const ROWS_OF_A_KEY: u32 = 16;
 
 /// What a side brings.
 pub(crate) struct Agreeing<'a> {
-    pub(crate) settings: &'a Settings,
+    pub(crate) task: &'a Task,
     /// Types and normalisers of the keys.
     pub(crate) keys: &'a str,
     pub(crate) own: Own,
@@ -109,7 +110,7 @@ impl Agreeing<'_> {
             let mut theirs = [0; 32];
             channel.send(&ours)?;
             channel.recv(&mut theirs)?;
-            terms.commitments = match self.settings.role {
+            terms.commitments = match self.task.role() {
                 Role::Sender => [ours, theirs],
                 Role::Receiver => [theirs, ours],
             };
@@ -118,7 +119,7 @@ impl Agreeing<'_> {
     }
 
     fn hello(&self) -> Hello {
-        let mut hello = self.settings.hello(self.keys);
+        let mut hello = self.task.hello(self.keys);
         if let Some(terms) = &self.terms {
             let fields = [
                 ("--run", terms.run.clone()),
@@ -139,7 +140,7 @@ impl Agreeing<'_> {
         match met.buckets {
             // It divides nothing, and names the run.
             1 => Ok(*met.session.as_bytes()),
-            _ => toss(self.settings.role, met.session, rng, channel),
+            _ => toss(self.task.role(), met.session, rng, channel),
         }
     }
 
@@ -154,7 +155,7 @@ impl Agreeing<'_> {
         for size in ours {
             channel.send(&size.to_le_bytes())?;
         }
-        let lookup = self.settings.verb == Verb::Lookup;
+        let lookup = self.task.is_lookup();
         if let (true, Some((line, longest))) = (lookup, &self.payload) {
             channel.send(&(line.len() as u32).to_le_bytes())?;
             channel.send(line.as_bytes())?;
@@ -168,12 +169,12 @@ impl Agreeing<'_> {
             if theirs > MAX_ITEMS.saturating_mul(met.buckets.into()) {
                 return Err(misbehaved("it announced a set larger than the maximum"));
             }
-            sizes.push(match self.settings.role {
+            sizes.push(match self.task.role() {
                 Role::Sender => [ours, theirs],
                 Role::Receiver => [theirs, ours],
             });
         }
-        let payload = match (lookup, self.settings.role) {
+        let payload = match (lookup, self.task.role()) {
             (false, _) => None,
             (true, Role::Sender) => Some(self.payload.expect("a sender of a lookup has columns")),
             (true, Role::Receiver) => Some(recv_payload(channel)?),

@@ -22,6 +22,7 @@ use crate::progress::Progress;
 use crate::run::{Matches, Outcome};
 use crate::settings::Settings;
 use crate::side::Side;
+use crate::task::Task;
 
 /// Tells the peer that this side has the manifest.
 const WRITTEN: u8 = 0x57;
@@ -90,13 +91,14 @@ pub fn agree(
     }
     let largest = facts.sizes.iter().copied().max().unwrap_or(0);
     let agreeing = Agreeing {
-        settings,
+        task: &Task::Rows(*settings),
         keys: &facts.keys,
         own: Own {
             digest: facts.digest.clone(),
             rows: facts.rows,
             dedup: false,
             opening,
+            noise: None,
         },
         payload: facts.payload.clone(),
         least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
@@ -121,7 +123,7 @@ pub fn agree(
 }
 
 /// Checks that a manifest is of a run with these terms.
-fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
+pub(crate) fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
     let changed = |what| Err(Error::Manifest(format!("of this run was made with {what}")));
     match &manifest.workers {
         None => changed("no workers"),
@@ -135,7 +137,7 @@ fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
 }
 
 /// Waits until both sides have the manifest.
-fn written(channel: &mut Channel) -> Result<()> {
+pub(crate) fn written(channel: &mut Channel) -> Result<()> {
     let mut byte = [0];
     channel.send(&[WRITTEN])?;
     channel.recv(&mut byte)?;

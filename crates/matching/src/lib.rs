@@ -61,6 +61,7 @@ pub mod shares;
 mod side;
 pub mod staging;
 mod system;
+mod task;
 pub mod totals;
 mod what;
 mod work;

@@ -13,6 +13,8 @@ use crate::error::Result;
 use crate::parameters::Parameters;
 use crate::settings::{Name, Settings, Verb};
 use crate::side::MAX_BUCKETS;
+use crate::task::Task;
+use crate::totals;
 
 /// The version of the layout of this and of the folder of a run.
 pub(crate) const VERSION: u32 = 2;
@@ -52,6 +54,9 @@ pub(crate) struct Own {
     pub(crate) dedup: bool,
     /// What opens the commitment to the digest.
     pub(crate) opening: [u8; 32],
+    /// The seed of this side's noise in totals: one that is opened twice has one noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) noise: Option<[u8; 16]>,
 }
 
 /// The terms of a run of several workers on each side.
@@ -68,6 +73,9 @@ pub struct Terms {
     pub(crate) security: String,
     pub(crate) both: bool,
     pub(crate) keys: String,
+    /// The settings of totals, in place of rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) totals: Option<totals::Agreed>,
     /// The commitments of sender and receiver to their tables.
     pub(crate) commitments: [[u8; 32]; 2],
 }
@@ -97,6 +105,38 @@ impl Terms {
             security: settings.security.to_string(),
             both: settings.both,
             keys: keys.to_owned(),
+            totals: None,
+            commitments: [[0; 32]; 2],
+        })
+    }
+
+    /// As [`new`](Self::new), for totals.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_totals(
+        settings: &totals::Settings,
+        keys: &str,
+        run: &str,
+        workers: u32,
+        organisations: [String; 2],
+    ) -> Result<Self, String> {
+        if !matches!(settings.name, Name::Circuit | Name::CircuitLow) {
+            let name = settings.name;
+            return Err(format!(
+                "workers compute totals by circuit or circuit-low, not by {name}"
+            ));
+        }
+        Ok(Self {
+            run: run.to_owned(),
+            workers,
+            organisations,
+            verb: Verb::Psi.name().to_owned(),
+            protocol: settings.name.name().to_owned(),
+            security: Security::SemiHonest.to_string(),
+            both: false,
+            keys: keys.to_owned(),
+            totals: Some(settings.agreed()),
             commitments: [[0; 32]; 2],
         })
     }
@@ -178,10 +218,11 @@ impl Manifest {
         self.workers.as_ref()
     }
 
-    /// Whether both sides of a run of several workers get rows.
+    /// Whether both sides of a run of several workers have results: rows, or shares of totals.
     #[must_use]
     pub fn is_both(&self) -> bool {
-        self.workers.as_ref().is_some_and(|terms| terms.both)
+        let terms = self.workers.as_ref();
+        terms.is_some_and(|terms| terms.both || terms.totals.is_some())
     }
 
     /// The key of the buckets.
@@ -219,6 +260,19 @@ impl Manifest {
     #[must_use]
     pub fn settings(&self, role: Role) -> Option<Settings> {
         self.workers.as_ref()?.settings(role)
+    }
+
+    /// The settings of a run of several workers for totals, without the names of columns.
+    #[must_use]
+    pub fn totals(&self, role: Role) -> Option<totals::Settings> {
+        let terms = self.workers.as_ref()?;
+        terms.totals.as_ref()?.settings(&terms.protocol, role)
+    }
+
+    /// What workers of this run do.
+    pub(crate) fn task(&self, role: Role) -> Option<Task> {
+        let totals = || self.totals(role).map(|one| Task::Totals(Box::new(one)));
+        self.settings(role).map(Task::Rows).or_else(totals)
     }
 
     /// Executions of the protocol in the whole run.

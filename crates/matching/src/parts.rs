@@ -24,7 +24,7 @@ pub(crate) trait Journal {
     /// Whether the part is finished.
     fn has_found(&self, part: Part) -> bool;
 
-    /// Records the matches of a finished part.
+    /// Records the result of a finished part, in place of an earlier one.
     fn put_found(&self, part: Part, found: &[u8]) -> Result<()>;
 }
 
@@ -144,42 +144,57 @@ impl Parts<'_> {
         })
     }
 
-    /// The session of a part: another one in each connection.
-    pub(crate) fn session_of(&self, (rule, bucket): Part) -> SessionId {
-        let mut oracle = RandomOracle::new("volery matching: part");
-        oracle.absorb(self.session.as_bytes());
-        oracle.absorb_u64(rule as u64).absorb_u64(bucket.into());
-        SessionId::from_bytes(oracle.finish32())
+    /// [`session_of`] the connection.
+    pub(crate) fn session_of(&self, part: Part) -> SessionId {
+        session_of(self.session, part)
     }
 
-    /// Step 7, where both keep their progress: `complete` records at the sender that the peer has
-    /// all results.
+    /// [`conclude`], for rows.
     pub(crate) fn conclude(
         &self,
         complete: impl FnOnce() -> Result<()>,
         channel: &mut Channel,
     ) -> Result<()> {
-        let mut byte = [0];
-        let mut hear = |channel: &mut Channel| -> Result<()> {
-            channel.recv(&mut byte)?;
-            match byte {
-                [DONE] => Ok(()),
-                _ => Err(misbehaved("it sent an unexpected final message")),
+        let Settings { role, .. } = *self.settings;
+        conclude((role, self.settings.gets_rows()), complete, channel)
+    }
+}
+
+/// The session of a part: another one in each connection.
+pub(crate) fn session_of(connection: SessionId, (rule, bucket): Part) -> SessionId {
+    let mut oracle = RandomOracle::new("volery matching: part");
+    oracle.absorb(connection.as_bytes());
+    oracle.absorb_u64(rule as u64).absorb_u64(bucket.into());
+    SessionId::from_bytes(oracle.finish32())
+}
+
+/// Step 7, where both keep their progress: `complete` records at a sender that keeps no results
+/// that the peer has all of its own.
+pub(crate) fn conclude(
+    (role, keeps): (Role, bool),
+    complete: impl FnOnce() -> Result<()>,
+    channel: &mut Channel,
+) -> Result<()> {
+    let mut byte = [0];
+    let mut hear = |channel: &mut Channel| -> Result<()> {
+        channel.recv(&mut byte)?;
+        match byte {
+            [DONE] => Ok(()),
+            _ => Err(misbehaved("it sent an unexpected final message")),
+        }
+    };
+    match role {
+        Role::Receiver => {
+            channel.send(&[DONE])?;
+            hear(channel)
+        }
+        Role::Sender => {
+            hear(channel)?;
+            if !keeps {
+                complete()?;
             }
-        };
-        match self.settings.role {
-            Role::Receiver => {
-                channel.send(&[DONE])?;
-                hear(channel)
-            }
-            Role::Sender => {
-                hear(channel)?;
-                if !self.settings.gets_rows() {
-                    complete()?;
-                }
-                channel.send(&[DONE])?;
-                Ok(channel.flush()?)
-            }
+            channel.send(&[DONE])?;
+            Ok(channel.flush()?)
         }
     }
 }

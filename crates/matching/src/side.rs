@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use volery_channel::{Channel, SessionId};
+use volery_channel::{Channel, Hello, SessionId};
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_psi::lookup::MAX_VALUE;
@@ -16,6 +16,7 @@ use crate::matches::Collected;
 use crate::progress::Progress;
 use crate::run::{Finish, Matches};
 use crate::settings::Settings;
+use crate::task::Task;
 use crate::work::{Part, Work, is_complete};
 
 /// The most rules of a run.
@@ -98,6 +99,19 @@ impl std::ops::Deref for Loaded<'_> {
             Self::Read(keys) => keys,
         }
     }
+}
+
+/// What a side's run depends on: its table, settings and policy.
+pub(crate) fn own(digest: &[u8; 32], hello: &Hello, policy: Duplicates) -> RandomOracle {
+    let mut oracle = RandomOracle::new("volery matching: own");
+    oracle.absorb(digest);
+    oracle.absorb(hello.protocol.as_bytes());
+    oracle.absorb(hello.role.as_bytes());
+    for (name, value) in &hello.fields {
+        oracle.absorb(name.as_bytes()).absorb(value.as_bytes());
+    }
+    oracle.absorb(&[policy as u8]);
+    oracle
 }
 
 /// Names the file of two rows with the same key by the first rule.
@@ -325,15 +339,8 @@ impl Side {
 
     /// What this side's run depends on, in hexadecimal.
     pub(crate) fn own(&self) -> String {
-        let mut oracle = RandomOracle::new("volery matching: own");
-        oracle.absorb(&self.digest);
         let hello = self.settings.hello(&self.key_description);
-        oracle.absorb(hello.protocol.as_bytes());
-        oracle.absorb(hello.role.as_bytes());
-        for (name, value) in &hello.fields {
-            oracle.absorb(name.as_bytes()).absorb(value.as_bytes());
-        }
-        oracle.absorb(&[self.policy as u8]);
+        let mut oracle = own(&self.digest, &hello, self.policy);
         if let Some(payload) = &self.payload {
             oracle.absorb(payload.line().as_bytes());
         }
@@ -431,13 +438,14 @@ impl Side {
         let earlier = self.earlier.clone();
         let (settings, keys) = (self.settings, self.key_description.clone());
         let agreeing = Agreeing {
-            settings: &settings,
+            task: &Task::Rows(settings),
             keys: &keys,
             own: Own {
                 digest: self.own(),
                 rows: self.rows,
                 dedup: self.policy == Duplicates::Dedup,
                 opening,
+                noise: None,
             },
             payload: payload.map(|payload| (payload.line(), self.longest)),
             least: match &terms {

@@ -50,14 +50,17 @@ mod revealed;
 mod run;
 mod settings;
 pub(crate) mod side;
+pub(crate) mod workers;
 
 pub use compute::Total;
 pub use decimal::{MAX_DECIMALS, decimal};
 pub use plan::{Choice, Plan, Protocol};
 pub use revealed::revealed;
 pub use run::{Outcome, Parameters};
+pub(crate) use settings::Agreed;
 pub use settings::{
     COLUMN, GROUP_BY, GROUPS, Kind, MAX_GROUPS, MAX_MINIMUM, MINIMUM, Options, Privacy, Settings,
     TO, To,
 };
 pub use side::Side;
+pub use workers::{Driver, SHARES};

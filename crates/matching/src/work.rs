@@ -6,7 +6,8 @@
 //! | `part-R-B` | those of bucket B, in the order of the rows | appended, all before `run.json` |
 //! | `run.json` | the manifest | once, by renaming |
 //! | `begun-R-B-N` | the session in which bucket B of rule R was begun for the Nth time | once, by whoever makes the file |
-//! | `found-R-B` | the matches of a finished part | once, by renaming |
+//! | `found-R-B` | the matches of a finished part, or shares of its totals with their session | once, by renaming; shares again by each attempt |
+//! | `totals.json` | totals that were opened | once, by renaming |
 //! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
 //! | `complete-R-W` | nothing: both sides have all results of worker W for rule R | once |
 //! | `ticket-W` | the certificate and key of worker W, while it runs | anew each time |
@@ -253,6 +254,15 @@ impl Work {
         self.put(&name.replace('/', "-"), b"")
     }
 
+    /// Totals that were opened.
+    pub(crate) fn totals(&self) -> Result<Option<Vec<u8>>> {
+        self.get("totals.json")
+    }
+
+    pub(crate) fn put_totals(&self, totals: &[u8]) -> Result<()> {
+        self.put("totals.json", totals)
+    }
+
     pub(crate) fn complete(&self) -> Result<()> {
         self.put("complete", b"")
     }
@@ -396,7 +406,7 @@ fn is_ours(name: &str) -> bool {
         all.len() == count && all.iter().all(digits)
     };
     match name.split_once('-') {
-        None => name == "run.json",
+        None => name == "run.json" || name == "totals.json",
         Some(("begun", rest)) => numbers(rest, 3),
         Some(("items" | "ticket", rest)) => numbers(rest, 1),
         Some(("part" | "complete", rest)) => numbers(rest, 2),

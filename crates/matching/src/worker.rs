@@ -12,8 +12,9 @@
 //! 7. both have all results                    <-->
 //! ```
 //!
-//! The steps are those of [`run`](mod@crate::run). A shard is a bucket that all workers of a side
-//! have access to: in a folder, or through the process that started the worker ([`Store`]).
+//! The steps are those of [`run`](mod@crate::run), or for totals those of a worker in module
+//! `totals::workers`. A shard is a bucket that all workers of a side have access to: in a folder,
+//! or through the process that started the worker ([`Store`]).
 //!
 //! Correlated randomness and keys of protocols are in the memory of a worker only.
 
@@ -32,9 +33,11 @@ use crate::error::{ATTEMPTS, Error, Result, misbehaved};
 use crate::keys::{Keys, Rows};
 use crate::manifest::{Manifest, hex};
 use crate::matches::{RowSet, append, parse};
-use crate::parts::{Journal, Parts};
+use crate::parts::{Journal, Parts, conclude};
 use crate::progress::{Inner, Progress};
 use crate::settings::Settings;
+use crate::task::Task;
+use crate::totals::workers;
 use crate::work::{Part, Work};
 
 /// The name under which the handshake compares manifests.
@@ -75,7 +78,7 @@ pub enum Place<'a> {
 /// A worker before its connection.
 pub struct Worker<'a> {
     manifest: &'a Manifest,
-    settings: Settings,
+    task: Task,
     rule: usize,
     worker: u32,
     attempt: u64,
@@ -117,7 +120,7 @@ impl<'a> Worker<'a> {
         attempt: u64,
         place: Place<'a>,
     ) -> Result<Self> {
-        let (Some(terms), Some(settings)) = (manifest.terms(), manifest.settings(role)) else {
+        let (Some(terms), Some(task)) = (manifest.terms(), manifest.task(role)) else {
             return Err(Error::Manifest("is not of a run with workers".to_owned()));
         };
         if worker >= terms.workers {
@@ -131,11 +134,16 @@ impl<'a> Worker<'a> {
         }
         let kept = match place {
             Place::Folder(path) => Kept::Folder(Work::shared(path, manifest)?),
+            Place::Store(_) if matches!(task, Task::Totals(_)) => {
+                return Err(Error::Manifest(
+                    "is of totals, whose workers have a folder".to_owned(),
+                ));
+            }
             Place::Store(store) => Kept::Store(store),
         };
         Ok(Self {
             manifest,
-            settings,
+            task,
             rule,
             worker,
             attempt,
@@ -174,7 +182,7 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// Those of the folder or store.
     pub fn has_all_results(&self) -> Result<bool> {
-        if !self.settings.gets_rows() {
+        if !self.task.keeps() {
             return Ok(false);
         }
         let journal = self.journal()?;
@@ -218,7 +226,7 @@ impl<'a> Worker<'a> {
         let workers = self.manifest.terms().map_or(0, |terms| terms.workers);
         let hello = Hello {
             protocol: "worker",
-            role: self.settings.role.name(),
+            role: self.task.role().name(),
             fields: vec![
                 (MANIFEST, self.manifest.id_text()),
                 ("--worker", format!("{} of {workers}", self.worker)),
@@ -229,19 +237,56 @@ impl<'a> Worker<'a> {
             self.complete()?;
             return Ok(Worked::default());
         }
+        let (journal, shards) = (self.journal()?, self.shards());
+        let mut worked = match &self.task {
+            Task::Rows(settings) => {
+                self.match_rows(settings, (session, rng), &*journal, channel, progress)?
+            }
+            Task::Totals(settings) => {
+                let Kept::Folder(work) = &self.kept else {
+                    unreachable!("workers for totals have a folder");
+                };
+                let own = (session, rng);
+                workers::work(
+                    self.manifest,
+                    settings,
+                    work,
+                    &shards,
+                    own,
+                    channel,
+                    progress,
+                )?
+            }
+        };
+        let own = (self.task.role(), self.task.keeps());
+        conclude(own, || self.complete(), channel)?;
+        self.complete()?;
+        worked.traffic = channel.stats();
+        worked.seconds = start.elapsed().as_secs_f64();
+        Ok(worked)
+    }
+
+    /// Steps 5 and 6 for rows.
+    fn match_rows(
+        &self,
+        settings: &Settings,
+        (session, mut rng): (SessionId, Prg),
+        journal: &dyn Journal,
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> Result<Worked> {
         let capacities = self.manifest.capacities()?;
-        let protocol = self.settings.name.protocol(self.settings.security);
+        let protocol = settings.name.protocol(settings.security);
         let parts = Parts {
-            settings: &self.settings,
+            settings,
             protocol: protocol.expect("workers run a protocol that is named"),
             session,
             capacities: &capacities,
             longest: self.manifest.payload().map_or(0, |(_, longest)| longest),
             executions: self.manifest.executions(),
         };
-        let journal = self.journal()?;
         let shards = self.shards();
-        let done = parts.compare(&*journal, &shards, channel)?;
+        let done = parts.compare(journal, &shards, channel)?;
         let earlier = self.earlier_rows()?;
         progress.begin("matching shards", shards.len() as u64);
         let mut finished = 0;
@@ -276,17 +321,13 @@ impl<'a> Worker<'a> {
                         }
                     },
                 )?;
-                if self.settings.gets_rows() && !journal.has_found(part) {
+                if settings.gets_rows() && !journal.has_found(part) {
                     journal.put_found(part, &found)?;
                 }
             }
             finished += 1;
             progress.done(finished);
         }
-        parts.conclude(|| self.complete(), channel)?;
-        self.complete()?;
-        worked.traffic = channel.stats();
-        worked.seconds = start.elapsed().as_secs_f64();
         Ok(worked)
     }
 
@@ -303,7 +344,7 @@ impl<'a> Worker<'a> {
                 Err(misbehaved("its rule is not one of the run"))
             }
             // The peer would gain nothing by a lie: a sender that believes it is done sooner.
-            Ordering::Greater if !self.settings.gets_rows() || self.has_all_results()? => Ok(false),
+            Ordering::Greater if !self.task.keeps() || self.has_all_results()? => Ok(false),
             Ordering::Greater => Err(misbehaved("it left a rule whose results are missing here")),
             // It learns of this side's rule, and comes again for that.
             Ordering::Less => Err(ChannelError::Disconnected.into()),
@@ -315,7 +356,7 @@ impl<'a> Worker<'a> {
         let Kept::Folder(work) = &self.kept else {
             return Ok(RowSet::default());
         };
-        if self.rule == 0 || self.settings.role == Role::Sender {
+        if self.rule == 0 || self.task.role() == Role::Sender {
             return Ok(RowSet::default());
         }
         let mut rows = RowSet::new(self.manifest.own.rows);
@@ -334,7 +375,7 @@ impl<'a> Worker<'a> {
     }
 
     fn load(&self, (rule, shard): Part) -> Result<Keys> {
-        let with_payload = self.settings.role == Role::Sender && self.manifest.payload.is_some();
+        let with_payload = self.task.role() == Role::Sender && self.manifest.payload.is_some();
         let rows = match &self.kept {
             Kept::Folder(work) => work.rows((rule, shard), with_payload)?,
             Kept::Store(store) => {

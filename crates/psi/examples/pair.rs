@@ -70,6 +70,7 @@ const COUNT: circuit::Settings = circuit::Settings {
     weights: 1,
     products: 0,
     selections: 0,
+    parts: 1,
 };
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {

@@ -55,8 +55,12 @@
 //! bytes for each of the sender's items more. A comparison is 15 messages of up to 16 bytes. A
 //! product of values of both parties costs 520 bytes, and one of a bit of the receiver and a shared
 //! value ([`Receiver::select`]) 8.1.
+//!
+//! Shares of several executions can be added up and opened by another one, which has no items
+//! ([`opening`]).
 
 mod gmw;
+pub mod opening;
 mod params;
 
 use std::borrow::BorrowMut;
@@ -108,6 +112,8 @@ pub struct Settings {
     pub products: usize,
     /// How often the receiver [selects](Receiver::select) among all bins, at most.
     pub selections: usize,
+    /// Executions that share a failure probability, as those of the shards of one run.
+    pub parts: u64,
 }
 
 impl Default for Settings {
@@ -119,6 +125,7 @@ impl Default for Settings {
             weights: 0,
             products: 0,
             selections: 0,
+            parts: 1,
         }
     }
 }
@@ -136,6 +143,7 @@ impl Settings {
                 ("weights", self.weights.to_string()),
                 ("products", self.products.to_string()),
                 ("selections", self.selections.to_string()),
+                ("parts", self.parts.to_string()),
             ],
         }
     }
@@ -156,11 +164,13 @@ impl Settings {
             weights,
             products,
             selections,
+            parts,
             ..
         } = self;
         for number in [payload, weights, products, selections] {
             oracle.absorb_u64(number as u64);
         }
+        oracle.absorb_u64(parts);
         *oracle.finish32().first_chunk().expect("32 bytes")
     }
 }

@@ -6,7 +6,7 @@ use volery_channel::gateway::{self, Ticket};
 use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role};
-use volery_matching::{Settings, Terms};
+use volery_matching::{Manifest, Progress, Settings, Side, Terms, totals};
 use volery_primitives::ro::RandomOracle;
 
 use super::options::Reporter;
@@ -50,6 +50,108 @@ fn run_name(text: &str) -> Result<String, &'static str> {
     }
 }
 
+/// The driver of a side of a run.
+pub(super) trait Driver: Send {
+    /// The role of the side.
+    fn role(&self) -> Role;
+
+    /// The terms that it brings.
+    ///
+    /// # Errors
+    /// If workers cannot run its protocol.
+    fn terms(
+        &self,
+        arguments: &ClusterArguments,
+        identity: (&Identity, Fingerprint),
+    ) -> Result<Terms, Failure>;
+
+    /// The manifest of an earlier attempt, if it is of these terms.
+    ///
+    /// # Errors
+    /// If there is one of others.
+    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>>;
+
+    /// Agrees with the peer's.
+    ///
+    /// # Errors
+    /// Any error that ends the agreement.
+    fn agree(
+        &mut self,
+        terms: (Terms, Option<u32>),
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> volery_matching::Result<Manifest>;
+}
+
+impl Driver for Side {
+    fn role(&self) -> Role {
+        self.settings().role
+    }
+
+    fn terms(
+        &self,
+        arguments: &ClusterArguments,
+        identity: (&Identity, Fingerprint),
+    ) -> Result<Terms, Failure> {
+        arguments.terms(self.settings(), self.key_description(), identity)
+    }
+
+    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
+        self.manifest_of(terms)
+    }
+
+    fn agree(
+        &mut self,
+        (terms, shards): (Terms, Option<u32>),
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> volery_matching::Result<Manifest> {
+        self.agree_on_workers(terms, shards, channel, progress)
+    }
+}
+
+impl Driver for totals::Driver {
+    fn role(&self) -> Role {
+        self.side().settings().role
+    }
+
+    fn terms(
+        &self,
+        arguments: &ClusterArguments,
+        identity: (&Identity, Fingerprint),
+    ) -> Result<Terms, Failure> {
+        let (settings, keys) = (self.side().settings(), self.side().key_description());
+        let organisations = organisations(settings.role, identity);
+        let (run, workers) = (arguments.run(), arguments.workers);
+        let terms = Terms::for_totals(settings, keys, run, workers, organisations);
+        terms.map_err(|what| {
+            Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
+        })
+    }
+
+    fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
+        self.manifest_of(terms)
+    }
+
+    fn agree(
+        &mut self,
+        (terms, shards): (Terms, Option<u32>),
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> volery_matching::Result<Manifest> {
+        self.agree(terms, shards, channel, progress)
+    }
+}
+
+/// The fingerprints of sender and receiver.
+fn organisations(role: Role, (identity, peer): (&Identity, Fingerprint)) -> [String; 2] {
+    let [own, peer] = [identity.fingerprint(), peer].map(|print| print.to_string());
+    match role {
+        Role::Sender => [own, peer],
+        Role::Receiver => [peer, own],
+    }
+}
+
 impl ClusterArguments {
     pub(crate) fn gateway(&self) -> &str {
         &self.gateway
@@ -64,13 +166,9 @@ impl ClusterArguments {
         &self,
         settings: &Settings,
         keys: &str,
-        (identity, peer): (&Identity, Fingerprint),
+        identity: (&Identity, Fingerprint),
     ) -> Result<Terms, Failure> {
-        let [own, peer] = [identity.fingerprint(), peer].map(|print| print.to_string());
-        let organisations = match settings.role {
-            Role::Sender => [own, peer],
-            Role::Receiver => [peer, own],
-        };
+        let organisations = organisations(settings.role, identity);
         let terms = Terms::new(settings, keys, &self.run, self.workers, organisations);
         terms.map_err(|what| {
             Failure::usage("--protocol", what).with_hint("choose --protocol vole on both sides")

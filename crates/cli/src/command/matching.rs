@@ -499,7 +499,7 @@ pub(super) fn run(
         )?,
         (None, Some(workers)) => {
             reporter.known().revealed.extend(revealed.iter().cloned());
-            let ran = workers.run(&mut side, &settings, &pool, &mut told)?;
+            let ran = workers.run(&mut side, &pool, &mut told)?;
             let Some((manifest, worked, run)) = ran else {
                 return Ok(Matched::of(report_place.write(&report)?));
             };
@@ -597,7 +597,7 @@ impl MatchingArguments {
     }
 
     /// Where this side keeps its keys.
-    fn local(&self) -> Local {
+    pub(super) fn local(&self) -> Local {
         let beside = self.out.as_deref().filter(|out| *out != "-").map(|out| {
             let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
             parent.unwrap_or_else(|| ".".as_ref()).to_owned()

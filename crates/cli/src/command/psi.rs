@@ -41,14 +41,14 @@ impl Arguments {
         &self.matching
     }
 
-    /// Refuses results that workers do not compute.
+    /// Refuses results that pods do not compute.
     ///
     /// # Errors
     /// If the result is not the matching rows.
-    pub(super) fn check_workers(&self) -> Result<(), Failure> {
+    pub(super) fn check_pods(&self) -> Result<(), Failure> {
         match &self.totals.result {
             What::Rows => Ok(()),
-            other => Err(totals::no_workers(other.name())),
+            other => Err(totals::no_pods(other.name())),
         }
     }
 }

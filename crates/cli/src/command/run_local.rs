@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use volery_channel::tls::{Fingerprint, Identity};
-use volery_channel::{Cancel, Role};
+use volery_channel::{Cancel, Role, Stats};
 use volery_matching::worker::{Place, Worker};
-use volery_matching::{Manifest, Progress as _, Settings, Side, WorkedBy};
+use volery_matching::{Manifest, Progress as _, WorkedBy, totals};
 
-use super::cluster::{ClusterArguments, Meeting, attempt};
+use super::cluster::{ClusterArguments, Driver, Meeting, attempt};
 use super::matching::{Given, MatchingArguments, Told};
 use super::options::Reporter;
 use super::{lookup, psi};
@@ -102,7 +102,7 @@ impl Arguments {
     /// If the result is not the matching rows.
     pub(super) fn check_result(&self) -> Result<(), Failure> {
         match &self.verb {
-            Verb::Psi(psi) => psi.arguments.check_workers(),
+            Verb::Psi(psi) => psi.arguments.check_pods(),
             Verb::Lookup(_) => Ok(()),
         }
     }
@@ -197,27 +197,27 @@ impl<'a> Workers<'a> {
     /// that for a report. Nothing if the workers are left to something else.
     pub(super) fn run(
         &self,
-        side: &mut Side,
-        settings: &Settings,
+        side: &mut dyn Driver,
         pool: &rayon::ThreadPool,
         told: &mut Told<'_>,
     ) -> Result<Option<(Manifest, WorkedBy, Value)>, Failure> {
         let start = Instant::now();
+        let role = side.role();
         let manifest = match self.step {
-            Some(Step::Collect) => self.worked(side, settings)?,
-            _ => self.agree(side, settings, pool, told)?,
+            Some(Step::Collect) => self.worked(side)?,
+            _ => self.agree(side, pool, told)?,
         };
         let setup = start.elapsed();
         let mut all = Vec::new();
         match self.step {
             Some(Step::Prepare) => {
-                self.prepare_workers(&manifest, settings.role)?;
+                self.prepare_workers(&manifest, role)?;
                 return Ok(None);
             }
             Some(Step::Collect) => {}
             None => {
                 for rule in 0..manifest.rules() {
-                    all.push(self.rule(&manifest, settings.role, rule, told)?);
+                    all.push(self.rule(&manifest, role, rule, told)?);
                 }
             }
         }
@@ -248,6 +248,54 @@ impl<'a> Workers<'a> {
         Ok(Some((manifest, worked, report)))
     }
 
+    /// [`run`](Self::run) for totals, and opens them with the peer's driver; returns their outcome,
+    /// and what is for a report.
+    pub(super) fn totals(
+        &self,
+        driver: &mut totals::Driver,
+        pool: &rayon::ThreadPool,
+        told: &mut Told<'_>,
+    ) -> Result<Option<(totals::Outcome, Value)>, Failure> {
+        let Some((manifest, worked, run)) = self.run(driver, pool, told)? else {
+            return Ok(None);
+        };
+        let start = Instant::now();
+        let opened = driver.opened()?;
+        let wait = match &opened {
+            // The peer has the totals, too, or comes back for them.
+            Some(_) => BRIEFLY.min(self.matching.endpoint.wait()),
+            None => self.matching.endpoint.wait(),
+        };
+        // At a place of its own: a driver that comes back may still look for an agreement.
+        let place = manifest.terms().map_or(0, |terms| terms.workers);
+        let meeting = self.meeting(&manifest, Driver::role(driver), place, attempt());
+        let certificate = meeting.certificate(&self.identity)?;
+        self.reporter.begin("meeting");
+        let times = (wait, self.matching.common.timeout());
+        let met = meeting.meet(&certificate, times, self.reporter);
+        self.reporter.end();
+        let ended = met.and_then(|mut channel| {
+            let ran = pool.install(|| driver.open(&manifest, &mut channel, told));
+            told.end();
+            let (totals, traffic) = (ran?, channel.stats());
+            Ok((totals, traffic))
+        });
+        let (totals, traffic) = match (ended, opened) {
+            (Ok(ended), _) => ended,
+            (Err(failure), Some(totals)) if failure.status() == Status::Network => {
+                (totals, Stats::default())
+            }
+            (Err(failure), _) => return Err(failure),
+        };
+        let outcome = driver.outcome(&manifest, &worked, (totals, traffic, start))?;
+        Ok(Some((outcome, run)))
+    }
+
+    /// The folder of the run.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder
+    }
+
     /// Puts the certificates of all workers beside the manifest.
     fn prepare_workers(&self, manifest: &Manifest, role: Role) -> Result<(), Failure> {
         let terms = manifest.terms().expect("the run has workers");
@@ -266,10 +314,9 @@ impl<'a> Workers<'a> {
     }
 
     /// The manifest of a run whose workers have all finished.
-    fn worked(&self, side: &Side, settings: &Settings) -> Result<Manifest, Failure> {
+    fn worked(&self, side: &dyn Driver) -> Result<Manifest, Failure> {
         let identity = (&self.identity, self.peer);
-        let keys = side.key_description();
-        let terms = self.arguments.terms(settings, keys, identity)?;
+        let terms = side.terms(self.arguments, identity)?;
         let folder = self.folder.display();
         let manifest = side.manifest_of(&terms)?.cloned().ok_or_else(|| {
             Failure::usage(
@@ -281,7 +328,7 @@ impl<'a> Workers<'a> {
         for rule in 0..manifest.rules() {
             for worker in 0..terms.workers {
                 let place = Place::Folder(self.folder);
-                let one = Worker::new(&manifest, settings.role, rule, worker, 0, place)?;
+                let one = Worker::new(&manifest, side.role(), rule, worker, 0, place)?;
                 if !one.is_complete()? {
                     let what =
                         format_args!("{folder}: worker {worker} has not finished rule {rule}");
@@ -315,15 +362,12 @@ impl<'a> Workers<'a> {
 
     fn agree(
         &self,
-        side: &mut Side,
-        settings: &Settings,
+        side: &mut dyn Driver,
         pool: &rayon::ThreadPool,
         told: &mut Told<'_>,
     ) -> Result<Manifest, Failure> {
         let identity = (&self.identity, self.peer);
-        let terms = self
-            .arguments
-            .terms(settings, side.key_description(), identity)?;
+        let terms = side.terms(self.arguments, identity)?;
         let earlier = side.manifest_of(&terms)?.cloned();
         let wait = match earlier {
             Some(_) => BRIEFLY.min(self.matching.endpoint.wait()),
@@ -332,7 +376,7 @@ impl<'a> Workers<'a> {
         let meeting = Meeting {
             gateway: self.arguments.gateway(),
             terms: &terms,
-            role: settings.role,
+            role: side.role(),
             worker: None,
             attempt: attempt(),
         };
@@ -350,9 +394,8 @@ impl<'a> Workers<'a> {
         self.reporter.end();
         match (met, earlier) {
             (Ok(mut channel), _) => {
-                let shards = self.arguments.shards;
-                let agreed =
-                    pool.install(|| side.agree_on_workers(terms, shards, &mut channel, told));
+                let terms = (terms, self.arguments.shards);
+                let agreed = pool.install(|| side.agree(terms, &mut channel, told));
                 told.end();
                 Ok(agreed?)
             }

@@ -8,20 +8,21 @@ use std::time::Instant;
 
 use volery_channel::Role;
 use volery_matching::totals::{
-    COLUMN, GROUP_BY, GROUPS, MAX_DECIMALS, MAX_GROUPS, Options, Outcome, Settings, Side, TO, To,
-    revealed,
+    COLUMN, Driver, GROUP_BY, GROUPS, MAX_DECIMALS, MAX_GROUPS, Options, Outcome, SHARES, Settings,
+    Side, TO, To, revealed,
 };
-use volery_matching::{RESULT, What};
+use volery_matching::{Divided, Name, RESULT, What};
 use volery_tables::{Format, Packing, Table};
 
 use super::matching::{Given, MatchingArguments, Told, files, names};
 use super::options::Reporter;
 use super::paths::{check_free, same};
+use super::run_local::Workers;
 use crate::embed::Matched;
 use crate::exit::Failure;
 use crate::output::SingleFile;
 use crate::page;
-use crate::report::peak_memory;
+use crate::report::{Report, peak_memory};
 use crate::said::many;
 
 /// The options of results other than rows.
@@ -176,6 +177,9 @@ pub(super) fn disagreement(field: &str) -> Option<&'static str> {
         }
         COLUMN => "one side gives sum=COL or mean=COL, the other one sum or mean without a column",
         TO => "the result goes to --to SIDE, which both sides give alike",
+        SHARES => {
+            "shares of two attempts do not fit together, and nothing was opened: begin a new run, with a new --run and --resume on both sides"
+        }
         GROUPS => "give the same --groups in the same order on both sides",
         GROUP_BY => "give --group-by at one side, the one with the column, and --groups at both",
         "--bound" | "--decimals" | "--minimum" | "--epsilon" | "--delta" => {
@@ -185,11 +189,10 @@ pub(super) fn disagreement(field: &str) -> Option<&'static str> {
     })
 }
 
-/// The refusal of a result that workers do not compute.
-pub(super) fn no_workers(kind: &str) -> Failure {
-    let what = format_args!("a {kind} is computed by one process a side");
-    Failure::usage("--result", what)
-        .with_hint("use 'volery psi' in place of 'volery run-local psi'")
+/// The refusal of a result that pods do not compute.
+pub(super) fn no_pods(kind: &str) -> Failure {
+    let what = format_args!("a {kind} is computed by one machine a side");
+    Failure::usage("--result", what).with_hint("use 'volery run-local psi', or 'volery psi'")
 }
 
 /// Refuses options of runs for rows.
@@ -200,15 +203,23 @@ pub(super) fn check_options(
 ) -> Result<(), Failure> {
     let refuse =
         |option: &str, what: String, hint: &str| Err(Failure::usage(option, what).with_hint(hint));
-    if given.workers.is_some() {
-        return Err(no_workers(kind));
+    if given.workers.is_some() && arguments.protocol == Name::Dh {
+        let what = "workers compute totals by circuit or circuit-low, not by dh".to_owned();
+        return refuse(
+            "--protocol",
+            what,
+            "choose --protocol circuit on both sides",
+        );
     }
     if !arguments.keys.or.is_empty() {
         let what = format!("a {kind} is of the keys of one --key");
         return refuse("--or", what, "remove --or, or use --result rows");
     }
     for (option, there) in [
-        ("--resume", arguments.resume.is_some()),
+        (
+            "--resume",
+            arguments.resume.is_some() && given.workers.is_none(),
+        ),
         ("--memory", arguments.memory.is_some()),
         (
             "--buckets",
@@ -305,8 +316,25 @@ pub(super) fn run(
     let common = &matching.common;
     check_options(matching, arguments.result.name(), &given)?;
     let role: Role = matching.role;
-    let settings = Settings::new(arguments.result.clone(), role, arguments.options(matching))?;
-    let endpoint = match matching.dry_run {
+    let mut options = arguments.options(matching);
+    if given.workers.is_some() && options.name == Name::Auto {
+        // Both sides must know the protocol before they meet.
+        options.name = Name::Circuit;
+    }
+    let settings = Settings::new(arguments.result.clone(), role, options)?;
+    let workers = given
+        .workers
+        .map(|workers| Workers::prepare(workers, matching, reporter))
+        .transpose()?;
+    if workers.is_some() && matching.local().is_complete() {
+        let folder = matching.resume.as_deref().unwrap_or_else(|| "".as_ref());
+        reporter.say(format_args!(
+            "{}: this run is complete; name another folder for a new one",
+            folder.display()
+        ));
+        return Ok(Matched::of(Report::new("psi", reporter).to_json()));
+    }
+    let endpoint = match matching.dry_run || workers.is_some() {
         true => None,
         false => Some(matching.endpoint.endpoint(given.connection, reporter)?),
     };
@@ -333,7 +361,11 @@ pub(super) fn run(
     let side = pool.install(|| Side::read(&table, &reading, &settings, &mut told))?;
     told.end();
     text::tell_counts(reporter, &table, &side);
-    let revealed = revealed(&settings);
+    let divided = match workers {
+        Some(_) => Divided::Shards,
+        None => Divided::No,
+    };
+    let revealed = revealed(&settings, divided);
     reporter.tell(format_args!(
         "this side has {}",
         many(side.keys(), "different key")
@@ -347,16 +379,27 @@ pub(super) fn run(
         return Ok(Matched::of(report_place.write(&report)?));
     }
     let mut report = text::report(matching, &table, &side, &revealed, reporter);
-    let Some(endpoint) = endpoint else {
-        unreachable!("a run has a peer");
-    };
-    let mut channel = endpoint.open(common.timeout(), reporter)?;
     reporter.known().revealed.extend(revealed.iter().cloned());
-    let outcome = pool.install(|| side.run(&mut channel, &mut told))?;
-    told.end();
-    let connection = channel.describe();
-    report.result.insert("connection".to_owned(), connection);
-    channel.end();
+    let (outcome, kept) = match (endpoint, workers) {
+        (Some(endpoint), _) => {
+            let mut channel = endpoint.open(common.timeout(), reporter)?;
+            let outcome = pool.install(|| side.run(&mut channel, &mut told))?;
+            told.end();
+            let connection = channel.describe();
+            report.result.insert("connection".to_owned(), connection);
+            channel.end();
+            (outcome, None)
+        }
+        (None, Some(workers)) => {
+            let mut driver = Driver::new(side, workers.folder())?;
+            let Some((outcome, run)) = workers.totals(&mut driver, &pool, &mut told)? else {
+                return Ok(Matched::of(report_place.write(&report)?));
+            };
+            report.result.insert("run".to_owned(), run);
+            (outcome, Some(driver))
+        }
+        (None, None) => unreachable!("a run has a peer"),
+    };
     text::add_outcome(&mut report, &settings, &outcome);
     if let Some(place) = place {
         place.write(&settings, &outcome)?;
@@ -371,6 +414,9 @@ pub(super) fn run(
     let matched = Matched::of(report_place.write(&report)?);
     if settings.gets_totals() {
         reporter.output(&text::numbers(&settings, &outcome))?;
+    }
+    if let Some(kept) = kept {
+        kept.finish()?;
     }
     for line in text::summary(&settings, &report, &outcome) {
         reporter.say(line);

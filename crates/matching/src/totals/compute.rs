@@ -1,6 +1,7 @@
 //! Steps 4 to 7 by circuit-PSI: shares of counts and sums, the comparison with the minimum, and the
 //! opening. `compute` has both parties' steps, which differ only where shares come from.
 
+use serde::{Deserialize, Serialize};
 use volery_channel::{Channel, Role, SessionId};
 use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
@@ -13,9 +14,38 @@ use crate::error::{Result, misbehaved};
 use crate::progress::{Inner, Progress};
 
 /// Shares of the totals, group by group. Wiped when dropped.
-struct Shares {
+pub(crate) struct Shares {
     counts: Zeroizing<Vec<u64>>,
     sums: Zeroizing<Vec<u64>>,
+}
+
+impl Shares {
+    pub(crate) fn zero(settings: &Settings) -> Self {
+        let zeros = || Zeroizing::new(vec![0; settings.totals()]);
+        Self {
+            counts: zeros(),
+            sums: zeros(),
+        }
+    }
+
+    /// All counts, then all sums.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.counts.iter().chain(self.sums.iter()).copied()
+    }
+
+    /// Adds shares that are [words](Self::words) in bytes, if there are as many.
+    #[must_use]
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> bool {
+        let (words, rest) = bytes.as_chunks();
+        if !rest.is_empty() || words.len() != self.counts.len() + self.sums.len() {
+            return false;
+        }
+        let own = self.counts.iter_mut().chain(self.sums.iter_mut());
+        for (own, word) in own.zip(words) {
+            *own = own.wrapping_add(u64::from_le_bytes(*word));
+        }
+        true
+    }
 }
 
 /// Noise of this side for each count and each sum. Wiped when dropped.
@@ -51,7 +81,7 @@ impl Noise {
 }
 
 /// The total of a group, or of all common keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// Whether the count, with its noise, is below the minimum: then nothing else is known.
     pub below_minimum: bool,
@@ -132,7 +162,50 @@ impl Party<'_> {
             Self::Other(party) => Ok(party.select(shares, channel)?),
         }
     }
+}
 
+/// A party that compares and opens totals.
+pub(crate) trait Opener {
+    /// Whether a shared value is at least `least`.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool>;
+
+    /// Shared values, if this party gets them.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    fn open(
+        &mut self,
+        shares: &[u64],
+        to: circuit::To,
+        channel: &mut Channel,
+    ) -> Result<Option<Vec<u64>>>;
+}
+
+macro_rules! opener {
+    ($($party:ty),*) => {$(
+        impl Opener for $party {
+            fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
+                Ok(<$party>::at_least(self, share, least, channel)?)
+            }
+
+            fn open(
+                &mut self,
+                shares: &[u64],
+                to: circuit::To,
+                channel: &mut Channel,
+            ) -> Result<Option<Vec<u64>>> {
+                Ok(<$party>::open(self, shares, to, channel)?)
+            }
+        }
+    )*};
+}
+
+opener!(circuit::opening::Sender, circuit::opening::Receiver);
+
+impl Opener for Party<'_> {
     fn at_least(&mut self, share: u64, least: u64, channel: &mut Channel) -> Result<bool> {
         Ok(match self {
             Self::Bins(party, _) => party.at_least(share, least, channel)?,
@@ -192,16 +265,54 @@ pub(crate) fn compute(
     announced: [u64; 2],
     values: &Values,
     noise: &Noise,
-    (session, rng): (SessionId, Prg),
+    randomness: (SessionId, Prg),
     channel: &mut Channel,
     progress: &mut dyn Progress,
 ) -> Result<(Parameters, Vec<Total>)> {
-    let circuit = settings.circuit();
+    let (mut party, shares) = start(
+        settings, 1, announced, values, randomness, channel, progress,
+    )?;
+    progress.begin("opening the result", 0);
+    let totals = open(&mut party, settings, shares, noise, channel)?;
+    Ok((party.parameters().clone(), totals))
+}
+
+/// Shares of the totals of one of `parts` executions, and its parameters; `announced` as in
+/// [`compute`].
+pub(crate) fn shares(
+    settings: &Settings,
+    parts: u64,
+    announced: [u64; 2],
+    values: &Values,
+    randomness: (SessionId, Prg),
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<(Parameters, Shares)> {
+    let ran = start(
+        settings, parts, announced, values, randomness, channel, progress,
+    );
+    let (party, shares) = ran?;
+    Ok((party.parameters().clone(), shares))
+}
+
+/// Circuit-PSI, and shares of the totals.
+fn start<'a>(
+    settings: &Settings,
+    parts: u64,
+    announced: [u64; 2],
+    values: &'a Values,
+    randomness: (SessionId, Prg),
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<(Party<'a>, Shares)> {
+    let circuit = circuit::Settings {
+        parts,
+        ..settings.circuit()
+    };
     let watch = &mut Inner {
         progress: &mut *progress,
         shown: true,
     };
-    let randomness = (session, rng);
     let mut party = if settings.role == settings.in_bins() {
         let columns = weights(settings, values);
         let columns: Vec<&[u64]> = columns.iter().map(|column| &**column).collect();
@@ -216,15 +327,13 @@ pub(crate) fn compute(
         let party = circuit::Sender::setup(values, columns, circuit, randomness, watch, channel)?;
         Party::Other(party)
     };
-    let parameters = party.parameters().clone();
+    let parameters = party.parameters();
     check_sizes(
         announced,
         [parameters.sender_items, parameters.receiver_items],
     )?;
     let shares = add_up(&mut party, settings, channel, progress)?;
-    progress.begin("opening the result", 0);
-    let totals = open(&mut party, settings, shares, noise, channel)?;
-    Ok((parameters, totals))
+    Ok((party, shares))
 }
 
 /// Shares of the totals.
@@ -235,10 +344,7 @@ fn add_up(
     progress: &mut dyn Progress,
 ) -> Result<Shares> {
     let totals = settings.totals();
-    let mut shares = Shares {
-        counts: Zeroizing::new(vec![0; totals]),
-        sums: Zeroizing::new(vec![0; totals]),
-    };
+    let mut shares = Shares::zero(settings);
     progress.begin("comparing in bins", party.parameters().slices() as u64);
     let mut done = 0;
     while let Some(slice) = party.next(channel)? {
@@ -281,8 +387,8 @@ fn add_up(
 }
 
 /// Adds the noise, compares counts with the minimum, and opens what is not below it.
-fn open(
-    party: &mut Party<'_>,
+pub(crate) fn open(
+    party: &mut dyn Opener,
     settings: &Settings,
     mut shares: Shares,
     noise: &Noise,

@@ -115,7 +115,7 @@ impl Parameters {
             Self::Circuit(parameters) => format!(
                 "{}; {:.0} statistical",
                 parameters.assumption(),
-                parameters.failure_bits().floor()
+                self.failure_bits().floor()
             ),
             Self::Count(_) => format!(
                 "{PEER_FOLLOWS}; decisional Diffie-Hellman in Ristretto255, BLAKE3 as a random \
@@ -130,7 +130,11 @@ impl Parameters {
         match self {
             Self::Circuit(parameters) => {
                 let causes = parameters.failures().into_iter();
-                causes.map(|cause| (cause.what, cause.bits)).collect()
+                // In any of the shards.
+                let more = (parameters.settings.parts as f64).log2();
+                causes
+                    .map(|cause| (cause.what, cause.bits - more))
+                    .collect()
             }
             Self::Count(parameters) => {
                 let pairs = [parameters.sender_items, parameters.receiver_items];

@@ -4,11 +4,12 @@ use volery_channel::Role;
 
 use super::decimal::decimal;
 use super::settings::{Kind, Settings, To};
+use crate::parameters::Divided;
 
 /// What each side learns in a run with these settings, and against whom it is secure: one sentence
 /// each, without a full stop.
 #[must_use]
-pub fn revealed(settings: &Settings) -> Vec<String> {
+pub fn revealed(settings: &Settings, divided: Divided) -> Vec<String> {
     let Settings {
         kind,
         to,
@@ -16,11 +17,22 @@ pub fn revealed(settings: &Settings) -> Vec<String> {
         role,
         ..
     } = *settings;
-    let mut lines = vec![
-        "each side learns how many different keys the other has, and the number and types of its \
-         key columns"
-            .to_owned(),
-    ];
+    let rounded = match divided {
+        Divided::Shards => " (rounded up to three digits)",
+        Divided::No | Divided::Buckets => "",
+    };
+    let mut lines = vec![format!(
+        "each side learns how many different keys the other has{rounded}, and the number and types \
+         of its key columns"
+    )];
+    if divided == Divided::Shards {
+        lines.push(
+            "each side learns the number of shards that the other asks for, by its number of keys, \
+             and when a worker of the other starts again; the shards are filled up to equal sizes, \
+             and nothing is opened of one of them"
+                .to_owned(),
+        );
+    }
     let (noisy, plus) = match settings.privacy {
         Some(_) => ("noisy ", ", with noise"),
         None => ("", ""),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use volery_channel::{Hello, Link, Role};
 use volery_pcg::Security;
 use volery_primitives::ro::RandomOracle;
@@ -564,6 +565,7 @@ impl Settings {
                 Some(_) if shared => totals,
                 _ => 0,
             },
+            parts: 1,
         }
     }
 
@@ -644,6 +646,23 @@ impl Settings {
         }
     }
 
+    /// What the manifest of a run with several workers has of these settings.
+    pub(crate) fn agreed(&self) -> Agreed {
+        let number = |number: Rational| exact(number);
+        Agreed {
+            kind: self.kind.name().to_owned(),
+            holder: self.holder.map(|role| role.name().to_owned()),
+            to: self.to.name().to_owned(),
+            bound: (self.bound > 0).then(|| super::decimal(self.bound as i64, self.decimals)),
+            decimals: self.decimals,
+            minimum: self.minimum,
+            epsilon: self.privacy.map(|privacy| number(privacy.epsilon)),
+            delta: self.privacy.and_then(|privacy| privacy.delta).map(number),
+            grouped: self.grouped.map(|role| role.name().to_owned()),
+            groups: self.groups.clone(),
+        }
+    }
+
     fn groups_text(&self) -> String {
         if self.groups.is_empty() {
             return "none".to_owned();
@@ -657,6 +676,77 @@ impl Settings {
             .finish32();
         format!("{} groups, {}", self.groups.len(), hex(&hash[..8]))
     }
+}
+
+/// The settings of totals in a manifest: equal on both sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Agreed {
+    kind: String,
+    holder: Option<String>,
+    to: String,
+    bound: Option<String>,
+    decimals: u32,
+    minimum: u64,
+    epsilon: Option<String>,
+    delta: Option<String>,
+    grouped: Option<String>,
+    groups: Vec<String>,
+}
+
+impl Agreed {
+    /// The settings of a side, without the names of its columns; `None` if there are no such.
+    pub(crate) fn settings(&self, protocol: &str, role: Role) -> Option<Settings> {
+        let kinds = [Kind::Count, Kind::Sum, Kind::Mean, Kind::SumProduct];
+        let kind = kinds.into_iter().find(|kind| kind.name() == self.kind)?;
+        let to = [To::Receiver, To::Sender, To::Both];
+        let to = to.into_iter().find(|to| to.name() == self.to)?;
+        let name = [Name::Circuit, Name::CircuitLow];
+        let name = name.into_iter().find(|name| name.name() == protocol)?;
+        let side = |name: &Option<String>| {
+            let sides = [Role::Sender, Role::Receiver].into_iter();
+            let mut sides = sides.filter(|side| Some(side.name()) == name.as_deref());
+            sides.next()
+        };
+        let holder = side(&self.holder);
+        let has_column = holder == Some(role) || kind == Kind::SumProduct;
+        let decimals = kind.has_sum().then_some(self.decimals);
+        let options = Options {
+            to: Some(to),
+            name,
+            bound: self.bound.clone(),
+            decimals,
+            minimum: Some(self.minimum),
+            epsilon: self.epsilon.clone(),
+            delta: self.delta.clone(),
+            group_by: (side(&self.grouped) == Some(role)).then(String::new),
+            groups: self.groups.clone(),
+            ..Options::default()
+        };
+        Settings::check(kind, has_column.then(String::new), holder, role, options).ok()
+    }
+}
+
+/// A number with all its decimal places.
+fn exact(number: Rational) -> String {
+    let text = number.to_string();
+    let Some((numerator, denominator)) = text.split_once('/') else {
+        return text;
+    };
+    let parsed = [numerator, denominator].map(str::parse::<u128>);
+    let [Ok(numerator), Ok(denominator)] = parsed else {
+        unreachable!("a fraction has two numbers");
+    };
+    // It was a decimal number: the denominator divides a power of ten.
+    let mut units = (numerator / denominator).to_string();
+    let mut rest = numerator % denominator;
+    if rest > 0 {
+        units.push('.');
+    }
+    while rest > 0 {
+        units += &(10 * rest / denominator).to_string();
+        rest = 10 * rest % denominator;
+    }
+    units
 }
 
 /// The names under which the handshake compares the settings: the side with the column.

@@ -15,10 +15,14 @@ use crate::error::{Error, NoKey, NoValue, Result};
 use crate::keys::{Keys, Rows};
 use crate::progress::Progress;
 use crate::side::in_file;
+use crate::work::Spool;
 
 /// The longest description of the key, in bytes: it is in the first message, beside more settings
 /// than that of a run for rows.
 pub(crate) const LONGEST_KEYS: usize = 2048;
+
+/// Bytes of a value and a group.
+const PAYLOAD: usize = 9;
 
 /// The number of no group.
 const NO_GROUP: u8 = u8::MAX;
@@ -39,6 +43,59 @@ impl Values {
         self.groups
             .get(item)
             .is_none_or(|own| usize::from(*own) == group)
+    }
+}
+
+impl Values {
+    /// Writes items, values and groups.
+    pub(crate) fn write(&self, spool: &mut Spool) -> Result<()> {
+        for (item, number) in self.items.iter().zip(0..) {
+            let mut payload = Zeroizing::new([0; PAYLOAD]);
+            let at = number as usize;
+            let value = self.values.get(at).copied().unwrap_or(0);
+            payload[..8].copy_from_slice(&value.to_le_bytes());
+            payload[8] = self.groups.get(at).copied().unwrap_or(NO_GROUP);
+            spool.push(*item, number, &payload[..])?;
+        }
+        Ok(())
+    }
+
+    /// Those of a shard, which [`write`](Self::write) wrote, filled up to `size` with random items
+    /// of value 0 and in no group.
+    pub(crate) fn of_shard(
+        keys: &Keys,
+        settings: &Settings,
+        size: u64,
+        rng: &mut Prg,
+    ) -> Result<Self> {
+        if keys.len() as u64 > size {
+            return Err(Error::Overflow { capacity: size });
+        }
+        let size = size as usize;
+        let with = |there: bool| if there { size } else { 0 };
+        let mut values = Buffer::zeroed(with(settings.column.is_some()));
+        let mut groups = Zeroizing::new(vec![NO_GROUP; with(settings.group_by.is_some())]);
+        let mut items = vec![Item::default(); size];
+        rng.fill_bytes(items.as_flattened_mut());
+        // The first places, of which there are enough.
+        for (item, place) in items.iter_mut().take(keys.len()).enumerate() {
+            *place = *keys.item(item);
+            let Some(payload) = keys.payload(item).first_chunk::<PAYLOAD>() else {
+                return Err(Error::Manifest("is of a folder with other rows".to_owned()));
+            };
+            let (value, group) = payload.split_first_chunk().expect("a value and a group");
+            if let Some(place) = values.get_mut(item) {
+                *place = u64::from_le_bytes(*value);
+            }
+            if let Some(place) = groups.get_mut(item) {
+                *place = group[0];
+            }
+        }
+        Ok(Self {
+            items,
+            values,
+            groups,
+        })
     }
 }
 
@@ -181,7 +238,7 @@ impl Side {
                 hashed.push(u8::from(item.is_some()));
                 let Some(item) = item else { continue };
                 let number = batch.row_number(row);
-                let mut payload = Zeroizing::new([0; 9]);
+                let mut payload = Zeroizing::new([0; PAYLOAD]);
                 if let Some(texts) = &values {
                     let value = of_row.value(texts, row, number)?;
                     payload[..8].copy_from_slice(&value.to_le_bytes());

@@ -1,5 +1,7 @@
 //! Totals over the common keys: against a plain calculation, with minimum, groups and noise.
 
+mod workers;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 

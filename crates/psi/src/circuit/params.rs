@@ -26,7 +26,7 @@ const LARGE: u64 = 1 << 24;
 
 /// The link for which correlated OTs are planned: one on which their bytes count. Fixed, so that
 /// both parties have one plan.
-const LINK: Link = Link {
+pub(super) const LINK: Link = Link {
     bits_per_second: 1e8,
     round_trip: 0.01,
 };
@@ -79,11 +79,14 @@ impl Parameters {
         );
         settings.assert_semi_honest();
         let hints = FUNCTIONS as u64 * sender_items;
+        assert!(settings.parts > 0, "there is an execution");
+        let more = (settings.parts as f64).log2();
         let cuckoo = CUCKOO[usize::from(sender_items.max(receiver_items) > LARGE)];
+        let cuckoo = cuckoo + more.ceil() as u32;
         let bins = bins_for(receiver_items as usize, cuckoo);
         let slices = ((bins + slice / 2) / slice).max(1);
         let slice = bins.div_ceil(slices);
-        let capacity = capacity(hints, slice, bins);
+        let capacity = capacity(hints, slice, bins, OVERFLOW + more);
         let slices = bins.div_ceil(slice);
         let mut parameters = Self {
             settings,
@@ -93,13 +96,21 @@ impl Parameters {
             bins,
             slice,
             capacity,
-            value_bits: EQUALITY + bins.next_power_of_two().ilog2(),
-            oprf: vole::Parameters::one_of(2, settings.form, false, hints, receiver_items),
-            preset: settings.form.preset(capacity, slices),
+            value_bits: EQUALITY + more.ceil() as u32 + bins.next_power_of_two().ilog2(),
+            oprf: vole::Parameters::one_of(
+                2 * settings.parts,
+                settings.form,
+                false,
+                hints,
+                receiver_items,
+            ),
+            preset: settings
+                .form
+                .preset(capacity, slices * settings.parts as usize),
         };
         // The rounding up of the number of bins may leave a bit to spare.
         parameters.value_bits -= 1;
-        while parameters.failure_bits() < 40.0 && parameters.value_bits < MOST_BITS {
+        while parameters.failure_bits() < 40.0 + more && parameters.value_bits < MOST_BITS {
             parameters.value_bits += 1;
         }
         parameters
@@ -268,7 +279,7 @@ impl Parameters {
         self.sender_items == 0 || self.receiver_items == 0
     }
 
-    /// What may go wrong between honest parties, each cause once for the whole run.
+    /// What may go wrong between honest parties in one execution, each cause once.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
         let slices = self.bins.div_ceil(self.slice) as f64;
@@ -289,7 +300,7 @@ impl Parameters {
                 bits: if slices == 1.0 {
                     f64::INFINITY
                 } else {
-                    OVERFLOW
+                    OVERFLOW + (self.settings.parts as f64).log2()
                 },
                 false_positive: false,
             },
@@ -349,18 +360,18 @@ impl fmt::Display for Parameters {
 }
 
 /// The smallest number of hints that no slice of `slice` of the `bins` bins exceeds, but with
-/// probability `2^-OVERFLOW`, if each item has hints in three different bins.
+/// probability `2^-bits`, if each item has hints in three different bins.
 ///
 /// An item's bins are drawn without replacement, so that its hints in a slice have a moment
 /// generating function below that of as many independent ones (Hoeffding, *Probability inequalities
 /// for sums of bounded random variables*, 1963, section 6), and the Chernoff bound of the binomial
 /// law holds. The slices are added (the union bound).
-fn capacity(hints: u64, slice: usize, bins: usize) -> usize {
+fn capacity(hints: u64, slice: usize, bins: usize, bits: f64) -> usize {
     if slice == bins {
         return hints as usize;
     }
     let (n, share) = (hints as f64, slice as f64 / bins as f64);
-    let limit = -(OVERFLOW + (bins as f64 / slice as f64).ceil().log2());
+    let limit = -(bits + (bins as f64 / slice as f64).ceil().log2());
     let log_tail = |count: u64| {
         let part = count as f64 / n;
         let other = match 1.0 - part {

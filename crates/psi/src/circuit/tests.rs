@@ -240,6 +240,7 @@ fn data(
         weights,
         products: 0,
         selections: 0,
+        parts: 1,
     };
     (settings, y, x)
 }
@@ -895,4 +896,33 @@ fn hints_are_random_where_they_are_free() {
     let (words, blocks) = sent;
     assert!(words.len() > 256 && words.iter().all(|word| *word != 0));
     assert!(blocks.iter().all(|block| *block != Block::ZERO));
+}
+
+/// All executions of a run together fail as rarely as one, but for a thousand large ones, whose
+/// hints fail a little more often.
+#[test]
+fn executions_share_a_failure_probability() {
+    let bits = |form, parts: u64, [sender, receiver]: [u64; 2]| {
+        let settings = Settings {
+            form,
+            parts,
+            ..Settings::default()
+        };
+        let parameters = Parameters::new(settings, sender, receiver);
+        parameters.failure_bits() - (parts as f64).log2()
+    };
+    let small = [[5, 7], [3000, 900], [1 << 14, 1 << 20]];
+    let large = [1 << 20; 2];
+    for form in [Form::Fast, Form::Low] {
+        for parts in [1, 5, 64] {
+            for sizes in small.into_iter().chain([large]) {
+                let bits = bits(form, parts, sizes);
+                assert!(bits >= 40.0, "{form} {parts} {sizes:?}: {bits}");
+            }
+        }
+    }
+    for sizes in small {
+        assert!(bits(Form::Fast, 1000, sizes) >= 40.0);
+    }
+    assert!(bits(Form::Fast, 1000, large) >= 39.4);
 }

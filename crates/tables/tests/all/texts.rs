@@ -65,7 +65,7 @@ fn fields_are_those_of_a_text_file() {
         while let Some(batch) = scan.next().unwrap() {
             sink.write(&batch.rows).unwrap();
         }
-        let copy = open(folder.write("copy.csv", &sink.finish().unwrap()));
+        let copy = open(folder.write("copy.csv", sink.finish().unwrap()));
         let null_is_empty = texts(&table, "id", name).into_iter();
         let null_is_empty: Vec<_> = null_is_empty
             .map(|field| Some(field.unwrap_or_default()))

@@ -48,6 +48,7 @@ pub(super) fn all() -> Vec<Protocol> {
     all.extend([Form::Malicious, Form::Fast].map(vole_prf));
     all.extend([dh_intersection(), dh_search(), counted(), query()]);
     all.extend([Form::Fast, Form::Low].map(circuit));
+    all.push(opening());
     all
 }
 
@@ -338,6 +339,7 @@ fn circuit(form: Form) -> Protocol {
         weights: 1,
         products: 1,
         selections: 1,
+        parts: 1,
     };
     let send = move |channel: &mut Channel| -> volery_psi::Result<Sums> {
         let values: Vec<_> = (0..ITEMS[0]).map(number).collect();
@@ -400,6 +402,51 @@ fn circuit(form: Form) -> Protocol {
             add(&mut sums, right.0.each_ref().map(std::slice::from_ref));
             [left, right].map(|party| party.1 && party.2 == expected) == [true; 2]
                 && sums == expected
+        },
+    )
+}
+
+/// The values that are opened; both comparisons are with the last one.
+const OPENED: [u64; 3] = [7, u64::MAX, 1 << 40];
+
+fn opening() -> Protocol {
+    use circuit::opening::{Receiver, Sender};
+    /// A party's shares.
+    fn shares(party: usize) -> Vec<u64> {
+        let share = |value: &u64| match party {
+            0 => number(5),
+            _ => value.wrapping_sub(number(5)),
+        };
+        OPENED.iter().map(share).collect()
+    }
+    let send = |channel: &mut Channel| -> volery_psi::Result<_> {
+        let own = (SESSION, rng(SEEDS[0]));
+        let mut party = Sender::setup(2, Form::Fast, own, channel)?;
+        let shares = shares(0);
+        let mut enough = Vec::new();
+        for share in [shares[0], shares[2]] {
+            enough.push(party.at_least(share, OPENED[2], channel)?);
+        }
+        Ok((enough, party.open(&shares, circuit::To::Both, channel)?))
+    };
+    let receive = |channel: &mut Channel| -> volery_psi::Result<_> {
+        let own = (SESSION, rng(SEEDS[1]));
+        let mut party = Receiver::setup(2, Form::Fast, own, channel)?;
+        let shares = shares(1);
+        let mut enough = Vec::new();
+        for share in [shares[0], shares[2]] {
+            enough.push(party.at_least(share, OPENED[2], channel)?);
+        }
+        Ok((enough, party.open(&shares, circuit::To::Both, channel)?))
+    };
+    Protocol::new(
+        "circuit opening".to_owned(),
+        Model::SemiHonest,
+        move |channel| send(channel).map_err(of_channel),
+        move |channel| receive(channel).map_err(of_channel),
+        |left, right| {
+            let expected = (vec![false, true], Some(OPENED.to_vec()));
+            *left == expected && *right == expected
         },
     )
 }

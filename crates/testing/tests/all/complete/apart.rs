@@ -67,6 +67,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::shares::run::Running::next",
             "matching::shares::run::Side::start",
             "matching::totals::run::Side::run",
+            "matching::totals::workers::Driver::agree",
+            "matching::totals::workers::Driver::open",
             "matching::worker::Worker::run",
         ],
     ),
@@ -76,6 +78,15 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "psi::served::filter::Label::send_file",
             "psi::served::meeting::Welcome::keep",
             "psi::served::meeting::turn_away",
+        ],
+    ),
+    (
+        "calls the same function of what it wraps",
+        &[
+            "cli::command::cluster::Side::agree",
+            "cli::command::cluster::totals::Driver::agree",
+            "matching::totals::compute::Party::at_least",
+            "matching::totals::compute::Party::open",
         ],
     ),
     (

@@ -202,6 +202,10 @@ pub(super) const RUN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "circuit opening",
+        &["psi::circuit::opening::{Sender, Receiver}::{setup, at_least, open}"],
+    ),
+    (
         "dh intersection",
         &["psi::dh::Sender::intersect", "psi::dh::Receiver::intersect"],
     ),

@@ -1,0 +1,41 @@
+//! What a run computes: rows, or totals.
+
+use volery_channel::{Hello, Role};
+
+use crate::settings::{Settings, Verb};
+use crate::totals;
+
+/// The settings of a run, whatever it computes.
+#[derive(Clone, Debug)]
+pub(crate) enum Task {
+    Rows(Settings),
+    Totals(Box<totals::Settings>),
+}
+
+impl Task {
+    pub(crate) fn role(&self) -> Role {
+        match self {
+            Self::Rows(settings) => settings.role,
+            Self::Totals(settings) => settings.role,
+        }
+    }
+
+    pub(crate) fn hello(&self, keys: &str) -> Hello {
+        match self {
+            Self::Rows(settings) => settings.hello(keys),
+            Self::Totals(settings) => settings.hello(keys),
+        }
+    }
+
+    pub(crate) fn is_lookup(&self) -> bool {
+        matches!(self, Self::Rows(settings) if settings.verb == Verb::Lookup)
+    }
+
+    /// Whether this side keeps results of its parts: its rows, or its shares.
+    pub(crate) fn keeps(&self) -> bool {
+        match self {
+            Self::Rows(settings) => settings.gets_rows(),
+            Self::Totals(_) => true,
+        }
+    }
+}
