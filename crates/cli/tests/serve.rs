@@ -696,7 +696,10 @@ fn silence_has_the_places_of_a_client() {
     let start = Instant::now();
     loop {
         match welcome(&mut server.connect()) {
-            Err(Error::Later { why, .. }) if why == Later::Connections => break,
+            Err(Error::Later {
+                why: Later::Connections,
+                ..
+            }) => break,
             other => assert!(start.elapsed() < Duration::from_secs(20), "{other:?}"),
         }
     }
