@@ -329,7 +329,10 @@ fn begun_with(
 ) -> (Channel, SessionId) {
     let address = (Ipv4Addr::LOCALHOST, us.port());
     let mut channel = tcp::connect(address, Duration::from_secs(10)).unwrap();
-    let fields = fields.iter().map(|&(name, value)| (name, value.to_owned()));
+    // A psi says first what it gives.
+    let result = (verb == "psi").then_some(("--result", "rows"));
+    let fields = result.iter().chain(fields);
+    let fields = fields.map(|&(name, value)| (name, value.to_owned()));
     let hello = Hello {
         protocol: verb,
         role,
