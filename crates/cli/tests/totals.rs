@@ -333,7 +333,6 @@ fn refusals() {
 --result count=v | --result | count has no column | -
 --result sum=v,w | --result | sum has one column | -
 --result sum-product=v | --result | sum-product has two columns | -
---result shares | --result: shares | are not part of this build | -
 --to both | --to | only with --result count | --both
 --bound 3 | --bound | only with --result count | -
 --decimals 1 | --decimals | only with --result | -

@@ -181,7 +181,7 @@ fn transcript() {
     );
     assert_eq!(
         [&hex(filter.version())[..], &hashes.0.0, &hashes.1.0],
-        ["331f9c9111193c95", "e00497db1bd922a9", "d492619570608f56"]
+        ["331f9c9111193c95", "7007d9c1850fc2f8", "d492619570608f56"]
     );
 }
 
