@@ -109,27 +109,36 @@ fn run<A: Send, B: Send>(
     right: impl FnOnce(&mut Channel) -> B + Send,
 ) -> (Outcome<A>, Outcome<B>) {
     let first_panic = AtomicUsize::new(NONE);
-    // The threads are given references: values moved into a thread are copied to the heap,
-    // including stack contents between the fields, and are not wiped there.
+    // The threads are given references, for what they take and for what they return: values moved
+    // into a thread or out of it are copied to the heap, including stack contents between the
+    // fields, and are not wiped there.
     let mut left = Some((left_channel, left));
     let mut right = Some((right_channel, right));
-    let (a, b) = thread::scope(|scope| {
+    let (mut of_left, mut of_right) = (None, None);
+    let ended = thread::scope(|scope| {
         let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
         let (first_panic, left, right) = (&first_panic, &mut left, &mut right);
-        let a = spawn("left party").spawn_scoped(scope, move || party(left, LEFT, first_panic));
-        let b = spawn("right party").spawn_scoped(scope, move || party(right, RIGHT, first_panic));
+        let (of_left, of_right) = (&mut of_left, &mut of_right);
+        let a = spawn("left party").spawn_scoped(scope, move || {
+            *of_left = Some(party(left, LEFT, first_panic));
+        });
+        let b = spawn("right party").spawn_scoped(scope, move || {
+            *of_right = Some(party(right, RIGHT, first_panic));
+        });
         let a = a.expect("the operating system can start a thread").join();
         (
             a,
             b.expect("the operating system can start a thread").join(),
         )
     });
-    match (a, b) {
-        (Ok(a), Ok(b)) => (a, b),
+    match ended {
         // The second panic is usually a consequence of the first.
         (Err(_), Err(panic)) if first_panic.load(Ordering::SeqCst) == RIGHT => resume_unwind(panic),
         (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
+        (Ok(()), Ok(())) => {}
     }
+    let both = of_left.zip(of_right);
+    both.expect("a party that did not panic has returned")
 }
 
 const NONE: usize = 0;
