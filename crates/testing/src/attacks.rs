@@ -28,7 +28,7 @@ const BOUND: usize = 24 << 20;
 
 /// The most memory, in bytes, that an attack with a lengthened message may use beyond that of two
 /// honest parties, excluding the corrupted party's own buffers.
-const LONGER: usize = 6 << 20;
+const LONGER: usize = 4 << 20;
 
 /// The corrupted party holds its tampered message back in a vector that grows by doubling, and then
 /// queues it.
