@@ -22,6 +22,7 @@ mod params;
 mod paths;
 pub(crate) mod psi;
 mod run_local;
+#[cfg(unix)]
 mod serve;
 mod shares;
 mod shell;
@@ -42,7 +43,9 @@ use volery_primitives::cpu::Cpu;
 
 use crate::config::{self, Configured};
 use crate::exit::{Failure, Status, tell_usage, wrong_words};
-use crate::output::{clean_up_on_signal, end_on_second_signal, end_on_signal};
+#[cfg(unix)]
+use crate::output::end_on_second_signal;
+use crate::output::{clean_up_on_signal, end_on_signal};
 use crate::report::report_failure;
 use crate::said::Reporter;
 
@@ -76,6 +79,7 @@ pub(crate) enum Verb {
     },
     Keygen(keygen::Arguments),
     Gateway(gateway::Arguments),
+    #[cfg(unix)]
     Serve(serve::Arguments),
     Report(page::Arguments),
     Completions(shell::Completions),
@@ -127,6 +131,7 @@ pub fn main(words: impl IntoIterator<Item = OsString>) -> u8 {
     match verb {
         // A service ends well by a signal.
         Verb::Gateway(_) => end_on_signal(reporter.cancel().clone()),
+        #[cfg(unix)]
         Verb::Serve(_) => {
             serve::keep_hangup();
             end_on_second_signal(reporter.cancel().clone());
@@ -171,6 +176,7 @@ fn run(verb: &Verb, reporter: &Reporter) -> Result<(), Failure> {
         Verb::Bench { .. } => Err(bench_moved()),
         Verb::Keygen(arguments) => keygen::run(arguments, reporter).map(drop),
         Verb::Gateway(arguments) => gateway::run(arguments, reporter),
+        #[cfg(unix)]
         Verb::Serve(arguments) => serve::run(arguments, reporter),
         Verb::Report(arguments) => page::run(arguments),
         Verb::Completions(arguments) => shell::completions(arguments),

@@ -24,7 +24,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::leftovers::Lock;
-pub(crate) use self::signal::{clean_up_on_signal, end_on_second_signal, end_on_signal};
+#[cfg(unix)]
+pub(crate) use self::signal::end_on_second_signal;
+pub(crate) use self::signal::{clean_up_on_signal, end_on_signal};
 use crate::exit::Failure;
 use crate::system::{self, create_private, sync_folder};
 

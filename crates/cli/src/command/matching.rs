@@ -26,7 +26,6 @@ use crate::report::{Report, peak_memory};
 use crate::said::{Bar, many};
 use crate::{page, values};
 use files::OutputFile;
-pub(super) use files::reading_of;
 pub(super) use served::ServedArguments;
 
 /// The options of both subcommands.

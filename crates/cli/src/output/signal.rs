@@ -34,6 +34,7 @@ pub(crate) fn end_on_signal(cancel: Cancel) {
 }
 
 /// As [`end_on_signal`]; a second signal ends the process at once.
+#[cfg(unix)]
 pub(crate) fn end_on_second_signal(cancel: Cancel) {
     let _ = ctrlc::set_handler(move || {
         if cancel.is_cancelled() {
