@@ -148,7 +148,10 @@ pub fn run_into<E: Party>(
 ) -> Result<(Outcome, Agreed), Failure> {
     let start = Instant::now();
     let (session, agreed) = order.settle::<E>(channel)?;
-    listener.phase(&format!("the peer agrees, session {}", hex(session)));
+    listener.phase(&format!(
+        "the peer agrees, session {}",
+        hex(session.as_bytes())
+    ));
     if let Some(choice) = &agreed.choice {
         listener.phase(&choice.why());
     }

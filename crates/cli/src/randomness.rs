@@ -1,6 +1,5 @@
-//! Randomness from the operating system, and session ids as text.
+//! Randomness from the operating system, and bytes as text.
 
-use volery_channel::SessionId;
 use volery_primitives::prg::Prg;
 
 use crate::exit::{Failure, Status};
@@ -15,15 +14,12 @@ pub(crate) fn fresh_prg() -> Result<Prg, Failure> {
     })
 }
 
-/// The session id in hexadecimal.
-pub(crate) fn hex(session: SessionId) -> String {
+/// Bytes in hexadecimal, as of a session id.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
-    session
-        .as_bytes()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }

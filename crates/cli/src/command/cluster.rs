@@ -120,7 +120,10 @@ impl Driver for totals::Driver {
         arguments: &ClusterArguments,
         identity: (&Identity, Fingerprint),
     ) -> Result<Terms, Failure> {
-        let (settings, keys) = (self.side().settings(), self.side().key_description());
+        let (settings, keys) = (
+            self.side().settings(),
+            &self.side().summary().key_description,
+        );
         let organisations = organisations(settings.role, identity);
         let (run, workers) = (arguments.run(), arguments.workers);
         let terms = Terms::for_totals(settings, keys, run, workers, organisations);

@@ -2,6 +2,7 @@
 
 pub(super) mod files;
 mod served;
+pub(super) mod summary;
 pub(super) mod text;
 
 use std::path::PathBuf;

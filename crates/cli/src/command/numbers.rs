@@ -195,7 +195,7 @@ impl Run<'_> {
             vole::plan::<R>(Some(length), Link::default(), self.security).map_err(Error::from)?;
         let stats = self.channel.stats();
         let total = self.start.elapsed();
-        result.insert("session".to_owned(), hex(self.session).into());
+        result.insert("session".to_owned(), hex(self.session.as_bytes()).into());
         result.insert("bytes_online".to_owned(), self.online.bytes.into());
         let offline = bytes(stats) - self.online.bytes;
         result.insert("bytes_offline".to_owned(), offline.into());

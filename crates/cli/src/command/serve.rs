@@ -38,6 +38,7 @@ use super::matching::files::reading_of;
 use super::matching::{RowRules, Told, delimiter, duplicates, format};
 use super::options::{Common, Reporter};
 use crate::exit::{Failure, Status};
+use crate::randomness::hex;
 use crate::report::{Report, peak_memory};
 use crate::said::many;
 use crate::values;
@@ -721,8 +722,4 @@ impl Watch for Observed<'_> {
         self.metrics.answer(items - self.items, taken);
         self.items = items;
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

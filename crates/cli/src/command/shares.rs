@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use self::description::Description;
 use super::files::file_name;
-use super::matching::{Given, MatchingArguments, Told, files};
+use super::matching::{Given, MatchingArguments, Told, files, summary};
 use super::options::Reporter;
 use super::paths::{check_free, same};
 use super::totals::check_options;
@@ -313,11 +313,11 @@ pub(super) fn run(
     };
     let side = pool.install(|| Side::read(&table, &reading, &settings, &mut told))?;
     told.end();
-    text::tell_counts(reporter, &table, &side);
+    summary::tell_counts(reporter, &table, side.summary(), &[]);
     let revealed = revealed(&settings);
     reporter.tell(format_args!(
         "this side has {}",
-        many(side.keys(), "different key")
+        many(side.summary().keys, "different key")
     ));
     for line in &revealed {
         reporter.tell(line);
@@ -327,7 +327,14 @@ pub(super) fn run(
         reporter.output(&format!("{text}\n"))?;
         return Ok(Matched::of(report_place.write(&report)?));
     }
-    let mut report = text::report(matching, &table, &side, &revealed, reporter);
+    let mut report = summary::report(
+        matching,
+        settings.role,
+        (&table, side.summary()),
+        text::settings_of(&settings),
+        &revealed,
+        reporter,
+    );
     let Some(endpoint) = endpoint else {
         unreachable!("a run has a peer");
     };

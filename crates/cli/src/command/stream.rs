@@ -258,7 +258,7 @@ fn report<E: Party>(
     let mut result = serde_json::Map::from_iter([
         (
             "session".to_owned(),
-            crate::randomness::hex(outcome.session).into(),
+            crate::randomness::hex(outcome.session.as_bytes()).into(),
         ),
         ("security_bits".to_owned(), plan.claimed_bits().into()),
         (

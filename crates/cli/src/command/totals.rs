@@ -14,7 +14,7 @@ use volery_matching::totals::{
 use volery_matching::{Divided, Name, RESULT, What};
 use volery_tables::{Format, Packing, Table};
 
-use super::matching::{Given, MatchingArguments, Told, files, names};
+use super::matching::{Given, MatchingArguments, Told, files, names, summary};
 use super::options::Reporter;
 use super::paths::{check_free, same};
 use super::run_local::Workers;
@@ -360,7 +360,13 @@ pub(super) fn run(
     };
     let side = pool.install(|| Side::read(&table, &reading, &settings, &mut told))?;
     told.end();
-    text::tell_counts(reporter, &table, &side);
+    let no_group = side.rows_in_no_group().unwrap_or(0);
+    summary::tell_counts(
+        reporter,
+        &table,
+        side.summary(),
+        &[(no_group, "in none of the --groups")],
+    );
     let divided = match workers {
         Some(_) => Divided::Shards,
         None => Divided::No,
@@ -368,7 +374,7 @@ pub(super) fn run(
     let revealed = revealed(&settings, divided);
     reporter.tell(format_args!(
         "this side has {}",
-        many(side.keys(), "different key")
+        many(side.summary().keys, "different key")
     ));
     for line in &revealed {
         reporter.tell(line);
@@ -378,7 +384,14 @@ pub(super) fn run(
         reporter.output(&format!("{text}\n"))?;
         return Ok(Matched::of(report_place.write(&report)?));
     }
-    let mut report = text::report(matching, &table, &side, &revealed, reporter);
+    let mut report = summary::report(
+        matching,
+        settings.role,
+        (&table, side.summary()),
+        text::settings_of(&side),
+        &revealed,
+        reporter,
+    );
     reporter.known().revealed.extend(revealed.iter().cloned());
     let (outcome, kept) = match (endpoint, workers) {
         (Some(endpoint), _) => {

@@ -118,9 +118,9 @@ impl Side {
         progress.begin("agreeing on settings and sizes", 0);
         let mut nonce = [0; 32];
         rng.fill_bytes(&mut nonce);
-        let hello = self.settings.hello(&self.key_description);
+        let hello = self.settings.hello(&self.summary.key_description);
         let session = handshake(channel, &hello, nonce)?;
-        let (sizes, columns) = exchange(&self.settings, self.keys(), channel)?;
+        let (sizes, columns) = exchange(&self.settings, self.summary.keys, channel)?;
         let (setup, setup_traffic) = (start.elapsed(), channel.stats());
         let Self {
             settings, values, ..

@@ -6,7 +6,7 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::ro::StreamHash;
 use volery_psi::choice::totals::{Protocol, Task};
 use volery_psi::{Items, circuit};
-use volery_tables::{Counts, Item, Reader, Reading, Table};
+use volery_tables::{Item, Reader, Reading, Table};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::settings::Settings;
@@ -15,6 +15,7 @@ use crate::keys::{Keys, Rows};
 use crate::plan::FIXED;
 use crate::progress::Progress;
 use crate::side::in_file;
+use crate::summary::Summary;
 use crate::totals::side::{LONGEST_KEYS, read_value, unfit};
 
 /// The distinct items of a side, in the order of their first rows. Wiped when dropped.
@@ -46,11 +47,7 @@ impl Drop for Values {
 pub struct Side {
     pub(crate) settings: Settings,
     pub(crate) values: Values,
-    rows: u64,
-    duplicates: u64,
-    counts: Counts,
-    pub(crate) key_description: String,
-    digest: [u8; 32],
+    pub(crate) summary: Summary,
 }
 
 impl Side {
@@ -115,11 +112,14 @@ impl Side {
         let keys = keys.map_err(|error| in_file(table, error))?;
         Ok(Self {
             values: join(&keys, settings, table)?,
-            rows: count,
-            duplicates: keys.duplicates,
-            counts: reader.counts().clone(),
-            key_description: reader.key_description(),
-            digest: digest.finish32(),
+            summary: Summary {
+                rows: count,
+                keys: keys.len() as u64,
+                duplicates: keys.duplicates,
+                counts: reader.counts().clone(),
+                key_description: reader.key_description(),
+                digest: digest.finish32(),
+            },
             settings: settings.clone(),
         })
     }
@@ -130,41 +130,10 @@ impl Side {
         &self.settings
     }
 
-    /// Rows of the table.
+    /// What is known of the table.
     #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Distinct keys.
-    #[must_use]
-    pub fn keys(&self) -> u64 {
-        self.values.items.len() as u64
-    }
-
-    /// Rows whose key an earlier row has.
-    #[must_use]
-    pub fn duplicates(&self) -> u64 {
-        self.duplicates
-    }
-
-    /// What was found in the rows.
-    #[must_use]
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// Types and normalisers of the key, for people.
-    #[must_use]
-    pub fn key_description(&self) -> &str {
-        &self.key_description
-    }
-
-    /// BLAKE3 of items and values of all rows in their order: as
-    /// [`Side::digest`](crate::Side::digest).
-    #[must_use]
-    pub fn digest(&self) -> [u8; 32] {
-        self.digest
+    pub fn summary(&self) -> &Summary {
+        &self.summary
     }
 
     /// Predicts a run against a peer with this many distinct keys, and as many columns as here, on
@@ -176,7 +145,7 @@ impl Side {
         use volery_channel::Role;
         /// Of a key: the item, and its row.
         const KEY: u64 = 16 + 8;
-        let own = self.keys();
+        let own = self.summary.keys;
         let most = circuit::MAX_ITEMS;
         if own.max(peer) > most {
             let items = own.max(peer);

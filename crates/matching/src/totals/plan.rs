@@ -204,7 +204,7 @@ impl Side {
         /// Of a key: the item, its value and its group.
         const KEY: u64 = 16 + 8 + 1;
         let settings = self.settings();
-        let own = self.keys();
+        let own = self.summary.keys;
         let items = own.max(peer);
         if items > circuit::MAX_ITEMS {
             let most = circuit::MAX_ITEMS;

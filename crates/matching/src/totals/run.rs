@@ -64,7 +64,7 @@ impl Side {
         progress.begin("agreeing on settings and sizes", 0);
         let mut nonce = [0; 32];
         rng.fill_bytes(&mut nonce);
-        let hello = settings.hello(&self.key_description);
+        let hello = settings.hello(&self.summary.key_description);
         let session = handshake(channel, &hello, nonce)?;
         let sizes = self.exchange_sizes(channel)?;
         settings.check_range(sizes)?;
@@ -112,7 +112,7 @@ impl Side {
 
     /// Step 2.
     fn exchange_sizes(&self, channel: &mut Channel) -> Result<[u64; 2]> {
-        let ours = self.keys();
+        let ours = self.summary.keys;
         channel.send(&ours.to_le_bytes())?;
         let mut theirs = [0; 8];
         channel.recv(&mut theirs)?;

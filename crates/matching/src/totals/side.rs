@@ -5,7 +5,7 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::StreamHash;
 use volery_psi::Items;
-use volery_tables::{Counts, Item, Reader, Reading, Table, Texts};
+use volery_tables::{Item, Reader, Reading, Table, Texts};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::compute::Noise;
@@ -15,6 +15,7 @@ use crate::error::{Error, NoKey, NoValue, Result};
 use crate::keys::{Keys, Rows};
 use crate::progress::Progress;
 use crate::side::in_file;
+use crate::summary::Summary;
 use crate::work::Spool;
 
 /// The longest description of the key, in bytes: it is in the first message, beside more settings
@@ -121,12 +122,8 @@ pub struct Side {
     pub(crate) values: Values,
     /// Drawn before there is a connection.
     pub(crate) noise: Noise,
-    rows: u64,
-    duplicates: u64,
+    pub(crate) summary: Summary,
     no_group: Option<u64>,
-    counts: Counts,
-    pub(crate) key_description: String,
-    digest: [u8; 32],
 }
 
 /// What is read of a row.
@@ -263,12 +260,15 @@ impl Side {
         Ok(Self {
             noise: Noise::sample(settings, &mut rng),
             values: join(&keys, settings, table)?,
-            rows: count,
-            duplicates: keys.duplicates,
+            summary: Summary {
+                rows: count,
+                keys: keys.len() as u64,
+                duplicates: keys.duplicates,
+                counts: reader.counts().clone(),
+                key_description: reader.key_description(),
+                digest: digest.finish32(),
+            },
             no_group: group_column.map(|_| no_group),
-            counts: reader.counts().clone(),
-            key_description: reader.key_description(),
-            digest: digest.finish32(),
             settings: settings.clone(),
         })
     }
@@ -279,47 +279,16 @@ impl Side {
         &self.settings
     }
 
-    /// Rows of the table.
+    /// What is known of the table.
     #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Distinct keys.
-    #[must_use]
-    pub fn keys(&self) -> u64 {
-        self.values.items.len() as u64
-    }
-
-    /// Rows whose key an earlier row has.
-    #[must_use]
-    pub fn duplicates(&self) -> u64 {
-        self.duplicates
+    pub fn summary(&self) -> &Summary {
+        &self.summary
     }
 
     /// At the side with the groups: rows that are in none of them.
     #[must_use]
     pub fn rows_in_no_group(&self) -> Option<u64> {
         self.no_group
-    }
-
-    /// What was found in the rows.
-    #[must_use]
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// Types and normalisers of the key, for people.
-    #[must_use]
-    pub fn key_description(&self) -> &str {
-        &self.key_description
-    }
-
-    /// BLAKE3 of items, values and groups of all rows in their order: as
-    /// [`Side::digest`](crate::Side::digest).
-    #[must_use]
-    pub fn digest(&self) -> [u8; 32] {
-        self.digest
     }
 }
 

@@ -193,14 +193,14 @@ impl Driver {
         let mut noise = [0; 16];
         rng.fill_bytes(&mut noise);
         let settings = &self.side.settings;
-        let keys = announced(self.side.keys());
+        let keys = announced(self.side.summary.keys);
         let earlier = self.earlier.take();
         let agreeing = Agreeing {
             task: &Task::Totals(Box::new(settings.clone())),
-            keys: self.side.key_description(),
+            keys: &self.side.summary.key_description,
             own: Own {
                 digest: digest(&self.side),
-                rows: self.side.rows(),
+                rows: self.side.summary.rows,
                 dedup: false,
                 opening,
                 noise: Some(noise),
@@ -369,9 +369,11 @@ impl Driver {
 
 /// What this side's run depends on, in hexadecimal.
 fn digest(side: &Side) -> String {
-    let hello = side.settings.hello(side.key_description());
+    let hello = side.settings.hello(&side.summary.key_description);
     // The digest has the policy's effect: each key stands once.
-    let mut oracle = own(&side.digest(), &hello, Duplicates::Keep);
-    oracle.absorb_u64(side.keys()).absorb_u64(side.duplicates());
+    let mut oracle = own(&side.summary.digest, &hello, Duplicates::Keep);
+    oracle
+        .absorb_u64(side.summary.keys)
+        .absorb_u64(side.summary.duplicates);
     hex(&oracle.finish32())
 }

@@ -36,7 +36,9 @@ fn against(
 ) -> Result<Outcome, Error> {
     let honest = side(Role::Sender, name);
     let cheating = side(Role::Receiver, name);
-    let hello = cheating.settings().hello(cheating.key_description());
+    let hello = cheating
+        .settings()
+        .hello(&cheating.summary().key_description);
     run_two_unchecked(
         |channel| honest.run(channel, &mut ()),
         |channel| {

@@ -324,7 +324,7 @@ fn announcements_beyond_the_limits() {
     ] {
         let rows = numbered(0..5, 0);
         let side = read(Role::Receiver, &rows, 0, false, Duplicates::Error).unwrap();
-        let hello = settings(Role::Sender, 1, false).hello(side.key_description());
+        let hello = settings(Role::Sender, 1, false).hello(&side.summary().key_description);
         let (_, error) = run_two_unchecked(
             |channel| {
                 handshake(channel, &hello, [7; 32]).unwrap();
@@ -348,7 +348,7 @@ fn a_set_of_another_size_than_announced() {
     for (announced, row_order) in [(5, true), (4, true), (50, true), (50, false), (0, true)] {
         let rows = numbered(0..5, 0);
         let honest = read(Role::Sender, &rows, 0, row_order, Duplicates::Error).unwrap();
-        let hello = settings(Role::Receiver, 0, row_order).hello(honest.key_description());
+        let hello = settings(Role::Receiver, 0, row_order).hello(&honest.summary().key_description);
         let (error, ()) = run_two_unchecked(
             |channel| run(honest, channel).err().unwrap().to_string(),
             |channel| {

@@ -618,7 +618,7 @@ fn rows_of_a_key_that_do_not_fit_together() {
         };
         let rows = rows.map(|row| row.map(str::to_owned));
         let side = dedup.read(Role::Sender, &of_texts(&rows)).unwrap();
-        assert_eq!((side.keys(), side.duplicates()), (2, 1));
+        assert_eq!((side.summary().keys, side.summary().duplicates), (2, 1));
     }
     let error = unread(
         &Run {

@@ -283,20 +283,16 @@ fn add(report: &mut Report, asked: &Asked) {
     // One of so many queries is answered with a false yes with probability 2^-40.
     let false_positive = (asked.items.max(1) as f64 / label.queries() as f64).log2() - 40.0;
     report.result.extend(object(json!({
-        "session": hex(asked.session),
+        "session": hex(asked.session.as_bytes()),
         "protocol": "served",
         "items": asked.items,
         "peer_items": label.items(),
         "bytes_online": all - setup,
         "bytes_setup": setup,
         "filter_fetched": asked.fetched,
-        "filter_version": hex_of(label.version()),
-        "public_key": hex_of(label.public()),
+        "filter_version": hex(label.version()),
+        "public_key": hex(label.public()),
         "budget_left": asked.left,
         "false_positive_log2": false_positive,
     })));
-}
-
-fn hex_of(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -169,7 +169,7 @@ pub(super) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
         })
     });
     report.result.extend(object(json!({
-        "session": hex(outcome.session),
+        "session": hex(outcome.session.as_bytes()),
         "protocol": outcome.protocol.name(),
         "choice": outcome.choice.as_ref().map(choice),
         "items": items,

@@ -23,9 +23,9 @@ use volery_matching::served::Read;
 use volery_psi::served::{Key, Label, Server};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::hex;
 use crate::command::identity::read_private;
 use crate::exit::{Failure, Status};
+use crate::randomness::hex;
 use crate::said::now;
 
 const CURRENT: &str = "current";

@@ -68,7 +68,7 @@ impl Description {
         let order = if layout.row_order { "rows" } else { "bins" };
         Self {
             format: FORMAT.to_owned(),
-            session: hex(layout.session),
+            session: hex(layout.session.as_bytes()),
             role: settings.role.name().to_owned(),
             order: order.to_owned(),
             places: layout.places,

@@ -1,99 +1,28 @@
 //! The texts of a run for shares: its plan, its report and its last line.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use volery_channel::Role;
 use volery_matching::shares::{Outcome, Plan, Settings, Side};
 use volery_matching::totals::decimal;
-use volery_tables::Table;
 
 use super::description::Description;
 use crate::command::matching::MatchingArguments;
-use crate::command::matching::text::{name_of, object};
+use crate::command::matching::text::object;
 use crate::command::options::Reporter;
 use crate::exit::Failure;
 use crate::randomness::hex;
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 
-/// Tells what was left out of a table.
-pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
-    let name = name_of(table);
-    for notice in table.notices() {
-        reporter.tell(format_args!("{name}: {notice}"));
-    }
-    if side.rows() == 0 {
-        reporter.caution(format_args!("{name}: there is no row"));
-    }
-    let counts = side.counts().rules.first().copied().unwrap_or_default();
-    for (number, what) in [
-        (
-            counts.empty,
-            "left out because a key column is empty or null",
-        ),
-        (
-            counts.malformed,
-            "left out because a key column is malformed",
-        ),
-        (side.duplicates(), "with a key of an earlier row"),
-    ] {
-        if number > 0 {
-            reporter.tell(format_args!("{name}: {} {what}", many(number, "row")));
-        }
-    }
-}
-
-/// The report as far as it is known before the run.
-pub(super) fn report(
-    arguments: &MatchingArguments,
-    table: &Table,
-    side: &Side,
-    revealed: &[String],
-    reporter: &Reporter,
-) -> Report {
-    let settings = side.settings();
-    let counts = side.counts().rules.first().copied().unwrap_or_default();
-    let rule = json!({
-        "rule": 1,
-        "columns": arguments.keys.key.join(","),
-        "rows_with_key": counts.keys,
-        "empty": counts.empty,
-        "malformed": counts.malformed,
-        "changed": counts.changed,
-        "keys": side.keys(),
-        "duplicates": side.duplicates(),
-    });
-    let digest = side
-        .digest()
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    let files: Vec<_> = table
-        .paths()
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
+/// The settings of the result.
+pub(super) fn settings_of(settings: &Settings) -> Value {
     let has_columns = !settings.columns.is_empty();
-    let mut report = Report {
-        role: Some(settings.role.name().to_owned()),
-        n: Some(side.keys()),
-        security: Some("semi-honest".to_owned()),
-        ..Report::new("psi", reporter)
-    };
-    report.result = object(json!({
+    json!({
         "kind": "shares",
         "row_order": settings.row_order,
         "bound": has_columns.then(|| decimal(settings.bound as i64, settings.decimals)),
         "decimals": has_columns.then_some(settings.decimals),
-        "key_types": side.key_description(),
-        "rows": side.rows(),
-        "duplicates": side.duplicates(),
-        "empty": counts.empty,
-        "malformed": counts.malformed,
-        "rules": [rule],
-        "reveals": revealed,
-        "input_digest": digest,
-        "inputs": files,
-    }));
-    report
+    })
 }
 
 /// Adds the shape of the shares, what the run cost, and how sure it is.
@@ -130,7 +59,7 @@ pub(super) fn add_outcome(
     });
     let failures: Vec<_> = failures.collect();
     report.result.extend(object(json!({
-        "session": hex(layout.session),
+        "session": hex(layout.session.as_bytes()),
         "protocol": protocol(settings),
         "shares": description,
         "items": items,
@@ -142,7 +71,7 @@ pub(super) fn add_outcome(
         "statistical_bits": parameters.failure_bits(),
     })));
     let rules = report.result.get_mut("rules");
-    if let Some(serde_json::Value::Object(rule)) = rules.and_then(|rules| rules.get_mut(0)) {
+    if let Some(Value::Object(rule)) = rules.and_then(|rules| rules.get_mut(0)) {
         rule.insert("peer_keys".to_owned(), peer_items.into());
     }
 }
@@ -182,7 +111,7 @@ pub(super) fn plan(
     reporter: &Reporter,
 ) -> Result<(String, Report), Failure> {
     let settings = side.settings();
-    let own = side.keys();
+    let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);
     let link = arguments.link.unwrap_or_default();
     let Plan {
@@ -195,7 +124,7 @@ pub(super) fn plan(
     let mut text = format!(
         "this side: {}, {}, {}\npeer: {} (assumed{}), with as many columns (assumed)\n\
          protocol: {protocol}, semi-honest\n",
-        many(side.rows(), "row"),
+        many(side.summary().rows, "row"),
         many(own, "different key"),
         many(settings.columns.len() as u64, "column"),
         many(peer, "key"),
@@ -222,7 +151,7 @@ pub(super) fn plan(
         "kind": "shares",
         "dry_run": true,
         "row_order": settings.row_order,
-        "rows": side.rows(),
+        "rows": side.summary().rows,
         "peer_items": peer,
         "protocol": protocol.name(),
         "bytes": bytes,

@@ -4,49 +4,19 @@ use serde_json::{Value, json};
 use volery_channel::Role;
 use volery_matching::totals::{Choice, Kind, Outcome, Plan, Settings, Side, Total, decimal};
 use volery_psi::noise::Mechanism;
-use volery_tables::{Format, Packing, Table};
+use volery_tables::{Format, Packing};
 
 use crate::command::matching::MatchingArguments;
-use crate::command::matching::text::{name_of, object};
+use crate::command::matching::text::object;
 use crate::command::options::Reporter;
 use crate::exit::Failure;
 use crate::randomness::hex;
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 
-/// Tells what was left out of a table.
-pub(super) fn tell_counts(reporter: &Reporter, table: &Table, side: &Side) {
-    let name = name_of(table);
-    for notice in table.notices() {
-        reporter.tell(format_args!("{name}: {notice}"));
-    }
-    if side.rows() == 0 {
-        reporter.caution(format_args!("{name}: there is no row"));
-    }
-    let counts = side.counts().rules.first().copied().unwrap_or_default();
-    for (number, what) in [
-        (
-            counts.empty,
-            "left out because a key column is empty or null",
-        ),
-        (
-            counts.malformed,
-            "left out because a key column is malformed",
-        ),
-        (side.duplicates(), "with a key of an earlier row"),
-        (
-            side.rows_in_no_group().unwrap_or(0),
-            "in none of the --groups",
-        ),
-    ] {
-        if number > 0 {
-            reporter.tell(format_args!("{name}: {} {what}", many(number, "row")));
-        }
-    }
-}
-
-/// The settings of the result.
-fn settings_of(settings: &Settings) -> Value {
+/// The settings of the result, and what is known of it before the run.
+pub(super) fn settings_of(side: &Side) -> Value {
+    let settings = side.settings();
     let has_sum = settings.kind.has_sum();
     let privacy = settings.privacy.as_ref();
     let noise = |mechanism: Option<Mechanism>, number: usize, sensitivity: String| {
@@ -79,58 +49,8 @@ fn settings_of(settings: &Settings) -> Value {
         "delta": privacy.and_then(|privacy| privacy.delta.map(|delta| delta.to_f64())),
         "noise": noise,
         "groups_at": settings.grouped.map(Role::name),
-    })
-}
-
-/// The report as far as it is known before the run.
-pub(super) fn report(
-    arguments: &MatchingArguments,
-    table: &Table,
-    side: &Side,
-    revealed: &[String],
-    reporter: &Reporter,
-) -> Report {
-    let settings = side.settings();
-    let counts = side.counts().rules.first().copied().unwrap_or_default();
-    let rule = json!({
-        "rule": 1,
-        "columns": arguments.keys.key.join(","),
-        "rows_with_key": counts.keys,
-        "empty": counts.empty,
-        "malformed": counts.malformed,
-        "changed": counts.changed,
-        "keys": side.keys(),
-        "duplicates": side.duplicates(),
-    });
-    let digest = side
-        .digest()
-        .iter()
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-    let files: Vec<_> = table
-        .paths()
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    let mut report = Report {
-        role: Some(settings.role.name().to_owned()),
-        n: Some(side.keys()),
-        security: Some("semi-honest".to_owned()),
-        ..Report::new("psi", reporter)
-    };
-    report.result = object(settings_of(settings));
-    report.result.extend(object(json!({
-        "key_types": side.key_description(),
-        "rows": side.rows(),
         "rows_in_no_group": side.rows_in_no_group(),
-        "duplicates": side.duplicates(),
-        "empty": counts.empty,
-        "malformed": counts.malformed,
-        "rules": [rule],
-        "reveals": revealed,
-        "input_digest": digest,
-        "inputs": files,
-    })));
-    report
+    })
 }
 
 /// The numbers of a total.
@@ -187,7 +107,7 @@ pub(super) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Ou
         }
     }
     report.result.extend(object(json!({
-        "session": hex(outcome.session),
+        "session": hex(outcome.session.as_bytes()),
         "protocol": outcome.protocol.name(),
         "choice": outcome.choice.as_ref().map(choice),
         "items": items,
@@ -304,7 +224,7 @@ pub(super) fn plan(
     reporter: &Reporter,
 ) -> Result<(String, Report), Failure> {
     let settings = side.settings();
-    let own = side.keys();
+    let own = side.summary().keys;
     let peer = arguments.peer_rows.unwrap_or(own);
     let link = arguments.link.unwrap_or_default();
     let Plan {
@@ -316,7 +236,7 @@ pub(super) fn plan(
     } = side.plan(peer, link)?;
     let mut text = format!(
         "this side: {}, {}\npeer: {} (assumed{})\nprotocol: {protocol}, semi-honest\n",
-        many(side.rows(), "row"),
+        many(side.summary().rows, "row"),
         many(own, "different key"),
         many(peer, "key"),
         match arguments.peer_rows {
@@ -344,10 +264,10 @@ pub(super) fn plan(
     report.n = Some(own);
     report.security = Some("semi-honest".to_owned());
     report.peak_rss_bytes = peak_memory();
-    report.result = object(settings_of(settings));
+    report.result = object(settings_of(side));
     report.result.extend(object(json!({
         "dry_run": true,
-        "rows": side.rows(),
+        "rows": side.summary().rows,
         "peer_items": peer,
         "protocol": protocol.name(),
         "choice": chosen.as_ref().map(choice),

@@ -39,7 +39,7 @@ impl Sides {
         let go = |i: usize| {
             let side = self.run.read(ROLES[i], &table(&self.rows[i])).unwrap();
             let organisations = ["the sender", "the receiver"].map(str::to_owned);
-            let (settings, keys) = (side.settings(), side.key_description());
+            let (settings, keys) = (side.settings(), &side.summary().key_description);
             let terms = Terms::for_totals(settings, keys, "test", self.workers, organisations);
             let terms = terms.unwrap();
             let mut driver = Driver::new(side, self.folders[i].path()).unwrap();
@@ -304,7 +304,7 @@ fn drivers_that_differ_say_so() {
     let go = |sides: &Sides, i: usize| {
         let side = sides.run.read(ROLES[i], &table(&sides.rows[i])).unwrap();
         let organisations = ["a", "b"].map(str::to_owned);
-        let (settings, keys) = (side.settings(), side.key_description());
+        let (settings, keys) = (side.settings(), &side.summary().key_description);
         let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
         let mut driver = Driver::new(side, sides.folders[i].path()).unwrap();
         move |channel: &mut Channel| driver.agree(terms, None, channel, &mut ()).map(drop)
