@@ -718,6 +718,40 @@ fn silence_has_the_places_of_a_client() {
     server.end();
 }
 
+/// A client that asks for the filter, ends its query and does not read has its place until its
+/// connection is closed.
+#[test]
+fn a_client_that_does_not_read_keeps_its_place() {
+    // A filter of more than the system holds for a connection.
+    const USERS: usize = 600_000;
+    let folder = Folder::new();
+    folder.write("big.csv", table(0..USERS));
+    let clients = local(&folder, "keys = 1000\nconnections = 1");
+    let server = Server::start(&folder, &["--clients", &clients]);
+    let mut slow = server.connect();
+    let label = welcome(&mut slow).unwrap().label;
+    assert!(label.bytes() > 5 << 20, "{}", label.bytes());
+    slow.send(&[1]).unwrap();
+    slow.send(label.version()).unwrap();
+    slow.send(&[0; 8]).unwrap();
+    slow.flush().unwrap();
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        let refused = welcome(&mut server.connect()).unwrap_err();
+        assert!(
+            matches!(refused, Error::Later { why, .. } if why == Later::Connections),
+            "{refused}"
+        );
+        thread::sleep(Duration::from_millis(200));
+    }
+    drop(slow);
+    let start = Instant::now();
+    while server.ask(&folder, 0..5, &[]).status != Some(0) {
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+    server.end();
+}
+
 /// What is no client takes no place of one: silence, noise, and half a handshake.
 #[test]
 fn strangers_do_no_harm() {
