@@ -101,7 +101,11 @@ pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Re
 }
 
 /// A channel over an accepted connection whose client has greeted within `limit`.
-pub(crate) fn greeted(stream: Stream, timeout: Duration, limit: Duration) -> Result<Channel> {
+pub(crate) fn greeted(
+    stream: impl Transport + 'static,
+    timeout: Duration,
+    limit: Duration,
+) -> Result<Channel> {
     let alive = Alive::new(stream, Some(timeout))?;
     alive.greet(limit)?;
     Ok(Channel::with_timeout(alive, Some(timeout)))
@@ -325,7 +329,7 @@ fn resolve(address: &impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
 }
 
 /// Rejects `addresses` if any of them is not on the loopback interface.
-fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
+pub(crate) fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
     let is_outside = |address: &&SocketAddr| match address.ip() {
         IpAddr::V4(ip) => !ip.is_loopback(),
         IpAddr::V6(ip) => !ip.to_canonical().is_loopback(),
