@@ -28,6 +28,9 @@ export class VoleryError extends Error {
   readonly message: string;
   /** One line: what to do, where that is known. */
   readonly hint?: string;
+  /** Of a query: the server has another version of its filter, or another key, than the filter
+   *  that is kept here. */
+  readonly otherFilter?: boolean;
 }
 
 /** What this side is about to reveal. Nothing was sent yet: there is no connection. */
@@ -103,9 +106,11 @@ export interface LookupOptions extends MatchOptions {
 
 export interface QueryOptions extends Options {
   /** Keep the filter in the browser's cache, for later queries of the same `url`; true if not
-   *  given. Another version of the server's filter is fetched anew by itself. */
+   *  given. */
   keep?: boolean;
-  /** Fetch the filter again, although one is kept: after the server has told of another key. */
+  /** Fetch the filter again, although one is kept: after an error with `otherFilter`. It is never
+   *  fetched in silence in place of another one, because a server with a filter of its own for a
+   *  client would recognize the client. */
   refresh?: boolean;
 }
 
