@@ -132,6 +132,9 @@ function end() {
   ended = true;
   kept = [];
   finish();
-  socket?.close(1000);
+  // One that is still being made is closed when it is there: the browser would tell the console of
+  // an error.
+  if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close(1000);
+  else socket?.close(1000);
   if (socket === undefined) self.close();
 }

@@ -201,7 +201,7 @@ impl From<Wrong> for Failure {
     }
 }
 
-/// The program's options in a text as those of the package: `--empty-keys skip` is `emptyKeys skip`.
+/// The program's options in a text as those of the package: `--empty-keys` is `emptyKeys`.
 fn in_javascript(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

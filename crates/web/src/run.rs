@@ -275,3 +275,113 @@ fn hex(bytes: &[u8]) -> String {
         .iter()
         .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::collections::HashSet;
+
+    use volery_channel::{Role, run_two_parties};
+    use volery_matching::{Name, Verb};
+    use volery_tables::{Inputs, Reading, Rule};
+
+    use super::*;
+
+    fn options(words: Value) -> Options {
+        serde_json::from_value(words).unwrap()
+    }
+
+    fn prepare(words: Value, csv: &str) -> Result<Prepared, Failure> {
+        Prepared::file(&options(words), "t.csv", csv.into(), &mut ())
+    }
+
+    /// The native side of a run, with these values.
+    fn sender(verb: Verb, csv: &str, values: &[&str]) -> Side {
+        let table = Table::from_text("s.csv", csv.as_bytes().into(), &Inputs::default()).unwrap();
+        let reading = Reading {
+            rules: vec![Rule::parse("mail:email").unwrap()],
+            values: values.iter().map(|name| (*name).to_owned()).collect(),
+            ..Reading::default()
+        };
+        let settings = Settings::new(verb, Role::Sender, Name::Auto, None, false, None).unwrap();
+        Side::read(&table, &reading, &settings, &Local::default(), &mut ()).unwrap()
+    }
+
+    fn meet(sender: Side, prepared: Prepared) -> Ran {
+        let (sent, ran) = run_two_parties(
+            |channel| sender.run(channel, &mut ()),
+            |channel| prepared.run(&mut Filters::default(), channel, &mut ()),
+        );
+        sent.unwrap();
+        ran.unwrap()
+    }
+
+    #[test]
+    fn rows_equal_a_plain_join() {
+        let theirs: HashSet<u32> = (0..1000).map(|i| i * 7).collect();
+        let csv = |keys: &mut dyn Iterator<Item = u32>| {
+            keys.fold("mail\n".to_owned(), |text, key| {
+                format!("{text}p{key}@x.org\n")
+            })
+        };
+        let ours = csv(&mut (0..900).map(|i| i * 11));
+        let sender = sender(Verb::Psi, &csv(&mut theirs.iter().copied()), &[]);
+        let prepared = prepare(json!({ "key": ["mail:email"] }), &ours).unwrap();
+        assert_eq!(prepared.terms()["rows"], 900);
+        assert_eq!(prepared.terms()["keys"], json!([900]));
+        assert_eq!(prepared.terms()["security"], "malicious");
+        let ran = meet(sender, prepared);
+        let want: Vec<u32> = (0..900).filter(|i| theirs.contains(&(i * 11))).collect();
+        assert_eq!(ran.rows, want);
+        assert_eq!(ran.rules, vec![1; want.len()]);
+        assert_eq!(ran.told["count"], want.len());
+        assert_eq!(ran.told["report"]["peer_items"], 1000);
+    }
+
+    #[test]
+    fn a_list_of_keys_looks_up_columns() {
+        let sender = sender(
+            Verb::Lookup,
+            "mail,city,n\na@x.org,Rome,1\nb@x.org,\"O, slo\",2\n",
+            &["city", "n"],
+        );
+        let words = json!({ "call": "lookup", "key": [":email"], "valueNames": ["town", "m"] });
+        let keys = ["z@x.org", "B@x.org", "a@x.org"].map(str::to_owned);
+        let prepared = Prepared::keys(&options(words), &keys, &mut ()).unwrap();
+        let ran = meet(sender, prepared);
+        assert_eq!(ran.rows, [1, 2]);
+        let values = json!([
+            { "name": "town", "cells": ["O, slo", "Rome"] },
+            { "name": "m", "cells": ["2", "1"] },
+        ]);
+        assert_eq!(ran.told["values"], values);
+    }
+
+    #[test]
+    fn wrong_options_are_named() {
+        let failed = |words: Value, csv: &str| match prepare(words, csv) {
+            Ok(_) => panic!("it is wrong"),
+            Err(failure) => (failure.kind, failure.message),
+        };
+        for (words, option) in [
+            (json!({}), "key"),
+            (json!({ "key": ["a"], "protocol": "served" }), "protocol"),
+            (
+                json!({ "key": ["a"], "both": true, "protocol": "dh" }),
+                "both",
+            ),
+            (json!({ "key": ["a"], "emptyKeys": "no" }), "emptyKeys"),
+            (json!({ "key": ["a"], "delimiter": ";;" }), "delimiter"),
+            (json!({ "key": ["a"], "format": "parquet" }), "format"),
+            (json!({ "call": "query", "key": ["a"], "or": ["a"] }), "or"),
+            (json!({ "key": ["a"], "valueNames": ["a"] }), "valueNames"),
+        ] {
+            let (kind, message) = failed(words, "a\n1\n");
+            assert_eq!(kind, Kind::Usage, "{message}");
+            assert!(message.starts_with(&format!("{option}: ")), "{message}");
+        }
+        let (kind, message) = failed(json!({ "key": ["a"] }), "a,b\n1\n");
+        assert_eq!((kind, message.contains("t.csv")), (Kind::Data, true));
+    }
+}
