@@ -56,7 +56,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "tcp")]
 mod alive;
 mod arrivals;
 mod cancel;
@@ -86,6 +85,7 @@ mod transport;
 #[cfg(feature = "web")]
 pub mod web;
 
+pub use alive::framed;
 pub use cancel::{Cancel, PassedOn};
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@
 //! ```text
 //! browser                                         bridge                        native party
 //!   TLS 1.3, off the loopback interface     <--->
-//!   GET, subprotocols volery.1, token.TEXT   ---->
+//!   GET, subprotocols volery.1, token...     ---->
 //!                                           <----  101, volery.1
 //!   binary messages: a byte stream          <--->                        <---> TCP on loopback, or
 //!                                                                              TLS as in `tls`
@@ -53,7 +53,7 @@ use crate::tls::Fingerprint;
 /// The subprotocol that a page offers: the version of the byte stream's framing.
 pub const PROTOCOL: &str = "volery.1";
 
-/// What comes before the text of a token in a second subprotocol.
+/// What a second subprotocol begins with; the text of a token follows, in base64url.
 pub const TOKEN: &str = "token.";
 
 /// Close codes of a WebSocket connection: those below 4000 are of RFC 6455, the others are for the

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use data_encoding::BASE64;
+use data_encoding::{BASE64, BASE64URL_NOPAD};
 use tungstenite::handshake::derive_accept_key;
 use zeroize::Zeroizing;
 
@@ -223,11 +223,18 @@ fn parse(
     let mut tokens = offered.unwrap_or_default().split(',').map(str::trim);
     let token = match tokens.find_map(|one| one.strip_prefix(TOKEN)) {
         None => Given::None,
-        Some(text) => match text.parse::<Token>() {
-            Ok(token) => Given::Token(token.fingerprint()),
-            Err(_) => Given::Wrong,
+        Some(text) => match given(text) {
+            Some(token) => Given::Token(token.fingerprint()),
+            None => Given::Wrong,
         },
     };
     let key = key.to_owned();
     Ok(Request::Socket { key, token })
+}
+
+/// The token in a subprotocol, which has the text in base64url, as a subprotocol may not have any
+/// characters.
+fn given(coded: &str) -> Option<Token> {
+    let text = Zeroizing::new(BASE64URL_NOPAD.decode(coded.as_bytes()).ok()?);
+    std::str::from_utf8(&text).ok()?.parse().ok()
 }

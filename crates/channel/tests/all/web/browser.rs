@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use data_encoding::BASE64URL_NOPAD;
 use tungstenite::client::IntoClientRequest as _;
 use tungstenite::error::Error;
 use tungstenite::http::HeaderValue;
@@ -53,7 +54,10 @@ pub(crate) fn connect(address: SocketAddr, page: Page<'_>) -> Result<Browser, Er
 /// The page of the server, with a token or without one.
 pub(crate) fn own(address: SocketAddr, token: Option<&str>) -> Browser {
     let protocols = match token {
-        Some(token) => format!("volery.1, token.{token}"),
+        Some(token) => format!(
+            "volery.1, token.{}",
+            BASE64URL_NOPAD.encode(token.as_bytes())
+        ),
         None => "volery.1".to_owned(),
     };
     let page = Page {
