@@ -7,6 +7,28 @@ import shutil
 import subprocess
 import sys
 
+# Names of elements whose text has less contrast with what lies behind it than the standard asks.
+CONTRAST = """(() => {
+  const parse = text => text.match(/[0-9.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(c => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const element of document.body.querySelectorAll('*')) {
+    if (element.closest('svg') || ![...element.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push(`${element.tagName} ${ratio.toFixed(2)} ${element.textContent.slice(0, 40)}`);
+  }
+  return poor;
+})()"""
+
 
 class Browser:
     """A headless browser, spoken to through a pair of pipes."""

@@ -28,7 +28,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::alive::Alive;
-use crate::{Cancel, Channel, Error, Result, framed};
+use crate::{Cancel, Channel, Error, Result, Transport, framed};
 
 pub(crate) use stream::Breaker;
 pub use stream::Stream;
