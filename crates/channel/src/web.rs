@@ -1,7 +1,8 @@
 //! Browsers: WebSocket connections, and the files of a page.
 //!
 //! A page cannot open a TCP connection. It opens a WebSocket connection to a [`Bridge`], which
-//! passes the bytes on to a native party, or to a [`service`](crate::service), which answers itself.
+//! passes the bytes on to a native party, or to a [`service`](crate::service), which answers
+//! itself.
 //!
 //! ```text
 //! browser                                         bridge                        native party

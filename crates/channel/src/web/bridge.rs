@@ -146,11 +146,10 @@ impl Bridge {
 fn reach(target: &Target, patience: &Patience) -> Result<Box<dyn Transport>> {
     let address = &*target.address;
     match &target.secured {
-        None => Ok(Box::new(Stream::meet(
-            address,
-            patience,
-            tcp::loopback_only,
-        )?)),
+        None => {
+            let stream = Stream::meet(address, patience, tcp::loopback_only)?;
+            Ok(Box::new(stream))
+        }
         Some((identity, peer)) => {
             let stream = Stream::meet(address, patience, Ok)?;
             let limit = patience.timeout.min(HANDSHAKE_TIMEOUT);

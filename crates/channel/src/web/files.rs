@@ -42,10 +42,10 @@ impl Files {
     /// If it is not there, or no folder.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let folder = folder.canonicalize()?;
-        match folder.is_dir() {
-            true => Ok(Self(folder)),
-            false => Err(io::ErrorKind::NotADirectory.into()),
+        if !folder.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
         }
+        Ok(Self(folder))
     }
 
     /// The file at a path of a request; `None` if there is none that may be read.

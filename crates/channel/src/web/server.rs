@@ -41,10 +41,10 @@ pub(crate) fn shake(
         Given::Token(token) => Some(token),
         Given::Wrong => return Err(turn_away(&socket)),
     };
-    match (settings.admits)(token) {
-        true => Ok(Some(Visitor { socket, token })),
-        false => Err(turn_away(&socket)),
+    if !(settings.admits)(token) {
+        return Err(turn_away(&socket));
     }
+    Ok(Some(Visitor { socket, token }))
 }
 
 fn turn_away(socket: &WebSocket) -> Error {

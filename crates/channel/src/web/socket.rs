@@ -159,8 +159,9 @@ impl WebSocket {
         }
     }
 
-    /// Reads until the browser's close frame, or until it is not waited for any more: if unread bytes
-    /// were left when the connection is closed, the browser could lose this side's close frame.
+    /// Reads until the browser's close frame, or until it is not waited for any more: if unread
+    /// bytes were left when the connection is closed, the browser could lose this side's close
+    /// frame.
     fn linger(&self) {
         let is_broken = lock(&self.reading).is_broken;
         let start = Instant::now();

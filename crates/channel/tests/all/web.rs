@@ -317,6 +317,19 @@ fn the_ends_of_both_sides_reach_each_other() {
         )
     };
     assert!(events.iter().any(is_gone), "{events:?}");
+    // A page that is left closes with another code, which is not the end of the stream.
+    let events = with(open(), LIMITS, native(echo), |address| {
+        let mut browser = own(address, None);
+        send(&mut browser, b"abc");
+        take(&mut browser, 3);
+        let left = tungstenite::protocol::CloseFrame {
+            code: 1001.into(),
+            reason: "".into(),
+        };
+        browser.close(Some(left)).unwrap();
+        until_close(&mut browser);
+    });
+    assert!(events.iter().any(is_gone), "{events:?}");
     // The party's connection breaks.
     let target = native(|mut stream| {
         stream.read_exact(&mut [0; 3]).unwrap();

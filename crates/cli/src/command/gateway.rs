@@ -26,8 +26,8 @@ const MAX_REPORTED: u64 = 30;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Run a gateway, where the workers of two organisations meet that cannot listen for each other; or,
-/// with --web, where browsers come in to a party that listens
+/// Run a gateway, where the workers of two organisations meet that cannot listen for each other;
+/// or, with --web, where browsers come in to a party that listens
 ///
 /// Workers of both sides connect to it, and it passes on what they send each other: encrypted
 /// between them, so that it reads none of it. Browsers connect by WebSocket, and it passes on their
@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     max_connections: u32,
 
-    /// Close a connection over which nothing has passed for this long, such as 90s or 5m; both sides
-    /// show a sign of life every 15s
+    /// Close a connection over which nothing has passed for this long, such as 90s or 5m; both
+    /// sides show a sign of life every 15s
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::time)]
     idle: Duration,
 
