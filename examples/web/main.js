@@ -145,7 +145,7 @@ function keyWords() {
 
 function show(panel) {
   for (const id of PANELS) $(id).hidden = id !== panel;
-  $("start").disabled = panel === "work" || panel === "terms";
+  $("choices").disabled = panel === "work" || panel === "terms";
   if (panel) {
     const title = $(panel).querySelector("h2");
     title.focus({ preventScroll: true });
@@ -244,16 +244,22 @@ function progress() {
   };
 }
 
-async function finish({ rows, count, bytes, seconds, values = [] }) {
+/** A link to a file of this text. */
+function offer(id, text, type) {
+  const link = $(id);
+  if (link.href) URL.revokeObjectURL(link.href);
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+}
+
+async function finish({ rows, count, bytes, seconds, report, values = [] }) {
   $("phase").textContent = "Collecting your rows…";
   const { delimiter } = table;
   const { header, rows: found } = await pick(table.file, rows);
   const own = (text, cells) => [text, ...cells.map((one) => field(one ?? "", delimiter))].join(delimiter);
   const lines = found.map((text, i) => own(text, values.map((one) => one.cells[i])));
   const head = own(header, values.map((one) => one.name));
-  if (link.file) URL.revokeObjectURL(link.file);
-  link.file = URL.createObjectURL(new Blob([[head, ...lines, ""].join("\n")], { type: "text/csv" }));
-  $("download").href = link.file;
+  offer("download", [head, ...lines, ""].join("\n"), "text/csv");
+  offer("report", JSON.stringify(report, null, 2), "application/json");
   $("download").download = `matched-${table.file.name.replace(/\.gz$/i, "")}`;
   $("download").hidden = count === 0;
   $("result-title").textContent = count === 0 ? "No row matched" : `${many(count, "row")} matched`;
@@ -273,6 +279,13 @@ async function finish({ rows, count, bytes, seconds, values = [] }) {
 $("file").onchange = () => $("file").files[0] && take($("file").files[0]);
 for (const name of ["dragenter", "dragover"]) $("drop").addEventListener(name, () => $("drop").classList.add("over"));
 for (const name of ["dragleave", "drop"]) $("drop").addEventListener(name, () => $("drop").classList.remove("over"));
+// Anywhere on the page: a file that misses would be opened in its place.
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  const [file] = event.dataTransfer.files;
+  if (file && !$("choices").disabled) take(file);
+});
 $("column").onchange = chooseColumn;
 $("clean").onchange = () => chooseClean();
 $("form").onsubmit = (event) => {
