@@ -102,6 +102,13 @@ class Tests:
             time.sleep(0.02)
         raise AssertionError(f"none of {panels}: {self.text()}")
 
+    def wait_for_words(self, words):
+        """Until a screen reader is told this. The browser starts its workers only while it is asked something."""
+        began = time.monotonic()
+        while self.browser.value("document.getElementById('status').textContent") != words:
+            assert time.monotonic() - began < LONG, self.text()
+            time.sleep(0.02)
+
     def text(self):
         return self.browser.value("document.querySelector('main').innerText")
 
@@ -201,10 +208,7 @@ class Tests:
         self.click("start")
         self.wait("terms")
         self.click("refuse")
-        began = time.monotonic()
-        said = "document.getElementById('status').textContent"
-        while self.browser.value(said) != "Cancelled." and time.monotonic() - began < LONG:
-            time.sleep(0.02)
+        self.wait_for_words("Cancelled.")
         assert self.browser.value("document.activeElement.id") == "start"
         assert sender.process.poll() is None, "the sender must not have seen anything"
         # While it works: the other party finds the connection closed. Before both have spoken it would take the page
@@ -217,6 +221,7 @@ class Tests:
           new MutationObserver(() => !/^(Working|Connecting|Agreeing|Reading|Sorting)/.test(phase.textContent)
             && document.getElementById('cancel').click()).observe(phase, {childList: true});
         })()""")
+        self.wait_for_words("Cancelled.")
         status, said = sender.end()
         assert status == 4 and "closed the connection" in said, (status, said)
         hidden = "['terms', 'work', 'failed', 'result'].every(id => document.getElementById(id).hidden)"
