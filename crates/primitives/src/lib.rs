@@ -37,6 +37,7 @@ pub mod fold;
 pub mod gather;
 pub mod hash;
 pub mod keyed;
+pub mod lend;
 pub mod mersenne;
 pub mod pages;
 pub mod prefetch;

@@ -136,8 +136,10 @@ impl<T: Term> Compression<T> {
     pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
         let mut code = Self::over(seed, len, memory, len);
         code.absorbed = len;
-        code.store.put_first(&mut code.buckets, len, &code.aes);
-        pooled(|| code.permute_again());
+        pooled(|| {
+            code.store.put_first(&mut code.buckets, len, &code.aes);
+            code.permute_again();
+        });
         code
     }
 
@@ -212,11 +214,11 @@ impl<T: Term> Compression<T> {
                 store.copy(from, bucket, scratch);
                 scratch.shuffle((0, bucket), from.len(bucket), aes);
             });
-            for (scratch, bucket) in scratch.iter().zip(buckets) {
-                let len = from.len(bucket);
-                store.free(from, bucket);
-                store.put(&mut to, scratch.shuffled(len), aes);
-            }
+            let lens = buckets.clone().map(|bucket| from.len(bucket));
+            let parts = scratch.iter().zip(lens);
+            let parts: Vec<_> = parts.map(|(scratch, len)| scratch.shuffled(len)).collect();
+            buckets.for_each(|bucket| store.free(from, bucket));
+            store.put_parts(&mut to, &parts, aes);
         }
         self.buckets = to;
         self.bucket = Some(0);
