@@ -23,7 +23,7 @@ use crate::align::LINE;
 const HUGE: usize = 2 << 20;
 
 /// Bytes that one task fills with zeros; a buffer of fewer than two tasks is not divided.
-const TASK: usize = 2 * HUGE;
+const TASK: usize = HUGE;
 
 /// A slice on the heap, wiped when dropped; in huge pages if it is large enough and the system has
 /// them.

@@ -40,6 +40,7 @@ mod compress;
 
 use std::mem::take;
 
+use rayon::prelude::*;
 use volery_channel::{Channel, Result, SessionId};
 use volery_ot::convert;
 use volery_primitives::{pages::Buffer, prg::Prg};
@@ -351,11 +352,13 @@ where
         let outputs = self.outputs.as_mut().expect("an instance is set up");
         while out.count() > 0 {
             let drawn = outputs.draw(out.count());
-            let mut now;
+            let now;
             (now, out) = out.split_at(drawn.len());
-            for (place, pair) in drawn.iter().enumerate() {
-                now.put(place, *pair);
-            }
+            hand_out(drawn, now, |drawn, mut now: R::Part<'_>| {
+                for (place, pair) in drawn.iter().enumerate() {
+                    now.put(place, *pair);
+                }
+            });
         }
         Ok(())
     }
@@ -390,10 +393,28 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
             let drawn = outputs.draw(out.len());
             let now;
             (now, out) = out.split_at_mut(drawn.len());
-            now.copy_from_slice(drawn);
+            hand_out(drawn, now, |drawn, now: &mut [K::Ring]| {
+                now.copy_from_slice(drawn)
+            });
         }
         Ok(())
     }
+}
+
+/// Outputs that one task hands out.
+const TASK: usize = 1 << 13;
+
+/// Puts drawn outputs into as much memory, by all threads.
+fn hand_out<T: Sync, P: OutputMut>(drawn: &[T], mut out: P, put: impl Fn(&[T], P) + Sync) {
+    let mut tasks = Vec::with_capacity(drawn.len().div_ceil(TASK));
+    for drawn in drawn.chunks(TASK) {
+        let now;
+        (now, out) = out.split_at(drawn.len());
+        tasks.push((drawn, now));
+    }
+    tasks
+        .into_par_iter()
+        .for_each(|(drawn, out)| put(drawn, out));
 }
 
 #[cfg(test)]
