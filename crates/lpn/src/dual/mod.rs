@@ -21,8 +21,9 @@
 //! has the noise weights.
 //!
 //! A value is read and written twice (`scatter` has the details), in order or within a cache, and
-//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
-//! outputs are computed as they are drawn. The result does not depend on the number of threads.
+//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets,
+//! and with several threads 2^16 for each; outputs are computed as they are drawn. The result does
+//! not depend on the number of threads.
 
 mod draws;
 mod encoder;

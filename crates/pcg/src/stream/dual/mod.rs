@@ -25,8 +25,9 @@
 //! are the choice bits of the trees' OTs, which already exist.
 //!
 //! Memory: an element for each leaf, or in a vector-OLE pairs of them for the holder of `u` and
-//! `v`, and 512 for each bucket ([`crate::lpn::dual`]); while a malicious instance of a vector-OLE
-//! is checked and compressed, that holder has its leaves too. An instance has at most 2^26 leaves.
+//! `v`, and 512 for each bucket ([`crate::lpn::dual`]), with several threads 2^17 for each of them;
+//! while a malicious instance of a vector-OLE is checked and compressed, that holder has its leaves
+//! too. An instance has at most 2^26 leaves.
 //!
 //! Security: that of the plan. The assumption is dual LPN with this code and regular noise, for a
 //! malicious instance with static leakage: SECURITY.md has the evidence for it. Nothing is
