@@ -5,6 +5,9 @@ import { RING, WORDS } from "./stream.js";
 /** The subprotocol of the WebSocket, and what stands before an access token in another one. */
 const PROTOCOL = "volery.1";
 const TOKEN = "token.";
+/** Close codes of a bridge for a peer that is not there, too many connections, silence, and a peer
+ *  whose connection broke; others refuse this side. */
+const UNREACHABLE = [4000, 4002, 4003, 4004];
 /** The cache with the filters of servers. */
 const CACHE = "volery";
 const TIMEOUT = 60;
@@ -54,6 +57,8 @@ async function compile() {
 }
 
 export const match = (options) => call("match", options);
+
+export const count = (options) => call("count", options);
 
 export const lookup = (options) => call("lookup", options);
 
@@ -221,7 +226,8 @@ async function meet(run, url, options, patience, filter, store) {
 function ending({ code, reason }, url, wasOpen) {
   const shown = reason.replace(/[\p{Cc}\s]+/gu, " ").trim();
   if (code >= 4000) {
-    return new VoleryError("peer", `${url.host} refuses: ${shown || `code ${code}`}`);
+    const kind = UNREACHABLE.includes(code) ? "network" : "peer";
+    return new VoleryError(kind, `${url.host}: ${shown || `it refuses with code ${code}`}`);
   }
   if (code === -1) return new VoleryError("peer", `${url.host}: ${shown}`);
   if (code === 0) return new VoleryError("network", `${url.host}: ${shown}`);

@@ -150,7 +150,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def web_refuse(self, web, _):
-        web.close(4003, "the token is not known:\nask the operator for one")
+        web.close(4001, "the token is not known:\nask the operator for one")
+        web.receive()
+
+    def web_absent(self, web, _):
+        web.close(4000, "the native party is not there")
         web.receive()
 
     def web_vanish(self, web, _):
