@@ -262,7 +262,7 @@ fn a_name_is_resolved_until_the_wait_ends() {
 /// What a browser does, with a relay in between: a stream of the caller's own to a party on TCP.
 #[test]
 fn a_stream_of_the_caller_reaches_a_party_on_tcp() {
-    let listener = tcp::Listener::bind("127.0.0.1:0").unwrap();
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
