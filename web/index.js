@@ -22,12 +22,14 @@ export class VoleryError extends Error {
   }
 }
 
+const base = () => globalThis.document?.baseURI ?? location.href;
+
 let address = new URL("./volery_web_bg.wasm", import.meta.url);
 let compiled;
 
 export async function init({ module } = {}) {
   if (module) {
-    const other = new URL(module, document.baseURI);
+    const other = new URL(module, base());
     if (other.href !== address.href) {
       address = other;
       compiled = undefined;
@@ -167,7 +169,7 @@ async function call(kind, options, filter, store) {
 function target(text) {
   let url;
   try {
-    url = new URL(text, document.baseURI);
+    url = new URL(text, base());
   } catch {
     throw usage("url: is not an address", "give the bridge's, such as ws://localhost:8080/");
   }
@@ -249,7 +251,7 @@ function base64url(text) {
 /** Where the filter of the server at `url` is kept, in a browser that keeps any. */
 async function filters(url) {
   if (!globalThis.caches || url === undefined) return undefined;
-  const name = new URL(`/.volery/filter/${encodeURIComponent(String(url))}`, document.baseURI);
+  const name = new URL(`/.volery/filter/${encodeURIComponent(String(url))}`, base());
   try {
     const cache = await caches.open(CACHE);
     return {

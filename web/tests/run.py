@@ -217,6 +217,24 @@ class Tests:
             got = self.run("match", {"url": f"ws://{here}/", "table": ["a"]})
         assert got["error"]["kind"] == "network" and here in got["error"]["message"], got
 
+    def test_a_worker_that_computes_gives_signs_of_life(self):
+        reason = self.browser.value("""(async () => {
+          const { RING, WORDS } = await import("/package/stream.js");
+          const memory = new SharedArrayBuffer(4 * WORDS + RING);
+          const { port1, port2 } = new MessageChannel();
+          const socket = new Worker("/package/socket.js", { type: "module" });
+          const url = %s, protocols = ["volery.1"];
+          return new Promise((resolve) => {
+            socket.onmessage = ({ data }) => {
+              // The module has sent something, and does not wait for bytes.
+              if (data.open) port2.postMessage(new Uint8Array(12));
+              else resolve(data.reason);
+            };
+            socket.postMessage({ url, protocols, memory, port: port1, patience: 60000 }, [port1]);
+          });
+        })()""" % json.dumps(self.server.bridge("beats")))
+        assert reason == "01000000", reason
+
     def test_cancelling(self):
         for moment in ["agreeing on settings and sizes", "connecting", "reading keys"]:
             peer = self.sender([f"p{i}@x.org,1" for i in range(20000)])
