@@ -55,7 +55,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "tcp")]
 mod alive;
 mod arrivals;
 mod cancel;
@@ -83,6 +82,7 @@ pub mod tcp;
 pub mod tls;
 mod transport;
 
+pub use alive::framed;
 pub use cancel::{Cancel, PassedOn};
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};
