@@ -183,7 +183,7 @@ def batches(rows: list[tuple[int, bytes, bytes]], size: int, last: int = 99) -> 
 @given(st.lists(st.integers(-1, 12), max_size=60), st.integers(1, 9), st.sets(st.integers(0, 14)), st.booleans())
 def test_shards_are_read_in_order(shards: list[int], size: int, asked: set[int], with_payload: bool) -> None:
     rows = [(shard, bytes([at] * 16), bytes([at])) for at, shard in enumerate(sorted(shards))]
-    read = Shards(batches(rows, size), with_payload)
+    read = Shards(batches(rows, size), ("payload",) if with_payload else ())
     for shard in sorted(asked):
         table = pa.ipc.open_stream(read(shard)).read_all()
         expected = [row for row in rows if row[0] == shard]
@@ -194,7 +194,7 @@ def test_shards_are_read_in_order(shards: list[int], size: int, asked: set[int],
 
 def test_a_worker_that_starts_again_gets_the_last_shards() -> None:
     rows = [(shard, bytes([shard] * 16), b"") for shard in range(6)]
-    read = Shards(batches(rows, 2), False)
+    read = Shards(batches(rows, 2), ())
     kept = {shard: read(shard) for shard in range(4)}
     assert read(2) == kept[2]
     assert read(3) == kept[3]
@@ -206,7 +206,7 @@ def test_a_worker_that_starts_again_gets_the_last_shards() -> None:
 @pytest.mark.parametrize("rows", range(7))
 def test_rows_that_are_cut_off(rows: int) -> None:
     every = [(shard, bytes([shard] * 16), b"") for shard in range(6)]
-    read = Shards(iter(list(batches(every, 1))[:rows]), False)
+    read = Shards(iter(list(batches(every, 1))[:rows]), ())
     # A shard is whole only if something follows it.
     for shard in range(rows - 1):
         assert len(pa.ipc.open_stream(read(shard)).read_all()) == 1
@@ -216,7 +216,7 @@ def test_rows_that_are_cut_off(rows: int) -> None:
 
 def job(store: Store) -> Job:
     store.put("manifest.json", b"{}")
-    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), False, 1)
+    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), (), 1)
 
 
 def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]]:
@@ -276,7 +276,7 @@ def test_a_worker_gives_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     assert failed(store) == {"worker": 1, "status": 3, "message": "a check failed", "hint": "ask them"}
     # Storage that this machine does not see.
     store = Store(tmp_path / "elsewhere")
-    Job(store, "sender", "host:1", 0, 7, (), False, 1).run(1, iter(()))
+    Job(store, "sender", "host:1", 0, 7, (), (), 1).run(1, iter(()))
     assert "does not see" in failed(store)["message"]
     # The engine runs the task again.
     store = Store(tmp_path / "passed")

@@ -9,6 +9,7 @@ or `{"error": class, "message": .., "hint": ..}`.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -30,6 +31,8 @@ def run(spark: SparkSession, told: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"hash": plan.hash, "text": str(plan), "repr": repr(match)}
     if told.get("only_plan"):
         return answer
+    if match._side.totals is not None:
+        return {**answer, **numbers(match.run())}
     if match._side.role == "sender":
         return {**answer, "report": match.run().to_dict()}
     rows, report = match.run()
@@ -47,6 +50,16 @@ def joined(spark: SparkSession, table: DataFrame, told: dict[str, Any]) -> list[
     return [list(row) for row in table.join(other, key, "left_semi").collect()]
 
 
+def numbers(found: Any) -> dict[str, Any]:
+    """The numbers of a result; sums as text, so that all digits arrive."""
+    groups = found.groups and {name: dataclasses.asdict(one) for name, one in found.groups.items()}
+    names = ("count", "sum", "mean", "below_minimum")
+    told = {"groups": groups, **{name: getattr(found, name) for name in names}}
+    for one in [told, *(groups or {}).values()]:
+        one["sum"] = None if one["sum"] is None else str(one["sum"])
+    return {"report": found.report.to_dict(), "numbers": told}
+
+
 def run_on_ray(told: dict[str, Any]) -> dict[str, Any]:
     import ray
     from volery.ray import Match
@@ -54,6 +67,8 @@ def run_on_ray(told: dict[str, Any]) -> dict[str, Any]:
     match = Match(**told["match"])
     plan = match.plan(ray.data.read_parquet(told["table"]), **told["plan"])
     answer: dict[str, Any] = {"hash": plan.hash, "repr": repr(match)}
+    if match._side.totals is not None:
+        return {**answer, **numbers(match.run())}
     if match._side.role == "sender":
         return {**answer, "report": match.run().to_dict()}
     rows, report = match.run()
