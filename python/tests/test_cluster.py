@@ -192,6 +192,15 @@ def test_shards_are_read_in_order(shards: list[int], size: int, asked: set[int],
         assert not with_payload or table.column("payload").to_pylist() == [payload for _, _, payload in expected]
 
 
+def test_shards_with_values() -> None:
+    columns = {"shard": pa.array([0, 1, 9], pa.int32()), "item": [bytes(16)] * 3, "value": [5, -7, None], "group": pa.array([1, -1, None], pa.int32())}
+    read = Shards(iter([pa.record_batch(columns)]), ("value", "group"))
+    for shard, value, group in [(0, 5, 1), (1, -7, -1)]:
+        table = pa.ipc.open_stream(read(shard)).read_all()
+        assert table.schema.types == [pa.binary(16), pa.int64(), pa.int32()]
+        assert table.to_pylist() == [{"item": bytes(16), "value": value, "group": group}]
+
+
 def test_a_worker_that_starts_again_gets_the_last_shards() -> None:
     rows = [(shard, bytes([shard] * 16), b"") for shard in range(6)]
     read = Shards(batches(rows, 2), ())
@@ -315,6 +324,62 @@ def side(work: pathlib.Path, **other: Any) -> Side:
 def test_wrong_settings(tmp_path: pathlib.Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(volery.UsageError, match=next(iter(wrong))):
         side(tmp_path, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"result": "median"}, "median"),
+        ({"result": "sum=v"}, "bound: required"),
+        ({"result": "shares=v"}, "result: shares are computed by one process"),
+        ({"bound": 5}, "bound: only with"),
+        ({"result": "count", "protocol": "dh"}, "protocol: workers compute totals by circuit"),
+        ({"result": "count", "security": "malicious"}, "security: count is computed by circuit-PSI"),
+        ({"result": "count", "delta": "1e-9"}, "delta: only with epsilon"),
+        ({"result": "count", "group_by": "g"}, "groups: required with group_by"),
+    ],
+)
+def test_results_that_do_not_exist(tmp_path: pathlib.Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(volery.UsageError) as raised:
+        side(tmp_path, **options)
+    assert said in raised.value.message
+
+
+def test_what_follows_from_a_result(tmp_path: pathlib.Path) -> None:
+    shared = {"bound": 200, "decimals": 2, "groups": ["a", "b, c"], "epsilon": 0.5}
+    sender = side(tmp_path, result="mean=v", **shared)
+    receiver = side(tmp_path, role="receiver", result="mean", group_by="g", **{**shared, "bound": "200.00"})
+    # Without the names of columns, and defaults beside what is given.
+    assert sender.settings() == receiver.settings() == side(tmp_path, result="mean=w", minimum=50, to="receiver", **shared).settings()
+    assert sender.settings()["protocol"] == "circuit" and sender.settings()["security"] == "semi-honest"
+    assert sender.totals is not None and sender.totals["bound"] == 20_000
+    assert any("noise" in line for line in sender.reveals()) and "gateway" in sender.reveals()[-1]
+    facts = {**FACTS, "more": ["value"]}
+    plan = sender.planned(facts, 1_000_000)
+    assert plan.result == "mean" and plan.security == "semi-honest" and plan.bytes > 10_000_000
+    assert "sender of psi, mean, semi-honest" in str(plan)
+    assert plan.hash == receiver.planned({**FACTS, "more": ["group"]}, None).hash
+    assert plan.hash != side(tmp_path, result="mean=v", **{**shared, "bound": 201}).planned(facts, None).hash
+    assert sender.job(0, 1, (), 1).more == ("value",)
+    with pytest.raises(volery.UsageError, match="does not fit into 64 bits"):
+        side(tmp_path, result="sum=v", bound=2**62).planned(facts, None)
+
+
+def test_the_shares_of_the_highest_attempt(tmp_path: pathlib.Path) -> None:
+    one = side(tmp_path, result="count")
+    for name in ["0-00000.a2.ff", "0-00000.a10.a1", "0-00001.a1.0a", "0-00001.a9.a2"]:
+        one.store.put(f"found/{name}", name.encode())
+    assert one._shares(2) == [b"0-00000.a10.a1", b"0-00001.a9.a2"]
+    with pytest.raises(volery.Error, match="2 of 3 shards"):
+        one._shares(3)
+
+
+def test_keys_whose_rows_do_not_fit_together(tmp_path: pathlib.Path) -> None:
+    one = side(tmp_path, result="count")
+    one.check_keys(0, 0)
+    for counts, said in [((1, 5), "the rows of 1 key have values"), ((2, 0), "the rows of 2 keys have values"), ((0, 2), "of 2 keys are in different groups")]:
+        with pytest.raises(volery.DataError, match=said):
+            one.check_keys(*counts)
 
 
 FACTS = {"keys": "text", "verb": "psi", "sizes": [5], "rows": 7, "payload": None, "digest": "00"}

@@ -34,8 +34,8 @@ _ROWS = 100_000
 class Match:
     """A match of two organisations' tables; each side runs it from its own cluster.
 
-    The arguments are those of :class:`volery.spark.Match`. The other side may run it from Spark, or
-    the program ``volery run-local``.
+    The arguments are those of :class:`volery.spark.Match`, with ``result`` and what belongs to it.
+    The other side may run it from Spark, or the program ``volery run-local``.
     """
 
     def __init__(

@@ -65,8 +65,8 @@ pub struct Earlier<'a> {
     pub begun: bool,
 }
 
-/// Agrees with the other side's driver on a run for rows. `keep` puts the manifest into this side's storage before
-/// the other side goes on; it is not called if both have the same manifest already.
+/// Agrees with the other side's driver on a run for rows. `keep` puts the manifest into this side's
+/// storage before the other side goes on; it is not called if both have the same manifest already.
 ///
 /// # Errors
 /// If the channel fails, the sides differ, the earlier manifest is of another table or other terms,

@@ -132,8 +132,8 @@ pub(crate) fn agree(
     job.finish(py, watch)
 }
 
-/// Opens the totals of a run with the peer's driver: the report. `found` is what the workers kept of
-/// each shard, `opened` what `watch.keep(totals)` got from an earlier start.
+/// Opens the totals of a run with the peer's driver: the report. `found` is what the workers kept
+/// of each shard, `opened` what `watch.keep(totals)` got from an earlier start.
 #[pyfunction]
 pub(crate) fn open_totals(
     py: Python<'_>,

@@ -12,6 +12,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, Type as Physical};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
@@ -110,6 +111,14 @@ impl<W: Write + Send> Sink<W> {
                 writer.write(&rows).map_err(not_written)
             }),
             Writer::Arrow(writer) => writer.write(&rows).map_err(refused),
+        }
+    }
+
+    /// Keeps a text under a name in a Parquet file, where [`Table::note`] finds it, and other
+    /// programs in the key-value metadata of the file. Other formats have no place for it.
+    pub fn note(&mut self, name: &str, text: &str) {
+        if let Writer::Parquet(writer) = &mut self.writer {
+            writer.append_key_value_metadata(KeyValue::new(name.to_owned(), text.to_owned()));
         }
     }
 

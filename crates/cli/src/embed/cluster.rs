@@ -157,11 +157,12 @@ struct FactsText {
 
 /// Agrees with the peer's driver on a manifest, and returns it. The words are `--role`, `--verb`,
 /// `--gateway`, `--run`, `--workers`, `--shards`, `--identity`, `--peer`, `--protocol`,
-/// `--security`, `--wait`, `--timeout`, and `--result` with the options that belong to it. `facts` is a JSON object with `keys`, the description of
-/// [`Items`]; `sizes`, the number of distinct items by each rule; `payload`, at the sender of a
-/// lookup its line and the bytes of the longest, or null; and `digest` and `rows` of the table.
-/// `earlier` is the manifest of an earlier start, if there is one, and whether a shard was begun.
-/// `keep` puts the manifest into this side's storage, before the other side goes on.
+/// `--security`, `--wait`, `--timeout`, and `--result` with the options that belong to it. `facts`
+/// is a JSON object with `keys`, the description of [`Items`]; `sizes`, the number of distinct
+/// items by each rule; `payload`, at the sender of a lookup its line and the bytes of the longest,
+/// or null; and `digest` and `rows` of the table. `earlier` is the manifest of an earlier start, if
+/// there is one, and whether a shard was begun. `keep` puts the manifest into this side's
+/// storage, before the other side goes on.
 ///
 /// # Errors
 /// Any error that ends the agreement.
@@ -200,7 +201,7 @@ pub fn agree(
             }
             Some(settings) => {
                 let terms = workers.terms_of_totals(&settings, keys, organisations)?;
-                (Wanted::Totals(settings), terms)
+                (Wanted::Totals(Box::new(settings)), terms)
             }
         };
         let meeting = Meeting {
@@ -252,7 +253,7 @@ pub fn agree(
 /// The settings of a run.
 enum Wanted {
     Rows(Settings),
-    Totals(totals::Settings),
+    Totals(Box<totals::Settings>),
 }
 
 /// The options of an opening.

@@ -451,7 +451,7 @@ impl Cluster {
 
 enum Anywhere {
     Cluster(Box<Cluster>),
-    Folder(Box<Driver>, Option<Manifest>, tempfile::TempDir),
+    Folder(Box<(Driver, Option<Manifest>, tempfile::TempDir)>),
 }
 
 impl Anywhere {
@@ -462,13 +462,14 @@ impl Anywhere {
         let folder = tempfile::tempdir().unwrap();
         let side = run.read(role, &table(rows)).unwrap();
         let driver = Driver::new(side, folder.path()).unwrap();
-        Self::Folder(Box::new(driver), None, folder)
+        Self::Folder(Box::new((driver, None, folder)))
     }
 
     fn agree(&mut self, channel: &mut Channel) -> Result<(), Error> {
         match self {
             Self::Cluster(cluster) => cluster.agree(channel),
-            Self::Folder(driver, manifest, _) => {
+            Self::Folder(folder) => {
+                let (driver, manifest, _) = &mut **folder;
                 let side = driver.side();
                 let organisations = ["the sender", "the receiver"].map(str::to_owned);
                 let (settings, keys) = (side.settings(), &side.summary().key_description);
@@ -482,7 +483,7 @@ impl Anywhere {
     fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
         let (manifest, place) = match self {
             Self::Cluster(cluster) => (&cluster.earlier, Place::Store(&cluster.store)),
-            Self::Folder(_, manifest, folder) => (manifest, Place::Folder(folder.path())),
+            Self::Folder(folder) => (&folder.1, Place::Folder(folder.2.path())),
         };
         Worker::new(manifest.as_ref().unwrap(), role, 0, worker, attempt, place).unwrap()
     }
@@ -490,7 +491,8 @@ impl Anywhere {
     fn open(&self, channel: &mut Channel) -> Result<Vec<Total>, Error> {
         match self {
             Self::Cluster(cluster) => cluster.open(channel),
-            Self::Folder(driver, manifest, _) => {
+            Self::Folder(folder) => {
+                let (driver, manifest, _) = &**folder;
                 driver.open(manifest.as_ref().unwrap(), channel, &mut ())
             }
         }
