@@ -343,16 +343,14 @@ pub fn open_shards(
             return Err(Error::work(place)(io::ErrorKind::UnexpectedEof.into()));
         }
     }
+    let sessions = hex(&sessions.finish32()[..16]);
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
     let mut nonce = [0; 32];
     rng.fill_bytes(&mut nonce);
     let hello = Hello {
         protocol: "opening of totals",
         role: settings.role.name(),
-        fields: vec![
-            (MANIFEST, manifest.id_text()),
-            (SHARES, hex(&sessions.finish32()[..16])),
-        ],
+        fields: vec![(MANIFEST, manifest.id_text()), (SHARES, sessions)],
     };
     let session = handshake(channel, &hello, nonce)?;
     let comparisons = match settings.minimum {

@@ -423,9 +423,19 @@ impl Cluster {
         names.cloned().collect()
     }
 
+    /// Loses objects.
+    fn remove(&self, prefix: &str) {
+        let mut objects = self.store.objects.lock().unwrap();
+        objects.retain(|name, _| !name.starts_with(prefix));
+    }
+
     fn open(&self, channel: &mut Channel) -> Result<Vec<Total>, Error> {
+        let attempt = |name: &String| -> u64 {
+            let attempt = name.split('.').nth(1).unwrap();
+            attempt[1..].parse().unwrap()
+        };
         let newest = |shard| {
-            let name = self.names(shard).pop().unwrap();
+            let name = self.names(shard).into_iter().max_by_key(attempt).unwrap();
             let bytes = self.store.objects.lock().unwrap()[&name].clone();
             // The session in the name is that of the content.
             let session: String = bytes[..32]
@@ -539,21 +549,30 @@ fn clusters_compute_what_folders_compute() {
         };
         for worker in 0..2 {
             let mut ends = [u64::MAX; 2];
-            // Somewhere in the second shard.
-            ends[number % 2] = 400_000;
-            let broken = work(worker, 1, ends);
+            ends[number % 2] = 100_000;
+            let broken = work(worker, 8, ends);
             assert!(broken.iter().any(Result::is_err));
-            let [sent, received] = work(worker, 2, [u64::MAX; 2]).map(Result::unwrap);
+            let [sent, received] = work(worker, 9, [u64::MAX; 2]).map(Result::unwrap);
             assert_eq!(sent.resumed, received.resumed);
             for i in [0, 1] {
-                assert!(sides[i].worker(ROLES[i], worker, 3).is_complete().unwrap());
-                assert!(
-                    sides[i]
-                        .worker(ROLES[i], worker, 3)
-                        .has_all_results()
-                        .unwrap()
-                );
+                let again = sides[i].worker(ROLES[i], worker, 12);
+                assert!(again.is_complete().unwrap() && again.has_all_results().unwrap());
             }
+            let [Anywhere::Cluster(one), Anywhere::Cluster(other)] = &sides else {
+                continue;
+            };
+            // One side loses its shares of a shard: both make new ones, and keep the others'.
+            let shard = worker;
+            let before = one.names(shard).len();
+            other.remove(&format!("found/0-{shard:05}"));
+            for (attempt, repeated) in [(10, 1), (11, 0)] {
+                one.remove("complete/");
+                other.remove("complete/");
+                for worked in work(worker, attempt, [u64::MAX; 2]).map(Result::unwrap) {
+                    assert_eq!(worked.resumed + repeated, worked.shards);
+                }
+            }
+            assert_eq!(one.names(shard).len(), before + 1);
         }
         let [one, other] = &sides;
         let (sent, received) =
