@@ -59,8 +59,16 @@ ATTEMPTS = 3
 BRIEFLY = "5s"
 #: The options of a result.
 RESULT = (
-    "result", "to", "bound", "decimals", "minimum", "epsilon", "delta", "group_by", "groups",
-)  # fmt: skip
+    "result",
+    "to",
+    "bound",
+    "decimals",
+    "minimum",
+    "epsilon",
+    "delta",
+    "group_by",
+    "groups",
+)
 
 
 class Store:
@@ -205,10 +213,10 @@ class Again(Exception):
 class Shards:
     """The items of a worker, shard by shard, from batches in ascending order of shards.
 
-    The batches have the columns ``shard``, ``item`` and those of ``more``, of ``payload``, ``value``
-    and ``group``. In the last row the number is above that of every shard: Spark ends the batches of a task that it cancels as if there
-    were no more, and the rest of a shard would be missing. The two shards that were asked for last
-    are kept, for a worker that starts again.
+    The batches have the columns ``shard``, ``item`` and those of ``more``: ``payload``, or ``value``
+    and ``group``. In the last row the number is above that of every shard: Spark ends the batches
+    of a task that it cancels as if there were no more, and the rest of a shard would be missing.
+    The two shards that were asked for last are kept, for a worker that starts again.
     """
 
     def __init__(self, batches: Iterator[pyarrow.RecordBatch], more: Sequence[str]) -> None:
@@ -628,12 +636,9 @@ class Side:
     def result_words(self) -> list[str]:
         """What the run computes, as options of the program."""
         options = {name: getattr(self, name) for name in RESULT}
-        if self.result in (None, "rows"):
-            options["protocol"] = self.protocol or "vole"
-            options["security"] = self.security or "malicious"
-        else:
-            options["protocol"] = self.protocol
-            options["security"] = self.security
+        rows = self.result in (None, "rows")
+        options["protocol"] = self.protocol or ("vole" if rows else None)
+        options["security"] = self.security or ("malicious" if rows else None)
         options["groups"] = listed("groups", self.groups)
         for name in ("bound", "epsilon", "delta"):
             # A decimal number, of any type that prints as one.
@@ -646,8 +651,8 @@ class Side:
         if self.totals is None:
             security, protocol = self.security or "malicious", self.protocol or "vole"
             return {**alike, "security": security, "protocol": protocol}
-        security, protocol = "semi-honest", self.totals["protocol"]
-        return {**alike, "security": security, "protocol": protocol, "result": self.totals["alike"]}
+        protocol, result = self.totals["protocol"], self.totals["alike"]
+        return {**alike, "security": "semi-honest", "protocol": protocol, "result": result}
 
     def reveals(self) -> list[str]:
         """What each side learns."""
@@ -679,7 +684,8 @@ class Side:
         an_item = 33 if settings["security"] == "malicious" else 27
         longest = facts["payload"][1] if facts["payload"] else 0
         items = sum(max(size, peer_rows or size) for size in facts["sizes"])
-        about = None if self.totals is None else self._totals(facts["sizes"][0], peer_rows or facts["sizes"][0])
+        own = facts["sizes"][0]
+        about = None if self.totals is None else self._totals(own, peer_rows or own)
         self.plan = Plan(
             run=self.run,
             role=self.role,

@@ -16,8 +16,16 @@ import numpy
 
 from volery._calls import ProgressOption, Time, words
 from volery._cluster import (
-    Again, Job, Plan, Side, Store, digest_of, plan_words, refuse_rows, value_names,
-)  # fmt: skip
+    Again,
+    Job,
+    Plan,
+    Side,
+    Store,
+    digest_of,
+    plan_words,
+    refuse_rows,
+    value_names,
+)
 from volery._errors import DataError, Error, UsageError
 
 if TYPE_CHECKING:

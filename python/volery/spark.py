@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from volery._calls import ProgressOption, Time, words
 from volery._cluster import (
-    Job, Plan, Side, Store, digest_of, plan_words, refuse_rows, value_names,
-)  # fmt: skip
+    Job,
+    Plan,
+    Side,
+    Store,
+    digest_of,
+    plan_words,
+    refuse_rows,
+    value_names,
+)
 from volery._errors import DataError, Error, UsageError, from_status
 
 if TYPE_CHECKING:
@@ -206,7 +213,7 @@ class Match:
         facts["payload"] = None if payload is None else [payload, longest]
 
     def _stage_values(self, made: DataFrame, facts: dict[str, Any], bound: int) -> None:
-        """Write the distinct items with their values and groups; add size and digest to the facts."""
+        """Write the distinct items with values and groups; add size and digest to the facts."""
         from pyspark.sql import functions as F
 
         side = self._side
