@@ -974,6 +974,26 @@ def refuse_rows(kind: str, given: Mapping[str, Any]) -> None:
             raise UsageError(f"{name}: a {kind} has no rows", "remove it, or use result='rows'")
 
 
+# An error of the package in a task, as text: an engine may pass on no more of it.
+_MARK = re.compile(r"volery error ([0-9a-f]+) end")
+
+
+def marked(error: Error) -> RuntimeError:
+    """The error, in a form in which :func:`unmarked` finds it."""
+    told = {"status": error.status, "message": error.message, "hint": error.hint}
+    # What is on the way may quote a text.
+    return RuntimeError(f"volery error {json.dumps(told).encode().hex()} end")
+
+
+def unmarked(text: str) -> Error | None:
+    """The error of a task in what an engine says of it."""
+    found = _MARK.search(text)
+    if found is None:
+        return None
+    told = json.loads(bytes.fromhex(found[1]))
+    return from_status(told["status"], told["message"], told["hint"])
+
+
 def digest_of(rows: int, high: int, low: int, total: int) -> str:
     """A digest of rows that does not depend on their order, from numbers of 64 bits.
 

@@ -22,8 +22,10 @@ from volery._cluster import (
     Side,
     Store,
     digest_of,
+    marked,
     plan_words,
     refuse_rows,
+    unmarked,
     value_names,
 )
 from volery._errors import DataError, Error, UsageError
@@ -264,8 +266,11 @@ class _Stage:
 
         from volery import _volery
 
-        items = _volery.items(rows.schema, self._options)
-        made = pyarrow.table(items.batch(rows))
+        try:
+            items = _volery.items(rows.schema, self._options)
+            made = pyarrow.table(items.batch(rows))
+        except Error as error:
+            raise marked(error) from None
         block = secrets.token_hex(8)
         if self._keeps:
             self._store.put(f"staged/rows/{block}", _bytes(rows))
@@ -553,6 +558,8 @@ class _causes:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None and (found := unmarked(str(error))) is not None:
+            raise found from None
         while error is not None and not isinstance(getattr(error, "cause", None), Error):
             error = error.__cause__
         if error is not None:

@@ -20,11 +20,13 @@ from volery._cluster import (
     Side,
     Store,
     digest_of,
+    marked,
     plan_words,
     refuse_rows,
+    unmarked,
     value_names,
 )
-from volery._errors import DataError, Error, UsageError, from_status
+from volery._errors import DataError, Error, UsageError
 
 if TYPE_CHECKING:
     import pyarrow
@@ -534,10 +536,6 @@ def _spark_schema(schema: pyarrow.Schema) -> Any:
     return from_arrow_schema(schema)
 
 
-# An error of the package in a task reaches the driver as text.
-_MARK = re.compile(r"volery error ([0-9a-f]+) end")
-
-
 class _marked:
     """An error of the package within a task, in a form that :class:`_told` finds in the driver."""
 
@@ -546,19 +544,14 @@ class _marked:
 
         if version not in (None, _volery.__version__):
             message = f"volery {_volery.__version__} on an executor, {version} on the driver"
-            self._raise({"status": 2, "message": message, "hint": "install the same version"})
-
-    def _raise(self, told: dict[str, Any]) -> None:
-        # What is on the way may quote a text.
-        raise RuntimeError(f"volery error {json.dumps(told).encode().hex()} end") from None
+            raise marked(UsageError(message, "install the same version"))
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, Error):
-            told = {"status": error.status, "message": error.message, "hint": error.hint}
-            self._raise(told)
+            raise marked(error) from None
 
 
 class _told:
@@ -570,10 +563,8 @@ class _told:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if error is None:
             return
-        found = _MARK.search(str(error))
-        if found:
-            told = json.loads(bytes.fromhex(found[1]))
-            raise from_status(told["status"], told["message"], told["hint"]) from None
+        if (found := unmarked(str(error))) is not None:
+            raise found from None
         missing = re.search(r"ModuleNotFoundError: No module named '(volery|pyarrow)", str(error))
         if missing:
             raise UsageError(
