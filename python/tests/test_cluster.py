@@ -367,9 +367,13 @@ def test_what_follows_from_a_result(tmp_path: pathlib.Path) -> None:
 
 def test_the_shares_of_the_highest_attempt(tmp_path: pathlib.Path) -> None:
     one = side(tmp_path, result="count")
-    for name in ["0-00000.a2.ff", "0-00000.a10.a1", "0-00001.a1.0a", "0-00001.a9.a2"]:
+    first, second = "a1" * 32, "f2" * 32
+    for name in [f"0-00000.a2.{second}", f"0-00000.a10.{first}", f"0-00001.a1.{first}", f"0-00001.a9.{second}"]:
         one.store.put(f"found/{name}", name.encode())
-    assert one._shares(2) == [b"0-00000.a10.a1", b"0-00001.a9.a2"]
+    # Of somebody else.
+    for name in ["0-00000.a11", "0-00001.a99.copy", "0-x.a1.y", "0-00002.a1.00"]:
+        one.store.put(f"found/{name}", b"")
+    assert one._shares(2) == [f"0-00000.a10.{first}".encode(), f"0-00001.a9.{second}".encode()]
     with pytest.raises(volery.Error, match="2 of 3 shards"):
         one._shares(3)
 

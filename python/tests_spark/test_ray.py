@@ -129,3 +129,12 @@ def test_rows_that_are_refused(both: Both, rays: dict[str, Driver]) -> None:
         told = both.told("sender", f"ray-refused-{name}", table(both, f"ray-refused-{name}", rows), match, {})
         answer = rays["sender"].start(told).result(120)
         assert answer["error"] == "DataError" and said in answer["message"], answer
+
+
+def test_a_refused_plan_takes_the_earlier_one_away(both: Both, rays: dict[str, Driver]) -> None:
+    match = {**OPTIONS, "result": "sum=v"}
+    some = table(both, "ray-planned", [("a", 1, "x")])
+    large = table(both, "ray-replanned", [("a", 20_000, "x"), ("a", 1, "x")])
+    told = {**both.told("sender", "ray-replanned", some, match, {}), "refused": large}
+    answer = rays["sender"].start(told).result(120)
+    assert answer["error"] == "UsageError" and "call plan()" in answer["message"], answer

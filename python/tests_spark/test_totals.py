@@ -242,3 +242,12 @@ def test_rows_that_are_refused(both: Both) -> None:
         told = both.told("sender", f"total-wrong-{name}", some, {**match, **more}, plan)
         answer = both.driver("sender").start(told).result(120)
         assert answer["error"] in ("UsageError", "DataError") and said in answer["message"], answer
+
+
+def test_a_refused_plan_takes_the_earlier_one_away(both: Both) -> None:
+    match = {**OPTIONS, "result": "sum=v"}
+    some = table(both, "total-planned", [("a", 1, "x")])
+    large = table(both, "total-replanned", [("a", 20_000, "x"), ("a", 1, "x")])
+    told = {**both.told("sender", "total-replanned", some, match, {}), "refused": large}
+    answer = both.driver("sender").start(told).result(120)
+    assert answer["error"] == "UsageError" and "call plan()" in answer["message"], answer

@@ -527,6 +527,7 @@ class Plan:
     __repr__ = __str__
 
 
+_SHARES = re.compile(r"found/0-([0-9]+)\.a([0-9]+)\.[0-9a-f]{64}")
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ADDRESS = re.compile(r".+:[0-9]+")
 
@@ -858,9 +859,12 @@ class Side:
         """
         newest: dict[int, tuple[int, str]] = {}
         for name in self.store.list("found/0-"):
-            shard, attempt, _ = name.rpartition("-")[2].split(".")
-            found = int(attempt[1:]), name
-            newest[int(shard)] = max(found, newest.get(int(shard), found))
+            parts = _SHARES.fullmatch(name)
+            if parts is None:
+                # Nothing that a worker wrote.
+                continue
+            shard, found = int(parts[1]), (int(parts[2]), name)
+            newest[shard] = max(found, newest.get(shard, found))
         if len(newest) != shards:
             raise Error(f"{self.store.url}/found: {len(newest)} of {shards} shards")
         names = [newest[shard][1] for shard in sorted(newest)]

@@ -106,6 +106,8 @@ class Match:
         As :meth:`volery.spark.Match.plan`.
         """
         side = self._side
+        # What an earlier call has staged goes: a refused table must not run under its facts.
+        side.plan = None
         given = dict(locals())
         totals = side.totals
         if totals is not None:

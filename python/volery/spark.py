@@ -155,6 +155,8 @@ class Match:
             UsageError: an argument is wrong, or the table is not the one that the run began with.
         """
         side = self._side
+        # What an earlier call has staged goes: a refused table must not run under its facts.
+        side.plan = None
         given = dict(locals())
         totals = side.totals
         if totals is not None:
