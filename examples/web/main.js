@@ -1,6 +1,6 @@
 // The page: a table, its key, what is revealed, the run, the result. The package `volery` does the rest.
 
-import { field, fields, look, pick } from "./csv.js";
+import { look } from "./csv.js";
 import { ERRORS, dateForm, duration, many, number, sentence, size, suggest } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -158,7 +158,7 @@ function tell(text) {
   $("status").textContent = text;
 }
 
-function fail({ kind, message, hint }) {
+function fail({ kind, message, hint, otherFilter }) {
   if (kind === "cancelled") {
     show();
     $("start").focus();
@@ -167,11 +167,14 @@ function fail({ kind, message, hint }) {
   const [title, remedy] = ERRORS[kind] ?? ["Something went wrong in this page", "Load the page again."];
   $("failed-title").textContent = title;
   $("failed-what").textContent = sentence(message);
-  $("failed-hint").textContent = hint ? sentence(hint) : remedy;
+  $("failed-hint").textContent = otherFilter
+    ? "If the other party confirms that its table or its key is a new one, fetch it and ask again."
+    : hint ? sentence(hint) : remedy;
+  $("refresh").hidden = !otherFilter;
   show("failed");
 }
 
-async function start() {
+async function start(refresh) {
   const { [$("call").value]: call } = await volery;
   run = new AbortController();
   const { file, delimiter, usual, encoding } = table;
@@ -182,6 +185,8 @@ async function start() {
     key: keyWords(),
     ...(delimiter !== usual && { delimiter: delimiter === "\t" ? "tab" : delimiter }),
     ...(encoding && { encoding }),
+    out: true,
+    ...(refresh && { refresh }),
     emptyKeys: "skip",
     malformed: "skip",
     signal: run.signal,
@@ -190,7 +195,7 @@ async function start() {
   };
   show("work");
   try {
-    await finish(await call(options));
+    await finish(await call(options), file);
   } catch (error) {
     fail(error);
   }
@@ -207,6 +212,7 @@ function ask({ revealed, rows, keys, empty, malformed, duplicates, notices }) {
     `Your table has ${many(rows, "row")} with ${many(keys[0], "different key")}.` +
     (left.length ? ` ${sentence(`${left.join(" and ")} take no part`)}` : "") +
     (duplicates ? ` ${sentence(`${many(duplicates, "row")} ${duplicates === 1 ? "has" : "have"} the key of an earlier row`)}` : "");
+  $("to").textContent = `${$("call").selectedOptions[0].text}, from ${new URL($("url").value.trim(), location.href).host}.`;
   $("notices").replaceChildren(...notices.map((one) => element("li", sentence(one))));
   $("notices").hidden = notices.length === 0;
   show("terms");
@@ -251,21 +257,18 @@ function offer(id, text, type) {
   link.href = URL.createObjectURL(new Blob([text], { type }));
 }
 
-async function finish({ rows, count, bytes, seconds, report, values = [] }) {
+async function finish({ file, count, bytes, seconds, report, values = [] }, { name }) {
   $("phase").textContent = "Collecting your rows…";
-  const { delimiter } = table;
-  const { header, rows: found } = await pick(table.file, rows);
-  const own = (text, cells) => [text, ...cells.map((one) => field(one ?? "", delimiter))].join(delimiter);
-  const lines = found.map((text, i) => own(text, values.map((one) => one.cells[i])));
-  const head = own(header, values.map((one) => one.name));
-  offer("download", [head, ...lines, ""].join("\n"), "text/csv");
+  // As the package wrote it: neither compressed, nor with another encoding.
+  const found = await look(new File([file], name.replace(/\.gz$/i, "")));
+  offer("download", file, "text/csv");
   offer("report", JSON.stringify(report, null, 2), "application/json");
-  $("download").download = `matched-${table.file.name.replace(/\.gz$/i, "")}`;
+  $("download").download = `matched-${name.replace(/\.gz$/i, "")}`;
   $("download").hidden = count === 0;
   $("result-title").textContent = count === 0 ? "No row matched" : `${many(count, "row")} matched`;
   $("result-cost").textContent = `In ${duration(seconds)}, with ${size(bytes)} over the network.`;
   $("rows").hidden = count === 0;
-  $("rows").replaceChildren(grid(fields(head, delimiter), lines.slice(0, 10).map((one) => fields(one, delimiter))));
+  $("rows").replaceChildren(grid(found.columns, found.rows.slice(0, 10)));
   $("rows-said").textContent = count > 10 ? `The first 10 of ${number(count)}.` : "";
   if (count > 0 && values.length) {
     $("rows-said").textContent += " The last columns are the other party's: a spreadsheet has to import them as text.";
@@ -292,6 +295,7 @@ $("form").onsubmit = (event) => {
   event.preventDefault();
   if (table) start();
 };
+$("refresh").onclick = () => start(true);
 $("cancel").onclick = () => run.abort();
 $("again").onclick = () => {
   show();
