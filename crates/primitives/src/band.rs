@@ -121,7 +121,7 @@ pub fn sums_on<V: Value, const WORDS: usize>(
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: the level is available, and with it AVX2 or NEON.
-        (cpu, 16) if cpu.has(Cpu::NATIVE) => unsafe {
+        (cpu, 8 | 16) if cpu.has(Cpu::NATIVE) => unsafe {
             wide::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -178,7 +178,7 @@ pub fn substitute_on<V: Value, const WORDS: usize>(
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: the level is available, and with it AVX2 or NEON.
-        (cpu, 16) if cpu.has(Cpu::NATIVE) => unsafe {
+        (cpu, 8 | 16) if cpu.has(Cpu::NATIVE) => unsafe {
             wide::band::substitute::<V, WORDS, 1>(pivots, columns)
         },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -30,6 +30,36 @@ const FROM: [u8; 16] = [
 /// The tables of half a group each, for the sixteen bytes of a part of a value.
 type Tables = [[Half; 2]; 16];
 
+/// Bytes of a value of type `V` in a part.
+const fn part_bytes<V>() -> usize {
+    if size_of::<V>() < 16 {
+        size_of::<V>()
+    } else {
+        16
+    }
+}
+
+/// Half parts of eight bytes that are not empty.
+const fn half_parts<V>() -> usize {
+    part_bytes::<V>().div_ceil(8)
+}
+
+/// A part of a value, behind a short one zeros.
+#[inline]
+fn part_of<V: Value>(value: &V, part: usize) -> Half {
+    let mut bytes = [0; 16];
+    let part = &bytemuck::bytes_of(value)[16 * part..][..part_bytes::<V>()];
+    bytes[..part.len()].copy_from_slice(part);
+    bytemuck::cast(bytes)
+}
+
+#[inline]
+fn set_part<V: Value>(value: &mut V, part: usize, to: Half) {
+    let bytes: [u8; 16] = bytemuck::cast(to);
+    let part = &mut bytemuck::bytes_of_mut(value)[16 * part..][..part_bytes::<V>()];
+    part.copy_from_slice(&bytes[..part.len()]);
+}
+
 /// The tables of a group of columns.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
@@ -100,7 +130,7 @@ fn values(halves: [[Vector; 8]; 2]) -> [Half; ROWS] {
     values
 }
 
-/// For values of `16 PARTS` bytes.
+/// For values of `16 PARTS` bytes, or fewer in one part.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 #[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
@@ -112,7 +142,6 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
     let groups = 8 * WORDS;
     let mut ring = Buffer::<Tables>::zeroed(2 * groups * PARTS);
     let ring = ring.as_chunks_mut::<PARTS>().0;
-    let all: &[[Half; PARTS]] = bytemuck::cast_slice::<V, Half>(columns).as_chunks().0;
     let mut end = 0;
     let rows = starts.chunks(ROWS).zip(patterns.chunks(ROWS));
     for ((starts, patterns), out) in rows.zip(out.chunks_mut(ROWS)) {
@@ -123,8 +152,8 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
             continue;
         }
         for group in first.max(end)..=last + groups {
-            let columns = &all[all.len().min(GROUP * group)..];
-            let mut padded = [[Half::zeroed(); PARTS]; GROUP];
+            let columns = &columns[columns.len().min(GROUP * group)..];
+            let mut padded = [V::zeroed(); GROUP];
             let columns = columns.first_chunk().unwrap_or_else(|| {
                 padded[..columns.len()].copy_from_slice(columns);
                 &padded
@@ -132,7 +161,7 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
             for (part, out) in ring[group % (2 * groups)].iter_mut().enumerate() {
                 let mut of_part = [Half::zeroed(); GROUP];
                 for (of_part, column) in of_part.iter_mut().zip(columns) {
-                    *of_part = column[part];
+                    *of_part = part_of(column, part);
                 }
                 *out = tables(of_part);
             }
@@ -152,7 +181,7 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
         let distances: Vector = bytemuck::cast(distances);
         for part in 0..PARTS {
             let mut sums = [[Vector::zeroed(); 8]; 2];
-            for (half, out) in sums.iter_mut().enumerate() {
+            for (half, out) in sums.iter_mut().take(half_parts::<V>()).enumerate() {
                 let mut sums = *out;
                 let tables = |group: usize| &ring[group % (2 * groups)][part].as_chunks().0[half];
                 // In these groups rows start: bits before the start are those of the end of the
@@ -169,16 +198,14 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
                 }
                 *out = sums;
             }
-            let out: &mut [[Half; PARTS]] =
-                bytemuck::cast_slice_mut::<V, Half>(out).as_chunks_mut().0;
             for (out, value) in out.iter_mut().zip(values(sums)) {
-                out[part] = value;
+                set_part(out, part, value);
             }
         }
     }
 }
 
-/// For values of `16 PARTS` bytes: 32 columns at a time.
+/// For values of `16 PARTS` bytes, or fewer in one part: 32 columns at a time.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 #[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
@@ -189,9 +216,6 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
     let groups = 8 * WORDS;
     let mut ring = Buffer::<Tables>::zeroed(2 * groups * PARTS);
     let ring = ring.as_chunks_mut::<PARTS>().0;
-    let columns: &mut [[Half; PARTS]] = bytemuck::cast_slice_mut::<V, Half>(columns)
-        .as_chunks_mut()
-        .0;
     let distances: [u8; ROWS] = std::array::from_fn(|row| row as u8);
     let distances: Vector = bytemuck::cast(distances);
     let blocks = pivots.chunks(ROWS).zip(columns.chunks_mut(ROWS));
@@ -206,7 +230,7 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
         for part in 0..PARTS {
             // The columns behind the block.
             let mut sums = [[Vector::zeroed(); 8]; 2];
-            for (half, out) in sums.iter_mut().enumerate() {
+            for (half, out) in sums.iter_mut().take(half_parts::<V>()).enumerate() {
                 let mut sums = *out;
                 let tables = |group: usize| &ring[group % (2 * groups)][part].as_chunks().0[half];
                 for group in first..first + GROUPS {
@@ -225,7 +249,7 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
             let words = (ROWS * block / 64) % WORDS;
             for (row, (pivot, column)) in pivots.iter().zip(&*columns).enumerate().rev() {
                 let behind = pivot[words] >> (ROWS * block % 64) & !0 << row << 1;
-                let mut value = xor_half(solution[row], column[part]);
+                let mut value = xor_half(solution[row], part_of(column, part));
                 for (i, subsets) in subsets.iter().enumerate() {
                     let subset = behind as usize >> (4 * i) & 15;
                     value = xor_half(value, subsets[subset]);
@@ -239,7 +263,7 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
                 }
             }
             for (column, value) in columns.iter_mut().zip(solution) {
-                column[part] = value;
+                set_part(column, part, value);
             }
             solution[columns.len()..].fill(Half::zeroed());
             for (group, columns) in (first..).zip(solution.as_chunks().0) {
