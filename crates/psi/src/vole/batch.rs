@@ -24,8 +24,8 @@ use crate::error::{Error, Result};
 use crate::lookup::split;
 
 /// Items of a bin that one thread evaluates at a time: as many as leave work for all threads. The
-/// more there are the closer their rows are, and the fewer columns the kernels of a narrow processor
-/// read for a row.
+/// more there are the closer their rows are, and the fewer columns kernels that take many rows
+/// together read for a row.
 fn chunk(items: usize) -> usize {
     (items / rayon::current_num_threads()).clamp(1 << 16, 1 << 18)
 }

@@ -179,6 +179,10 @@ pub(crate) fn sums<V: Value, const WORDS: usize, const PARTS: usize>(
             *distance = (start as usize - GROUP * first) as u8;
         }
         let distances: Vector = bytemuck::cast(distances);
+        #[expect(
+            clippy::needless_range_loop,
+            reason = "the parts of one number are in all places of the ring"
+        )]
         for part in 0..PARTS {
             let mut sums = [[Vector::zeroed(); 8]; 2];
             for (half, out) in sums.iter_mut().take(half_parts::<V>()).enumerate() {
@@ -227,6 +231,10 @@ pub(crate) fn substitute<V: Value, const WORDS: usize, const PARTS: usize>(
             &padded
         }));
         let bytes = bytes.as_flattened();
+        #[expect(
+            clippy::needless_range_loop,
+            reason = "the parts of one number are in all places of the ring"
+        )]
         for part in 0..PARTS {
             // The columns behind the block.
             let mut sums = [[Vector::zeroed(); 8]; 2];

@@ -250,63 +250,69 @@ fn add_row<const I: usize>(
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 pub(crate) fn square(a: &Field) -> Field {
-    let a = &a.0;
-    let (mut twice, mut wrapped, mut wrapped_twice) = (*a, *a, *a);
-    for i in 0..10 {
-        twice[i] = _mm256_add_epi64(a[i], a[i]);
-        wrapped[i] = _mm256_mullo_epi32(a[i], _mm256_set1_epi64x(19));
-        wrapped_twice[i] = _mm256_add_epi64(wrapped[i], wrapped[i]);
+    let mut wrapped = a.0;
+    for limb in &mut wrapped[5..] {
+        *limb = _mm256_mullo_epi32(*limb, _mm256_set1_epi64x(19));
     }
-    let (twice, wrapped) = ([a, &twice], [&wrapped, &wrapped_twice]);
-    carry_all([
-        square_limb::<0>(twice, wrapped),
-        square_limb::<1>(twice, wrapped),
-        square_limb::<2>(twice, wrapped),
-        square_limb::<3>(twice, wrapped),
-        square_limb::<4>(twice, wrapped),
-        square_limb::<5>(twice, wrapped),
-        square_limb::<6>(twice, wrapped),
-        square_limb::<7>(twice, wrapped),
-        square_limb::<8>(twice, wrapped),
-        square_limb::<9>(twice, wrapped),
-    ])
+    let mut sums = [_mm256_setzero_si256(); 10];
+    add_square_row::<0>(&mut sums, a, &wrapped);
+    add_square_row::<1>(&mut sums, a, &wrapped);
+    add_square_row::<2>(&mut sums, a, &wrapped);
+    add_square_row::<3>(&mut sums, a, &wrapped);
+    add_square_row::<4>(&mut sums, a, &wrapped);
+    add_square_row::<5>(&mut sums, a, &wrapped);
+    add_square_row::<6>(&mut sums, a, &wrapped);
+    add_square_row::<7>(&mut sums, a, &wrapped);
+    add_square_row::<8>(&mut sums, a, &wrapped);
+    add_square_row::<9>(&mut sums, a, &wrapped);
+    carry_all(sums)
 }
 
-/// Limb `K` of a square, before carries.
+/// Adds the products of limb `I` and the limbs from it on.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn square_limb<const K: usize>(
-    [a, twice]: [&[__m256i; 10]; 2],
-    [wrapped, wrapped_twice]: [&[__m256i; 10]; 2],
-) -> __m256i {
-    let mut sum = _mm256_setzero_si256();
-    for i in 0..10 {
-        let j = (10 + K - i) % 10;
-        if i > j {
-            continue;
-        }
-        let left = if i == j { a[i] } else { twice[i] };
-        let right = match (i % 2 == 1 && j % 2 == 1, i > K) {
-            (false, false) => a[j],
-            (false, true) => wrapped[j],
-            (true, false) => twice[j],
-            (true, true) => wrapped_twice[j],
+fn add_square_row<const I: usize>(sums: &mut [__m256i; 10], a: &Field, wrapped: &[__m256i; 10]) {
+    let once = a.0[I];
+    let twice = _mm256_add_epi64(once, once);
+    let four_times = _mm256_add_epi64(twice, twice);
+    for j in I..10 {
+        let left = match (j == I, I % 2 == 1 && j % 2 == 1) {
+            (true, false) => once,
+            (true, true) | (false, false) => twice,
+            (false, true) => four_times,
         };
-        sum = _mm256_add_epi64(sum, _mm256_mul_epu32(left, right));
+        let right = if I + j < 10 { a.0[j] } else { wrapped[j] };
+        let sum = &mut sums[(I + j) % 10];
+        *sum = _mm256_add_epi64(*sum, _mm256_mul_epu32(left, right));
     }
-    sum
 }
 
 /// `if_set` in the lanes of the mask, `otherwise` in the rest.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn select(mask: Mask, otherwise: &Field, if_set: &Field) -> Field {
+    select_of(&[mask], &[if_set], otherwise)
+}
+
+/// In each lane the element of the mask that has it, or `otherwise`.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn select_of<const N: usize>(
+    masks: &[Mask; N],
+    elements: &[&Field; N],
+    otherwise: &Field,
+) -> Field {
     let bits = _mm256_set_epi64x(8, 4, 2, 1);
-    let set = _mm256_and_si256(_mm256_set1_epi64x(mask.into()), bits);
-    let set = _mm256_cmpeq_epi64(set, bits);
+    let mut lanes = [bits; N];
+    for (lanes, mask) in lanes.iter_mut().zip(masks) {
+        let set = _mm256_and_si256(_mm256_set1_epi64x((*mask).into()), bits);
+        *lanes = _mm256_cmpeq_epi64(set, bits);
+    }
     let mut selected = otherwise.0;
-    for (selected, if_set) in selected.iter_mut().zip(if_set.0) {
-        *selected = _mm256_blendv_epi8(*selected, if_set, set);
+    for (i, selected) in selected.iter_mut().enumerate() {
+        for (lanes, element) in lanes.iter().zip(elements) {
+            *selected = _mm256_blendv_epi8(*selected, element.0[i], *lanes);
+        }
     }
     Field(selected)
 }

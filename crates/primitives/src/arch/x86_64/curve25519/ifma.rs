@@ -155,9 +155,22 @@ pub(crate) fn square(a: &Field) -> Field {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(crate) fn select(mask: Mask, otherwise: &Field, if_set: &Field) -> Field {
+    select_of(&[mask], &[if_set], otherwise)
+}
+
+/// In each lane the element of the mask that has it, or `otherwise`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn select_of<const N: usize>(
+    masks: &[Mask; N],
+    elements: &[&Field; N],
+    otherwise: &Field,
+) -> Field {
     let mut selected = otherwise.0;
-    for (selected, if_set) in selected.iter_mut().zip(if_set.0) {
-        *selected = _mm512_mask_blend_epi64(mask, *selected, if_set);
+    for (i, selected) in selected.iter_mut().enumerate() {
+        for (mask, element) in masks.iter().zip(elements) {
+            *selected = _mm512_mask_blend_epi64(*mask, *selected, element.0[i]);
+        }
     }
     Field(selected)
 }

@@ -89,15 +89,31 @@ macro_rules! kernels {
                     }
                 }
 
-                /// This point in the lanes of the mask, `other` in the rest.
+                /// In each lane the point of the mask that has it, or the identity.
                 #[inline]
                 #[target_feature(enable = $features)]
-                pub(crate) fn or(&self, mask: Mask, other: &Self) -> Self {
+                pub(crate) fn select_of<const N: usize>(
+                    masks: &[Mask; N],
+                    points: &[Self; N],
+                ) -> Self {
+                    let identity = Self::identity();
                     Self {
-                        sum: select(mask, &other.sum, &self.sum),
-                        difference: select(mask, &other.difference, &self.difference),
-                        twice_z: select(mask, &other.twice_z, &self.twice_z),
-                        twice_d_t: select(mask, &other.twice_d_t, &self.twice_d_t),
+                        sum: select_of(masks, &points.each_ref().map(|p| &p.sum), &identity.sum),
+                        difference: select_of(
+                            masks,
+                            &points.each_ref().map(|p| &p.difference),
+                            &identity.difference,
+                        ),
+                        twice_z: select_of(
+                            masks,
+                            &points.each_ref().map(|p| &p.twice_z),
+                            &identity.twice_z,
+                        ),
+                        twice_d_t: select_of(
+                            masks,
+                            &points.each_ref().map(|p| &p.twice_d_t),
+                            &identity.twice_d_t,
+                        ),
                     }
                 }
 

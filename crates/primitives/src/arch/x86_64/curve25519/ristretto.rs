@@ -183,12 +183,11 @@ macro_rules! kernels {
             #[inline]
             #[target_feature(enable = $features)]
             fn multiple(multiples: &Table, digit: &Digit) -> Addend {
-                let mut selected = Addend::identity();
-                for (k, multiple) in multiples.iter().enumerate() {
-                    let here = equal_words(&digit.sizes, k as u64 + 1);
-                    selected = multiple.or(here, &selected);
+                let mut masks = [0; LARGEST];
+                for (k, mask) in masks.iter_mut().enumerate() {
+                    *mask = equal_words(&digit.sizes, k as u64 + 1);
                 }
-                selected.negate_where(digit.negative)
+                Addend::select_of(&masks, multiples).negate_where(digit.negative)
             }
 
             /// The scalars to the base 16 with digits from -8 to 7, the least significant first.
