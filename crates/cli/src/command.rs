@@ -28,9 +28,10 @@ mod shares;
 mod shell;
 pub(crate) mod stream;
 mod table;
-mod totals;
+pub(crate) mod totals;
 pub(crate) mod verify;
 pub(crate) mod vole;
+mod web;
 mod worker;
 
 use std::ffi::{OsStr, OsString};
