@@ -249,18 +249,19 @@ fn what_breaks_the_rules_ends_the_connection() {
             raw(&mut browser, bytes);
             assert_eq!(close_code(&mut browser), expected, "{:?}", &bytes[..3]);
             drop(browser);
+            // The party gets the end of its stream, once the bridge has noted why.
+            let start = std::time::Instant::now();
+            while native_end.lock().unwrap().is_empty() {
+                assert!(start.elapsed() < LONG);
+                thread::sleep(Duration::from_millis(5));
+            }
         });
         let ended = events.iter().find_map(|event| match event {
             Event::Ended { reason, .. } => reason.as_ref(),
             _ => None,
         });
         assert!(matches!(ended, Some(Error::PeerMisbehaved(_))), "{ended:?}");
-        // The party gets what came before, and the end of its stream.
-        let start = std::time::Instant::now();
-        while native_end.lock().unwrap().is_empty() {
-            assert!(start.elapsed() < LONG);
-            thread::sleep(Duration::from_millis(5));
-        }
+        // Before that it got what came before.
         assert_eq!(*native_end.lock().unwrap(), [b"before"]);
     }
 }
@@ -828,6 +829,154 @@ fn a_service_serves_browsers_by_their_tokens() {
     let [Error::Unauthenticated(_), Error::PeerMisbehaved(_)] = &refused[..] else {
         panic!("{refused:?}");
     };
+}
+
+/// The first bytes of a peer without a timeout.
+const GREETING: &[u8] = b"\x89volery\x01\0\0\0\0";
+
+/// A service for anyone, which does `serve` with each client; its address, and what ends when the
+/// service does.
+fn service_for(
+    limits: service::Limits,
+    stop: &Cancel,
+    serve: impl Fn(service::Client) + Send + Sync + 'static,
+) -> (SocketAddr, thread::JoinHandle<Vec<Error>>) {
+    let service = Service::bind_web("127.0.0.1:0", open()).unwrap();
+    let address = service.local_addr().unwrap();
+    let stop = stop.clone();
+    let serving = thread::spawn(move || {
+        let refused = Mutex::new(Vec::new());
+        let refuse = |one: tcp::Refusal| refused.lock().unwrap().push(one.error);
+        service.serve(limits, &stop, &serve, &refuse).unwrap();
+        refused.into_inner().unwrap()
+    });
+    (address, serving)
+}
+
+/// A browser that breaks the rules while this side waits for it in a write, and looks by the same
+/// thread whether it is alive.
+#[test]
+fn a_writer_does_not_wait_for_itself() {
+    for wrong in [
+        frame(b"hello", OpCode::Data(Data::Text), true),
+        frame(&[0], MORE, true),
+    ] {
+        let limits = service::Limits {
+            connections: 1,
+            timeout: SHORT * 2,
+            grace: SHORT,
+        };
+        let (told, end) = std::sync::mpsc::channel();
+        let stop = Cancel::default();
+        let (address, serving) = service_for(limits, &stop, move |client| {
+            let mut channel = client.channel;
+            let bytes = vec![0; 16 << 20];
+            let sent = channel.send(&bytes).and_then(|()| channel.flush());
+            // Closing it ends, too.
+            drop(channel);
+            told.send(sent).unwrap();
+        });
+        let mut browser = own(address, None);
+        let greeting = frame(GREETING, BINARY, true);
+        raw(&mut browser, &[greeting, wrong].concat());
+        assert!(end.recv_timeout(LONG).unwrap().is_err());
+        stop.cancel();
+        serving.join().unwrap();
+    }
+}
+
+/// Sends `first`, then `next` now and then; whether the connection has ended before it was sent
+/// many times.
+fn drip(mut stream: &TcpStream, first: &[u8], next: &[u8]) -> bool {
+    let mut sent = stream.write_all(first);
+    for _ in 0..LONG.as_millis() / (SHORT / 4).as_millis() {
+        if sent.is_err() {
+            return true;
+        }
+        thread::sleep(SHORT / 4);
+        sent = stream.write_all(next);
+    }
+    false
+}
+
+/// A browser whose message never becomes whole is no other than a silent one.
+#[test]
+fn a_browser_that_drips_is_not_waited_for() {
+    let impatient = Limits {
+        idle: SHORT * 3,
+        ..LIMITS
+    };
+    let full = Limits {
+        connections: 0,
+        ..LIMITS
+    };
+    let nobody = Settings {
+        admits: Arc::new(|_| false),
+        ..open()
+    };
+    // The header of a message of 1 MiB, whose bytes come one by one; a message without an end.
+    let mut header = frame(&vec![0; 1 << 20], BINARY, true);
+    header.truncate(14);
+    let begun = frame(&[], BINARY, false);
+    let more = frame(&[], MORE, false);
+    let drips = [(&header[..], &[0][..]), (&begun[..], &more[..])];
+    let greeted = frame(GREETING, BINARY, true);
+    let greeting = &greeted[..];
+    let all = |address: SocketAddr, greeting: &[u8], expected: Option<u16>| {
+        thread::scope(|scope| {
+            for (first, next) in drips {
+                scope.spawn(move || {
+                    let mut browser = own(address, None);
+                    let stream = browser.get_ref().try_clone().unwrap();
+                    let first = [greeting, first].concat();
+                    let dripping = thread::scope(|scope| {
+                        let dripping = scope.spawn(|| drip(&stream, &first, next));
+                        // The close frame is not answered.
+                        let come = loop {
+                            match browser.read() {
+                                Ok(Message::Close(frame)) => {
+                                    break frame.map(|one| one.code.into());
+                                }
+                                Ok(_) => {}
+                                Err(_) => break None,
+                            }
+                        };
+                        assert_eq!(come, expected);
+                        dripping.join().unwrap()
+                    });
+                    assert!(dripping, "{expected:?}");
+                });
+            }
+        });
+    };
+    thread::scope(|scope| {
+        let all = &all;
+        for (settings, limits, expected) in [
+            (open(), impatient, code::SILENT),
+            (open(), full, code::FULL),
+            (nobody, LIMITS, code::TOKEN),
+        ] {
+            scope.spawn(move || {
+                with(settings, limits, native(echo), |address| {
+                    all(address, &[], Some(expected));
+                })
+            });
+        }
+        // A service without a place, for one that has greeted; and one that waits for a greeting.
+        for (greeting, timeout) in [(greeting, LONG), (&[], SHORT * 3)] {
+            scope.spawn(move || {
+                let limits = service::Limits {
+                    connections: 0,
+                    timeout,
+                    grace: SHORT,
+                };
+                let stop = Cancel::default();
+                let _end = End(&stop);
+                let (address, _) = service_for(limits, &stop, |_| ());
+                all(address, greeting, Some(code::END));
+            });
+        }
+    });
 }
 
 #[test]
