@@ -32,11 +32,15 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 /// Bytes that are queued for a client, and from it: a server has many that may read slowly.
 const QUEUE: usize = 2 << 20;
 
+/// Clients beyond the bound that are told so at the same time; further ones are cut.
+const LEAVING: usize = 32;
+
 /// The bounds of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Clients that are served at the same time; further ones are closed at once. Those that have
-    /// not shown who they are, at most 64, are not counted.
+    /// Clients that are served at the same time; further ones are closed at once. Not counted are
+    /// those that have not shown who they are, at most 64, and those further ones, at most 32, to
+    /// which the end of the connection is under way.
     pub connections: usize,
     /// How long a client may be silent.
     pub timeout: Duration,
@@ -54,6 +58,15 @@ pub struct Client {
     pub address: SocketAddr,
     /// Cancelled when the connection is closed at the end of the service.
     pub closed: Cancel,
+    breaker: Breaker,
+}
+
+impl Client {
+    /// Closes the connection at once. Dropping the channel waits for the client, which reads what
+    /// was sent to it, or does not.
+    pub fn cut(self) {
+        self.breaker.end();
+    }
 }
 
 /// How a client has shown who it is.
@@ -147,12 +160,13 @@ impl Service {
                 grace: limits.grace,
             },
             shake: &|stream| entrance.shake(stream, timeout, limit),
-            serve: &|(channel, shown), address, closed: &Cancel| {
+            serve: &|(channel, shown), address, closed: &Cancel, breaker| {
                 serve(Client {
                     channel,
                     shown,
                     address,
                     closed: closed.clone(),
+                    breaker,
                 });
             },
             full: &drop,
@@ -211,8 +225,8 @@ pub(crate) struct Accepting<'a, T> {
     /// Lets a client show who it is; `None` if it wanted nothing more.
     pub(crate) shake: &'a (dyn Fn(Stream) -> Result<Option<T>> + Sync),
     /// Serves a client. The connection is closed when the value is cancelled.
-    pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel) + Sync),
-    /// Takes leave of a client beyond the bound.
+    pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel, Breaker) + Sync),
+    /// Takes leave of a client beyond the bound; of further ones than [`LEAVING`] nothing does.
     pub(crate) full: &'a (dyn Fn(T) + Sync),
     /// Is told of clients that are not served.
     pub(crate) refused: &'a (dyn Fn(Refusal) + Sync),
@@ -226,6 +240,7 @@ impl<T> Accepting<'_, T> {
             closed: Cancel::default(),
             waiting: Mutex::default(),
             served: AtomicUsize::new(0),
+            leaving: AtomicUsize::new(0),
         };
         thread::scope(|scope| {
             running.accept(scope, &listener, stop);
@@ -250,6 +265,15 @@ struct Running<'a, T> {
     /// Clients that have not shown who they are. One that is not there any more was abandoned.
     waiting: Mutex<VecDeque<(u64, Breaker)>>,
     served: AtomicUsize,
+    /// Clients beyond the bound that are told so.
+    leaving: AtomicUsize,
+}
+
+/// Counts one more, unless there are `most` already; whether it did.
+fn takes(count: &AtomicUsize, most: usize) -> bool {
+    let more = |count| (count < most).then_some(count + 1);
+    let taken = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+    taken.is_ok()
 }
 
 impl<T> Running<'_, T> {
@@ -314,36 +338,121 @@ impl<T> Running<'_, T> {
         }
     }
 
-    /// Takes a client from those that have not shown who they are; false if it was abandoned.
-    fn leave(&self, number: u64) -> bool {
+    /// Takes a client from those that have not shown who they are; `None` if it was abandoned.
+    fn leave(&self, number: u64) -> Option<Breaker> {
         let mut waiting = self.waiting();
-        let place = waiting.iter().position(|(other, _)| *other == number);
-        place.and_then(|place| waiting.remove(place)).is_some()
+        let place = waiting.iter().position(|(other, _)| *other == number)?;
+        waiting.remove(place).map(|(_, breaker)| breaker)
     }
 
     fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
         let accepting = self.accepting;
         let shaken = (accepting.shake)(stream);
-        let known = self.leave(number);
+        let breaker = self.leave(number);
         let refuse = |error| (accepting.refused)(Refusal { address, error });
-        let client = match shaken {
-            Ok(Some(client)) if known => client,
-            Ok(None) => return,
-            Err(error) if known => return refuse(error),
-            _ => {
+        let (client, breaker) = match (shaken, breaker) {
+            (Ok(Some(client)), Some(breaker)) => (client, breaker),
+            (Ok(None), _) => return,
+            (Err(error), Some(_)) => return refuse(error),
+            (_, None) => {
                 let what = "it was slow, and newer connections arrived";
                 return refuse(Error::TimedOut(what.to_owned()));
             }
         };
-        let before = self.served.fetch_add(1, Ordering::SeqCst);
-        if before < accepting.bounds.connections {
-            (accepting.serve)(client, address, &self.closed);
-        } else {
-            (accepting.full)(client);
-            refuse(Error::Unavailable(
-                "there are too many connections".to_owned(),
-            ));
+        if takes(&self.served, accepting.bounds.connections) {
+            (accepting.serve)(client, address, &self.closed, breaker);
+            self.served.fetch_sub(1, Ordering::SeqCst);
+            return;
         }
-        self.served.fetch_sub(1, Ordering::SeqCst);
+        refuse(Error::Unavailable(
+            "there are too many connections".to_owned(),
+        ));
+        if takes(&self.leaving, LEAVING) {
+            (accepting.full)(client);
+            self.leaving.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            breaker.end();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::io::Read as _;
+    use std::net::TcpStream;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Ends the listener, also where the test fails.
+    struct End<'a>([&'a Cancel; 2]);
+
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.iter().for_each(|one| one.cancel());
+        }
+    }
+
+    /// Those beyond the bound, here for as long as they like, take no place of others.
+    #[test]
+    fn clients_beyond_the_bound_are_bounded() {
+        let listener = tcp::Listener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (let_go, held) = mpsc::channel::<()>();
+        let held = Mutex::new(held);
+        let (told_served, served) = mpsc::channel();
+        let (told_refused, refused) = mpsc::channel();
+        let gone = Cancel::default();
+        let leaving = AtomicUsize::new(0);
+        let stop = Cancel::default();
+        let accepting = Accepting {
+            bounds: Bounds {
+                connections: 1,
+                patience: LONG,
+                grace: Duration::ZERO,
+            },
+            shake: &|stream| Ok(Some(stream)),
+            serve: &|_stream, _, _, _| {
+                told_served.send(()).unwrap();
+                let _ = held.lock().unwrap().recv_timeout(LONG);
+            },
+            full: &|_stream| {
+                leaving.fetch_add(1, Ordering::SeqCst);
+                let _ = gone.sleep(LONG);
+            },
+            refused: &|_| told_refused.send(()).unwrap(),
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| accepting.run(listener, &stop));
+            let _end = End([&gone, &stop]);
+            let connect = || TcpStream::connect(address).unwrap();
+            let _first = connect();
+            served.recv_timeout(LONG).unwrap();
+            let mut others: Vec<_> = (0..LEAVING).map(|_| connect()).collect();
+            (0..LEAVING).for_each(|_| refused.recv_timeout(LONG).unwrap());
+            let start = Instant::now();
+            while leaving.load(Ordering::SeqCst) < LEAVING {
+                assert!(start.elapsed() < LONG);
+                thread::sleep(PAUSE);
+            }
+            // There is nobody to take leave of a further one.
+            let mut further = connect();
+            further.set_read_timeout(Some(LONG)).unwrap();
+            refused.recv_timeout(LONG).unwrap();
+            assert_eq!(further.read(&mut [0]).unwrap_or(0), 0);
+            assert_eq!(leaving.load(Ordering::SeqCst), LEAVING);
+            // The place of the first one is free at once, though all of them are there.
+            let_go.send(()).unwrap();
+            let start = Instant::now();
+            while served.try_recv().is_err() {
+                assert!(start.elapsed() < LONG);
+                others.push(connect());
+                thread::sleep(PAUSE);
+            }
+            let_go.send(()).unwrap();
+        });
     }
 }

@@ -27,8 +27,8 @@ const OFTEN: Duration = Duration::from_millis(10);
 /// The bounds of a [`Bridge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Browsers at the same time; further ones are told so. Those that have not shown who they are,
-    /// at most 64, are not counted.
+    /// Browsers at the same time; further ones are told so, at most 32 at a time. Not counted are
+    /// those further ones, and those that have not shown who they are, at most 64.
     pub connections: usize,
     /// How long a browser waits for the native party to be there.
     pub wait: Duration,
@@ -123,7 +123,7 @@ impl Bridge {
                 grace: Duration::ZERO,
             },
             shake: &|stream| shake(stream, &settings, limit),
-            serve: &|visitor: Visitor, address, closed: &Cancel| {
+            serve: &|visitor: Visitor, address, closed: &Cancel, _| {
                 let patience = Patience {
                     wait: limits.wait,
                     timeout: limits.idle,

@@ -980,6 +980,29 @@ fn a_browser_that_drips_is_not_waited_for() {
 }
 
 #[test]
+fn a_browser_that_is_cut_is_not_waited_for() {
+    let limits = service::Limits {
+        connections: 1,
+        timeout: LONG,
+        grace: LONG,
+    };
+    let stop = Cancel::default();
+    let (address, serving) = service_for(limits, &stop, service::Client::cut);
+    let mut browser = own(address, None);
+    raw(&mut browser, &frame(GREETING, BINARY, true));
+    // No close frame comes: it would be waited for that this side answers it.
+    let end = loop {
+        match browser.read() {
+            Ok(Message::Binary(_)) => {}
+            end => break end,
+        }
+    };
+    assert!(end.is_err(), "{end:?}");
+    stop.cancel();
+    serving.join().unwrap();
+}
+
+#[test]
 fn browsers_come_by_tls_with_a_certificate_that_they_accept() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (chain, key) = (made.cert.pem(), made.signing_key.serialize_pem());
