@@ -10,7 +10,7 @@
 //! * **End**: after a first signal no client is accepted, and those that are served may finish for
 //!   [`Limits::grace`]; then their connections are closed.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,6 +34,9 @@ const QUEUE: usize = 2 << 20;
 
 /// Clients beyond the bound that are told so at the same time; further ones are cut.
 const LEAVING: usize = 32;
+
+/// Clients at the same time with one token, where they are counted by it.
+const OF_ONE: usize = 8;
 
 /// The bounds of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +65,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// Closes the connection at once. Dropping the channel waits for the client, which reads what
-    /// was sent to it, or does not.
-    pub fn cut(self) {
+    /// Closes the connection at once. Dropping the channel of one that is not cut waits for the
+    /// client, which reads what was sent to it, or does not.
+    pub fn cut(&self) {
         self.breaker.end();
     }
 }
@@ -169,6 +172,7 @@ impl Service {
                     breaker,
                 });
             },
+            who: &|_| None,
             full: &drop,
             refused,
         };
@@ -226,6 +230,8 @@ pub(crate) struct Accepting<'a, T> {
     pub(crate) shake: &'a (dyn Fn(Stream) -> Result<Option<T>> + Sync),
     /// Serves a client. The connection is closed when the value is cancelled.
     pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel, Breaker) + Sync),
+    /// The token of a client, if those with the same are bounded, too.
+    pub(crate) who: &'a (dyn Fn(&T) -> Option<Fingerprint> + Sync),
     /// Takes leave of a client beyond the bound; of further ones than [`LEAVING`] nothing does.
     pub(crate) full: &'a (dyn Fn(T) + Sync),
     /// Is told of clients that are not served.
@@ -240,6 +246,7 @@ impl<T> Accepting<'_, T> {
             closed: Cancel::default(),
             waiting: Mutex::default(),
             served: AtomicUsize::new(0),
+            of_one: Mutex::default(),
             leaving: AtomicUsize::new(0),
         };
         thread::scope(|scope| {
@@ -265,6 +272,8 @@ struct Running<'a, T> {
     /// Clients that have not shown who they are. One that is not there any more was abandoned.
     waiting: Mutex<VecDeque<(u64, Breaker)>>,
     served: AtomicUsize,
+    /// Those of each token.
+    of_one: Mutex<HashMap<Fingerprint, usize>>,
     /// Clients beyond the bound that are told so.
     leaving: AtomicUsize,
 }
@@ -345,6 +354,35 @@ impl<T> Running<'_, T> {
         waiting.remove(place).map(|(_, breaker)| breaker)
     }
 
+    fn of_one(&self) -> MutexGuard<'_, HashMap<Fingerprint, usize>> {
+        self.of_one.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place for a client; false if there is none.
+    fn enter(&self, who: Option<Fingerprint>) -> bool {
+        let mut of_one = self.of_one();
+        let count = who.and_then(|who| of_one.get(&who)).copied().unwrap_or(0);
+        if count >= OF_ONE || !takes(&self.served, self.accepting.bounds.connections) {
+            return false;
+        }
+        if let Some(who) = who {
+            of_one.insert(who, count + 1);
+        }
+        true
+    }
+
+    /// Gives the place back.
+    fn exit(&self, who: Option<Fingerprint>) {
+        let mut of_one = self.of_one();
+        if let Some(who) = who
+            && let Some(count) = of_one.get_mut(&who)
+        {
+            *count -= 1;
+            of_one.retain(|_, count| *count > 0);
+        }
+        self.served.fetch_sub(1, Ordering::SeqCst);
+    }
+
     fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
         let accepting = self.accepting;
         let shaken = (accepting.shake)(stream);
@@ -359,10 +397,10 @@ impl<T> Running<'_, T> {
                 return refuse(Error::TimedOut(what.to_owned()));
             }
         };
-        if takes(&self.served, accepting.bounds.connections) {
+        let who = (accepting.who)(&client);
+        if self.enter(who) {
             (accepting.serve)(client, address, &self.closed, breaker);
-            self.served.fetch_sub(1, Ordering::SeqCst);
-            return;
+            return self.exit(who);
         }
         refuse(Error::Unavailable(
             "there are too many connections".to_owned(),
@@ -419,6 +457,7 @@ mod tests {
                 told_served.send(()).unwrap();
                 let _ = held.lock().unwrap().recv_timeout(LONG);
             },
+            who: &|_| None,
             full: &|_stream| {
                 leaving.fetch_add(1, Ordering::SeqCst);
                 let _ = gone.sleep(LONG);

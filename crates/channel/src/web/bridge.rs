@@ -27,8 +27,9 @@ const OFTEN: Duration = Duration::from_millis(10);
 /// The bounds of a [`Bridge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Browsers at the same time; further ones are told so, at most 32 at a time. Not counted are
-    /// those further ones, and those that have not shown who they are, at most 64.
+    /// Browsers at the same time, and at most 8 with the same token; further ones are told so, at
+    /// most 32 at a time. Not counted are those further ones, and those that have not shown who
+    /// they are, at most 64.
     pub connections: usize,
     /// How long a browser waits for the native party to be there.
     pub wait: Duration,
@@ -132,6 +133,7 @@ impl Bridge {
                 };
                 serve_one(&visitor, address, &target, &patience, events);
             },
+            who: &|visitor| visitor.token,
             full: &|visitor| {
                 let what = "there are too many connections: try again later";
                 visitor.socket.close(code::FULL, what);

@@ -459,6 +459,43 @@ fn only_known_tokens_are_let_in() {
 }
 
 #[test]
+fn a_token_does_not_take_all_places() {
+    let limits = Limits {
+        connections: 64,
+        ..LIMITS
+    };
+    with(open(), limits, native(echo), |address| {
+        let [one, other] = [(); 2].map(|()| Token::random().unwrap().text());
+        // Connected, or told that there is no place.
+        let come = |token: Option<&str>| {
+            let mut browser = own(address, token);
+            send(&mut browser, b"1");
+            match browser.read().unwrap() {
+                Message::Close(frame) => {
+                    assert_eq!(u16::from(frame.unwrap().code), code::FULL);
+                    let _ = browser.flush();
+                    None
+                }
+                _ => Some(browser),
+            }
+        };
+        let mut all: Vec<_> = (0..8).map(|_| come(Some(&one)).unwrap()).collect();
+        assert!(come(Some(&one)).is_none());
+        for token in [Some(&**other), None] {
+            let others: Vec<_> = (0..8).map(|_| come(token).unwrap()).collect();
+            drop(others);
+        }
+        // A place of its own that is free again.
+        drop(all.pop());
+        let start = std::time::Instant::now();
+        while come(Some(&one)).is_none() {
+            assert!(start.elapsed() < LONG);
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+}
+
+#[test]
 fn only_pages_that_may_connect() {
     let settings = Settings {
         origins: vec!["https://match.example".parse::<Origin>().unwrap()],
@@ -987,7 +1024,7 @@ fn a_browser_that_is_cut_is_not_waited_for() {
         grace: LONG,
     };
     let stop = Cancel::default();
-    let (address, serving) = service_for(limits, &stop, service::Client::cut);
+    let (address, serving) = service_for(limits, &stop, |client| client.cut());
     let mut browser = own(address, None);
     raw(&mut browser, &frame(GREETING, BINARY, true));
     // No close frame comes: it would be waited for that this side answers it.
