@@ -173,6 +173,8 @@ function fail({ kind, message, hint, otherFilter }) {
   $("failed-hint").textContent = refresh
     ? "Ask the other party whether its server has a new key. If it has, try again: the page then fetches the new filter."
     : hint ? sentence(hint) : remedy;
+  // A bridge says itself what to do.
+  $("failed-hint").hidden = !refresh && !hint && /: (ask|try|start) /.test(message);
   show("failed");
 }
 

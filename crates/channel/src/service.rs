@@ -323,27 +323,38 @@ impl<T> Running<'_, T> {
 
     fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
         let accepting = self.accepting;
-        let shaken = (accepting.shake)(stream);
+        let shaken = (accepting.shake)(stream).and_then(|client| match client {
+            Some(client) if !self.take_place() => {
+                // It still counts among those of which the oldest makes way.
+                (accepting.full)(client);
+                let what = "there are too many connections";
+                Err(Error::Unavailable(what.to_owned()))
+            }
+            client => Ok(client),
+        });
         let known = self.leave(number);
         let refuse = |error| (accepting.refused)(Refusal { address, error });
-        let client = match shaken {
-            Ok(Some(client)) if known => client,
-            Ok(None) => return,
-            Err(error) if known => return refuse(error),
-            _ => {
-                let what = "it was slow, and newer connections arrived";
-                return refuse(Error::TimedOut(what.to_owned()));
+        let slow = || Error::TimedOut("it was slow, and newer connections arrived".to_owned());
+        match shaken {
+            Ok(Some(client)) => {
+                match known {
+                    true => (accepting.serve)(client, address, &self.closed),
+                    false => refuse(slow()),
+                }
+                self.served.fetch_sub(1, Ordering::SeqCst);
             }
-        };
-        let before = self.served.fetch_add(1, Ordering::SeqCst);
-        if before < accepting.bounds.connections {
-            (accepting.serve)(client, address, &self.closed);
-        } else {
-            (accepting.full)(client);
-            refuse(Error::Unavailable(
-                "there are too many connections".to_owned(),
-            ));
+            Ok(None) => {}
+            Err(error) => refuse(if known { error } else { slow() }),
         }
-        self.served.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Counts one more client that is served, unless there are too many.
+    fn take_place(&self) -> bool {
+        let most = self.accepting.bounds.connections;
+        let more = |served| (served < most).then_some(served + 1);
+        let taken = self
+            .served
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        taken.is_ok()
     }
 }
