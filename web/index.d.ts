@@ -93,10 +93,23 @@ export interface Options {
 export interface MatchOptions extends Options {
   /** Other keys by which rows match that do not match by those before, as `--or`. */
   or?: readonly string[];
+  /** As `--link`: the link that "auto" chooses for, the same on both sides; measured without it. */
+  link?: string;
   protocol?: "auto" | "vole" | "vole-low" | "kkrt" | "kkrt-paper" | "dh";
   security?: "malicious" | "semi-honest";
   /** Both sides set it or none: the sender gets its matching rows as well. */
   both?: boolean;
+}
+
+export interface CountOptions extends Options {
+  protocol?: "auto" | "dh" | "circuit" | "circuit-low";
+  /** Both sides set it or none: the sender gets the number as well. */
+  both?: boolean;
+  /** The fewest common keys of which the number is opened; the same on both sides. */
+  minimum?: number;
+  /** Noise, as `--epsilon` and `--delta`: decimal numbers, the same on both sides. */
+  epsilon?: string;
+  delta?: string;
 }
 
 export interface LookupOptions extends MatchOptions {
@@ -129,6 +142,15 @@ export interface Matched {
   report: Record<string, unknown>;
 }
 
+export interface Counted {
+  /** Keys that both sides have, with noise if there is any; null below the minimum. */
+  count: number | null;
+  belowMinimum: boolean;
+  bytes: number;
+  seconds: number;
+  report: Record<string, unknown>;
+}
+
 export interface LookedUp extends Matched {
   /** The sender's columns: their names, and the text of each of the matching rows, in the order
    *  of `rows`; null where the sender has none. */
@@ -148,6 +170,10 @@ export function init(options?: { module?: string | URL }): Promise<void>;
 
 /** The matching rows, with a native `volery psi --role sender`. */
 export function match(options: MatchOptions): Promise<Matched>;
+
+/** How many keys are common and nothing else, with a native `volery psi --role sender --result
+ *  count`. */
+export function count(options: CountOptions): Promise<Counted>;
 
 /** The matching rows with columns of a native `volery lookup --role sender`. */
 export function lookup(options: LookupOptions): Promise<LookedUp>;

@@ -5,6 +5,9 @@ import { RING, WORDS } from "./stream.js";
 /** The subprotocol of the WebSocket, and what stands before an access token in another one. */
 const PROTOCOL = "volery.1";
 const TOKEN = "token.";
+/** Close codes of a bridge for a peer that is not there, too many connections, silence, and a peer
+ *  whose connection broke; others refuse this side. */
+const UNREACHABLE = [4000, 4002, 4003, 4004];
 /** The cache with the filters of servers. */
 const CACHE = "volery";
 const TIMEOUT = 60;
@@ -19,12 +22,14 @@ export class VoleryError extends Error {
   }
 }
 
+const base = () => globalThis.document?.baseURI ?? location.href;
+
 let address = new URL("./volery_web_bg.wasm", import.meta.url);
 let compiled;
 
 export async function init({ module } = {}) {
   if (module) {
-    const other = new URL(module, document.baseURI);
+    const other = new URL(module, base());
     if (other.href !== address.href) {
       address = other;
       compiled = undefined;
@@ -54,6 +59,8 @@ async function compile() {
 }
 
 export const match = (options) => call("match", options);
+
+export const count = (options) => call("count", options);
 
 export const lookup = (options) => call("lookup", options);
 
@@ -162,7 +169,7 @@ async function call(kind, options, filter, store) {
 function target(text) {
   let url;
   try {
-    url = new URL(text, document.baseURI);
+    url = new URL(text, base());
   } catch {
     throw usage("url: is not an address", "give the bridge's, such as ws://localhost:8080/");
   }
@@ -221,7 +228,8 @@ async function meet(run, url, options, patience, filter, store) {
 function ending({ code, reason }, url, wasOpen) {
   const shown = reason.replace(/[\p{Cc}\s]+/gu, " ").trim();
   if (code >= 4000) {
-    return new VoleryError("peer", `${url.host} refuses: ${shown || `code ${code}`}`);
+    const kind = UNREACHABLE.includes(code) ? "network" : "peer";
+    return new VoleryError(kind, `${url.host}: ${shown || `it refuses with code ${code}`}`);
   }
   if (code === -1) return new VoleryError("peer", `${url.host}: ${shown}`);
   if (code === 0) return new VoleryError("network", `${url.host}: ${shown}`);
@@ -243,7 +251,7 @@ function base64url(text) {
 /** Where the filter of the server at `url` is kept, in a browser that keeps any. */
 async function filters(url) {
   if (!globalThis.caches || url === undefined) return undefined;
-  const name = new URL(`/.volery/filter/${encodeURIComponent(String(url))}`, document.baseURI);
+  const name = new URL(`/.volery/filter/${encodeURIComponent(String(url))}`, base());
   try {
     const cache = await caches.open(CACHE);
     return {

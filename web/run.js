@@ -39,7 +39,8 @@ const steps = {
     run.run(patience, filter);
     const seconds = (performance.now() - began) / 1000;
     const [rows, rules, fetched] = [run.rows(), run.rules(), run.fetched()];
-    const result = { rows, rules, ...JSON.parse(run.told()), seconds };
+    const told = JSON.parse(run.told());
+    const result = { ...("belowMinimum" in told ? {} : { rows, rules }), ...told, seconds };
     const moved = [rows.buffer, rules.buffer];
     if (fetched) moved.push(fetched.buffer);
     // Behind the last bytes, and before the page ends this worker.

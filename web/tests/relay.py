@@ -150,7 +150,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def web_refuse(self, web, _):
-        web.close(4003, "the token is not known:\nask the operator for one")
+        web.close(4001, "the token is not known:\nask the operator for one")
+        web.receive()
+
+    def web_beats(self, web, _):
+        """Tells what comes behind the first message."""
+        web.receive()
+        web.close(4001, web.receive().hex())
+        web.receive()
+
+    def web_absent(self, web, _):
+        web.close(4000, "the native party is not there")
         web.receive()
 
     def web_vanish(self, web, _):

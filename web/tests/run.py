@@ -119,6 +119,20 @@ class Tests:
         assert peer.end()[0] == 0
         assert got["result"]["rows"] == [0] and out.read_text() == "mail,city\nb,2\n"
 
+    def test_count(self):
+        for protocol in ["auto", "dh", "circuit"]:
+            peer = self.sender([f"p{i}@x.org,1" for i in range(500)], "--result", "count", "--protocol", protocol)
+            got = self.meet(peer, "count", more={"terms": True}, table=["P3@x.org", "q@x.org", "p499@x.org"],
+                            key=":email", protocol=protocol)
+            status, said = peer.end()
+            assert status == 0, said
+            assert got["result"]["count"] == 2 and "rows" not in got["result"], got
+            assert got["terms"]["security"] == "semi-honest"
+        peer = self.sender(["a@x.org,1"], "--result", "count", "--minimum", "5")
+        got = self.meet(peer, "count", table=["a@x.org"], key=":email", minimum=5)
+        assert peer.end()[0] == 0
+        assert got["result"]["count"] is None and got["result"]["belowMinimum"], got
+
     def test_lookup(self):
         rows = ["a@x.org,Rome", "b@x.org,Oslo", 'c@x.org,"Sao, Paulo"']
         peer = self.sender(rows, "--value", "city", verb="lookup")
@@ -190,7 +204,7 @@ class Tests:
 
     def test_bad_peers(self):
         for path, kind, word in [("garbage", "peer", "volery"), ("text", "peer", "volery"),
-                                 ("refuse", "peer", "the token is not known: ask"), ("vanish", "network", "broke")]:
+                                 ("refuse", "peer", "the token is not known: ask"), ("absent", "network", "not there"), ("vanish", "network", "broke")]:
             got = self.run("match", {"url": self.server.bridge(path), "table": ["a", "b"], "token": "tök en"})
             assert got["error"]["kind"] == kind and word in got["error"]["message"], (path, got)
             assert self.server.offered[-1] == ["volery.1", "token.dMO2ayBlbg"], self.server.offered[-1]
@@ -202,6 +216,24 @@ class Tests:
             here = f"localhost:{unused.getsockname()[1]}"
             got = self.run("match", {"url": f"ws://{here}/", "table": ["a"]})
         assert got["error"]["kind"] == "network" and here in got["error"]["message"], got
+
+    def test_a_worker_that_computes_gives_signs_of_life(self):
+        reason = self.browser.value("""(async () => {
+          const { RING, WORDS } = await import("/package/stream.js");
+          const memory = new SharedArrayBuffer(4 * WORDS + RING);
+          const { port1, port2 } = new MessageChannel();
+          const socket = new Worker("/package/socket.js", { type: "module" });
+          const url = %s, protocols = ["volery.1"];
+          return new Promise((resolve) => {
+            socket.onmessage = ({ data }) => {
+              // The module has sent something, and does not wait for bytes.
+              if (data.open) port2.postMessage(new Uint8Array(12));
+              else resolve(data.reason);
+            };
+            socket.postMessage({ url, protocols, memory, port: port1, patience: 60000 }, [port1]);
+          });
+        })()""" % json.dumps(self.server.bridge("beats")))
+        assert reason == "01000000", reason
 
     def test_cancelling(self):
         for moment in ["agreeing on settings and sizes", "connecting", "reading keys"]:

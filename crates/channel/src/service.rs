@@ -32,18 +32,14 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 /// Bytes that are queued for a client, and from it: a server has many that may read slowly.
 const QUEUE: usize = 2 << 20;
 
-/// Clients beyond the bound that are told so at the same time; further ones are cut.
-const LEAVING: usize = 32;
-
 /// Clients at the same time with one token, where they are counted by it.
 const OF_ONE: usize = 8;
 
 /// The bounds of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Clients that are served at the same time; further ones are closed at once. Not counted are
-    /// those that have not shown who they are, at most 64, and those further ones, at most 32, to
-    /// which the end of the connection is under way.
+    /// Clients that are served at the same time; further ones are closed at once. Those and the
+    /// ones that have not shown who they are, together at most 64, are not counted.
     pub connections: usize,
     /// How long a client may be silent.
     pub timeout: Duration,
@@ -232,7 +228,7 @@ pub(crate) struct Accepting<'a, T> {
     pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel, Breaker) + Sync),
     /// The token of a client, if those with the same are bounded, too.
     pub(crate) who: &'a (dyn Fn(&T) -> Option<Fingerprint> + Sync),
-    /// Takes leave of a client beyond the bound; of further ones than [`LEAVING`] nothing does.
+    /// Takes leave of a client beyond the bound.
     pub(crate) full: &'a (dyn Fn(T) + Sync),
     /// Is told of clients that are not served.
     pub(crate) refused: &'a (dyn Fn(Refusal) + Sync),
@@ -247,7 +243,6 @@ impl<T> Accepting<'_, T> {
             waiting: Mutex::default(),
             served: AtomicUsize::new(0),
             of_one: Mutex::default(),
-            leaving: AtomicUsize::new(0),
         };
         thread::scope(|scope| {
             running.accept(scope, &listener, stop);
@@ -274,15 +269,6 @@ struct Running<'a, T> {
     served: AtomicUsize,
     /// Those of each token.
     of_one: Mutex<HashMap<Fingerprint, usize>>,
-    /// Clients beyond the bound that are told so.
-    leaving: AtomicUsize,
-}
-
-/// Counts one more, unless there are `most` already; whether it did.
-fn takes(count: &AtomicUsize, most: usize) -> bool {
-    let more = |count| (count < most).then_some(count + 1);
-    let taken = count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-    taken.is_ok()
 }
 
 impl<T> Running<'_, T> {
@@ -347,70 +333,73 @@ impl<T> Running<'_, T> {
         }
     }
 
-    /// Takes a client from those that have not shown who they are; `None` if it was abandoned.
-    fn leave(&self, number: u64) -> Option<Breaker> {
+    /// Takes a client from those that have not shown who they are; false if it was abandoned.
+    fn leave(&self, number: u64) -> bool {
         let mut waiting = self.waiting();
-        let place = waiting.iter().position(|(other, _)| *other == number)?;
-        waiting.remove(place).map(|(_, breaker)| breaker)
+        let place = waiting.iter().position(|(other, _)| *other == number);
+        place.and_then(|place| waiting.remove(place)).is_some()
+    }
+
+    fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
+        let accepting = self.accepting;
+        let breaker = stream.breaker();
+        let shaken = (accepting.shake)(stream).and_then(|client| {
+            let who = client.as_ref().and_then(accepting.who);
+            match client {
+                Some(client) if !self.take_place(who) => {
+                    // It still counts among those of which the oldest makes way.
+                    (accepting.full)(client);
+                    let what = "there are too many connections";
+                    Err(Error::Unavailable(what.to_owned()))
+                }
+                client => Ok(client.map(|client| (client, who))),
+            }
+        });
+        let known = self.leave(number);
+        let refuse = |error| (accepting.refused)(Refusal { address, error });
+        let slow = || Error::TimedOut("it was slow, and newer connections arrived".to_owned());
+        match shaken {
+            Ok(Some((client, who))) => {
+                match known {
+                    true => (accepting.serve)(client, address, &self.closed, breaker),
+                    false => refuse(slow()),
+                }
+                self.give_place_back(who);
+            }
+            Ok(None) => {}
+            Err(error) => refuse(if known { error } else { slow() }),
+        }
     }
 
     fn of_one(&self) -> MutexGuard<'_, HashMap<Fingerprint, usize>> {
         self.of_one.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a client; false if there is none.
-    fn enter(&self, who: Option<Fingerprint>) -> bool {
+    /// Counts one more client that is served, unless there are too many in all or of its token.
+    fn take_place(&self, who: Option<Fingerprint>) -> bool {
         let mut of_one = self.of_one();
         let count = who.and_then(|who| of_one.get(&who)).copied().unwrap_or(0);
-        if count >= OF_ONE || !takes(&self.served, self.accepting.bounds.connections) {
+        if count >= OF_ONE {
             return false;
         }
-        if let Some(who) = who {
+        let most = self.accepting.bounds.connections;
+        let more = |served| (served < most).then_some(served + 1);
+        let taken = self
+            .served
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        if let (Some(who), Ok(_)) = (who, taken) {
             of_one.insert(who, count + 1);
         }
-        true
+        taken.is_ok()
     }
 
-    /// Gives the place back.
-    fn exit(&self, who: Option<Fingerprint>) {
+    fn give_place_back(&self, who: Option<Fingerprint>) {
         let mut of_one = self.of_one();
-        if let Some(who) = who
-            && let Some(count) = of_one.get_mut(&who)
-        {
+        if let Some(count) = who.and_then(|who| of_one.get_mut(&who)) {
             *count -= 1;
             of_one.retain(|_, count| *count > 0);
         }
         self.served.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
-        let accepting = self.accepting;
-        let shaken = (accepting.shake)(stream);
-        let breaker = self.leave(number);
-        let refuse = |error| (accepting.refused)(Refusal { address, error });
-        let (client, breaker) = match (shaken, breaker) {
-            (Ok(Some(client)), Some(breaker)) => (client, breaker),
-            (Ok(None), _) => return,
-            (Err(error), Some(_)) => return refuse(error),
-            (_, None) => {
-                let what = "it was slow, and newer connections arrived";
-                return refuse(Error::TimedOut(what.to_owned()));
-            }
-        };
-        let who = (accepting.who)(&client);
-        if self.enter(who) {
-            (accepting.serve)(client, address, &self.closed, breaker);
-            return self.exit(who);
-        }
-        refuse(Error::Unavailable(
-            "there are too many connections".to_owned(),
-        ));
-        if takes(&self.leaving, LEAVING) {
-            (accepting.full)(client);
-            self.leaving.fetch_sub(1, Ordering::SeqCst);
-        } else {
-            breaker.end();
-        }
     }
 }
 
@@ -434,18 +423,16 @@ mod tests {
         }
     }
 
-    /// Those beyond the bound, here for as long as they like, take no place of others.
+    /// They stay here for as long as they like.
     #[test]
-    fn clients_beyond_the_bound_are_bounded() {
+    fn clients_beyond_the_bound_take_no_place() {
         let listener = tcp::Listener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (let_go, held) = mpsc::channel::<()>();
         let held = Mutex::new(held);
-        let (told_served, served) = mpsc::channel();
-        let (told_refused, refused) = mpsc::channel();
-        let gone = Cancel::default();
+        let (told, served) = mpsc::channel();
         let leaving = AtomicUsize::new(0);
-        let stop = Cancel::default();
+        let [gone, stop] = [(); 2].map(|()| Cancel::default());
         let accepting = Accepting {
             bounds: Bounds {
                 connections: 1,
@@ -454,15 +441,15 @@ mod tests {
             },
             shake: &|stream| Ok(Some(stream)),
             serve: &|_stream, _, _, _| {
-                told_served.send(()).unwrap();
+                told.send(()).unwrap();
                 let _ = held.lock().unwrap().recv_timeout(LONG);
             },
             who: &|_| None,
             full: &|_stream| {
                 leaving.fetch_add(1, Ordering::SeqCst);
-                let _ = gone.sleep(LONG);
+                let _ = gone.sleep(LONG * 3);
             },
-            refused: &|_| told_refused.send(()).unwrap(),
+            refused: &|_| (),
         };
         thread::scope(|scope| {
             scope.spawn(|| accepting.run(listener, &stop));
@@ -470,20 +457,17 @@ mod tests {
             let connect = || TcpStream::connect(address).unwrap();
             let _first = connect();
             served.recv_timeout(LONG).unwrap();
-            let mut others: Vec<_> = (0..LEAVING).map(|_| connect()).collect();
-            (0..LEAVING).for_each(|_| refused.recv_timeout(LONG).unwrap());
+            let mut others: Vec<_> = (0..MAX_HANDSHAKES).map(|_| connect()).collect();
             let start = Instant::now();
-            while leaving.load(Ordering::SeqCst) < LEAVING {
+            while leaving.load(Ordering::SeqCst) < MAX_HANDSHAKES {
                 assert!(start.elapsed() < LONG);
                 thread::sleep(PAUSE);
             }
-            // There is nobody to take leave of a further one.
-            let mut further = connect();
-            further.set_read_timeout(Some(LONG)).unwrap();
-            refused.recv_timeout(LONG).unwrap();
-            assert_eq!(further.read(&mut [0]).unwrap_or(0), 0);
-            assert_eq!(leaving.load(Ordering::SeqCst), LEAVING);
-            // The place of the first one is free at once, though all of them are there.
+            // The oldest makes way for a further one.
+            others.push(connect());
+            others[0].set_read_timeout(Some(LONG)).unwrap();
+            assert_eq!(others[0].read(&mut [0]).unwrap(), 0);
+            // The place of the first one is free, though all of them are there.
             let_go.send(()).unwrap();
             let start = Instant::now();
             while served.try_recv().is_err() {

@@ -1,6 +1,7 @@
 //! The items of one rule, or of one bucket of it: sorted, so that the rows of a key are side by
 //! side.
 
+use std::mem;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -21,6 +22,16 @@ pub(crate) struct Entry {
     pub(crate) place: u64,
 }
 
+/// Reserves memory for `more` values, and wipes what is left behind.
+pub(crate) fn reserve<T: bytemuck::Pod>(all: &mut Vec<T>, more: usize) {
+    if all.capacity() - all.len() < more {
+        let mut longer = Vec::with_capacity((all.len() + more).max(2 * all.capacity()));
+        longer.extend_from_slice(all);
+        let mut left = mem::replace(all, longer);
+        bytemuck::cast_slice_mut::<T, u8>(&mut left).zeroize();
+    }
+}
+
 /// Payload of rows.
 #[derive(Default)]
 pub(crate) struct Payload {
@@ -34,6 +45,7 @@ pub(crate) struct Payload {
 impl Payload {
     pub(crate) fn push(&mut self, row: u64, bytes: &[u8]) {
         self.rows.push(row);
+        reserve(&mut self.bytes, bytes.len());
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
     }
@@ -73,6 +85,7 @@ impl Rows {
                 all.rows.len() as u64 - 1
             }
         };
+        reserve(&mut self.entries, 1);
         self.entries.push(Entry { item, place });
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 use volery_channel::Role;
-use volery_matching::{MAX_RULES, Name, Settings, Verb};
+use volery_matching::{MAX_RULES, Name, Settings, Verb, What, totals};
 use volery_tables::{Duplicates, EmptyKeys, Format, Inputs, Malformed, Reading, Rule};
 
 use crate::failure::Failure;
@@ -21,6 +21,8 @@ pub enum Call {
     Lookup,
     /// The matching rows, with `volery serve`.
     Query,
+    /// The number of common keys alone, with `volery psi --result count`.
+    Count,
 }
 
 /// The options of a call: those of the program, as `web/index.d.ts` describes them.
@@ -45,6 +47,9 @@ pub struct Options {
     pub link: Option<String>,
     pub both: bool,
     pub value_names: Vec<String>,
+    pub minimum: Option<u64>,
+    pub epsilon: Option<String>,
+    pub delta: Option<String>,
 }
 
 /// The column of keys that are not in a table.
@@ -124,8 +129,12 @@ impl Options {
             let what = format_args!("{} keys given; a run has at most {MAX_RULES}", rules.len());
             return Err(Failure::usage("or", what));
         }
-        if self.call == Call::Query && rules.len() > 1 {
-            let what = "a server has keys of one kind";
+        let what = match self.call {
+            Call::Match | Call::Lookup => None,
+            Call::Query => Some("a server has keys of one kind"),
+            Call::Count => Some("keys are counted by one kind of key"),
+        };
+        if let Some(what) = what.filter(|_| rules.len() > 1) {
             return Err(Failure::usage("or", what).with_hint("remove or"));
         }
         let empty_keys = [("error", EmptyKeys::Error), ("skip", EmptyKeys::Skip)];
@@ -144,10 +153,31 @@ impl Options {
         })
     }
 
+    /// The settings that both sides of a count share.
+    pub(crate) fn count_settings(&self) -> Result<totals::Settings, Failure> {
+        let all = [
+            ("auto", Name::Auto),
+            ("dh", Name::Dh),
+            ("circuit", Name::Circuit),
+            ("circuit-low", Name::CircuitLow),
+        ];
+        let options = totals::Options {
+            name: choose("protocol", self.protocol.as_ref(), &all)?,
+            both: self.both,
+            security: parse("security", self.security.as_ref())?,
+            minimum: self.minimum,
+            epsilon: self.epsilon.clone(),
+            delta: self.delta.clone(),
+            link: parse("link", self.link.as_ref())?,
+            ..totals::Options::default()
+        };
+        Ok(totals::Settings::new(What::Count, Role::Receiver, options)?)
+    }
+
     /// The settings that both sides share.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let verb = match self.call {
-            Call::Match | Call::Query => Verb::Psi,
+            Call::Match | Call::Query | Call::Count => Verb::Psi,
             Call::Lookup => Verb::Lookup,
         };
         let security = parse("security", self.security.as_ref())?;

@@ -7,9 +7,12 @@ use arrow_schema::{DataType, Field, Schema};
 use serde_json::{Value, json};
 use volery_channel::{Channel, Stats};
 use volery_matching::served::MAX_KEYS;
-use volery_matching::{Columns, Divided, Local, Matches, Outcome, Progress, Settings, Side};
+use volery_matching::{
+    Columns, Divided, Local, Matches, Name, Outcome, Progress, Settings, Side, totals,
+};
+use volery_pcg::Security;
 use volery_psi::served::Filter;
-use volery_tables::{Table, column_texts};
+use volery_tables::{Counts, RuleCounts, Table, column_texts};
 
 use crate::failure::{Failure, Kind};
 use crate::options::{COLUMN, Call, Options};
@@ -17,10 +20,16 @@ use crate::options::{COLUMN, Call, Options};
 /// A side that has read its table.
 pub struct Prepared {
     table: Table,
-    side: Side,
+    side: Read,
     columns: Columns,
     call: Call,
     terms: Value,
+}
+
+/// A side, by what it wants.
+enum Read {
+    Rows(Box<Side>),
+    Count(Box<totals::Side>),
 }
 
 /// The filters of a query to a server.
@@ -91,25 +100,45 @@ impl Prepared {
         list: bool,
         progress: &mut dyn Progress,
     ) -> Result<Self, Failure> {
-        let settings = options.settings()?;
+        let reading = options.reading(list)?;
         let columns = Columns {
             names: options.value_names.clone(),
             ..Columns::default()
         };
-        let names = columns.check(&table);
-        names.map_err(|what| Failure::usage("valueNames", what))?;
-        let reading = options.reading(list)?;
-        let side = Side::read(&table, &reading, &settings, &Local::default(), progress)?;
-        if u32::try_from(side.rows()).is_err() {
+        let (side, terms) = match options.call {
+            Call::Count => {
+                let settings = options.count_settings()?;
+                let side = totals::Side::read(&table, &reading, &settings, progress)?;
+                let revealed = totals::revealed(&settings, Divided::No);
+                let summary = side.summary();
+                let read = (summary.rows, &summary.counts, &*summary.key_description);
+                let distinct = [(summary.keys, summary.duplicates)];
+                let agreed = (settings.name, Security::SemiHonest);
+                let terms = terms(&table, read, &distinct, agreed, revealed);
+                (Read::Count(side.into()), terms)
+            }
+            _ => {
+                let settings = options.settings()?;
+                let names = columns.check(&table);
+                names.map_err(|what| Failure::usage("valueNames", what))?;
+                let local = Local::default();
+                let side = Side::read(&table, &reading, &settings, &local, progress)?;
+                let rules = reading.rules.len();
+                let revealed = match options.call {
+                    Call::Query => volery_matching::served::revealed(),
+                    _ => volery_matching::revealed(&settings, rules, Divided::No),
+                };
+                let distinct: Vec<_> = (0..rules).filter_map(|rule| side.distinct(rule)).collect();
+                let read = (side.rows(), side.counts(), side.key_description());
+                let agreed = (settings.name, settings.security);
+                let terms = terms(&table, read, &distinct, agreed, revealed);
+                (Read::Rows(side.into()), terms)
+            }
+        };
+        if terms["rows"].as_u64().unwrap_or(u64::MAX) > u32::MAX.into() {
             let what = "the table has more rows than a page can number";
             return Err(Failure::new(Kind::Data, what).with_hint("split it"));
         }
-        let rules = reading.rules.len();
-        let revealed = match options.call {
-            Call::Query => volery_matching::served::revealed(),
-            _ => volery_matching::revealed(&settings, rules, Divided::No),
-        };
-        let terms = terms(&table, &side, &settings, rules, revealed);
         Ok(Self {
             table,
             side,
@@ -134,11 +163,15 @@ impl Prepared {
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> Result<Ran, Failure> {
-        if self.call == Call::Query {
-            return self.ask(filters, channel, progress);
-        }
-        let settings = *self.side.settings();
-        let mut outcome = self.side.run(channel, progress)?;
+        let side = match self.side {
+            Read::Count(side) => return count(*side, channel, progress),
+            Read::Rows(side) if self.call == Call::Query => {
+                return ask(*side, filters, channel, progress);
+            }
+            Read::Rows(side) => side,
+        };
+        let settings = *side.settings();
+        let mut outcome = side.run(channel, progress)?;
         let matches = outcome.matches.take();
         let matches = matches.ok_or_else(|| Failure::new(Kind::Data, "there is no result"))?;
         let mut told = told(outcome.traffic, outcome_report(&settings, &outcome));
@@ -147,63 +180,92 @@ impl Prepared {
         }
         ran(&matches, told)
     }
+}
 
-    fn ask(
-        self,
-        filters: &mut Filters,
-        channel: &mut Channel,
-        progress: &mut dyn Progress,
-    ) -> Result<Ran, Failure> {
-        let kept = filters.kept.take();
-        let kept = kept.map(|bytes| Filter::from_bytes(&bytes, MAX_KEYS));
-        let kept = kept.transpose()?;
-        let keep = |filter: &Filter| {
-            let mut bytes = Vec::new();
-            filter.write(&mut bytes)?;
-            filters.fetched = Some(bytes);
-            Ok::<_, Failure>(())
-        };
-        let asked = self.side.ask(kept, MAX_KEYS, keep, channel, progress)?;
-        let report = json!({
-            "session": hex(asked.session.as_bytes()),
-            "protocol": "served",
-            "security": "malicious",
-            "items": asked.items,
-            "peer_items": asked.label.items(),
-            "filter_version": hex(asked.label.version()),
-            "public_key": hex(asked.label.public()),
-            "filter_fetched": asked.fetched,
-            "budget_left": asked.left,
-            "seconds": { "setup": asked.setup.as_secs_f64(), "online": asked.online.as_secs_f64() },
-        });
-        let mut told = told(asked.traffic, report);
-        told["fetched"] = asked.fetched.into();
-        told["left"] = asked.left.into();
-        ran(&asked.matches, told)
-    }
+/// Asks a server.
+fn ask(
+    side: Side,
+    filters: &mut Filters,
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<Ran, Failure> {
+    let kept = filters.kept.take();
+    let kept = kept.map(|bytes| Filter::from_bytes(&bytes, MAX_KEYS));
+    let kept = kept.transpose()?;
+    let keep = |filter: &Filter| {
+        let mut bytes = Vec::new();
+        filter.write(&mut bytes)?;
+        filters.fetched = Some(bytes);
+        Ok::<_, Failure>(())
+    };
+    let asked = side.ask(kept, MAX_KEYS, keep, channel, progress)?;
+    let report = json!({
+        "session": hex(asked.session.as_bytes()),
+        "protocol": "served",
+        "security": "malicious",
+        "items": asked.items,
+        "peer_items": asked.label.items(),
+        "filter_version": hex(asked.label.version()),
+        "public_key": hex(asked.label.public()),
+        "filter_fetched": asked.fetched,
+        "budget_left": asked.left,
+        "seconds": { "setup": asked.setup.as_secs_f64(), "online": asked.online.as_secs_f64() },
+    });
+    let mut told = told(asked.traffic, report);
+    told["fetched"] = asked.fetched.into();
+    told["left"] = asked.left.into();
+    ran(&asked.matches, told)
+}
+
+/// The number of common keys.
+fn count(
+    side: totals::Side,
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<Ran, Failure> {
+    let outcome = side.run(channel, progress)?;
+    let [sender, receiver] = outcome.sizes;
+    let report = json!({
+        "session": hex(outcome.session.as_bytes()),
+        "protocol": outcome.protocol.name(),
+        "security": "semi-honest",
+        "choice": outcome.choice.as_ref().map(totals::Choice::why),
+        "items": receiver,
+        "peer_items": sender,
+        "parameters": outcome.parameters.describe(),
+        "assumption": outcome.parameters.assumption(),
+        "seconds": { "setup": outcome.setup.as_secs_f64(), "online": outcome.online.as_secs_f64() },
+    });
+    let mut told = told(outcome.traffic, report);
+    let total = outcome.totals.first();
+    told["belowMinimum"] = total.is_some_and(|total| total.below_minimum).into();
+    told["count"] = total.and_then(|total| total.count).into();
+    Ok(Ran {
+        rows: Vec::new(),
+        rules: Vec::new(),
+        told,
+    })
 }
 
 fn terms(
     table: &Table,
-    side: &Side,
-    settings: &Settings,
-    rules: usize,
+    (rows, counts, key_types): (u64, &Counts, &str),
+    distinct: &[(u64, u64)],
+    (protocol, security): (Name, Security),
     revealed: Vec<String>,
 ) -> Value {
-    let counts = &side.counts().rules;
-    let sum = |of: fn(&volery_tables::RuleCounts) -> u64| counts.iter().map(of).sum::<u64>();
-    let distinct: Vec<_> = (0..rules).filter_map(|rule| side.distinct(rule)).collect();
+    let sum = |of: fn(&RuleCounts) -> u64| counts.rules.iter().map(of).sum::<u64>();
     json!({
         "revealed": revealed,
-        "rows": side.rows(),
+        "rows": rows,
         "keys": distinct.iter().map(|(keys, _)| keys).collect::<Vec<_>>(),
         "empty": sum(|counts| counts.empty),
         "malformed": sum(|counts| counts.malformed),
         "duplicates": distinct.iter().map(|(_, duplicates)| duplicates).sum::<u64>(),
         "notices": table.notices(),
-        "keyTypes": side.key_description(),
-        "protocol": settings.name.name(),
-        "security": settings.security.to_string(),
+        "keyTypes": key_types,
+        "protocol": protocol.name(),
+        "security": security.to_string(),
     })
 }
 
@@ -283,7 +345,7 @@ mod tests {
     use std::collections::HashSet;
 
     use volery_channel::{Role, run_two_parties};
-    use volery_matching::{Name, Verb};
+    use volery_matching::{Verb, What};
     use volery_tables::{Inputs, Reading, Rule};
 
     use super::*;
@@ -356,6 +418,30 @@ mod tests {
             { "name": "m", "cells": ["2", "1"] },
         ]);
         assert_eq!(ran.told["values"], values);
+    }
+
+    #[test]
+    fn common_keys_are_counted() {
+        let table = Table::from_text("s.csv", b"mail\na\nb\nc\n"[..].into(), &Inputs::default());
+        let settings = totals::Settings::new(What::Count, Role::Sender, Default::default());
+        let reading = Reading {
+            rules: vec![Rule::parse("mail").unwrap()],
+            ..Reading::default()
+        };
+        let (table, settings) = (table.unwrap(), settings.unwrap());
+        let side = totals::Side::read(&table, &reading, &settings, &mut ()).unwrap();
+        let prepared = prepare(json!({ "call": "count", "key": ["m"] }), "m\nb\nx\nc\nc\n");
+        let prepared = prepared.unwrap();
+        assert_eq!(prepared.terms()["security"], "semi-honest");
+        assert_eq!(prepared.terms()["duplicates"], 1);
+        let (sent, ran) = run_two_parties(
+            |channel| side.run(channel, &mut ()),
+            |channel| prepared.run(&mut Filters::default(), channel, &mut ()),
+        );
+        sent.unwrap();
+        let ran = ran.unwrap();
+        assert_eq!(ran.told["count"], 2);
+        assert_eq!(ran.told["belowMinimum"], false);
     }
 
     #[test]

@@ -27,9 +27,8 @@ const OFTEN: Duration = Duration::from_millis(10);
 /// The bounds of a [`Bridge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Browsers at the same time, and at most 8 with the same token; further ones are told so, at
-    /// most 32 at a time. Not counted are those further ones, and those that have not shown who
-    /// they are, at most 64.
+    /// Browsers at the same time, at most 8 of them with the same token; further ones are told so.
+    /// Those and the ones that have not shown who they are, together at most 64, are not counted.
     pub connections: usize,
     /// How long a browser waits for the native party to be there.
     pub wait: Duration,

@@ -188,8 +188,8 @@ impl WebSocket {
         }
     }
 
-    /// The error of a browser that breaks the rules, which it is told unless a thread is in a write,
-    /// perhaps this one: that is not waited for.
+    /// The error of a browser that breaks the rules. It is told, unless a thread is in a write:
+    /// perhaps this one, so that is not waited for.
     fn refuse(&self, reading: &mut Reading, code: u16, what: &'static str) -> io::Error {
         reading.is_broken = true;
         match self.link.writer.try_lock() {

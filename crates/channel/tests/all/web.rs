@@ -236,12 +236,11 @@ fn what_breaks_the_rules_ends_the_connection() {
             code::PROTOCOL,
         ),
     ] {
-        let native_end = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&native_end);
+        let (told, end) = std::sync::mpsc::channel();
         let target = native(move |mut stream| {
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).unwrap();
-            seen.lock().unwrap().push(bytes);
+            told.send(bytes).unwrap();
         });
         let events = with(open(), LIMITS, target, |address| {
             let mut browser = own(address, None);
@@ -249,20 +248,14 @@ fn what_breaks_the_rules_ends_the_connection() {
             raw(&mut browser, bytes);
             assert_eq!(close_code(&mut browser), expected, "{:?}", &bytes[..3]);
             drop(browser);
-            // The party gets the end of its stream, once the bridge has noted why.
-            let start = std::time::Instant::now();
-            while native_end.lock().unwrap().is_empty() {
-                assert!(start.elapsed() < LONG);
-                thread::sleep(Duration::from_millis(5));
-            }
+            // The party gets what came before, and the end of its stream.
+            assert_eq!(end.recv_timeout(LONG).unwrap(), b"before");
         });
         let ended = events.iter().find_map(|event| match event {
             Event::Ended { reason, .. } => reason.as_ref(),
             _ => None,
         });
         assert!(matches!(ended, Some(Error::PeerMisbehaved(_))), "{ended:?}");
-        // Before that it got what came before.
-        assert_eq!(*native_end.lock().unwrap(), [b"before"]);
     }
 }
 
@@ -319,16 +312,21 @@ fn the_ends_of_both_sides_reach_each_other() {
     };
     assert!(events.iter().any(is_gone), "{events:?}");
     // A page that is left closes with another code, which is not the end of the stream.
-    let events = with(open(), LIMITS, native(echo), |address| {
+    let (told, end) = std::sync::mpsc::channel();
+    let target = native(move |mut stream| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        told.send(bytes).unwrap();
+    });
+    let events = with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
         send(&mut browser, b"abc");
-        take(&mut browser, 3);
         let left = tungstenite::protocol::CloseFrame {
             code: 1001.into(),
             reason: "".into(),
         };
         browser.close(Some(left)).unwrap();
-        until_close(&mut browser);
+        assert_eq!(end.recv_timeout(LONG).unwrap(), b"abc");
     });
     assert!(events.iter().any(is_gone), "{events:?}");
     // The party's connection breaks.
@@ -627,6 +625,56 @@ fn what_is_not_http_is_refused() {
             assert!(count > 0);
             answer.extend_from_slice(&bytes[..count]);
         }
+    });
+}
+
+/// Requests and frames with bytes changed, lost and repeated: each gives an answer or an end, and
+/// no panic, which would end the scope of the bridge's threads.
+#[test]
+fn damaged_bytes_end_a_connection_and_nothing_else() {
+    let mut state = 1_u64;
+    let mut draw = move |most: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 33) as usize % most
+    };
+    with(open(), LIMITS, native(echo), |address| {
+        let head =
+            format!("GET / HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n{UPGRADE}");
+        let ping = OpCode::Control(Control::Ping);
+        let frames = [
+            frame(&pattern(300, 1), BINARY, true),
+            frame(b"ab", BINARY, false),
+            frame(b"x", ping, true),
+            frame(b"cd", MORE, true),
+            frame(&[3, 232], OpCode::Control(Control::Close), true),
+        ]
+        .concat();
+        for case in 0..400 {
+            let (mut request, mut rest) = (head.clone().into_bytes(), frames.clone());
+            let damaged = if case % 2 == 0 {
+                &mut request
+            } else {
+                &mut rest
+            };
+            for _ in 0..=draw(3) {
+                let at = draw(damaged.len());
+                match draw(4) {
+                    0 => damaged[at] ^= 1 << draw(8),
+                    1 => damaged[at] = draw(256) as u8,
+                    2 => drop(damaged.drain(at..damaged.len().min(at + 1 + draw(8)))),
+                    _ => damaged.insert(at, draw(256) as u8),
+                }
+            }
+            request.append(&mut rest);
+            let mut stream = TcpStream::connect(address).unwrap();
+            // The bridge may have closed it.
+            let _ = stream.write_all(&request);
+            let _ = stream.shutdown(Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+        let mut browser = own(address, None);
+        send(&mut browser, b"still here");
+        assert_eq!(take(&mut browser, 10), b"still here");
     });
 }
 

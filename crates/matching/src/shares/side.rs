@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::settings::Settings;
 use crate::error::{Error, NoKey, Result};
-use crate::keys::{Keys, Rows};
+use crate::keys::{Keys, Rows, reserve};
 use crate::plan::FIXED;
 use crate::progress::Progress;
 use crate::side::in_file;
@@ -88,6 +88,10 @@ impl Side {
         while let Some(batch) = scan.next()? {
             hashed.clear();
             reader.items(&batch, 0, &mut items)?;
+            reserve(
+                &mut hashed,
+                items.len() * (1 + size_of::<Item>() + payload.len()),
+            );
             let columns = (0..settings.columns.len()).map(|which| reader.texts(&batch, which));
             let columns: Vec<_> = columns.collect::<std::result::Result<_, _>>()?;
             for (row, item) in items.iter().enumerate() {

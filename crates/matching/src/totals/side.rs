@@ -12,7 +12,7 @@ use super::compute::Noise;
 use super::decimal::{Refused, parse};
 use super::settings::Settings;
 use crate::error::{Error, NoKey, NoValue, Result};
-use crate::keys::{Keys, Rows};
+use crate::keys::{Keys, Rows, reserve};
 use crate::progress::Progress;
 use crate::side::in_file;
 use crate::summary::Summary;
@@ -228,6 +228,7 @@ impl Side {
         while let Some(batch) = scan.next()? {
             hashed.clear();
             reader.items(&batch, 0, &mut items)?;
+            reserve(&mut hashed, items.len() * (1 + size_of::<Item>() + PAYLOAD));
             let texts = |which: Option<usize>| which.map(|which| reader.texts(&batch, which));
             let values = texts(value_column).transpose()?;
             let groups = texts(group_column).transpose()?;

@@ -13,6 +13,7 @@
 
 mod applications;
 mod sessions;
+mod values;
 
 use std::env;
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ macro_rules! test {
     };
 }
 
-const TESTS: [(&str, fn()); 22] = [
+const TESTS: [(&str, fn()); 23] = [
     test!(the_allocator_finds_leftover_secrets),
     test!(keys_and_generators),
     test!(sessions::ot_extensions),
@@ -56,6 +57,7 @@ const TESTS: [(&str, fn()); 22] = [
     test!(sessions::matching_by_diffie_hellman),
     test!(sessions::counting),
     test!(sessions::a_served_query),
+    test!(values::of_tables),
     test!(applications::a_polynomial_at_points),
     test!(applications::a_matrix_product),
     test!(applications::a_permutation_of_shares),

@@ -322,7 +322,8 @@ impl Clients {
             (Shown::Token(one), Shown::Token(other)) => one.is_same(&other),
             (one, other) => one == other,
         };
-        self.0.iter().filter(is_same).last().cloned()
+        let found = self.0.iter().filter(is_same);
+        found.fold(None, |_, one| Some(Arc::clone(one)))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Client> {
