@@ -17,6 +17,8 @@ const DETAILS = {
 let table;
 let run;
 let link;
+/** The filter of a server is fetched again, as the user has agreed to. */
+let refresh = false;
 
 const volery = import("./volery/index.js");
 volery.catch(() => fail({
@@ -32,7 +34,7 @@ volery.catch(() => fail({
 function readLink() {
   const given = new URLSearchParams(location.hash.slice(1));
   $("url").value = given.get("url") ?? location.origin.replace(/^http/, "ws");
-  if (["match", "lookup", "query"].includes(given.get("call"))) $("call").value = given.get("call");
+  if (["match", "lookup", "count", "query"].includes(given.get("call"))) $("call").value = given.get("call");
   if (given.has("token")) {
     $("token").value = given.get("token");
     // Not in the history, nor on a screenshot.
@@ -159,6 +161,7 @@ function tell(text) {
 }
 
 function fail({ kind, message, hint, otherFilter }) {
+  refresh = otherFilter === true;
   if (kind === "cancelled") {
     show();
     $("start").focus();
@@ -167,15 +170,17 @@ function fail({ kind, message, hint, otherFilter }) {
   const [title, remedy] = ERRORS[kind] ?? ["Something went wrong in this page", "Load the page again."];
   $("failed-title").textContent = title;
   $("failed-what").textContent = sentence(message);
-  $("failed-hint").textContent = otherFilter
-    ? "If the other party confirms that its table or its key is a new one, fetch it and ask again."
+  $("failed-hint").textContent = refresh
+    ? "Ask the other party whether its server has a new key. If it has, try again: the page then fetches the new filter."
     : hint ? sentence(hint) : remedy;
-  $("refresh").hidden = !otherFilter;
+  // A bridge says itself what to do.
+  $("failed-hint").hidden = !refresh && !hint && /: (ask|try|start) /.test(message);
   show("failed");
 }
 
-async function start(refresh) {
-  const { [$("call").value]: call } = await volery;
+async function start() {
+  const kind = $("call").value;
+  const { [kind]: call } = await volery;
   run = new AbortController();
   const { file, delimiter, usual, encoding } = table;
   const options = {
@@ -185,17 +190,19 @@ async function start(refresh) {
     key: keyWords(),
     ...(delimiter !== usual && { delimiter: delimiter === "\t" ? "tab" : delimiter }),
     ...(encoding && { encoding }),
-    out: true,
-    ...(refresh && { refresh }),
+    ...(kind !== "count" && { out: true }),
     emptyKeys: "skip",
     malformed: "skip",
+    ...(kind === "query" && refresh && { refresh }),
     signal: run.signal,
     onTerms: ask,
     onProgress: progress(),
   };
   show("work");
   try {
-    await finish(await call(options), file);
+    const result = await call(options);
+    refresh = false;
+    await (kind === "count" ? counted(result) : finish(result, file));
   } catch (error) {
     fail(error);
   }
@@ -250,6 +257,21 @@ function progress() {
   };
 }
 
+/** The result of a count. */
+function counted({ count, bytes, seconds, report }) {
+  $("rows").hidden = $("download").hidden = true;
+  $("rows-said").textContent = "";
+  offer("report", JSON.stringify(report, null, 2), "application/json");
+  shown(count === null ? "Too few keys match to tell how many" : `${many(count, "key")} in common`, seconds, bytes);
+}
+
+function shown(title, seconds, bytes) {
+  $("result-title").textContent = title;
+  $("result-cost").textContent = `In ${duration(seconds)}, with ${size(bytes)} over the network.`;
+  show("result");
+  tell(`${title}. ${$("result-cost").textContent}`);
+}
+
 /** A link to a file of this text. */
 function offer(id, text, type) {
   const link = $(id);
@@ -265,16 +287,13 @@ async function finish({ file, count, bytes, seconds, report, values = [] }, { na
   offer("report", JSON.stringify(report, null, 2), "application/json");
   $("download").download = `matched-${name.replace(/\.gz$/i, "")}`;
   $("download").hidden = count === 0;
-  $("result-title").textContent = count === 0 ? "No row matched" : `${many(count, "row")} matched`;
-  $("result-cost").textContent = `In ${duration(seconds)}, with ${size(bytes)} over the network.`;
   $("rows").hidden = count === 0;
   $("rows").replaceChildren(grid(found.columns, found.rows.slice(0, 10)));
   $("rows-said").textContent = count > 10 ? `The first 10 of ${number(count)}.` : "";
   if (count > 0 && values.length) {
     $("rows-said").textContent += " The last columns are the other party's: a spreadsheet has to import them as text.";
   }
-  show("result");
-  tell(`${$("result-title").textContent}. ${$("result-cost").textContent}`);
+  shown(count === 0 ? "No row matched" : `${many(count, "row")} matched`, seconds, bytes);
 }
 
 // -------------------------------------------------------------------------------------- events
@@ -295,7 +314,6 @@ $("form").onsubmit = (event) => {
   event.preventDefault();
   if (table) start();
 };
-$("refresh").onclick = () => start(true);
 $("cancel").onclick = () => run.abort();
 $("again").onclick = () => {
   show();

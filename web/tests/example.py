@@ -211,8 +211,8 @@ class Tests:
         self.wait_for_words("Cancelled.")
         assert self.browser.value("document.activeElement.id") == "start"
         assert sender.process.poll() is None, "the sender must not have seen anything"
-        # While it works: the other party finds the connection closed. Before both have spoken it would take the page
-        # for a stranger, and go on waiting.
+        # While it works: the other party finds the connection closed. Before both have spoken it
+        # would take the page for a stranger, and go on waiting.
         self.click("start")
         self.wait("terms")
         self.browser.value("""(() => {
@@ -267,6 +267,25 @@ class Tests:
         self.click("agree")
         assert self.wait("result", "failed") == "result", self.text()
         assert "1 row matched" in self.text() and "Rome" in self.text(), self.text()
+        assert sender.end()[0] == 0
+        yield from self.complaints()
+        gateway.stop()
+
+    def test_only_a_number(self):
+        theirs = self.table("theirs.csv", "mail", [f"u{i}@x.org" for i in range(500)])
+        sender, gateway, port = self.behind_a_bridge(theirs, "--result", "count")
+        self.open(port, "#call=count&key=:email")
+        self.choose(self.table("own.csv", "mail", [f"U{i}@x.org" for i in range(450, 600)]))
+        self.wait("peer-part")
+        self.click("start")
+        self.wait("terms")
+        assert "how many" in self.text(), self.text()
+        self.click("agree")
+        assert self.wait("result", "failed") == "result", self.text()
+        self.look("7-count")
+        assert "50 keys in common" in self.text(), self.text()
+        hidden = "['rows', 'download'].every(id => document.getElementById(id).hidden)"
+        assert self.browser.value(hidden), self.text()
         assert sender.end()[0] == 0
         yield from self.complaints()
         gateway.stop()

@@ -377,7 +377,7 @@ impl Reader {
 }
 
 /// The time until `deadline`, if there is one.
-fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
+pub(crate) fn left(deadline: Option<Instant>) -> io::Result<Option<Duration>> {
     match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
         Some(left) if left.is_zero() => Err(io::ErrorKind::TimedOut.into()),
         left => Ok(left),

@@ -10,7 +10,7 @@
 //! * **End**: after a first signal no client is accepted, and those that are served may finish for
 //!   [`Limits::grace`]; then their connections are closed.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -32,11 +32,14 @@ const SHORTAGE: Duration = Duration::from_millis(100);
 /// Bytes that are queued for a client, and from it: a server has many that may read slowly.
 const QUEUE: usize = 2 << 20;
 
+/// Clients at the same time with one token, where they are counted by it.
+const OF_ONE: usize = 8;
+
 /// The bounds of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Clients that are served at the same time; further ones are closed at once. Those that have
-    /// not shown who they are, at most 64, are not counted.
+    /// Clients that are served at the same time; further ones are closed at once. Those and the
+    /// ones that have not shown who they are, together at most 64, are not counted.
     pub connections: usize,
     /// How long a client may be silent.
     pub timeout: Duration,
@@ -54,6 +57,15 @@ pub struct Client {
     pub address: SocketAddr,
     /// Cancelled when the connection is closed at the end of the service.
     pub closed: Cancel,
+    breaker: Breaker,
+}
+
+impl Client {
+    /// Closes the connection at once. Dropping the channel of one that is not cut waits for the
+    /// client, which reads what was sent to it, or does not.
+    pub fn cut(&self) {
+        self.breaker.end();
+    }
 }
 
 /// How a client has shown who it is.
@@ -147,14 +159,16 @@ impl Service {
                 grace: limits.grace,
             },
             shake: &|stream| entrance.shake(stream, timeout, limit),
-            serve: &|(channel, shown), address, closed: &Cancel| {
+            serve: &|(channel, shown), address, closed: &Cancel, breaker| {
                 serve(Client {
                     channel,
                     shown,
                     address,
                     closed: closed.clone(),
+                    breaker,
                 });
             },
+            who: &|_| None,
             full: &drop,
             refused,
         };
@@ -211,7 +225,9 @@ pub(crate) struct Accepting<'a, T> {
     /// Lets a client show who it is; `None` if it wanted nothing more.
     pub(crate) shake: &'a (dyn Fn(Stream) -> Result<Option<T>> + Sync),
     /// Serves a client. The connection is closed when the value is cancelled.
-    pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel) + Sync),
+    pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel, Breaker) + Sync),
+    /// The token of a client, if those with the same are bounded, too.
+    pub(crate) who: &'a (dyn Fn(&T) -> Option<Fingerprint> + Sync),
     /// Takes leave of a client beyond the bound.
     pub(crate) full: &'a (dyn Fn(T) + Sync),
     /// Is told of clients that are not served.
@@ -226,6 +242,7 @@ impl<T> Accepting<'_, T> {
             closed: Cancel::default(),
             waiting: Mutex::default(),
             served: AtomicUsize::new(0),
+            of_one: Mutex::default(),
         };
         thread::scope(|scope| {
             running.accept(scope, &listener, stop);
@@ -250,6 +267,8 @@ struct Running<'a, T> {
     /// Clients that have not shown who they are. One that is not there any more was abandoned.
     waiting: Mutex<VecDeque<(u64, Breaker)>>,
     served: AtomicUsize,
+    /// Those of each token.
+    of_one: Mutex<HashMap<Fingerprint, usize>>,
 }
 
 impl<T> Running<'_, T> {
@@ -323,27 +342,140 @@ impl<T> Running<'_, T> {
 
     fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
         let accepting = self.accepting;
-        let shaken = (accepting.shake)(stream);
+        let breaker = stream.breaker();
+        let shaken = (accepting.shake)(stream).and_then(|client| {
+            let who = client.as_ref().and_then(accepting.who);
+            match client {
+                Some(client) if !self.take_place(who) => {
+                    // It still counts among those of which the oldest makes way.
+                    (accepting.full)(client);
+                    let what = "there are too many connections";
+                    Err(Error::Unavailable(what.to_owned()))
+                }
+                client => Ok(client.map(|client| (client, who))),
+            }
+        });
         let known = self.leave(number);
         let refuse = |error| (accepting.refused)(Refusal { address, error });
-        let client = match shaken {
-            Ok(Some(client)) if known => client,
-            Ok(None) => return,
-            Err(error) if known => return refuse(error),
-            _ => {
-                let what = "it was slow, and newer connections arrived";
-                return refuse(Error::TimedOut(what.to_owned()));
+        let slow = || Error::TimedOut("it was slow, and newer connections arrived".to_owned());
+        match shaken {
+            Ok(Some((client, who))) => {
+                match known {
+                    true => (accepting.serve)(client, address, &self.closed, breaker),
+                    false => refuse(slow()),
+                }
+                self.give_place_back(who);
             }
-        };
-        let before = self.served.fetch_add(1, Ordering::SeqCst);
-        if before < accepting.bounds.connections {
-            (accepting.serve)(client, address, &self.closed);
-        } else {
-            (accepting.full)(client);
-            refuse(Error::Unavailable(
-                "there are too many connections".to_owned(),
-            ));
+            Ok(None) => {}
+            Err(error) => refuse(if known { error } else { slow() }),
+        }
+    }
+
+    fn of_one(&self) -> MutexGuard<'_, HashMap<Fingerprint, usize>> {
+        self.of_one.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts one more client that is served, unless there are too many in all or of its token.
+    fn take_place(&self, who: Option<Fingerprint>) -> bool {
+        let mut of_one = self.of_one();
+        let count = who.and_then(|who| of_one.get(&who)).copied().unwrap_or(0);
+        if count >= OF_ONE {
+            return false;
+        }
+        let most = self.accepting.bounds.connections;
+        let more = |served| (served < most).then_some(served + 1);
+        let taken = self
+            .served
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+        if let (Some(who), Ok(_)) = (who, taken) {
+            of_one.insert(who, count + 1);
+        }
+        taken.is_ok()
+    }
+
+    fn give_place_back(&self, who: Option<Fingerprint>) {
+        let mut of_one = self.of_one();
+        if let Some(count) = who.and_then(|who| of_one.get_mut(&who)) {
+            *count -= 1;
+            of_one.retain(|_, count| *count > 0);
         }
         self.served.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use std::io::Read as _;
+    use std::net::TcpStream;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Ends the listener, also where the test fails.
+    struct End<'a>([&'a Cancel; 2]);
+
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.iter().for_each(|one| one.cancel());
+        }
+    }
+
+    /// They stay here for as long as they like.
+    #[test]
+    fn clients_beyond_the_bound_take_no_place() {
+        let listener = tcp::Listener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (let_go, held) = mpsc::channel::<()>();
+        let held = Mutex::new(held);
+        let (told, served) = mpsc::channel();
+        let leaving = AtomicUsize::new(0);
+        let [gone, stop] = [(); 2].map(|()| Cancel::default());
+        let accepting = Accepting {
+            bounds: Bounds {
+                connections: 1,
+                patience: LONG,
+                grace: Duration::ZERO,
+            },
+            shake: &|stream| Ok(Some(stream)),
+            serve: &|_stream, _, _, _| {
+                told.send(()).unwrap();
+                let _ = held.lock().unwrap().recv_timeout(LONG);
+            },
+            who: &|_| None,
+            full: &|_stream| {
+                leaving.fetch_add(1, Ordering::SeqCst);
+                let _ = gone.sleep(LONG * 3);
+            },
+            refused: &|_| (),
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| accepting.run(listener, &stop));
+            let _end = End([&gone, &stop]);
+            let connect = || TcpStream::connect(address).unwrap();
+            let _first = connect();
+            served.recv_timeout(LONG).unwrap();
+            let mut others: Vec<_> = (0..MAX_HANDSHAKES).map(|_| connect()).collect();
+            let start = Instant::now();
+            while leaving.load(Ordering::SeqCst) < MAX_HANDSHAKES {
+                assert!(start.elapsed() < LONG);
+                thread::sleep(PAUSE);
+            }
+            // The oldest makes way for a further one.
+            others.push(connect());
+            others[0].set_read_timeout(Some(LONG)).unwrap();
+            assert_eq!(others[0].read(&mut [0]).unwrap(), 0);
+            // The place of the first one is free, though all of them are there.
+            let_go.send(()).unwrap();
+            let start = Instant::now();
+            while served.try_recv().is_err() {
+                assert!(start.elapsed() < LONG);
+                others.push(connect());
+                thread::sleep(PAUSE);
+            }
+            let_go.send(()).unwrap();
+        });
     }
 }

@@ -309,6 +309,10 @@ fn wrong_options_are_refused_with_their_remedy() {
     let with = |more: &[&str]| gateway(&[&to[..], more].concat());
     let serve = |more: &[&str]| run(&[&["serve", "--store", &store][..], more].concat());
     let secured = |chain: &str, key: &str| with(&["--web-certificate", chain, "--web-key", key]);
+    let with_token = |chain: &str, key: &str| {
+        let secured = ["--web-certificate", chain, "--web-key", key];
+        with(&[&secured[..], &["--token", &print]].concat())
+    };
     for (refused, status, parts) in [
         (run(&["gateway"]), 2, ["--listen: required", "hint"]),
         (
@@ -347,14 +351,14 @@ fn wrong_options_are_refused_with_their_remedy() {
             ["--web-certificate", "required"],
         ),
         (
-            secured(&absent, &pem),
+            with_token(&absent, &pem),
             1,
             ["--web-certificate", "No such file"],
         ),
-        (secured(&pem, &absent), 1, ["--web-key", "No such file"]),
-        (secured(&pem, &open), 1, ["--web-key", "chmod 600"]),
+        (with_token(&pem, &absent), 1, ["--web-key", "No such file"]),
+        (with_token(&pem, &open), 1, ["--web-key", "chmod 600"]),
         (
-            secured(&pem, &pem),
+            with_token(&pem, &pem),
             1,
             ["holds none in PEM", "fullchain.pem"],
         ),
@@ -390,6 +394,22 @@ fn wrong_options_are_refused_with_their_remedy() {
                 "--clients: required with --web-certificate",
                 "keygen --token",
             ],
+        ),
+        // Behind a proxy: its pages have an origin of elsewhere.
+        (
+            serve(&["--web", "127.0.0.1:0", "--web-origin", "https://a.example"]),
+            2,
+            ["--clients: required", "a --web-origin of another machine"],
+        ),
+        (
+            with(&["--web-origin", "http://192.0.2.1"]),
+            2,
+            ["--token: required", "a --web-origin of another machine"],
+        ),
+        (
+            secured(&pem, &pem),
+            2,
+            ["--token: required with --web-certificate", "keygen --token"],
         ),
         (
             serve(&["--web", "127.0.0.1:0", "--prepare"]),

@@ -27,8 +27,8 @@ const OFTEN: Duration = Duration::from_millis(10);
 /// The bounds of a [`Bridge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Browsers at the same time; further ones are told so. Those that have not shown who they are,
-    /// at most 64, are not counted.
+    /// Browsers at the same time, at most 8 of them with the same token; further ones are told so.
+    /// Those and the ones that have not shown who they are, together at most 64, are not counted.
     pub connections: usize,
     /// How long a browser waits for the native party to be there.
     pub wait: Duration,
@@ -123,7 +123,7 @@ impl Bridge {
                 grace: Duration::ZERO,
             },
             shake: &|stream| shake(stream, &settings, limit),
-            serve: &|visitor: Visitor, address, closed: &Cancel| {
+            serve: &|visitor: Visitor, address, closed: &Cancel, _| {
                 let patience = Patience {
                     wait: limits.wait,
                     timeout: limits.idle,
@@ -132,6 +132,7 @@ impl Bridge {
                 };
                 serve_one(&visitor, address, &target, &patience, events);
             },
+            who: &|visitor| visitor.token,
             full: &|visitor| {
                 let what = "there are too many connections: try again later";
                 visitor.socket.close(code::FULL, what);

@@ -59,10 +59,13 @@ impl Origin {
         })
     }
 
-    /// Whether the name of its host means this machine or an address, whoever answers for names.
-    fn is_fixed(&self) -> bool {
+    /// Whether its host is this machine, whoever answers for names: `localhost` or a loopback
+    /// address.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
         let bare = self.host.trim_start_matches('[').trim_end_matches(']');
-        self.host == "localhost" || bare.parse::<IpAddr>().is_ok()
+        let address = bare.parse::<IpAddr>();
+        self.host == "localhost" || address.is_ok_and(|one| one.to_canonical().is_loopback())
     }
 }
 
@@ -84,8 +87,9 @@ impl fmt::Display for Origin {
 /// Whether a page of `origin` may connect to `host`, both as the headers say: one of `allowed`, or
 /// a page of this server itself.
 ///
-/// Without TLS the latter holds for `localhost` and addresses only: a page of another site could
-/// have its name lead to this machine, and would then be of the same origin.
+/// Without TLS the latter holds for `localhost` and loopback addresses only: a page of another site
+/// could have its name lead to this machine, and would then be of the same origin; and a proxy
+/// brings pages of other machines, which are then named.
 pub(super) fn may_connect(
     origin: Option<&str>,
     host: Option<&str>,
@@ -99,7 +103,7 @@ pub(super) fn may_connect(
         return true;
     }
     let own = host.and_then(|host| Origin::of(is_secure, host));
-    own.is_some_and(|own| own == origin && (is_secure || own.is_fixed()))
+    own.is_some_and(|own| own == origin && (is_secure || own.is_local()))
 }
 
 #[cfg(test)]
@@ -140,6 +144,29 @@ mod tests {
     }
 
     #[test]
+    fn only_this_machine_is_local() {
+        let is_local = |host: &str| {
+            let origin = format!("http://{host}:9000");
+            origin.parse::<Origin>().unwrap().is_local()
+        };
+        for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "[::1]"] {
+            assert!(is_local(host), "{host}");
+        }
+        for host in [
+            "match.example",
+            "localhost.example",
+            "127.0.0.1.example",
+            "192.0.2.1",
+            "10.0.0.1",
+            "0.0.0.0",
+            "[2001:db8::1]",
+            "[::ffff:192.0.2.1]",
+        ] {
+            assert!(!is_local(host), "{host}");
+        }
+    }
+
+    #[test]
     fn pages_of_others_may_not_connect() {
         let allowed = ["https://match.example".parse().unwrap()];
         let may = |origin, host, is_secure| may_connect(origin, host, is_secure, &allowed);
@@ -171,12 +198,14 @@ mod tests {
             Some("127.0.0.1:9000"),
             false
         ));
-        // A name of another site that leads here.
-        assert!(!may(
-            Some("http://evil.example:9000"),
-            Some("evil.example:9000"),
-            false
-        ));
+        // A name of another site that leads here, and the address of a proxy.
+        for origin in [
+            "http://evil.example:9000",
+            "http://192.0.2.1",
+            "http://[2001:db8::1]:9000",
+        ] {
+            assert!(!may(Some(origin), Some(&origin[7..]), false), "{origin}");
+        }
         // No page at all, or one without an origin.
         assert!(!may(None, Some("127.0.0.1:9000"), false));
         assert!(!may(Some("null"), Some("127.0.0.1:9000"), false));

@@ -13,6 +13,7 @@ use tungstenite::protocol::frame::{CloseFrame, Frame, FrameHeader};
 use tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::code;
+use crate::alive::left;
 use crate::pipe::{deadline_after, is_timeout};
 use crate::{Error, Transport};
 
@@ -73,7 +74,8 @@ struct Reading {
 /// The transport as tungstenite sees it, which reads frames and answers to control frames.
 struct Side {
     link: Arc<Link>,
-    timeout: Option<Duration>,
+    /// Of the whole read, however slowly the bytes of a message come.
+    deadline: Option<Instant>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -82,7 +84,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Read for Side {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.link.inner.read(bytes, self.timeout)
+        self.link.inner.read(bytes, left(self.deadline)?)
     }
 }
 
@@ -94,7 +96,7 @@ impl Write for Side {
             return Err(io::ErrorKind::WouldBlock.into());
         };
         if !self.link.is_closed.load(Ordering::SeqCst) {
-            self.link.inner.write(bytes, self.timeout)?;
+            self.link.inner.write(bytes, left(self.deadline)?)?;
         }
         Ok(bytes.len())
     }
@@ -115,7 +117,7 @@ impl WebSocket {
         });
         let side = Side {
             link: Arc::clone(&link),
-            timeout: None,
+            deadline: None,
         };
         let config = WebSocketConfig::default()
             .read_buffer_size(BUFFER)
@@ -139,6 +141,10 @@ impl WebSocket {
     /// Ends the connection with a code of [`code`](super::code) and a reason for the user. A later
     /// call, and dropping it, sends no other one.
     pub fn close(&self, code: u16, reason: &str) {
+        self.send_close(lock(&self.link.writer), code, reason);
+    }
+
+    fn send_close(&self, mut writer: MutexGuard<'_, Vec<u8>>, code: u16, reason: &str) {
         let mut end = reason.len().min(REASON);
         while !reason.is_char_boundary(end) {
             end -= 1;
@@ -147,7 +153,6 @@ impl WebSocket {
             code: code.into(),
             reason: reason[..end].into(),
         }));
-        let mut writer = lock(&self.link.writer);
         if self.link.is_closed.swap(true, Ordering::SeqCst) {
             return;
         }
@@ -183,10 +188,17 @@ impl WebSocket {
         }
     }
 
-    /// The error of a browser that breaks the rules, which it is told.
+    /// The error of a browser that breaks the rules. It is told, unless a thread is in a write:
+    /// perhaps this one, so that is not waited for.
     fn refuse(&self, reading: &mut Reading, code: u16, what: &'static str) -> io::Error {
         reading.is_broken = true;
-        self.close(code, what);
+        match self.link.writer.try_lock() {
+            Ok(writer) => self.send_close(writer, code, what),
+            Err(_) => {
+                self.link.is_closed.store(true, Ordering::SeqCst);
+                self.link.has_failed.store(true, Ordering::SeqCst);
+            }
+        }
         io::Error::other(Error::PeerMisbehaved(what))
     }
 
@@ -288,17 +300,12 @@ impl Transport for WebSocket {
     fn read(&self, bytes: &mut [u8], timeout: Option<Duration>) -> io::Result<usize> {
         let mut reading = lock(&self.reading);
         let reading = &mut *reading;
-        // Pings and empty messages are no progress.
-        let deadline = deadline_after(timeout);
+        // Pings, empty messages and parts of a message are no progress.
+        reading.frames.get_mut().deadline = deadline_after(timeout);
         while reading.rest.is_empty() {
             if reading.has_ended {
                 return Ok(0);
             }
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            reading.frames.get_mut().timeout = left;
             if reading.is_broken {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }

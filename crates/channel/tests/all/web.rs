@@ -236,12 +236,11 @@ fn what_breaks_the_rules_ends_the_connection() {
             code::PROTOCOL,
         ),
     ] {
-        let native_end = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&native_end);
+        let (told, end) = std::sync::mpsc::channel();
         let target = native(move |mut stream| {
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).unwrap();
-            seen.lock().unwrap().push(bytes);
+            told.send(bytes).unwrap();
         });
         let events = with(open(), LIMITS, target, |address| {
             let mut browser = own(address, None);
@@ -249,19 +248,14 @@ fn what_breaks_the_rules_ends_the_connection() {
             raw(&mut browser, bytes);
             assert_eq!(close_code(&mut browser), expected, "{:?}", &bytes[..3]);
             drop(browser);
+            // The party gets what came before, and the end of its stream.
+            assert_eq!(end.recv_timeout(LONG).unwrap(), b"before");
         });
         let ended = events.iter().find_map(|event| match event {
             Event::Ended { reason, .. } => reason.as_ref(),
             _ => None,
         });
         assert!(matches!(ended, Some(Error::PeerMisbehaved(_))), "{ended:?}");
-        // The party gets what came before, and the end of its stream.
-        let start = std::time::Instant::now();
-        while native_end.lock().unwrap().is_empty() {
-            assert!(start.elapsed() < LONG);
-            thread::sleep(Duration::from_millis(5));
-        }
-        assert_eq!(*native_end.lock().unwrap(), [b"before"]);
     }
 }
 
@@ -318,16 +312,21 @@ fn the_ends_of_both_sides_reach_each_other() {
     };
     assert!(events.iter().any(is_gone), "{events:?}");
     // A page that is left closes with another code, which is not the end of the stream.
-    let events = with(open(), LIMITS, native(echo), |address| {
+    let (told, end) = std::sync::mpsc::channel();
+    let target = native(move |mut stream| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        told.send(bytes).unwrap();
+    });
+    let events = with(open(), LIMITS, target, |address| {
         let mut browser = own(address, None);
         send(&mut browser, b"abc");
-        take(&mut browser, 3);
         let left = tungstenite::protocol::CloseFrame {
             code: 1001.into(),
             reason: "".into(),
         };
         browser.close(Some(left)).unwrap();
-        until_close(&mut browser);
+        assert_eq!(end.recv_timeout(LONG).unwrap(), b"abc");
     });
     assert!(events.iter().any(is_gone), "{events:?}");
     // The party's connection breaks.
@@ -455,6 +454,43 @@ fn only_known_tokens_are_let_in() {
         })
         .collect();
     assert_eq!(met, [Some(known)]);
+}
+
+#[test]
+fn a_token_does_not_take_all_places() {
+    let limits = Limits {
+        connections: 64,
+        ..LIMITS
+    };
+    with(open(), limits, native(echo), |address| {
+        let [one, other] = [(); 2].map(|()| Token::random().unwrap().text());
+        // Connected, or told that there is no place.
+        let come = |token: Option<&str>| {
+            let mut browser = own(address, token);
+            send(&mut browser, b"1");
+            match browser.read().unwrap() {
+                Message::Close(frame) => {
+                    assert_eq!(u16::from(frame.unwrap().code), code::FULL);
+                    let _ = browser.flush();
+                    None
+                }
+                _ => Some(browser),
+            }
+        };
+        let mut all: Vec<_> = (0..8).map(|_| come(Some(&one)).unwrap()).collect();
+        assert!(come(Some(&one)).is_none());
+        for token in [Some(&**other), None] {
+            let others: Vec<_> = (0..8).map(|_| come(token).unwrap()).collect();
+            drop(others);
+        }
+        // A place of its own that is free again.
+        drop(all.pop());
+        let start = std::time::Instant::now();
+        while come(Some(&one)).is_none() {
+            assert!(start.elapsed() < LONG);
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
 }
 
 #[test]
@@ -589,6 +625,56 @@ fn what_is_not_http_is_refused() {
             assert!(count > 0);
             answer.extend_from_slice(&bytes[..count]);
         }
+    });
+}
+
+/// Requests and frames with bytes changed, lost and repeated: each gives an answer or an end, and
+/// no panic, which would end the scope of the bridge's threads.
+#[test]
+fn damaged_bytes_end_a_connection_and_nothing_else() {
+    let mut state = 1_u64;
+    let mut draw = move |most: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 33) as usize % most
+    };
+    with(open(), LIMITS, native(echo), |address| {
+        let head =
+            format!("GET / HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n{UPGRADE}");
+        let ping = OpCode::Control(Control::Ping);
+        let frames = [
+            frame(&pattern(300, 1), BINARY, true),
+            frame(b"ab", BINARY, false),
+            frame(b"x", ping, true),
+            frame(b"cd", MORE, true),
+            frame(&[3, 232], OpCode::Control(Control::Close), true),
+        ]
+        .concat();
+        for case in 0..400 {
+            let (mut request, mut rest) = (head.clone().into_bytes(), frames.clone());
+            let damaged = if case % 2 == 0 {
+                &mut request
+            } else {
+                &mut rest
+            };
+            for _ in 0..=draw(3) {
+                let at = draw(damaged.len());
+                match draw(4) {
+                    0 => damaged[at] ^= 1 << draw(8),
+                    1 => damaged[at] = draw(256) as u8,
+                    2 => drop(damaged.drain(at..damaged.len().min(at + 1 + draw(8)))),
+                    _ => damaged.insert(at, draw(256) as u8),
+                }
+            }
+            request.append(&mut rest);
+            let mut stream = TcpStream::connect(address).unwrap();
+            // The bridge may have closed it.
+            let _ = stream.write_all(&request);
+            let _ = stream.shutdown(Shutdown::Write);
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+        let mut browser = own(address, None);
+        send(&mut browser, b"still here");
+        assert_eq!(take(&mut browser, 10), b"still here");
     });
 }
 
@@ -828,6 +914,177 @@ fn a_service_serves_browsers_by_their_tokens() {
     let [Error::Unauthenticated(_), Error::PeerMisbehaved(_)] = &refused[..] else {
         panic!("{refused:?}");
     };
+}
+
+/// The first bytes of a peer without a timeout.
+const GREETING: &[u8] = b"\x89volery\x01\0\0\0\0";
+
+/// A service for anyone, which does `serve` with each client; its address, and what ends when the
+/// service does.
+fn service_for(
+    limits: service::Limits,
+    stop: &Cancel,
+    serve: impl Fn(service::Client) + Send + Sync + 'static,
+) -> (SocketAddr, thread::JoinHandle<Vec<Error>>) {
+    let service = Service::bind_web("127.0.0.1:0", open()).unwrap();
+    let address = service.local_addr().unwrap();
+    let stop = stop.clone();
+    let serving = thread::spawn(move || {
+        let refused = Mutex::new(Vec::new());
+        let refuse = |one: tcp::Refusal| refused.lock().unwrap().push(one.error);
+        service.serve(limits, &stop, &serve, &refuse).unwrap();
+        refused.into_inner().unwrap()
+    });
+    (address, serving)
+}
+
+/// A browser that breaks the rules while this side waits for it in a write, and looks by the same
+/// thread whether it is alive.
+#[test]
+fn a_writer_does_not_wait_for_itself() {
+    for wrong in [
+        frame(b"hello", OpCode::Data(Data::Text), true),
+        frame(&[0], MORE, true),
+    ] {
+        let limits = service::Limits {
+            connections: 1,
+            timeout: SHORT * 2,
+            grace: SHORT,
+        };
+        let (told, end) = std::sync::mpsc::channel();
+        let stop = Cancel::default();
+        let (address, serving) = service_for(limits, &stop, move |client| {
+            let mut channel = client.channel;
+            let bytes = vec![0; 16 << 20];
+            let sent = channel.send(&bytes).and_then(|()| channel.flush());
+            // Closing it ends, too.
+            drop(channel);
+            told.send(sent).unwrap();
+        });
+        let mut browser = own(address, None);
+        let greeting = frame(GREETING, BINARY, true);
+        raw(&mut browser, &[greeting, wrong].concat());
+        assert!(end.recv_timeout(LONG).unwrap().is_err());
+        stop.cancel();
+        serving.join().unwrap();
+    }
+}
+
+/// Sends `first`, then `next` now and then; whether the connection has ended before it was sent
+/// many times.
+fn drip(mut stream: &TcpStream, first: &[u8], next: &[u8]) -> bool {
+    let mut sent = stream.write_all(first);
+    for _ in 0..LONG.as_millis() / (SHORT / 4).as_millis() {
+        if sent.is_err() {
+            return true;
+        }
+        thread::sleep(SHORT / 4);
+        sent = stream.write_all(next);
+    }
+    false
+}
+
+/// A browser whose message never becomes whole is no other than a silent one.
+#[test]
+fn a_browser_that_drips_is_not_waited_for() {
+    let impatient = Limits {
+        idle: SHORT * 3,
+        ..LIMITS
+    };
+    let full = Limits {
+        connections: 0,
+        ..LIMITS
+    };
+    let nobody = Settings {
+        admits: Arc::new(|_| false),
+        ..open()
+    };
+    // The header of a message of 1 MiB, whose bytes come one by one; a message without an end.
+    let mut header = frame(&vec![0; 1 << 20], BINARY, true);
+    header.truncate(14);
+    let begun = frame(&[], BINARY, false);
+    let more = frame(&[], MORE, false);
+    let drips = [(&header[..], &[0][..]), (&begun[..], &more[..])];
+    let greeted = frame(GREETING, BINARY, true);
+    let greeting = &greeted[..];
+    let all = |address: SocketAddr, greeting: &[u8], expected: Option<u16>| {
+        thread::scope(|scope| {
+            for (first, next) in drips {
+                scope.spawn(move || {
+                    let mut browser = own(address, None);
+                    let stream = browser.get_ref().try_clone().unwrap();
+                    let first = [greeting, first].concat();
+                    let dripping = thread::scope(|scope| {
+                        let dripping = scope.spawn(|| drip(&stream, &first, next));
+                        // The close frame is not answered.
+                        let come = loop {
+                            match browser.read() {
+                                Ok(Message::Close(frame)) => {
+                                    break frame.map(|one| one.code.into());
+                                }
+                                Ok(_) => {}
+                                Err(_) => break None,
+                            }
+                        };
+                        assert_eq!(come, expected);
+                        dripping.join().unwrap()
+                    });
+                    assert!(dripping, "{expected:?}");
+                });
+            }
+        });
+    };
+    thread::scope(|scope| {
+        let all = &all;
+        for (settings, limits, expected) in [
+            (open(), impatient, code::SILENT),
+            (open(), full, code::FULL),
+            (nobody, LIMITS, code::TOKEN),
+        ] {
+            scope.spawn(move || {
+                with(settings, limits, native(echo), |address| {
+                    all(address, &[], Some(expected));
+                })
+            });
+        }
+        // A service without a place, for one that has greeted; and one that waits for a greeting.
+        for (greeting, timeout) in [(greeting, LONG), (&[], SHORT * 3)] {
+            scope.spawn(move || {
+                let limits = service::Limits {
+                    connections: 0,
+                    timeout,
+                    grace: SHORT,
+                };
+                let stop = Cancel::default();
+                let _end = End(&stop);
+                let (address, _) = service_for(limits, &stop, |_| ());
+                all(address, greeting, Some(code::END));
+            });
+        }
+    });
+}
+
+#[test]
+fn a_browser_that_is_cut_is_not_waited_for() {
+    let limits = service::Limits {
+        connections: 1,
+        timeout: LONG,
+        grace: LONG,
+    };
+    let stop = Cancel::default();
+    let (address, serving) = service_for(limits, &stop, |client| client.cut());
+    let mut browser = own(address, None);
+    raw(&mut browser, &frame(GREETING, BINARY, true));
+    // No close frame comes: it would be waited for that this side answers it.
+    let end = loop {
+        match browser.read() {
+            Ok(Message::Binary(_)) => {}
+            end => break end,
+        }
+    };
+    assert!(end.is_err(), "{end:?}");
+    stop.cancel();
+    serving.join().unwrap();
 }
 
 #[test]

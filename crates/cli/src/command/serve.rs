@@ -662,18 +662,20 @@ impl Running<'_> {
                 (Err(("a client".to_owned(), error.into())), None)
             }
             Some(found) => {
-                let place = self.place(found);
-                let answered = match &place {
-                    Ok(_) => self.answer(found, &mut client),
-                    Err(later) => self.turn_away(found, *later, &mut client.channel),
+                let (answered, place) = match self.place(found) {
+                    Ok(place) => (self.answer(found, &mut client), Some(place)),
+                    Err(later) => self.turn_away(found, later, &mut client.channel),
                 };
                 let named = |error| (found.name.clone(), error);
                 let answered = answered.map(|items| (found.name.clone(), items));
-                (answered.map_err(named), place.ok())
+                (answered.map_err(named), place)
             }
         };
         self.metrics.end(client.channel.stats(), start.elapsed());
         // Closing it takes a while if the client reads slowly; it has its place until then.
+        if place.is_none() {
+            client.cut();
+        }
         drop(client);
         drop(place);
         let reason = match &result {
@@ -699,28 +701,36 @@ impl Running<'_> {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
         taken.map_err(|_| Later::Full)?;
         Ok(Place {
-            served: &self.served,
+            served: Some(&self.served),
             _own: own,
         })
     }
 
-    /// Tells a client that has no place to come again, if it says soon what it wants.
+    /// Tells a client that has no place to come again, if it says soon what it wants; with a place
+    /// among those that wait for this, unless the client has others there already.
     fn turn_away(
         &self,
         found: &clients::Client,
         later: Later,
         channel: &mut Channel,
-    ) -> Result<u64, Error> {
+    ) -> (Result<u64, Error>, Option<Place<'_>>) {
         let refusal = Refusal::Later(later, SOON);
-        // Not for a client that has others waiting for this already.
-        if let Some(_waiting) = found.wait_for_refusal() {
+        let Some(own) = found.wait_for_refusal() else {
+            return (Err(refusal.into()), None);
+        };
+        let told = || {
             channel.set_timeout(Some(BRIEF));
             let hello = hello(Role::Sender, &held(&self.generation).about.keys);
             let mut session = Session::begin(&mut *channel, &hello)?;
             let (_, _, channel) = session.parts();
-            turn_away(&refusal, channel)?;
-        }
-        Err(refusal.into())
+            turn_away(&refusal, channel)
+        };
+        let error = told().err().unwrap_or_else(|| refusal.into());
+        let place = Place {
+            served: None,
+            _own: own,
+        };
+        (Err(error), Some(place))
     }
 
     /// Answers a client to its end: the number of its items.
@@ -750,13 +760,16 @@ impl Running<'_> {
 
 /// A place of a client, until its connection is closed.
 struct Place<'a> {
-    served: &'a AtomicUsize,
+    /// Those of all clients, unless it is one among those that are turned away.
+    served: Option<&'a AtomicUsize>,
     _own: clients::Connection,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.served.fetch_sub(1, Ordering::SeqCst);
+        if let Some(served) = self.served {
+            served.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct WebArguments {
     pub(crate) web: Option<String>,
 
     /// Let pages of this origin connect, such as https://match.example.org; named once for each.
-    /// Those of --web-files may connect where the address is localhost, an IP address or has TLS
+    /// Those of --web-files may connect where the address is localhost, 127.0.0.1 or has TLS
     #[arg(long, value_name = "ORIGIN", requires = "web")]
     web_origin: Vec<Origin>,
 
@@ -61,9 +61,10 @@ impl WebArguments {
         Ok(Some(address))
     }
 
-    /// Whether it is open to other machines.
+    /// Whether browsers of other machines come: to this address, or to a proxy before it, whose
+    /// pages have an origin that is not of this machine.
     pub(crate) fn is_public(&self) -> bool {
-        self.web_certificate.is_some()
+        self.web_certificate.is_some() || self.web_origin.iter().any(|one| !one.is_local())
     }
 
     /// Reads what the options name. With `group` the group of the key's file can read it.
@@ -87,7 +88,11 @@ impl WebArguments {
 
     /// Says where browsers come in, at this address.
     pub(crate) fn announce(&self, address: std::net::SocketAddr, reporter: &Reporter) {
-        let s = if self.is_public() { "s" } else { "" };
+        let s = if self.web_certificate.is_some() {
+            "s"
+        } else {
+            ""
+        };
         reporter.announce(format_args!("browsers connect to ws{s}://{address}"));
         if self.web_files.is_some() {
             reporter.announce(format_args!("the page is at http{s}://{address}/"));

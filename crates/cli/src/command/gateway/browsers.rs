@@ -14,6 +14,8 @@ use crate::command::web::unusable;
 use crate::exit::Failure;
 use crate::report::Report;
 
+const NO_TOKEN: &str = "required with --web-certificate, and with a --web-origin of another machine: it names who may connect";
+
 /// What has passed.
 #[derive(Default)]
 struct Counts {
@@ -46,6 +48,11 @@ pub(super) fn run(
             None
         }
     };
+    if arguments.token.is_empty() && arguments.web.is_public() {
+        return Err(Failure::usage("--token", NO_TOKEN).with_hint(
+            "'volery keygen --token' makes a token, and prints its fingerprint for --token",
+        ));
+    }
     let tokens = arguments.token.clone();
     let admits: Admits = Arc::new(move |shown: Option<Fingerprint>| {
         // All of them are compared.
@@ -57,9 +64,6 @@ pub(super) fn run(
     });
     let group = arguments.allow_group_readable_identity;
     let settings = arguments.web.settings(admits, group)?;
-    if arguments.token.is_empty() && arguments.web.is_public() {
-        reporter.warn("anyone may connect to the party at --to: --token names who may");
-    }
     let report_place = arguments.output.prepare_report(reporter)?;
     let limits = Limits {
         connections: arguments.max_connections as usize,

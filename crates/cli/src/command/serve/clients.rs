@@ -200,7 +200,7 @@ impl Clients {
             }
             if is_public {
                 return refuse(
-                    "required with --web-certificate: it names the clients",
+                    "required with --web-certificate, and with a --web-origin of another machine: it names the clients",
                     "a table [[client]] for each, with name, token and keys_per_day; 'volery keygen --token' makes a token and prints its fingerprint",
                 );
             }
