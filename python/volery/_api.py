@@ -768,7 +768,9 @@ def matvec(
     return Matvec(values, Report.from_json(text))
 
 
-def keygen(*, out: Path, name: str | None = None, days: int | None = None) -> str:
+def keygen(
+    *, out: Path, name: str | None = None, days: int | None = None, token: bool = False
+) -> str:
     """Make an identity in the folder ``out`` and return its fingerprint.
 
     Give the fingerprint to the other party over a channel that cannot be forged.
@@ -777,9 +779,11 @@ def keygen(*, out: Path, name: str | None = None, days: int | None = None) -> st
         out: a folder that does not exist, or is empty. Only its owner can read what is in it.
         name: in the certificate; it proves nothing, and is not secret.
         days: validity from now, by default 365.
+        token: make an access token for a browser instead, a secret in the file ``out``.
     """
+    options = {"out": out, "name": name, "days": days, "token": token}
     with Watch() as watch:
-        return _volery.keygen(words({"out": out, "name": name, "days": days}), watch)
+        return _volery.keygen(words(options), watch)
 
 
 def verify(

@@ -19,10 +19,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use web_time::Instant;
 
 use crate::pipe::{deadline_after, is_timeout};
-use crate::{Error, Result, Transport};
+use crate::{Channel, Error, Result, Transport};
 
 /// The first bytes of each direction; the last one is the version of the frames. The first one is
 /// not ASCII, so no text protocol begins with it.
@@ -36,15 +38,19 @@ const HEARTBEAT: u8 = 1;
 /// Longest data frame.
 const LONGEST: usize = (1 << 24) - 1;
 
+/// Whether a thread can send heartbeats. Where there is none, as in a browser, whoever has the
+/// connection may send them between two writes, each of which is whole frames there.
+const HAS_THREADS: bool = !cfg!(target_family = "wasm");
+
 /// Frames up to this length are copied behind their header, and go out in one call; a second call
 /// would wake the peer twice.
-const COPIED: usize = 128 << 10;
+const COPIED: usize = if HAS_THREADS { 128 << 10 } else { LONGEST };
 
 /// Bytes of a longer frame that are copied: with the header, whole records of TLS.
 const FIRST: usize = (64 << 10) - HEADER;
 
 /// Bytes read at a time where a header is expected.
-const BUFFER: usize = COPIED + HEADER;
+const BUFFER: usize = (128 << 10) + HEADER;
 
 /// The longest and the shortest time between heartbeats.
 const SELDOM: Duration = Duration::from_secs(15);
@@ -67,6 +73,21 @@ pub(crate) struct Alive<T: Transport + 'static> {
     /// Dropped to end the thread.
     stop: Option<mpsc::Sender<()>>,
     heart: Option<JoinHandle<()>>,
+}
+
+/// A channel over a byte stream to a party that is on [`tcp`](crate::tcp) without TLS: what is
+/// between the two passes the bytes on. For a relay, and for a browser's WebSocket.
+///
+/// Both parties know by heartbeats that a silent peer is alive; `timeout` is the time without any
+/// sign of life after which a call fails. On WebAssembly there is no thread that could send this
+/// party's: each [`write`](Transport::write) of `inner` is whole frames then, and between two of
+/// them, while this party does not read, `inner` may send the bytes 1, 0, 0, 0.
+///
+/// # Errors
+/// If `inner` fails, or the system gives no thread.
+pub fn framed(inner: impl Transport + 'static, timeout: Duration) -> Result<Channel> {
+    let alive = Alive::new(inner, Some(timeout))?;
+    Ok(Channel::with_timeout(alive, Some(timeout)))
 }
 
 struct Shared<T> {
@@ -154,24 +175,25 @@ impl<T: Transport + 'static> Alive<T> {
             // Usually the same on both sides.
             peer_timeout: AtomicU32::new(ours),
         });
-        let (stop, stopped) = mpsc::channel();
-        let heart = thread::Builder::new()
-            .name("volery heart".into())
-            .spawn({
-                let shared = Arc::clone(&shared);
-                move || {
-                    let timeout = mpsc::RecvTimeoutError::Timeout;
-                    while stopped.recv_timeout(shared.interval()) == Err(timeout) {
-                        shared.beat();
-                    }
-                }
-            })
-            .map_err(Error::Io)?;
-        Ok(Self {
+        let mut alive = Self {
             shared,
-            stop: Some(stop),
-            heart: Some(heart),
-        })
+            stop: None,
+            heart: None,
+        };
+        if HAS_THREADS {
+            let (stop, stopped) = mpsc::channel();
+            let shared = Arc::clone(&alive.shared);
+            let beat = move || {
+                let timeout = mpsc::RecvTimeoutError::Timeout;
+                while stopped.recv_timeout(shared.interval()) == Err(timeout) {
+                    shared.beat();
+                }
+            };
+            let heart = thread::Builder::new().name("volery heart".into());
+            alive.heart = Some(heart.spawn(beat).map_err(Error::Io)?);
+            alive.stop = Some(stop);
+        }
+        Ok(alive)
     }
 
     /// Waits for the peer's greeting.
@@ -179,6 +201,7 @@ impl<T: Transport + 'static> Alive<T> {
     /// # Errors
     /// [`Error::PeerMisbehaved`] if it is none; if the peer closes, or it takes longer than
     /// `timeout`.
+    #[cfg(feature = "tcp")]
     pub(crate) fn greet(&self, timeout: Duration) -> Result<()> {
         let deadline = deadline_after(Some(timeout));
         let mut reader = lock(&self.shared.reader);

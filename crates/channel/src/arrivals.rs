@@ -1,6 +1,8 @@
 //! Arrival times of bytes, from which [`crate::link`] estimates the rate of the link.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use web_time::Instant;
 
 /// Arrival times of bytes from the transport.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[cfg(feature = "tcp")]
 use socket2::Socket;
+use web_time::Instant;
 
 use crate::{Error, Result};
 

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 use std::ops::{Range, Sub};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use volery_primitives::Block;
 use volery_primitives::ro::StreamHash;
+use web_time::Instant;
 
 use crate::arrivals::Arrivals;
 use crate::{Error, Result, Transport, memory};

@@ -17,7 +17,8 @@
 //! Cost: 1 message in each direction, at most 4,108 bytes.
 
 use std::io;
-use std::time::Instant;
+
+use web_time::Instant;
 
 use crate::pipe::deadline_after;
 use crate::{Channel, Error, Result};

@@ -21,7 +21,8 @@
 //! parties are about to run the same protocol and gives the [`SessionId`] that keys the hashes of
 //! the session.
 //!
-//! A [`service`] answers many clients at once.
+//! A [`service`] answers many clients at once. With the feature `web` a bridge, or a service, lets
+//! browsers in.
 //!
 //! # Examples
 //!
@@ -55,7 +56,6 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "tcp")]
 mod alive;
 mod arrivals;
 mod cancel;
@@ -82,7 +82,10 @@ pub mod tcp;
 #[cfg(feature = "tls")]
 pub mod tls;
 mod transport;
+#[cfg(feature = "web")]
+pub mod web;
 
+pub use alive::framed;
 pub use cancel::{Cancel, PassedOn};
 pub use channel::{Channel, Stats, TranscriptHashes};
 pub use error::{Error, Result};

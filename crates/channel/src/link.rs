@@ -25,7 +25,9 @@
 //! project that depends on the clock.
 
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use web_time::Instant;
 
 use crate::arrivals::{Arrivals, Interval};
 use crate::handshake::{Hello, SessionId, handshake_then};

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use web_time::Instant;
 
 use crate::Transport;
 use crate::pipe::{Chunk, Pipe};

@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use web_time::Instant;
 
 /// How many bytes the transports of this crate queue before a write waits for the peer to read, per
 /// direction.

@@ -1,7 +1,8 @@
 //! A server that many clients connect to at the same time.
 //!
 //! Each client gets a thread and a [`Channel`] with heartbeats, over TLS 1.3 with both certificates
-//! known to the other side, or, on the loopback interface only, over plain TCP.
+//! known to the other side, or, on the loopback interface only, over plain TCP. Browsers come over
+//! WebSocket, with a token.
 //!
 //! * **Bounds**: connections in all; clients that have not shown who they are, of which the oldest
 //!   makes way for a new one; the time for their handshake ([`Limits`]). A client that is silent
@@ -18,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use crate::tcp::{self, Breaker, HANDSHAKE_TIMEOUT, MAX_HANDSHAKES, Patience, Refusal, Stream};
 use crate::tls::{self, Fingerprint, Identity, Known, session};
+#[cfg(feature = "web")]
+use crate::web;
 use crate::{Cancel, Channel, Error, Result};
 
 /// The longest time between two looks for a new client.
@@ -45,18 +48,37 @@ pub struct Limits {
 pub struct Client {
     /// The connection to it.
     pub channel: Channel,
-    /// Its fingerprint; none on the loopback interface without TLS.
-    pub fingerprint: Option<Fingerprint>,
+    /// How it has shown who it is.
+    pub shown: Shown,
     /// Where it connects from.
     pub address: SocketAddr,
     /// Cancelled when the connection is closed at the end of the service.
     pub closed: Cancel,
 }
 
+/// How a client has shown who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    /// Not at all: on the loopback interface without TLS, or a browser without a token.
+    Nothing,
+    /// By a certificate with this fingerprint.
+    Certificate(Fingerprint),
+    /// By a token with this fingerprint: a browser.
+    Token(Fingerprint),
+}
+
 /// A listening service.
 pub struct Service {
     listener: tcp::Listener,
-    identity: Option<(Identity, Known)>,
+    entrance: Entrance,
+}
+
+/// Whom a service lets in.
+enum Entrance {
+    Loopback,
+    Tls(Identity, Known),
+    #[cfg(feature = "web")]
+    Web(web::Settings),
 }
 
 impl Service {
@@ -68,14 +90,30 @@ impl Service {
     /// [`Error::NotLoopback`]; [`Error::Identity`] if the identity is not valid now; [`Error::Io`]
     /// if the address is not usable.
     pub fn bind(address: impl ToSocketAddrs, identity: Option<(Identity, Known)>) -> Result<Self> {
-        let listener = match &identity {
-            None => tcp::Listener::bind(address)?,
-            Some((identity, _)) => {
+        let (listener, entrance) = match identity {
+            None => (tcp::Listener::bind(address)?, Entrance::Loopback),
+            Some((identity, known)) => {
                 identity.check(std::time::SystemTime::now())?;
-                tcp::Listener::bind_anywhere(address)?
+                let listener = tcp::Listener::bind_anywhere(address)?;
+                (listener, Entrance::Tls(identity, known))
             }
         };
-        Ok(Self { listener, identity })
+        Ok(Self { listener, entrance })
+    }
+
+    /// Listens on `address` for browsers; port 0 lets the system choose one. Without a certificate
+    /// in `settings` it must be on the loopback interface.
+    ///
+    /// # Errors
+    /// [`Error::NotLoopback`]; [`Error::Io`] if the address is not usable.
+    #[cfg(feature = "web")]
+    pub fn bind_web(address: impl ToSocketAddrs, settings: web::Settings) -> Result<Self> {
+        let listener = match &settings.certificate {
+            None => tcp::Listener::bind(address)?,
+            Some(_) => tcp::Listener::bind_anywhere(address)?,
+        };
+        let entrance = Entrance::Web(settings);
+        Ok(Self { listener, entrance })
     }
 
     /// The address listened on.
@@ -99,15 +137,95 @@ impl Service {
         serve: &(dyn Fn(Client) + Sync),
         refused: &(dyn Fn(Refusal) + Sync),
     ) -> Result<()> {
-        let Self { listener, identity } = self;
+        let Self { listener, entrance } = self;
+        let timeout = limits.timeout;
+        let limit = timeout.min(HANDSHAKE_TIMEOUT);
+        let accepting = Accepting {
+            bounds: Bounds {
+                connections: limits.connections,
+                patience: timeout,
+                grace: limits.grace,
+            },
+            shake: &|stream| entrance.shake(stream, timeout, limit),
+            serve: &|(channel, shown), address, closed: &Cancel| {
+                serve(Client {
+                    channel,
+                    shown,
+                    address,
+                    closed: closed.clone(),
+                });
+            },
+            full: &drop,
+            refused,
+        };
+        accepting.run(listener, stop);
+        Ok(())
+    }
+}
+
+impl Entrance {
+    /// Makes the channel to a client within `limit`.
+    fn shake(
+        &self,
+        stream: Stream,
+        timeout: Duration,
+        limit: Duration,
+    ) -> Result<Option<(Channel, Shown)>> {
+        match self {
+            Self::Loopback => {
+                let channel = tcp::greeted(stream, timeout, limit)?;
+                Ok(Some((channel, Shown::Nothing)))
+            }
+            Self::Tls(identity, known) => {
+                let tls = session::respond_to(stream, identity, known, limit)?;
+                let shown = tls.peer().map_or(Shown::Nothing, Shown::Certificate);
+                Ok(Some((tls::channel(tls, timeout)?, shown)))
+            }
+            #[cfg(feature = "web")]
+            Self::Web(settings) => {
+                let Some(visitor) = web::shake(stream, settings, limit)? else {
+                    return Ok(None);
+                };
+                let shown = visitor.token.map_or(Shown::Nothing, Shown::Token);
+                let channel = tcp::greeted(visitor.socket, timeout, limit)?;
+                Ok(Some((channel.described("WebSocket".to_owned()), shown)))
+            }
+        }
+    }
+}
+
+/// What every listener of many clients bounds.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Clients that are served at the same time.
+    pub(crate) connections: usize,
+    /// How long closing a connection waits for a client that reads nothing.
+    pub(crate) patience: Duration,
+    /// How long clients that are served may take after the end was asked for.
+    pub(crate) grace: Duration,
+}
+
+/// A listener of many clients, each with a thread; `T` is a client that has shown who it is.
+pub(crate) struct Accepting<'a, T> {
+    pub(crate) bounds: Bounds,
+    /// Lets a client show who it is; `None` if it wanted nothing more.
+    pub(crate) shake: &'a (dyn Fn(Stream) -> Result<Option<T>> + Sync),
+    /// Serves a client. The connection is closed when the value is cancelled.
+    pub(crate) serve: &'a (dyn Fn(T, SocketAddr, &Cancel) + Sync),
+    /// Takes leave of a client beyond the bound.
+    pub(crate) full: &'a (dyn Fn(T) + Sync),
+    /// Is told of clients that are not served.
+    pub(crate) refused: &'a (dyn Fn(Refusal) + Sync),
+}
+
+impl<T> Accepting<'_, T> {
+    /// Takes clients until `stop`, then waits for those that are served, at most for the grace.
+    pub(crate) fn run(&self, listener: tcp::Listener, stop: &Cancel) {
         let running = Running {
-            identity: identity.as_ref(),
-            limits,
+            accepting: self,
             closed: Cancel::default(),
             waiting: Mutex::default(),
             served: AtomicUsize::new(0),
-            serve,
-            refused,
         };
         thread::scope(|scope| {
             running.accept(scope, &listener, stop);
@@ -115,29 +233,26 @@ impl Service {
             drop(listener);
             running.waiting().iter().for_each(|(_, one)| one.end());
             let start = Instant::now();
-            while running.served.load(Ordering::SeqCst) > 0 && start.elapsed() < limits.grace {
+            let grace = self.bounds.grace;
+            while running.served.load(Ordering::SeqCst) > 0 && start.elapsed() < grace {
                 thread::sleep(PAUSE);
             }
             running.closed.cancel();
         });
-        Ok(())
     }
 }
 
-/// One call of [`Service::serve`].
-struct Running<'a> {
-    identity: Option<&'a (Identity, Known)>,
-    limits: Limits,
+/// One call of [`Accepting::run`].
+struct Running<'a, T> {
+    accepting: &'a Accepting<'a, T>,
     /// Closes all connections.
     closed: Cancel,
     /// Clients that have not shown who they are. One that is not there any more was abandoned.
     waiting: Mutex<VecDeque<(u64, Breaker)>>,
     served: AtomicUsize,
-    serve: &'a (dyn Fn(Client) + Sync),
-    refused: &'a (dyn Fn(Refusal) + Sync),
 }
 
-impl Running<'_> {
+impl<T> Running<'_, T> {
     fn waiting(&self) -> MutexGuard<'_, VecDeque<(u64, Breaker)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,7 +266,7 @@ impl Running<'_> {
         let patience = Patience {
             cancel: self.closed.clone(),
             queue: QUEUE,
-            ..self.limits.timeout.into()
+            ..self.accepting.bounds.patience.into()
         };
         let mut pause = Duration::from_micros(50);
         let mut number = 0;
@@ -207,42 +322,28 @@ impl Running<'_> {
     }
 
     fn serve_one(&self, number: u64, stream: Stream, address: SocketAddr) {
-        let shaken = self.shake(stream);
+        let accepting = self.accepting;
+        let shaken = (accepting.shake)(stream);
         let known = self.leave(number);
-        let slow = || Error::TimedOut("it was slow, and newer connections arrived".to_owned());
-        let refuse = |error| (self.refused)(Refusal { address, error });
-        let (channel, fingerprint) = match shaken {
-            Ok(shaken) if known => shaken,
+        let refuse = |error| (accepting.refused)(Refusal { address, error });
+        let client = match shaken {
+            Ok(Some(client)) if known => client,
+            Ok(None) => return,
             Err(error) if known => return refuse(error),
-            _ => return refuse(slow()),
+            _ => {
+                let what = "it was slow, and newer connections arrived";
+                return refuse(Error::TimedOut(what.to_owned()));
+            }
         };
         let before = self.served.fetch_add(1, Ordering::SeqCst);
-        if before < self.limits.connections {
-            (self.serve)(Client {
-                channel,
-                fingerprint,
-                address,
-                closed: self.closed.clone(),
-            });
+        if before < accepting.bounds.connections {
+            (accepting.serve)(client, address, &self.closed);
         } else {
-            drop(channel);
+            (accepting.full)(client);
             refuse(Error::Unavailable(
                 "there are too many connections".to_owned(),
             ));
         }
         self.served.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    fn shake(&self, stream: Stream) -> Result<(Channel, Option<Fingerprint>)> {
-        let timeout = self.limits.timeout;
-        let limit = timeout.min(HANDSHAKE_TIMEOUT);
-        match self.identity {
-            None => Ok((tcp::greeted(stream, timeout, limit)?, None)),
-            Some((identity, known)) => {
-                let tls = session::respond_to(stream, identity, known, limit)?;
-                let fingerprint = tls.peer();
-                Ok((tls::channel(tls, timeout)?, fingerprint))
-            }
-        }
     }
 }

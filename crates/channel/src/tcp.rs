@@ -28,7 +28,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::alive::Alive;
-use crate::{Cancel, Channel, Error, Result, Transport};
+use crate::{Cancel, Channel, Error, Result, Transport, framed};
 
 pub(crate) use stream::Breaker;
 pub use stream::Stream;
@@ -97,19 +97,17 @@ pub fn listen(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Res
 pub fn connect(address: impl ToSocketAddrs, patience: impl Into<Patience>) -> Result<Channel> {
     let patience = patience.into();
     let stream = Stream::meet(address, &patience, loopback_only)?;
-    channel(stream, patience.timeout)
+    framed(stream, patience.timeout)
 }
 
 /// A channel over an accepted connection whose client has greeted within `limit`.
-pub(crate) fn greeted(stream: Stream, timeout: Duration, limit: Duration) -> Result<Channel> {
+pub(crate) fn greeted(
+    stream: impl Transport + 'static,
+    timeout: Duration,
+    limit: Duration,
+) -> Result<Channel> {
     let alive = Alive::new(stream, Some(timeout))?;
     alive.greet(limit)?;
-    Ok(Channel::with_timeout(alive, Some(timeout)))
-}
-
-/// A channel with heartbeats over `transport`.
-pub(crate) fn channel(transport: impl Transport + 'static, timeout: Duration) -> Result<Channel> {
-    let alive = Alive::new(transport, Some(timeout))?;
     Ok(Channel::with_timeout(alive, Some(timeout)))
 }
 
@@ -325,7 +323,7 @@ fn resolve(address: &impl ToSocketAddrs) -> Result<Vec<SocketAddr>> {
 }
 
 /// Rejects `addresses` if any of them is not on the loopback interface.
-fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
+pub(crate) fn loopback_only(addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>> {
     let is_outside = |address: &&SocketAddr| match address.ip() {
         IpAddr::V4(ip) => !ip.is_loopback(),
         IpAddr::V6(ip) => !ip.to_canonical().is_loopback(),

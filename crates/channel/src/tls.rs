@@ -69,7 +69,7 @@ pub use session::{Tls, initiate, respond};
 
 use crate::tcp::{self, Stream};
 pub use crate::tcp::{Patience, Refusal};
-use crate::{Channel, Result};
+use crate::{Channel, Result, framed};
 
 /// Connects to `peer`, which may start to listen later, and returns the channel to it.
 ///
@@ -108,7 +108,7 @@ pub fn listen(
 
 pub(crate) fn channel(tls: Tls<Stream>, timeout: Duration) -> Result<Channel> {
     let description = tls.describe().to_owned();
-    Ok(tcp::channel(tls, timeout)?.described(description))
+    Ok(framed(tls, timeout)?.described(description))
 }
 
 /// A listening socket on any address.

@@ -31,6 +31,7 @@ mod table;
 pub(crate) mod totals;
 pub(crate) mod verify;
 pub(crate) mod vole;
+mod web;
 mod worker;
 
 use std::ffi::{OsStr, OsString};

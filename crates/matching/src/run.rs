@@ -34,13 +34,14 @@
 //! [`ATTEMPTS`](crate::error::ATTEMPTS) times.
 
 use std::ops::Sub;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use volery_channel::link::{Side as LinkSide, estimate};
 use volery_channel::{Channel, Error as ChannelError, Link, Role, SessionId, Stats};
 use volery_primitives::prg::Prg;
 use volery_psi::choice::{Candidate, Protocol, Task, candidates};
 use volery_tables::PayloadSchema;
+use web_time::Instant;
 
 use crate::error::{Error, Result, misbehaved};
 use crate::manifest::Manifest;

@@ -9,7 +9,7 @@
 //!    <--- queries, and answers with proofs -------------->
 //! ```
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, Session, SessionId, Stats};
 use volery_primitives::ro::StreamHash;
@@ -17,6 +17,7 @@ use volery_psi::Items;
 use volery_psi::served::meeting::Welcome;
 use volery_psi::served::{self, Client, Filter, Label, Preparing};
 use volery_tables::{Counts, Reader, Reading, Table};
+use web_time::Instant;
 
 use crate::error::Result;
 use crate::keys::Keys;

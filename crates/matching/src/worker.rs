@@ -18,18 +18,17 @@
 //!
 //! Correlated randomness and keys of protocols are in the memory of a worker only.
 
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::time::Instant;
-
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, RecordBatch};
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
+use web_time::Instant;
 
 use crate::error::{ATTEMPTS, Error, Result, misbehaved};
 use crate::keys::{Keys, Rows};

@@ -9,6 +9,8 @@ use zeroize::ZeroizeOnDrop;
 
 use crate::Block;
 use crate::arch::portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+use crate::arch::wasm32;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -30,13 +32,17 @@ enum Schedule {
     /// For vectors of four.
     #[cfg(target_arch = "x86_64")]
     Fours(native::aes::Schedule),
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    Wasm(Box<wasm32::aes::Schedule>),
 }
 
 /// Calls a kernel of the level that made the schedule.
 macro_rules! dispatch {
     ($schedule:expr, $kernel:ident($keys:ident $(, $argument:expr)*)) => {
         match $schedule {
-            Schedule::Portable($keys) => portable::aes::$kernel($keys $(, $argument)*),
+            Schedule::Portable($keys) => portable::aes::$kernel(&**$keys $(, $argument)*),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Schedule::Wasm($keys) => portable::aes::$kernel(&**$keys $(, $argument)*),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this variant exists only where `Cpu::AES_NI` is available.
             Schedule::AesNi($keys) => unsafe { x86_64::aes::$kernel($keys $(, $argument)*) },
@@ -77,6 +83,8 @@ impl Aes128 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AES-NI and AVX2.
             cpu if cpu.has(Cpu::AES_NI) => Schedule::AesNi(unsafe { Native::new(key) }),
+            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+            Cpu::WASM_SIMD128 => Schedule::Wasm(Box::new(wasm32::aes::Schedule::new(key))),
             _ => Schedule::Portable(Box::new(portable::aes::Schedule::new(key))),
         })
     }
@@ -228,9 +236,17 @@ pub fn double(keys: &[Aes128; 2], parents: &[Block], children: &mut [Block]) -> 
             unsafe { wide::aes::x4::double([even, odd], parents, children) }
         }
         (Schedule::Portable(even), Schedule::Portable(odd)) => {
-            portable::aes::double([even, odd], parents, children)
+            portable::aes::double([&**even, &**odd], parents, children)
         }
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        (Schedule::Wasm(even), Schedule::Wasm(odd)) => {
+            portable::aes::double([&**even, &**odd], parents, children)
+        }
+        #[cfg(any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            all(target_arch = "wasm32", target_feature = "simd128")
+        ))]
         _ => panic!("the two keys were made for different processor levels"),
     }
 }
@@ -344,7 +360,9 @@ pub fn rekeyed_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed(keys, x) },
-        _ => portable::aes::rekeyed(keys, x),
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Cpu::WASM_SIMD128 => portable::aes::rekeyed::<wasm32::aes::Schedule>(keys, x),
+        _ => portable::aes::rekeyed::<portable::aes::Schedule>(keys, x),
     }
 }
 
@@ -376,7 +394,9 @@ pub fn rekeyed_circular_on(cpu: Cpu, keys: &[Block], x: &mut [Block]) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular(keys, x) },
-        _ => portable::aes::rekeyed_circular(keys, x),
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Cpu::WASM_SIMD128 => portable::aes::rekeyed_circular::<wasm32::aes::Schedule>(keys, x),
+        _ => portable::aes::rekeyed_circular::<portable::aes::Schedule>(keys, x),
     }
 }
 
@@ -410,6 +430,10 @@ pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]])
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AES-NI and AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::aes::rekeyed_circular_pairs(keys, x) },
-        _ => portable::aes::rekeyed_circular_pairs(keys, x),
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        Cpu::WASM_SIMD128 => {
+            portable::aes::rekeyed_circular_pairs::<wasm32::aes::Schedule>(keys, x)
+        }
+        _ => portable::aes::rekeyed_circular_pairs::<portable::aes::Schedule>(keys, x),
     }
 }

@@ -45,6 +45,12 @@ pub(crate) mod aarch64 {
     pub(crate) mod vector;
 }
 
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) mod wasm32 {
+    //! SIMD128 of WebAssembly, which a module has or has not: there is no detection at run time.
+    pub(crate) mod aes;
+}
+
 #[cfg(target_arch = "aarch64")]
 pub(crate) use aarch64 as native;
 #[cfg(target_arch = "x86_64")]

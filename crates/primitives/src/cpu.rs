@@ -2,18 +2,18 @@
 //!
 //! A level is a set of facts about a processor. The table has the kernels of each module.
 //!
-//! | module | `portable` | `aes-ni` | `vaes` | `avx512` | `avx512-vaes` | `neon` |
-//! |---|---|---|---|---|---|---|
-//! | [`aes`](crate::aes), [`fold`](crate::fold) | crate `aes` | AES-NI | VAES, 256 bits | `aes-ni` | VAES, 512 bits | AES |
-//! | [`clmul`](crate::clmul) | shifts | PCLMULQDQ | VPCLMULQDQ, 256 bits | `aes-ni` | VPCLMULQDQ, 512 bits | PMULL |
-//! | [`keyed`](crate::keyed) | a lane | AVX2 | AVX2 | AVX-512 | AVX-512 | NEON |
-//! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | none |
-//! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | none |
-//! | [`gather`](crate::gather) | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none |
-//! | [`mersenne`](crate::mersenne), sums | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none |
-//! | [`mersenne`](crate::mersenne), products | words | none | none | none | IFMA | none |
-//! | [`bits`](crate::bits) | words | AVX2 | AVX2 | AVX2 | AVX2 | none |
-//! | [`ristretto`](crate::ristretto), [`curve25519`](crate::curve25519) | a point | none | none | none | IFMA | none |
+//! | module | `portable` | `aes-ni` | `vaes` | `avx512` | `avx512-vaes` | `neon` | `wasm-simd128` |
+//! |---|---|---|---|---|---|---|---|
+//! | [`aes`](crate::aes), [`fold`](crate::fold) | crate `aes` | AES-NI | VAES, 256 bits | `aes-ni` | VAES, 512 bits | AES | bit-sliced |
+//! | [`clmul`](crate::clmul) | shifts | PCLMULQDQ | VPCLMULQDQ, 256 bits | `aes-ni` | VPCLMULQDQ, 512 bits | PMULL | none |
+//! | [`keyed`](crate::keyed) | a lane | AVX2 | AVX2 | AVX-512 | AVX-512 | NEON | none |
+//! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | none | none |
+//! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | none | none |
+//! | [`gather`](crate::gather) | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none | none |
+//! | [`mersenne`](crate::mersenne), sums | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none | none |
+//! | [`mersenne`](crate::mersenne), products | words | none | none | none | IFMA | none | none |
+//! | [`bits`](crate::bits) | words | AVX2 | AVX2 | AVX2 | AVX2 | none | none |
+//! | [`ristretto`](crate::ristretto), [`curve25519`](crate::curve25519) | a point | none | none | none | IFMA | none | none |
 //!
 //! Where there is none, the kernel is the portable one.
 //!
@@ -36,6 +36,7 @@ const WIDE: u8 = 4;
 const MULTIPLY: u8 = 8;
 const BYTES: u8 = 16;
 const ARM: u8 = 32;
+const WASM: u8 = 64;
 
 /// The environment variable that names a level for [`Cpu::detect`].
 pub const VARIABLE: &str = "VOLERY_CPU";
@@ -62,6 +63,9 @@ impl Cpu {
     /// aarch64 with NEON, AES and PMULL: all but the smallest processors of ARMv8.
     pub const NEON: Self = Self(ARM);
 
+    /// WebAssembly with SIMD128: a module that is compiled with it runs nowhere else.
+    pub const WASM_SIMD128: Self = Self(WASM);
+
     /// What the kernels on vectors of two blocks need.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const PAIRS: Self = Self::VAES;
@@ -75,13 +79,14 @@ impl Cpu {
     pub(crate) const NATIVE: Self = Self::NEON;
 
     /// The levels with names, worst first.
-    const NAMED: [(Self, &'static str); 6] = [
+    const NAMED: [(Self, &'static str); 7] = [
         (Self::PORTABLE, "portable"),
         (Self::AES_NI, "aes-ni"),
         (Self::VAES, "vaes"),
         (Self::AVX512, "avx512"),
         (Self::AVX512_VAES, "avx512-vaes"),
         (Self::NEON, "neon"),
+        (Self::WASM_SIMD128, "wasm-simd128"),
     ];
 
     /// The level that [`VARIABLE`] names, or the best one of this processor; found on the first
@@ -227,7 +232,19 @@ fn best() -> Cpu {
     }
 }
 
-#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+fn best() -> Cpu {
+    Cpu::WASM_SIMD128
+}
+
+#[cfg(any(
+    miri,
+    not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        all(target_arch = "wasm32", target_feature = "simd128")
+    ))
+))]
 fn best() -> Cpu {
     Cpu::PORTABLE
 }

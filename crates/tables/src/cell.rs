@@ -36,6 +36,7 @@ pub(crate) fn field(name: &str) -> Field {
 }
 
 /// A column of intervals, each of 12 bytes: months, days and milliseconds.
+#[cfg(feature = "columnar")]
 pub(crate) fn interval(column: &Field) -> Field {
     noted(column.clone(), INTERVAL)
 }

@@ -1,9 +1,8 @@
 //! Parquet files: their schema, and batches of their rows.
 
 mod footer;
-mod guard;
 mod pages;
-mod varint;
+mod writer;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -22,12 +21,12 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMe
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use crate::cell::interval;
-use crate::error::Problem;
+use crate::error::{Problem, damaged};
 use crate::format::Format;
+use crate::guard::guarded;
 use crate::key::check_names;
-pub(crate) use guard::guarded;
 use pages::Pages;
-pub(crate) use varint::varint;
+pub(crate) use writer::Writer;
 
 /// How much of a file to hold in memory at a time, in decoded bytes, and the most rows.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -89,6 +88,13 @@ impl Table {
 
     pub(crate) fn metadata(&self) -> &ParquetMetaData {
         &self.metadata
+    }
+
+    /// The text under a name in the metadata of the file.
+    pub(crate) fn note(&self, name: &str) -> Option<&str> {
+        let notes = self.metadata().file_metadata().key_value_metadata()?;
+        let note = notes.iter().find(|note| note.key == name)?;
+        note.value.as_deref()
     }
 
     /// The number of rows, by the description.
@@ -213,19 +219,6 @@ fn micros(field: Field, schema: &SchemaDescriptor) -> Field {
     match is_old {
         true => field.with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None)),
         false => field,
-    }
-}
-
-pub(crate) fn damaged(
-    format: Format,
-    after: u64,
-    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> Problem {
-    let source = source.into();
-    Problem::Damaged {
-        format,
-        after,
-        source,
     }
 }
 

@@ -65,6 +65,9 @@ impl Rows {
         let unpacked: Box<dyn Read + Send> = match text.packing {
             Packing::None => Box::new(counted),
             Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(counted)),
+            #[cfg(not(feature = "columnar"))]
+            Packing::Zstd => return Err(Problem::NotBuilt("Zstandard")),
+            #[cfg(feature = "columnar")]
             Packing::Zstd => {
                 let decoder = zstd::stream::read::Decoder::new(counted);
                 Box::new(decoder.map_err(Problem::Read)?)

@@ -79,6 +79,10 @@ pub enum Problem {
     #[error("could not be read: {0}")]
     Read(#[source] io::Error),
 
+    /// The format is read from files only, or in builds with the feature `columnar` only.
+    #[error("is {0}, which is not read here")]
+    NotBuilt(&'static str),
+
     /// Standard input could not be copied to a temporary file.
     #[error("could not be copied to a temporary file: {0}")]
     Spool(#[source] io::Error),
@@ -481,12 +485,26 @@ pub enum Problem {
     Output(#[source] io::Error),
 }
 
+pub(crate) fn damaged(
+    format: Format,
+    after: u64,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Problem {
+    let source = source.into();
+    Problem::Damaged {
+        format,
+        after,
+        source,
+    }
+}
+
 impl Problem {
     /// The remedy for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         let fixed = |text: &str| Some(text.to_owned());
         match self {
             Self::Open(_) | Self::Folder | Self::Read(_) | Self::Spool(_) | Self::Output(_) => None,
+            Self::NotBuilt(_) => fixed("convert it to .csv, or .csv.gz"),
             Self::NotAFile => fixed("write it to a file first: it is read twice"),
             Self::UnknownExtension => fixed(
                 "the known names end in .csv, .tsv, .txt (text with a header; also .csv.gz, .csv.zst), \

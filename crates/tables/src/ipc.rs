@@ -1,18 +1,20 @@
 //! Arrow IPC files and streams.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::root_as_message;
-use arrow_schema::{ArrowError, Fields};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{ArrowError, Fields, SchemaRef};
 
-use crate::columnar::{damaged, guarded};
-use crate::error::Problem;
+use crate::error::{Problem, damaged};
 use crate::format::Format;
+use crate::guard::guarded;
+use crate::sink::refused;
 
 /// A file has these letters at both ends, zeros behind those at the front, and then a stream.
 const MAGIC: &[u8; 6] = b"ARROW1";
@@ -210,5 +212,25 @@ impl Read for Messages {
         };
         self.done.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
+    }
+}
+
+/// A file that is being written.
+pub(crate) struct Writer<W: Write>(FileWriter<W>);
+
+impl<W: Write> Writer<W> {
+    /// Begins a file of the columns of `schema`.
+    pub(crate) fn new(out: W, schema: &SchemaRef) -> Result<Self, Problem> {
+        FileWriter::try_new(out, schema).map(Self).map_err(refused)
+    }
+
+    pub(crate) fn write(&mut self, rows: &RecordBatch) -> Result<(), Problem> {
+        self.0.write(rows).map_err(refused)
+    }
+
+    pub(crate) fn finish(self) -> Result<W, Problem> {
+        let mut writer = self.0;
+        writer.finish().map_err(refused)?;
+        writer.into_inner().map_err(refused)
     }
 }

@@ -100,12 +100,18 @@
 //! | Parquet, Arrow | text | null is empty, binary hexadecimal, dates, times and intervals are ISO 8601, in UTC if they have a time zone; nested columns are an error |
 #![forbid(unsafe_code)]
 
+#[cfg(not(feature = "columnar"))]
+mod absent;
 mod cell;
+#[cfg(feature = "columnar")]
 mod columnar;
 mod delimited;
 mod encoding;
 mod error;
 mod format;
+#[cfg(feature = "columnar")]
+mod guard;
+#[cfg(feature = "columnar")]
 mod ipc;
 mod key;
 pub mod normal;
@@ -118,7 +124,10 @@ mod sink;
 mod strings;
 mod system;
 mod table;
+mod varint;
 
+#[cfg(not(feature = "columnar"))]
+use absent::{columnar, ipc};
 pub use cell::is_field;
 pub use encoding::{Encoding, UnknownEncoding};
 pub use error::{Error, Problem};
@@ -132,6 +141,6 @@ pub use reader::{
 };
 pub use records::Records;
 pub use rule::Rule;
-pub use sink::{Output, Sink, text_rows, text_schema};
+pub use sink::{Output, Sink, column_texts, text_rows, text_schema};
 pub use strings::ByteStrings;
 pub use table::{Batch, Inputs, Scan, Table};

@@ -542,7 +542,7 @@ fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 fn read_bytes<'b>(bytes: &mut &'b [u8]) -> Result<&'b [u8], DamagedPayload> {
-    let length = crate::columnar::varint(bytes).and_then(|length| usize::try_from(length).ok());
+    let length = crate::varint::varint(bytes).and_then(|length| usize::try_from(length).ok());
     take(
         bytes,
         length.ok_or(DamagedPayload("a length cannot be read"))?,

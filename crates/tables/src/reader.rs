@@ -345,7 +345,7 @@ fn column(
         Some(row) => plain(&array.slice(row, 1)),
         None => plain(array),
     };
-    let array = array.map_err(|e| crate::columnar::damaged(crate::Format::Arrow, 0, e))?;
+    let array = array.map_err(|e| crate::error::damaged(crate::Format::Arrow, 0, e))?;
     Ok((Arc::clone(field), array))
 }
 

@@ -5,22 +5,15 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use csv::{ByteRecord, QuoteStyle};
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ArrowWriter};
-use parquet::basic::{Compression, Type as Physical};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use crate::cell::{self, append_hex, append_text, cell, is_field, plain, plain_type};
 use crate::columnar;
 use crate::encoding::is_marked;
 use crate::error::Problem;
 use crate::format::{Format, Packing};
+use crate::ipc;
 use crate::key::check_names;
 use crate::table::Table;
 
@@ -48,12 +41,9 @@ pub struct Sink<W: Write + Send> {
 
 enum Writer<W: Write + Send> {
     Text(Box<csv::Writer<Packed<W>>>),
-    Parquet(Box<ArrowWriter<W>>),
-    Arrow(Box<FileWriter<W>>),
+    Parquet(Box<columnar::Writer<W>>),
+    Arrow(Box<ipc::Writer<W>>),
 }
-
-/// How much of an encoded row group to gather before it is written: in rows, and in bytes.
-const GROUP: (usize, usize) = (1 << 20, 64 << 20);
 
 impl<W: Write + Send> Sink<W> {
     /// Begins a file of these columns.
@@ -74,11 +64,11 @@ impl<W: Write + Send> Sink<W> {
                 Writer::Text(Box::new(begin_text(out, output, schema)?))
             }
             _ if output.packing != Packing::None => return Err(Problem::PackedTable),
-            Format::Parquet => Writer::Parquet(Box::new(begin_parquet(out, output, &written)?)),
-            Format::Arrow => {
-                let writer = FileWriter::try_new(out, &written).map_err(refused)?;
-                Writer::Arrow(Box::new(writer))
+            Format::Parquet => {
+                let writer = columnar::Writer::new(out, output.like, &written)?;
+                Writer::Parquet(Box::new(writer))
             }
+            Format::Arrow => Writer::Arrow(Box::new(ipc::Writer::new(out, &written)?)),
         };
         Ok(Self {
             writer,
@@ -107,10 +97,8 @@ impl<W: Write + Send> Sink<W> {
         let rows = with_text(rows, &self.written, self.format)?;
         match &mut self.writer {
             Writer::Text(_) => Ok(()),
-            Writer::Parquet(writer) => columnar::guarded(Format::Parquet, 0, || {
-                writer.write(&rows).map_err(not_written)
-            }),
-            Writer::Arrow(writer) => writer.write(&rows).map_err(refused),
+            Writer::Parquet(writer) => writer.write(&rows),
+            Writer::Arrow(writer) => writer.write(&rows),
         }
     }
 
@@ -118,7 +106,7 @@ impl<W: Write + Send> Sink<W> {
     /// programs in the key-value metadata of the file. Other formats have no place for it.
     pub fn note(&mut self, name: &str, text: &str) {
         if let Writer::Parquet(writer) = &mut self.writer {
-            writer.append_key_value_metadata(KeyValue::new(name.to_owned(), text.to_owned()));
+            writer.note(name, text);
         }
     }
 
@@ -133,16 +121,8 @@ impl<W: Write + Send> Sink<W> {
                 let packed = packed.map_err(|error| Problem::Output(error.into_error()))?;
                 packed.finish().map_err(Problem::Output)?
             }
-            Writer::Parquet(mut writer) => {
-                writer.flush().map_err(not_written)?;
-                // The library says only in words what goes wrong after this.
-                writer.sync().map_err(Problem::Output)?;
-                writer.into_inner().map_err(not_written)?
-            }
-            Writer::Arrow(mut writer) => {
-                writer.finish().map_err(refused)?;
-                writer.into_inner().map_err(refused)?
-            }
+            Writer::Parquet(writer) => writer.finish()?,
+            Writer::Arrow(writer) => writer.finish()?,
         };
         out.flush().map_err(Problem::Output)?;
         Ok(out)
@@ -221,6 +201,43 @@ fn strings(array: &ArrayRef, column: usize, format: Format) -> Result<ArrayRef, 
     })
 }
 
+/// The text of each field of a column, as it is written to a text file; `None` is null.
+///
+/// # Errors
+/// If the column is of a type that has no text.
+pub fn column_texts(column: &Field, array: &ArrayRef) -> Result<Vec<Option<String>>, Problem> {
+    let is_bytes = is_binary(column);
+    let array = plain(array).map_err(refused)?;
+    let mut bytes = Vec::new();
+    let texts = (0..array.len()).map(|row| {
+        bytes.clear();
+        let found = append_cell((column, &array, is_bytes), row, &mut bytes)?;
+        Ok(found.then(|| String::from_utf8_lossy(&bytes).into_owned()))
+    });
+    texts.collect()
+}
+
+/// Whether the bytes of a column are written in hexadecimal.
+fn is_binary(column: &Field) -> bool {
+    cell::type_name(column) == "binary" && !is_field(column)
+}
+
+/// Appends the text of a field; false for null.
+fn append_cell(
+    (column, array, is_binary): (&Field, &ArrayRef, bool),
+    row: usize,
+    out: &mut Vec<u8>,
+) -> Result<bool, Problem> {
+    match cell(column, array, row) {
+        None => return Ok(false),
+        Some(cell::Cell::Bytes(bytes)) if is_binary => append_hex(bytes, out),
+        Some(cell::Cell::Bytes(bytes)) => out.extend_from_slice(bytes),
+        Some(found) => append_text(found, out)
+            .map_err(|_| cell::no_text(column.name(), cell::type_name(column)))?,
+    }
+    Ok(true)
+}
+
 fn begin_text<W: Write>(
     out: W,
     output: Output<'_>,
@@ -259,30 +276,17 @@ fn write_text<W: Write>(
     rows: &RecordBatch,
 ) -> Result<(), Problem> {
     let columns = rows.columns().iter().zip(rows.schema_ref().fields());
-    let columns = columns.map(|(array, field)| {
-        let is_bytes = cell::type_name(field) == "binary" && !is_field(field);
-        Ok((field, plain(array)?, is_bytes))
-    });
+    let columns = columns.map(|(array, field)| Ok((field, plain(array)?, is_binary(field))));
     let columns: Vec<_> = columns
         .collect::<Result<_, ArrowError>>()
         .map_err(refused)?;
     let (mut record, mut text) = (ByteRecord::new(), Vec::new());
     for row in 0..rows.num_rows() {
         record.clear();
-        for (field, array, is_bytes) in &columns {
-            match cell(field, array, row) {
-                None => record.push_field(b""),
-                Some(cell::Cell::Bytes(bytes)) if !is_bytes => record.push_field(bytes),
-                Some(found) => {
-                    text.clear();
-                    match found {
-                        cell::Cell::Bytes(bytes) => append_hex(bytes, &mut text),
-                        found => append_text(found, &mut text)
-                            .map_err(|_| cell::no_text(field.name(), cell::type_name(field)))?,
-                    }
-                    record.push_field(&text);
-                }
-            }
+        for (field, array, is_binary) in &columns {
+            text.clear();
+            append_cell((field, array, *is_binary), row, &mut text)?;
+            record.push_field(&text);
         }
         writer
             .write_byte_record(&record)
@@ -291,125 +295,11 @@ fn write_text<W: Write>(
     Ok(())
 }
 
-fn begin_parquet<W: Write + Send>(
-    out: W,
-    output: Output<'_>,
-    schema: &SchemaRef,
-) -> Result<ArrowWriter<W>, Problem> {
-    let converter = ArrowSchemaConverter::new().schema_root("schema");
-    let table = output.like.and_then(Table::parquet);
-    let mut columns = Vec::new();
-    for field in schema.fields() {
-        let one = Schema::new(vec![Arc::clone(field)]);
-        let converted = columnar::guarded(Format::Parquet, 0, || {
-            converter.convert(&one).map_err(not_written)
-        });
-        let converted = converted.map_err(|_| Problem::NoForm {
-            column: field.name().clone(),
-            found: cell::type_name(field).to_owned(),
-            format: Format::Parquet,
-        })?;
-        let converted = &converted.root_schema().get_fields()[0];
-        let original = table.and_then(|table| original(table, field));
-        let same = original.filter(|original| has_shape(original, converted));
-        columns.push(Arc::clone(same.unwrap_or(converted)));
-    }
-    let is_whole = table.is_some_and(|table| table.fields().len() == columns.len());
-    let (mut name, mut notes, mut compression) = ("schema", Vec::new(), Compression::SNAPPY);
-    if let Some(table) = table {
-        let file = table.metadata().file_metadata();
-        name = file.schema_descr().name();
-        notes = file.key_value_metadata().cloned().unwrap_or_default();
-        // With other columns, it would be wrong.
-        notes.retain(|note| is_whole || note.key != ARROW_SCHEMA_META_KEY);
-        compression = table.compression();
-    }
-    let properties = WriterProperties::builder()
-        .set_compression(compression)
-        .set_max_row_group_row_count(Some(GROUP.0))
-        .set_max_row_group_bytes(Some(GROUP.1))
-        .set_key_value_metadata(Some(notes).filter(|notes| !notes.is_empty()))
-        .build();
-    let root = Type::group_type_builder(name)
-        .with_fields(columns)
-        .build()
-        .map_err(not_written)?;
-    // The types of Arrow are noted where they are those of the source.
-    let is_arrow = output
-        .like
-        .is_some_and(|table| table.format() == Format::Arrow);
-    let options = ArrowWriterOptions::new()
-        .with_properties(properties)
-        .with_skip_arrow_metadata(!is_arrow)
-        .with_parquet_schema(SchemaDescriptor::new(Arc::new(root)));
-    ArrowWriter::try_new_with_options(out, Arc::clone(schema), options).map_err(not_written)
-}
-
-/// The column of the table that is called so and has this type.
-fn original<'t>(table: &'t columnar::Table, field: &Field) -> Option<&'t TypePtr> {
-    let (place, found) = table.fields().find(field.name())?;
-    let root = table
-        .metadata()
-        .file_metadata()
-        .schema_descr()
-        .root_schema();
-    let column = root.get_fields().get(place)?;
-    (found.data_type() == field.data_type()).then_some(column)
-}
-
-/// Whether two columns are stored in the same way, whatever their bytes mean.
-fn has_shape(original: &Type, converted: &Type) -> bool {
-    let (a, b) = (original.get_basic_info(), converted.get_basic_info());
-    let same = a.has_repetition() == b.has_repetition()
-        && (!a.has_repetition() || a.repetition() == b.repetition());
-    same && match (original, converted) {
-        (Type::GroupType { fields: a, .. }, Type::GroupType { fields: b, .. }) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_shape(a, b))
-        }
-        (
-            Type::PrimitiveType {
-                physical_type: a,
-                type_length: m,
-                ..
-            },
-            Type::PrimitiveType {
-                physical_type: b,
-                type_length: n,
-                ..
-            },
-        ) => a == b && m == n || holds_decimals(original, converted),
-        _ => false,
-    }
-}
-
-/// Whether both columns are of decimals of the same number of digits, and the library writes them
-/// as the original has them.
-fn holds_decimals(original: &Type, converted: &Type) -> bool {
-    let digits = |column: &Type| match column {
-        Type::PrimitiveType { precision, .. } => *precision,
-        Type::GroupType { .. } => 0,
-    };
-    let count = digits(original);
-    // Of bytes the library takes the fewest that hold all numbers of so many digits.
-    let bytes = (f64::from(count) * 10_f64.log2() + 1.0) / 8.0;
-    let is_stored = match original {
-        Type::PrimitiveType {
-            physical_type: Physical::FIXED_LEN_BYTE_ARRAY,
-            type_length,
-            ..
-        } => f64::from(*type_length) == bytes.ceil(),
-        Type::PrimitiveType { physical_type, .. } => {
-            matches!(physical_type, Physical::INT32 | Physical::INT64)
-        }
-        Type::GroupType { .. } => false,
-    };
-    count > 0 && count == digits(converted) && is_stored
-}
-
 /// A writer that compresses.
 enum Packed<W: Write> {
     Plain(W),
     Gzip(flate2::write::GzEncoder<W>),
+    #[cfg(feature = "columnar")]
     Zstd(zstd::stream::write::Encoder<'static, W>),
 }
 
@@ -421,7 +311,10 @@ impl<W: Write> Packed<W> {
                 let level = flate2::Compression::default();
                 Self::Gzip(flate2::write::GzEncoder::new(out, level))
             }
+            #[cfg(feature = "columnar")]
             Packing::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(out, 0)?),
+            #[cfg(not(feature = "columnar"))]
+            Packing::Zstd => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 
@@ -429,6 +322,7 @@ impl<W: Write> Packed<W> {
         match self {
             Self::Plain(out) => Ok(out),
             Self::Gzip(encoder) => encoder.finish(),
+            #[cfg(feature = "columnar")]
             Self::Zstd(encoder) => encoder.finish(),
         }
     }
@@ -439,6 +333,7 @@ impl<W: Write> Write for Packed<W> {
         match self {
             Self::Plain(out) => out.write(bytes),
             Self::Gzip(out) => out.write(bytes),
+            #[cfg(feature = "columnar")]
             Self::Zstd(out) => out.write(bytes),
         }
     }
@@ -447,22 +342,13 @@ impl<W: Write> Write for Packed<W> {
         match self {
             Self::Plain(out) => out.flush(),
             Self::Gzip(out) => out.flush(),
+            #[cfg(feature = "columnar")]
             Self::Zstd(out) => out.flush(),
         }
     }
 }
 
-fn not_written(error: ParquetError) -> Problem {
-    Problem::Output(match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
-    })
-}
-
-fn refused(error: ArrowError) -> Problem {
+pub(crate) fn refused(error: ArrowError) -> Problem {
     Problem::Output(match error {
         ArrowError::IoError(_, error) => error,
         other => io::Error::other(other),

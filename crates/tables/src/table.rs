@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use crate::cell;
 use crate::columnar;
 use crate::delimited::{Rows, Text};
 use crate::encoding::Encoding;
-use crate::error::{Error, Problem};
+use crate::error::{Error, Problem, damaged};
 use crate::format::{Format, Packing};
 use crate::ipc;
 use crate::key::check_names;
@@ -92,12 +92,26 @@ impl fmt::Debug for Content {
     }
 }
 
-#[derive(Debug)]
 enum Source {
     File(Stamp),
     /// A copy of standard input.
     Copy(Arc<File>),
+    /// A text file in memory.
+    Text(Arc<[u8]>),
+    /// Batches.
     Memory,
+}
+
+/// It shows no field of a row.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(stamp) => write!(f, "File({stamp:?})"),
+            Self::Copy(_) => f.write_str("Copy(..)"),
+            Self::Text(bytes) => write!(f, "Text({} bytes)", bytes.len()),
+            Self::Memory => f.write_str("Memory"),
+        }
+    }
 }
 
 impl Table {
@@ -138,6 +152,51 @@ impl Table {
             paths: parts.iter().map(|part| part.path.clone()).collect(),
             bytes: parts.iter().map(|part| part.length).sum(),
             parts,
+            delimiter: inputs.delimiter,
+        })
+    }
+
+    /// The table of a text file in memory. `name` is that of the file, which says its format and
+    /// compression unless `inputs` does; `inputs` names no path.
+    ///
+    /// # Errors
+    /// If the file is no text file, or violates a rule of [the crate's
+    /// documentation](crate#rules).
+    pub fn from_text(name: &str, bytes: Arc<[u8]>, inputs: &Inputs) -> Result<Self, Error> {
+        let path = PathBuf::from(name);
+        let failed = |problem| Error::new(Path::new(name), problem);
+        let (format, packing) = match inputs.format {
+            Some(format) => (format, Packing::of(&path)),
+            None => Format::of(&path)?,
+        };
+        let not_text = match format {
+            Format::Csv | Format::Tsv => None,
+            Format::Parquet => Some("a Parquet file"),
+            Format::Arrow => Some("an Arrow file"),
+        };
+        if let Some(what) = not_text {
+            return Err(failed(Problem::NotBuilt(what)));
+        }
+        let length = bytes.len() as u64;
+        let (content, fields) =
+            open_text(Cursor::new(Arc::clone(&bytes)), inputs, format, packing).map_err(failed)?;
+        let part = Part {
+            path: path.clone(),
+            source: Source::Text(bytes),
+            content,
+            fields,
+            partitions: Vec::new(),
+            length,
+            rows: OnceLock::new(),
+            blank_lines: AtomicU64::new(0),
+        };
+        let parts = vec![part];
+        Ok(Self {
+            schema: schema(&parts),
+            format,
+            paths: vec![path],
+            parts,
+            bytes: length,
             delimiter: inputs.delimiter,
         })
     }
@@ -324,10 +383,10 @@ impl Table {
     /// The text that the first file has under a name in its key-value metadata, if it is a Parquet
     /// file and has one.
     pub fn note(&self, name: &str) -> Option<&str> {
-        let file = self.parquet()?.metadata().file_metadata();
-        let notes = file.key_value_metadata()?.iter();
-        let mut notes = notes.filter(|note| note.key == name);
-        notes.next()?.value.as_deref()
+        match &self.parts.first()?.content {
+            Content::Parquet(table) => table.note(name),
+            _ => None,
+        }
     }
 
     /// The delimiter that was named.
@@ -336,6 +395,7 @@ impl Table {
     }
 
     /// The first file, if the files are Parquet.
+    #[cfg(feature = "columnar")]
     pub(crate) fn parquet(&self) -> Option<&columnar::Table> {
         match &self.parts.first()?.content {
             Content::Parquet(table) => Some(table),
@@ -428,17 +488,8 @@ impl Part {
         let length = file.metadata().map_err(Problem::Read)?.len();
         let (content, fields) = match format {
             Format::Csv | Format::Tsv => {
-                let text = Text {
-                    delimiter: inputs.delimiter.unwrap_or(format.delimiter()),
-                    utf8_for: None,
-                    encoding: inputs.encoding,
-                    packing,
-                };
                 file.seek(SeekFrom::Start(0)).map_err(Problem::Read)?;
-                let rows = Rows::open(file, text.check()?)?;
-                let fields = rows.columns()?.into_iter().map(cell::field).collect();
-                let marked = rows.marked();
-                (Content::Text { text, marked }, fields)
+                open_text(file, inputs, format, packing)?
             }
             Format::Parquet => {
                 let table = columnar::Table::open(&mut file, length)?;
@@ -485,7 +536,7 @@ impl Part {
                 _ => Err(Problem::Changed),
             },
             Source::Copy(file) => Ok(Place::new(Arc::clone(file))),
-            Source::Memory => Err(Problem::Changed),
+            Source::Text(_) | Source::Memory => Err(Problem::Changed),
         }
     }
 
@@ -493,7 +544,10 @@ impl Part {
     fn reader(&self, columns: &[usize]) -> Result<PartReader, Problem> {
         Ok(match &self.content {
             Content::Text { text, .. } => {
-                let rows = Rows::open(self.reopen()?, *text)?;
+                let rows = match &self.source {
+                    Source::Text(bytes) => Rows::open(Cursor::new(Arc::clone(bytes)), *text)?,
+                    _ => Rows::open(self.reopen()?, *text)?,
+                };
                 // The same length and time do not mean the same bytes.
                 let names = self.fields.iter().map(|field| field.name().as_str());
                 if !rows.columns()?.into_iter().eq(names) {
@@ -519,6 +573,25 @@ impl Part {
             false => Err(Problem::Changed),
         }
     }
+}
+
+/// Reads the header of a text file.
+fn open_text(
+    file: impl Read + Send + 'static,
+    inputs: &Inputs,
+    format: Format,
+    packing: Packing,
+) -> Result<(Content, Fields), Problem> {
+    let text = Text {
+        delimiter: inputs.delimiter.unwrap_or(format.delimiter()),
+        utf8_for: None,
+        encoding: inputs.encoding,
+        packing,
+    };
+    let rows = Rows::open(file, text.check()?)?;
+    let fields = rows.columns()?.into_iter().map(cell::field).collect();
+    let marked = rows.marked();
+    Ok((Content::Text { text, marked }, fields))
 }
 
 /// Opens a regular file. The kind of the file is checked first: opening a pipe would wait for its
@@ -793,7 +866,7 @@ fn constant(value: Option<&str>, kind: &DataType, count: usize) -> ArrayRef {
 
 /// The library refuses what it has read itself.
 fn unexpected(error: arrow_schema::ArrowError) -> Problem {
-    columnar::damaged(Format::Arrow, 0, error)
+    damaged(Format::Arrow, 0, error)
 }
 
 /// The part of `length` bytes that corresponds to `done` of `total` rows.

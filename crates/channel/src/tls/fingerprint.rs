@@ -34,9 +34,28 @@ pub struct Fingerprint([u8; HASH]);
 impl Fingerprint {
     /// The fingerprint of a certificate in DER.
     pub(crate) fn of(certificate: &[u8]) -> Self {
-        let mut hasher =
-            blake3::Hasher::new_derive_key("volery fingerprint of a certificate, version 1");
-        hasher.update(certificate);
+        Self::hash(
+            "volery fingerprint of a certificate, version 1",
+            certificate,
+        )
+    }
+
+    /// The fingerprint of a token, which is that of no certificate.
+    #[cfg(feature = "web")]
+    pub(crate) fn of_token(token: &[u8]) -> Self {
+        Self::hash("volery fingerprint of a token, version 1", token)
+    }
+
+    /// Whether both are the same, in a time that does not depend on where they differ.
+    #[cfg(feature = "web")]
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
+    }
+
+    fn hash(domain: &str, bytes: &[u8]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(domain);
+        hasher.update(bytes);
         let mut hash = [0; HASH];
         hasher.finalize_xof().fill(&mut hash);
         Self(hash)

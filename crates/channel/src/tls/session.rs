@@ -147,6 +147,30 @@ fn serve<T: Transport>(
     establish(transport, connection.into(), identity, timeout)
 }
 
+/// Secures a connection from a browser, whose certificate is not asked for.
+///
+/// # Errors
+/// If the browser does not accept the certificate, does not speak TLS 1.3, or takes longer than
+/// `timeout`.
+#[cfg(feature = "web")]
+pub(crate) fn respond_to_browser<T: Transport>(
+    transport: T,
+    config: &Arc<ServerConfig>,
+    timeout: Duration,
+) -> Result<Tls<T>> {
+    let connection = ServerConnection::new(Arc::clone(config))
+        .map_err(|error| Error::Identity(error.to_string()))?;
+    let tls = Tls::over(transport, connection.into());
+    tls.complete(deadline_after(Some(timeout)))
+        .map_err(|error| match error {
+            Error::PeerMisbehaved(_) | Error::Refused(_) => Error::PeerMisbehaved(
+                "its TLS failed: pages come by https:// and connect by wss:// here, and the browser must accept the certificate",
+            ),
+            error => error,
+        })?;
+    Ok(tls)
+}
+
 /// Checks identity and pin before anything is sent. Pinning one's own fingerprint is a mistake: it
 /// would match only a peer that has this party's private key.
 pub(crate) fn check(identity: &Identity, peer: &Peer) -> Result<()> {
@@ -171,22 +195,11 @@ fn provider() -> Arc<CryptoProvider> {
 /// Performs the handshake and exchanges the welcome.
 fn establish<T: Transport>(
     inner: T,
-    mut connection: Connection,
+    connection: Connection,
     identity: &Identity,
     timeout: Duration,
 ) -> Result<Tls<T>> {
-    // Written bytes are handed on at once, piece by piece.
-    connection.set_buffer_limit(None);
-    let mut tls = Tls {
-        incoming: Mutex::new(Incoming {
-            buffer: vec![0; BUFFER],
-            unread: 0..0,
-        }),
-        outgoing: Mutex::default(),
-        connection: Mutex::new(connection),
-        suite: String::new(),
-        inner,
-    };
+    let mut tls = Tls::over(inner, connection);
     tls.shake_hands(timeout).map_err(|error| match error {
         Error::TimedOut(_) => Error::TimedOut(format!(
             "the peer did not complete the TLS handshake within {timeout:?}"
@@ -228,6 +241,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<T: Transport> Tls<T> {
+    /// Before the handshake.
+    fn over(inner: T, mut connection: Connection) -> Self {
+        // Written bytes are handed on at once, piece by piece.
+        connection.set_buffer_limit(None);
+        Self {
+            incoming: Mutex::new(Incoming {
+                buffer: vec![0; BUFFER],
+                unread: 0..0,
+            }),
+            outgoing: Mutex::default(),
+            connection: Mutex::new(connection),
+            suite: String::new(),
+            inner,
+        }
+    }
+
     /// The protocol version, the cipher suite and the key exchange, in words.
     #[must_use]
     pub fn describe(&self) -> &str {
@@ -242,18 +271,22 @@ impl<T: Transport> Tls<T> {
         Some(Fingerprint::of(shown))
     }
 
+    /// Completes the handshake of TLS.
+    fn complete(&self, deadline: Option<Instant>) -> Result<()> {
+        let mut incoming = lock(&self.incoming);
+        loop {
+            self.send_records(left(deadline)?)?;
+            if !lock(&self.connection).is_handshaking() {
+                return Ok(());
+            }
+            incoming.advance(self, left(deadline)?)?;
+        }
+    }
+
     fn shake_hands(&self, timeout: Duration) -> Result<()> {
         let deadline = deadline_after(Some(timeout));
         let left = || left(deadline);
-        let mut incoming = lock(&self.incoming);
-        loop {
-            self.send_records(left()?)?;
-            if !lock(&self.connection).is_handshaking() {
-                break;
-            }
-            incoming.advance(self, left()?)?;
-        }
-        drop(incoming);
+        self.complete(deadline)?;
         if lock(&self.connection).alpn_protocol() != Some(PROTOCOL) {
             return Err(FOREIGN);
         }

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use volery_channel::tcp::{self, Listener, Patience};
-use volery_channel::{Channel, Error, QUEUE_BOUND, Result};
+use volery_channel::{Channel, Error, QUEUE_BOUND, Result, framed};
 
 use crate::LONG;
 
@@ -257,4 +257,27 @@ fn a_name_is_resolved_until_the_wait_ends() {
     );
     let error = tcp::connect("localhost", patience).err().unwrap();
     assert!(matches!(error, Error::Io(_)), "{error:?}");
+}
+
+/// What a browser does, with a relay in between: a stream of the caller's own to a party on TCP.
+#[test]
+fn a_stream_of_the_caller_reaches_a_party_on_tcp() {
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut channel = listener.accept_channel(LONG, |_| ()).unwrap();
+            let mut bytes = vec![0; 300_000];
+            channel.recv(&mut bytes).unwrap();
+            channel.send(&bytes).unwrap();
+            channel.flush().unwrap();
+            assert!(matches!(channel.recv(&mut [0]), Err(Error::Disconnected)));
+        });
+        let stream = tcp::Stream::connect(address, LONG).unwrap();
+        let mut channel = framed(stream, LONG).unwrap();
+        channel.send(&vec![7; 300_000]).unwrap();
+        let mut back = vec![0; 300_000];
+        channel.recv(&mut back).unwrap();
+        assert!(back.iter().all(|&byte| byte == 7));
+    });
 }

@@ -21,6 +21,8 @@ mod strangers;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "web")]
+mod web;
 
 use std::time::Duration;
 

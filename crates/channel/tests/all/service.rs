@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use volery_channel::service::{Client, Limits, Service};
+use volery_channel::service::{Client, Limits, Service, Shown};
 use volery_channel::tls::{self, Fingerprint, Identity, Known};
 use volery_channel::{Cancel, Channel, Error, tcp};
 
@@ -80,7 +80,7 @@ fn known_clients_are_served_and_no_others() {
     let (server, secured) = secured(&[ann.fingerprint(), bob.fingerprint()]);
     let names = Mutex::new(Vec::new());
     let serve = |client: Client| {
-        names.lock().unwrap().push(client.fingerprint.unwrap());
+        names.lock().unwrap().push(client.shown);
         echo(client);
     };
     let refused = with(secured, &serve, |address, _| {
@@ -96,7 +96,7 @@ fn known_clients_are_served_and_no_others() {
     });
     assert_eq!(
         *names.lock().unwrap(),
-        [ann.fingerprint(), bob.fingerprint()]
+        [&ann, &bob].map(|one| Shown::Certificate(one.fingerprint()))
     );
     let why = refused
         .iter()
@@ -110,7 +110,7 @@ fn known_clients_are_served_and_no_others() {
 fn clients_are_counted() {
     let served = AtomicUsize::new(0);
     let serve = |client: Client| {
-        assert!(client.fingerprint.is_none() && client.address.ip().is_loopback());
+        assert!(client.shown == Shown::Nothing && client.address.ip().is_loopback());
         served.fetch_add(1, Ordering::SeqCst);
         echo(client);
     };

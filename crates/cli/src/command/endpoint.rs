@@ -282,6 +282,16 @@ impl EndpointArguments {
     }
 }
 
+/// Checks the form of an address.
+pub(crate) fn host_port(option: &str, address: &str) -> Result<(), Failure> {
+    let port = address.rsplit_once(':');
+    if port.is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+        return Ok(());
+    }
+    let message = format_args!("'{address}' is not HOST:PORT");
+    Err(Failure::usage(option, message).with_hint("for example 127.0.0.1:7000"))
+}
+
 /// The fingerprints of this party and of the peer.
 fn prints(secured: Option<&(Identity, Fingerprint)>) -> Option<[String; 2]> {
     secured.map(|(own, peer)| [own.fingerprint(), *peer].map(|print| print.to_string()))
@@ -310,15 +320,7 @@ impl Address {
     }
 
     pub(crate) fn check_form(&self) -> Result<(), Failure> {
-        let port = self
-            .address()
-            .rsplit_once(':')
-            .map(|(_, port)| port.parse::<u16>());
-        if matches!(port, Some(Ok(_))) {
-            return Ok(());
-        }
-        let message = format_args!("'{}' is not HOST:PORT", self.address());
-        Err(Failure::usage(self.option(), message).with_hint("for example 127.0.0.1:7000"))
+        host_port(self.option(), self.address())
     }
 
     /// Refuses an address off this machine before any work is done. A name that does not resolve
@@ -329,6 +331,19 @@ impl Address {
 
     /// The same, where other options say who the peers are.
     pub(crate) fn check_loopback_of(&self, [required, words]: [&str; 2]) -> Result<(), Failure> {
+        let hint = format!(
+            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with {words}"
+        );
+        self.check_loopback_as(self.option(), required, &hint)
+    }
+
+    /// The same, for an address that another option gave.
+    pub(crate) fn check_loopback_as(
+        &self,
+        option: &str,
+        required: &str,
+        hint: &str,
+    ) -> Result<(), Failure> {
         let Ok(mut addresses) = self.address().to_socket_addrs() else {
             return Ok(());
         };
@@ -340,9 +355,7 @@ impl Address {
             "{} is not on the loopback interface: {required} are required",
             outside.ip()
         );
-        Err(Failure::usage(self.option(), message).with_hint(format_args!(
-            "each party makes an identity with 'volery keygen --out DIR' and gives the other its fingerprint; start both with {words}"
-        )))
+        Err(Failure::usage(option, message).with_hint(hint))
     }
 
     /// A local address that cannot be used is not the fault of the peer or the network.

@@ -1,7 +1,11 @@
-//! `volery gateway`: where workers meet that cannot listen for each other.
+//! `volery gateway`: where workers meet that cannot listen for each other, and where browsers come
+//! in.
+
+mod browsers;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,7 +14,9 @@ use volery_channel::gateway::{Client, Event, Gateway, Limits};
 use volery_channel::tls::Fingerprint;
 
 use super::endpoint::{Address, fingerprint};
+use super::identity;
 use super::options::{OutputArguments, Reporter};
+use super::web::WebArguments;
 use crate::exit::Failure;
 use crate::report::Report;
 use crate::values;
@@ -20,48 +26,80 @@ const MAX_REPORTED: u64 = 30;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Run a gateway, where the workers of two organisations meet that cannot listen for each other
+/// Run a gateway, where the workers of two organisations meet that cannot listen for each other;
+/// or, with --web, where browsers come in to a party that listens
 ///
-/// Both sides connect to it, and it passes on what they send each other: encrypted between them, so
-/// that it reads none of it. It runs until a signal ends it, with status 0.
+/// Workers of both sides connect to it, and it passes on what they send each other: encrypted
+/// between them, so that it reads none of it. Browsers connect by WebSocket, and it passes on their
+/// bytes to the party at --to: whoever runs it can read and change them, so that party runs it. It
+/// runs until a signal ends it, with status 0.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Wait for the workers at this address
-    #[arg(long, value_name = "HOST:PORT")]
-    listen: String,
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "web")]
+    listen: Option<String>,
 
     /// Fingerprint of an organisation whose workers may meet others here, or a file that holds it;
     /// named twice or more, once for each organisation
-    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint, required = true)]
+    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint, conflicts_with = "web")]
     allow: Vec<Fingerprint>,
 
-    /// The most workers at the same time, half of them waiting workers of one organisation
+    /// The most workers or browsers at the same time; of workers at most half wait and are of one
+    /// organisation
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     max_connections: u32,
 
-    /// Close a connection over which nothing has passed for this long, such as 90s or 5m; workers
-    /// show a sign of life every 15s
+    /// Close a connection over which nothing has passed for this long, such as 90s or 5m; both
+    /// sides show a sign of life every 15s
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::time)]
     idle: Duration,
+
+    #[command(flatten)]
+    web: WebArguments,
+
+    /// Connect browsers to the party that listens at this address, one connection for each browser
+    #[arg(long, value_name = "HOST:PORT", requires = "web")]
+    to: Option<String>,
+
+    /// Fingerprint of an access token, or a file that holds it: only browsers with a token may
+    /// connect; named once for each. 'volery keygen --token' makes one [default: all may]
+    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint, requires = "web")]
+    token: Vec<Fingerprint>,
+
+    /// How long a browser waits for the party at --to to listen
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::time)]
+    wait: Duration,
+
+    /// This gateway's identity, for TLS to the party at --to, which addresses off the loopback
+    /// interface require, together with --peer
+    #[arg(long, value_name = "DIR", requires_all = ["to", "peer"])]
+    identity: Option<PathBuf>,
+
+    /// Fingerprint of the party at --to, or a file that holds it
+    #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint, requires_all = ["to", "identity"])]
+    peer: Option<Fingerprint>,
+
+    /// Accept an --identity or --web-key that its group can read, such as a mounted secret; never
+    /// one that all users can read
+    #[arg(long)]
+    allow_group_readable_identity: bool,
 
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// What a gateway has done.
+/// Refused clients.
 #[derive(Default)]
-struct Counts {
-    met: u64,
-    refused: u64,
-    bytes: u64,
-    /// The minute in which refusals are counted, with their number.
+struct Refusals {
+    count: u64,
+    /// The minute in which they are counted, with their number.
     minute: Option<(Instant, u64)>,
 }
 
-impl Counts {
+impl Refusals {
     /// Whether one more refusal is reported, and how many of the minute before were not.
-    fn refuse(&mut self, now: Instant) -> (bool, u64) {
-        self.refused += 1;
+    fn add(&mut self, now: Instant) -> (bool, u64) {
+        self.count += 1;
         let (start, count) = self.minute.get_or_insert((now, 0));
         let mut left_out = 0;
         if now.duration_since(*start) >= MINUTE {
@@ -71,11 +109,39 @@ impl Counts {
         *count += 1;
         (*count <= MAX_REPORTED, left_out)
     }
+
+    /// Counts one more; whether it is reported.
+    fn is_told(&mut self, reporter: &Reporter) -> bool {
+        let (is_told, left_out) = self.add(Instant::now());
+        if left_out > 0 {
+            reporter.tell(format_args!("{left_out} more were refused in a minute"));
+        }
+        is_told
+    }
+}
+
+/// What a gateway has done.
+#[derive(Default)]
+struct Counts {
+    met: u64,
+    bytes: u64,
+    refusals: Refusals,
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
-    let place = Address::Listen(arguments.listen.clone());
+    if let Some(address) = arguments.web.place()? {
+        if arguments.to.is_none() {
+            let what = "required with --web: the party that browsers are connected to";
+            return Err(Failure::usage("--to", what).with_hint("for example --to 127.0.0.1:7000"));
+        }
+        return browsers::run(arguments, address, reporter);
+    }
+    let listen = arguments.listen.as_ref().ok_or_else(|| {
+        Failure::usage("--listen", "required, unless --web lets browsers in")
+            .with_hint("for example 0.0.0.0:7443")
+    })?;
+    let place = Address::Listen(listen.clone());
     place.check_form()?;
     let allowed: HashSet<_> = arguments.allow.iter().copied().collect();
     if allowed.len() < 2 {
@@ -91,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         idle: arguments.idle,
         ..Limits::default()
     };
-    let gateway = Gateway::bind(&*arguments.listen, limits, allowed.into_iter().collect())
+    let gateway = Gateway::bind(&**listen, limits, allowed.into_iter().collect())
         .map_err(|error| place.unusable(error))?;
     reporter.announce(format_args!("listening on {}", gateway.local_addr()?));
     let counts = Mutex::<Counts>::default();
@@ -101,31 +167,17 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         match &event {
             Event::Met { .. } => counts.met += 1,
             Event::Ended { bytes, .. } => counts.bytes += bytes.iter().sum::<u64>(),
-            Event::Refused { .. } => {
-                let (is_told, left_out) = counts.refuse(Instant::now());
-                drop(counts);
-                if left_out > 0 {
-                    reporter.tell(format_args!("{left_out} more were refused in a minute"));
-                }
-                return if is_told {
-                    tell(&event, reporter)
-                };
-            }
+            Event::Refused { .. } if !counts.refusals.is_told(reporter) => return,
             _ => {}
         }
         drop(counts);
         tell(&event, reporter);
     })?;
     let counts = counted();
-    let Counts {
-        met,
-        refused,
-        bytes,
-        ..
-    } = &*counts;
+    let (met, bytes, refused) = (counts.met, counts.bytes, counts.refusals.count);
     let mut report = Report::new("gateway", reporter);
     for (name, count) in [("met", met), ("refused", refused), ("bytes", bytes)] {
-        report.result.insert(name.to_owned(), (*count).into());
+        report.result.insert(name.to_owned(), count.into());
     }
     report_place.write(&report)?;
     reporter.say(format_args!(
@@ -236,12 +288,12 @@ mod tests {
 
     #[test]
     fn refusals_do_not_flood_the_log() {
-        let mut counts = Counts::default();
+        let mut refusals = Refusals::default();
         let start = Instant::now();
-        let told = (0..100).filter(|_| counts.refuse(start).0).count();
+        let told = (0..100).filter(|_| refusals.add(start).0).count();
         assert_eq!(told, 30);
-        assert_eq!(counts.refuse(start + MINUTE), (true, 70));
-        assert_eq!(counts.refuse(start + 3 * MINUTE), (true, 0));
-        assert_eq!(counts.refused, 102);
+        assert_eq!(refusals.add(start + MINUTE), (true, 70));
+        assert_eq!(refusals.add(start + 3 * MINUTE), (true, 0));
+        assert_eq!(refusals.count, 102);
     }
 }

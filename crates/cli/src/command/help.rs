@@ -5,11 +5,15 @@ use clap::{Arg, ArgAction, Command};
 
 /// The headings, each with its options. Those of a subcommand stand in the order of their first
 /// option.
-const HEADINGS: [(&str, &str); 8] = [
+const HEADINGS: [(&str, &str); 9] = [
     (
         "Peer",
         "role listen connect identity peer allow allow-group-readable-identity timeout wait \
          clients max-connections idle grace metrics public-metrics",
+    ),
+    (
+        "Browsers",
+        "web web-origin web-files web-certificate web-key gateway/to gateway/token",
     ),
     ("Store", "store queries rebuild rotate prepare"),
     (
@@ -28,7 +32,7 @@ const HEADINGS: [(&str, &str); 8] = [
     (
         "Output",
         "out force left value-name rule-column result row-order to minimum epsilon psi/delta report html name \
-         days",
+         days keygen/token",
     ),
     (
         "Protocol",
@@ -129,11 +133,18 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
         "params estimate",
         &["volery params estimate --n 10_000_000 --k 500_000 --t 1_300 --field f2 --noise regular"],
     ),
-    ("keygen", &["volery keygen --out alice --name alice"]),
+    (
+        "keygen",
+        &[
+            "volery keygen --out alice --name alice",
+            "volery keygen --token --out bob.token",
+        ],
+    ),
     (
         "gateway",
         &[
             "volery gateway --listen 0.0.0.0:7443 \\\n  --allow qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 \\\n  --allow dhv2-ep5f-2e5k-cjpk-4bpd-tsk7-fzr1-5dnj-2h4m",
+            "volery gateway --web 127.0.0.1:8080 --to 127.0.0.1:7000 --web-files examples/web",
         ],
     ),
     (
@@ -141,6 +152,7 @@ const EXAMPLES: [(&str, &[&str]); 21] = [
         &[
             "volery serve --listen 127.0.0.1:7000 --input customers.csv --key email:email --store store",
             "volery serve --listen 0.0.0.0:7000 --identity alice --clients clients.toml --store store",
+            "volery serve --web 127.0.0.1:8080 --web-files examples/web --clients clients.toml \\\n  --store store",
             "volery serve --prepare --rotate --input customers.csv --key email:email --store store",
         ],
     ),

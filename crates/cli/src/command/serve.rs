@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 use serde_json::{Map, json};
-use volery_channel::service::{Client, Limits, Service};
+use volery_channel::service::{Client, Limits, Service, Shown};
 use volery_channel::tcp::Refusal as Refused;
 use volery_channel::tls::{Fingerprint, Identity};
+use volery_channel::web::Admits;
 use volery_channel::{Channel, Error as ChannelError, Role, Session};
 use volery_matching::Progress as _;
 use volery_matching::served::{MAX_KEYS, hello, read};
@@ -37,6 +38,7 @@ use super::identity;
 use super::matching::files::reading_of;
 use super::matching::{RowRules, Told, delimiter, duplicates, format};
 use super::options::{Common, Reporter};
+use super::web::{self, WebArguments};
 use crate::exit::{Failure, Status};
 use crate::randomness::hex;
 use crate::report::{Report, peak_memory};
@@ -69,13 +71,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
 
+    #[command(flatten)]
+    web: WebArguments,
+
     /// The server's identity, a folder made by 'volery keygen'; addresses off the loopback
     /// interface require it, together with --clients
     #[arg(long, value_name = "DIR")]
     identity: Option<PathBuf>,
 
-    /// Accept an --identity that its group can read, such as a mounted secret; never one that all
-    /// users can read
+    /// Accept an --identity or --web-key that its group can read, such as a mounted secret; never
+    /// one that all users can read
     #[arg(long)]
     allow_group_readable_identity: bool,
 
@@ -120,7 +125,7 @@ pub(crate) struct Arguments {
     rotate: bool,
 
     /// Only prepare, and end; a service that is running takes the result over on SIGHUP
-    #[arg(long, conflicts_with = "listen", help_heading = "Store")]
+    #[arg(long, conflicts_with_all = ["listen", "web"], help_heading = "Store")]
     prepare: bool,
 
     /// Table to serve: a file (.csv, .tsv, .txt, each also with .gz or .zst; .parquet; .arrow), a
@@ -178,16 +183,18 @@ fn hangup() -> SigSet {
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Failure> {
-    let place = match (&arguments.listen, arguments.prepare) {
-        (Some(address), _) => Some(Address::Listen(address.clone())),
-        (None, true) => None,
-        (None, false) => {
-            return Err(Failure::usage(
-                "--listen",
-                "required, unless --prepare is set",
-            ));
-        }
-    };
+    let place = arguments.listen.clone().map(Address::Listen);
+    let web_place = arguments.web.place()?;
+    if place.is_none() && web_place.is_none() && !arguments.prepare {
+        return Err(Failure::usage(
+            "--listen, --web",
+            "one of them is required, or both, unless --prepare is set",
+        ));
+    }
+    if place.is_none() && arguments.identity.is_some() && web_place.is_some() {
+        return Err(Failure::usage("--identity", "requires --listen")
+            .with_hint("browsers know the server by --web-certificate"));
+    }
     let identity = arguments
         .identity
         .as_deref()
@@ -207,7 +214,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
     }
     let own = identity.as_ref().map(Identity::fingerprint);
     reporter.known().identity = own.map(|print| print.to_string());
-    let clients = Clients::read(arguments.clients.as_deref(), own)?;
+    let clients = Clients::read(arguments.clients.as_deref(), own, arguments.web.is_public())?;
     let metrics_place = metrics_place(arguments)?;
     let report_place = arguments.common.prepare_report(reporter)?;
     // The pool of the whole process: threads of clients share it.
@@ -217,7 +224,8 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         .map_err(|error| Failure::new(Status::Other, format_args!("--threads: {error}")))?;
 
     let store = Store::open(&arguments.store)?;
-    let _served = place.as_ref().map(|_| store.lock_served()).transpose()?;
+    let is_serving = !arguments.prepare;
+    let _served = is_serving.then(|| store.lock_served()).transpose()?;
     let prepared = settle(arguments, &store, reporter)?;
     let mut report = Report::new("serve", reporter);
     if let Some(rows) = prepared {
@@ -233,7 +241,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         generation.about.keys,
         generation.key_name(),
     ));
-    let Some(place) = place else {
+    if !is_serving {
         report.peak_rss_bytes = peak_memory();
         report_place.write(&report)?;
         reporter.say(format_args!(
@@ -241,7 +249,7 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
             many(items, "key")
         ));
         return Ok(());
-    };
+    }
     let spent = Spent::open(&store.path().join("spent"))?;
     for who in spent.ahead() {
         reporter.warn(format_args!(
@@ -261,7 +269,13 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
         served: AtomicUsize::new(0),
         told: Mutex::new((Instant::now(), 0)),
     };
-    service.listen(&place, identity, metrics_place)?;
+    let services = [
+        place
+            .map(|place| service.bind(&place, identity))
+            .transpose()?,
+        web_place.map(|place| service.bind_web(place)).transpose()?,
+    ];
+    service.listen(services.into_iter().flatten().collect(), metrics_place)?;
     let counts = service.metrics.counts();
     for (name, count) in &counts {
         report.result.insert((*name).to_owned(), (*count).into());
@@ -451,19 +465,40 @@ fn put<T>(lock: &RwLock<Arc<T>>, value: T) {
 }
 
 impl Running<'_> {
-    fn listen(
-        &self,
-        place: &Address,
-        identity: Option<Identity>,
-        metrics: Option<std::net::TcpListener>,
-    ) -> Result<(), Failure> {
+    /// For clients with certificates, or on this machine.
+    fn bind(&self, place: &Address, identity: Option<Identity>) -> Result<Service, Failure> {
         let known = Arc::clone(&self.clients);
         let known: volery_channel::tls::Known =
-            Arc::new(move |print| held(&known).find(Some(print)).is_some());
+            Arc::new(move |print| held(&known).find(Shown::Certificate(print)).is_some());
         let service = Service::bind(place.address(), identity.map(|one| (one, known)));
         let service = service.map_err(|error| place.unusable(error))?;
+        let address = service.local_addr()?;
+        self.reporter
+            .announce(format_args!("listening on {address}"));
+        Ok(service)
+    }
+
+    /// For browsers.
+    fn bind_web(&self, place: &str) -> Result<Service, Failure> {
+        let known = Arc::clone(&self.clients);
+        let admits: Admits = Arc::new(move |token| {
+            let shown = token.map_or(Shown::Nothing, Shown::Token);
+            held(&known).find(shown).is_some()
+        });
+        let web = &self.arguments.web;
+        let settings = web.settings(admits, self.arguments.allow_group_readable_identity)?;
+        let service = Service::bind_web(place, settings);
+        let service = service.map_err(|error| web::unusable(place, error))?;
+        web.announce(service.local_addr()?, self.reporter);
+        Ok(service)
+    }
+
+    fn listen(
+        &self,
+        services: Vec<Service>,
+        metrics: Option<std::net::TcpListener>,
+    ) -> Result<(), Failure> {
         let reporter = self.reporter;
-        reporter.announce(format_args!("listening on {}", service.local_addr()?));
         if let Some(metrics) = &metrics {
             let address = metrics.local_addr();
             let address = address.map_err(|error| Failure::new(Status::Other, error))?;
@@ -502,18 +537,36 @@ impl Running<'_> {
             if let Some(metrics) = &metrics {
                 scope.spawn(|| metrics::serve(metrics, ended, &|| self.page()));
             }
-            let stop = reporter.cancel();
-            let result = service.serve(limits, stop, &|client| self.serve(client), &|refused| {
-                self.refused(&refused)
+            let serve_all = |service: Service| {
+                let stop = reporter.cancel();
+                service.serve(limits, stop, &|client| self.serve(client), &|refused| {
+                    self.refused(&refused)
+                })
+            };
+            let threads: Vec<_> = services
+                .into_iter()
+                .map(|service| scope.spawn(move || serve_all(service)))
+                .collect();
+            let results = threads.into_iter().map(|thread| {
+                // One that panics ends the process with it, as any other thread of it.
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
+            let result = results.collect::<Result<Vec<()>, _>>();
             ended.store(true, Ordering::SeqCst);
-            Ok(result?)
+            result?;
+            Ok(())
         })
     }
 
     /// Reads the clients again, and takes over what was prepared meanwhile.
     fn reload(&self) {
-        match Clients::read(self.arguments.clients.as_deref(), self.own) {
+        let (file, is_public) = (
+            self.arguments.clients.as_deref(),
+            self.arguments.web.is_public(),
+        );
+        match Clients::read(file, self.own, is_public) {
             Ok(clients) => {
                 let clients = clients.following(&held(&self.clients));
                 let number = many(clients.len() as u64, "client");
@@ -602,7 +655,7 @@ impl Running<'_> {
         self.metrics.connect();
         let start = Instant::now();
         let address = client.address;
-        let found = held(&self.clients).find(client.fingerprint);
+        let found = held(&self.clients).find(client.shown);
         let (result, place) = match &found {
             None => {
                 let error = ChannelError::Unauthenticated("it was removed".to_owned());

@@ -78,7 +78,7 @@ pub(crate) struct Running {
     child: Child,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
-    /// The port it listens on, once reported.
+    /// The ports it listens on, once reported.
     port: mpsc::Receiver<u16>,
     started: Instant,
 }
@@ -111,7 +111,9 @@ impl Running {
                 let mut text = String::new();
                 for line in stderr.lines() {
                     let line = line.unwrap();
-                    if let Some(address) = line.strip_prefix("volery: listening on ") {
+                    let address = line.strip_prefix("volery: listening on ");
+                    let web = || line.strip_prefix("volery: browsers connect to ");
+                    if let Some(address) = address.or_else(web) {
                         let (_, port) = address.rsplit_once(':').unwrap();
                         said.send(port.parse().unwrap()).unwrap();
                     }
@@ -125,7 +127,7 @@ impl Running {
         }
     }
 
-    /// The port it listens on.
+    /// The port it listens on; a second call is for the next one that it reports.
     pub(crate) fn port(&self) -> u16 {
         self.port.recv_timeout(Duration::from_secs(60)).unwrap()
     }

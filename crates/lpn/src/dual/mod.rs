@@ -21,8 +21,9 @@
 //! has the noise weights.
 //!
 //! A value is read and written twice (`scatter` has the details), in order or within a cache, and
-//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
-//! outputs are computed as they are drawn. The result does not depend on the number of threads.
+//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets,
+//! and with several threads 2^16 for each; outputs are computed as they are drawn. The result does
+//! not depend on the number of threads.
 
 mod draws;
 mod encoder;
@@ -136,8 +137,10 @@ impl<T: Term> Compression<T> {
     pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
         let mut code = Self::over(seed, len, memory, len);
         code.absorbed = len;
-        code.store.put_first(&mut code.buckets, len, &code.aes);
-        pooled(|| code.permute_again());
+        pooled(|| {
+            code.store.put_first(&mut code.buckets, len, &code.aes);
+            code.permute_again();
+        });
         code
     }
 
@@ -212,11 +215,11 @@ impl<T: Term> Compression<T> {
                 store.copy(from, bucket, scratch);
                 scratch.shuffle((0, bucket), from.len(bucket), aes);
             });
-            for (scratch, bucket) in scratch.iter().zip(buckets) {
-                let len = from.len(bucket);
-                store.free(from, bucket);
-                store.put(&mut to, scratch.shuffled(len), aes);
-            }
+            let lens = buckets.clone().map(|bucket| from.len(bucket));
+            let parts = scratch.iter().zip(lens);
+            let parts: Vec<_> = parts.map(|(scratch, len)| scratch.shuffled(len)).collect();
+            buckets.for_each(|bucket| store.free(from, bucket));
+            store.put_parts(&mut to, &parts, aes);
         }
         self.buckets = to;
         self.bucket = Some(0);

@@ -1,6 +1,6 @@
 //! A run, from the read table to the shares.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use volery_apps::switching;
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
@@ -12,6 +12,7 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit::{self, Parameters, Slice};
+use web_time::Instant;
 use zeroize::Zeroizing;
 
 use super::settings::{MAX_COLUMNS, Settings};

@@ -1,11 +1,12 @@
 //! A run, from the read table to the totals.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use volery_channel::link::{Side as LinkSide, estimate};
 use volery_channel::{Channel, Error as ChannelError, Role, SessionId, Stats, handshake};
 use volery_primitives::prg::Prg;
 use volery_psi::{circuit, count};
+use web_time::Instant;
 
 use super::compute::{Total, check_sizes, compute};
 use super::plan::{Choice, Protocol, named};

@@ -23,14 +23,13 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Instant;
-
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
 use volery_primitives::Block;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::RandomOracle;
 use volery_psi::circuit;
 use volery_tables::Duplicates;
+use web_time::Instant;
 use zeroize::Zeroizing;
 
 use super::compute::{Noise, Opener, Shares, Total, open, shares};

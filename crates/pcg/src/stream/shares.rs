@@ -116,11 +116,17 @@ enum Source<R: Ring, T> {
 impl<R: Ring, T: Trees<R>> Shares<R, T> {
     /// From the leaves of all trees.
     pub(super) fn kept(layout: Arc<Layout>, leaves: Buffer<R>) -> Self {
-        Self::new(layout, Source::Leaves(leaves))
+        Self::new(layout, Source::Leaves(leaves), Buffer::default())
     }
 
-    /// From trees over blocks of the domain that are expanded as their points are drawn.
-    pub(super) fn drawn(layout: Arc<Layout>, trees: T, prgs: TreePrgs) -> Self {
+    /// From trees over blocks of the domain that are expanded as their points are drawn, into the
+    /// memory of an earlier round's if there is one.
+    pub(super) fn drawn(
+        layout: Arc<Layout>,
+        trees: T,
+        prgs: TreePrgs,
+        memory: Option<Buffer<R>>,
+    ) -> Self {
         let exchanged = false;
         Self::new(
             layout,
@@ -129,23 +135,24 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
                 prgs,
                 exchanged,
             },
+            memory.unwrap_or_default(),
         )
     }
 
-    fn new(layout: Arc<Layout>, source: Source<R, T>) -> Self {
+    fn new(layout: Arc<Layout>, source: Source<R, T>, window: Buffer<R>) -> Self {
         Self {
             layout,
             source,
-            window: Buffer::default(),
+            window,
             points: 0..0,
         }
     }
 
-    /// The memory of the leaves, for reuse.
-    pub(super) fn into_leaves(self) -> Option<Buffer<R>> {
+    /// The memory of all leaves, or of those expanded last, for reuse.
+    pub(super) fn into_memory(self) -> Buffer<R> {
         match self.source {
-            Source::Leaves(leaves) => Some(leaves),
-            Source::Trees { .. } => None,
+            Source::Leaves(leaves) => leaves,
+            Source::Trees { .. } => self.window,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Steps 2 to 6: the oblivious evaluation of a batch of bins, by either party.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rayon::prelude::*;
 use volery_channel::{Channel, Role, SessionId};
@@ -14,6 +14,7 @@ use volery_primitives::pages::Buffer;
 use volery_primitives::prg::Prg;
 use volery_primitives::ro::{RandomOracle, StreamHash};
 use volery_primitives::{Block, bits};
+use web_time::Instant;
 use zeroize::Zeroizing;
 
 use super::bins::Binned;

@@ -12,7 +12,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::varint::{varint, zigzag};
+use crate::varint::{varint, zigzag};
 
 /// Bytes after the footer: its length, and the magic bytes.
 const TAIL: u64 = 8;

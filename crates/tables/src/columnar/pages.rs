@@ -20,7 +20,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::varint::{varint, zigzag};
+use crate::varint::{varint, zigzag};
 
 /// The most bytes a decompressed page may have, and the longest value of fixed length; a page that
 /// is large in the file may have [`RATIO`] times what it has there.

@@ -4,6 +4,7 @@
 
 mod bad_text;
 mod damaged;
+mod in_memory;
 mod inputs;
 mod parquet;
 mod payload;

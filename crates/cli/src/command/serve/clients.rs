@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use volery_channel::Cancel;
+use volery_channel::service::Shown;
 use volery_channel::tls::Fingerprint;
 use volery_psi::served::{Allow, Later, Refusal};
 
@@ -43,6 +44,7 @@ struct Form {
 struct Entry {
     name: String,
     fingerprint: Option<String>,
+    token: Option<String>,
     keys: Option<u64>,
     keys_per_day: Option<u64>,
     keys_per_second: Option<u64>,
@@ -77,7 +79,7 @@ impl Left {
 /// A client.
 pub(super) struct Client {
     pub(super) name: String,
-    fingerprint: Option<Fingerprint>,
+    shown: Shown,
     bounds: Bounds,
     usage: Arc<Usage>,
 }
@@ -143,9 +145,10 @@ impl Drop for Connection {
 impl Client {
     /// The name of the client in the journal.
     fn who(&self) -> String {
-        match self.fingerprint {
-            Some(print) => print.to_string(),
-            None => LOCAL.to_owned(),
+        match self.shown {
+            Shown::Nothing => LOCAL.to_owned(),
+            Shown::Certificate(print) => print.to_string(),
+            Shown::Token(print) => format!("token:{print}"),
         }
     }
 
@@ -181,24 +184,37 @@ pub(super) struct Clients(Vec<Arc<Client>>);
 
 impl Clients {
     /// Reads the file; without one there is the client on this machine, unless the server has an
-    /// identity.
-    pub(super) fn read(file: Option<&Path>, own: Option<Fingerprint>) -> Result<Self, Failure> {
+    /// identity or is public.
+    pub(super) fn read(
+        file: Option<&Path>,
+        own: Option<Fingerprint>,
+        is_public: bool,
+    ) -> Result<Self, Failure> {
         let Some(path) = file else {
+            let refuse = |what, hint| Err(Failure::usage("--clients", what).with_hint(hint));
             if own.is_some() {
-                let what = "required with --identity: it names the clients";
-                return Err(Failure::usage("--clients", what).with_hint(
+                return refuse(
+                    "required with --identity: it names the clients",
                     "a table [[client]] for each, with name, fingerprint and keys_per_day",
-                ));
+                );
+            }
+            if is_public {
+                return refuse(
+                    "required with --web-certificate: it names the clients",
+                    "a table [[client]] for each, with name, token and keys_per_day; 'volery keygen --token' makes a token and prints its fingerprint",
+                );
             }
             let entry = Entry {
                 name: LOCAL.to_owned(),
                 fingerprint: None,
+                token: None,
                 keys: None,
                 keys_per_day: Some(LOCAL_A_DAY),
                 keys_per_second: None,
                 connections: Some(u32::MAX.into()),
             };
-            return Self::of(vec![entry], own).map_err(|what| Failure::new(Status::Other, what));
+            return Self::of(vec![entry], own, is_public)
+                .map_err(|what| Failure::new(Status::Other, what));
         };
         let wrong = |what: &dyn std::fmt::Display| {
             let message = format_args!("--clients: {}: {what}", path.display());
@@ -210,10 +226,10 @@ impl Clients {
         }
         let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
         let form: Form = toml::from_str(&text).map_err(|error| wrong(&error))?;
-        Self::of(form.client, own).map_err(|what| wrong(&what))
+        Self::of(form.client, own, is_public).map_err(|what| wrong(&what))
     }
 
-    fn of(entries: Vec<Entry>, own: Option<Fingerprint>) -> Result<Self, String> {
+    fn of(entries: Vec<Entry>, own: Option<Fingerprint>, is_public: bool) -> Result<Self, String> {
         let (mut names, mut prints) = (HashSet::new(), HashSet::new());
         let mut clients = Vec::new();
         for entry in entries {
@@ -223,24 +239,33 @@ impl Clients {
                 let what = "a name has 1 to 64 letters, digits, '.', '_' or '-'";
                 return Err(format!("{what}: '{name}'"));
             }
-            let print = entry.fingerprint.map(|text| text.parse::<Fingerprint>());
-            let fingerprint = print
-                .transpose()
-                .map_err(|wrong| format!("client '{name}': {wrong}"))?;
-            match (fingerprint, own) {
-                (None, Some(_)) => return Err(format!("client '{name}' has no fingerprint")),
-                (Some(_), None) => {
+            let print = |text: Option<String>| {
+                let print = text.map(|text| text.parse::<Fingerprint>());
+                let print = print.transpose();
+                print.map_err(|wrong| format!("client '{name}': {wrong}"))
+            };
+            let shown = match (print(entry.fingerprint)?, print(entry.token)?) {
+                (Some(_), Some(_)) => {
+                    let what = "has a fingerprint and a token: give each a table of its own";
+                    return Err(format!("client '{name}' {what}"));
+                }
+                (Some(_), None) if own.is_none() => {
                     return Err(format!(
                         "client '{name}' has a fingerprint, and the server no --identity"
                     ));
                 }
-                (print, own) if print.is_some() && print == own => {
+                (Some(print), None) if own == Some(print) => {
                     let what = "has the fingerprint of the server's own --identity";
                     return Err(format!("client '{name}' {what}"));
                 }
-                _ => {}
-            }
-            let is_new = prints.insert(fingerprint);
+                (None, None) if own.is_some() || is_public => {
+                    return Err(format!("client '{name}' has no fingerprint and no token"));
+                }
+                (Some(print), None) => Shown::Certificate(print),
+                (None, Some(print)) => Shown::Token(print),
+                (None, None) => Shown::Nothing,
+            };
+            let is_new = prints.insert(shown);
             if !names.insert(name.clone()) || !is_new {
                 return Err(format!("client '{name}' stands there twice"));
             }
@@ -267,7 +292,7 @@ impl Clients {
             });
             clients.push(Arc::new(Client {
                 name,
-                fingerprint,
+                shown,
                 bounds,
                 usage,
             }));
@@ -278,12 +303,12 @@ impl Clients {
     /// The same clients, those that were there before with what they use.
     pub(super) fn following(self, before: &Self) -> Self {
         let followed = self.0.into_iter().map(|client| {
-            let Some(earlier) = before.find(client.fingerprint) else {
+            let Some(earlier) = before.find(client.shown) else {
                 return client;
             };
             Arc::new(Client {
                 name: client.name.clone(),
-                fingerprint: client.fingerprint,
+                shown: client.shown,
                 bounds: client.bounds,
                 usage: Arc::clone(&earlier.usage),
             })
@@ -291,9 +316,14 @@ impl Clients {
         Self(followed.collect())
     }
 
-    pub(super) fn find(&self, fingerprint: Option<Fingerprint>) -> Option<Arc<Client>> {
-        let found = self.0.iter().find(|one| one.fingerprint == fingerprint);
-        found.cloned()
+    /// The client that has shown this. All tokens are compared, each in constant time.
+    pub(super) fn find(&self, shown: Shown) -> Option<Arc<Client>> {
+        let is_same = |one: &&Arc<Client>| match (one.shown, shown) {
+            (Shown::Token(one), Shown::Token(other)) => one.is_same(&other),
+            (one, other) => one == other,
+        };
+        let found = self.0.iter().filter(is_same);
+        found.fold(None, |_, one| Some(Arc::clone(one)))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Client> {
@@ -367,7 +397,7 @@ impl Allow for Allowed<'_> {
             left: 0,
             wait: None,
         };
-        let find = || (self.clients)().find(self.client.fingerprint).ok_or(none);
+        let find = || (self.clients)().find(self.client.shown).ok_or(none);
         self.hold_back(&*find()?, items)?;
         let client = find()?;
         let who = client.who();
@@ -405,7 +435,11 @@ mod tests {
 
     fn clients(text: &str, own: Option<&str>) -> Result<Clients, String> {
         let form: Form = toml::from_str(text).map_err(|error| error.to_string())?;
-        Clients::of(form.client, own.map(|own| own.parse().unwrap()))
+        Clients::of(form.client, own.map(|own| own.parse().unwrap()), false)
+    }
+
+    fn certificate() -> Shown {
+        Shown::Certificate(PRINT.parse().unwrap())
     }
 
     #[test]
@@ -419,6 +453,11 @@ mod tests {
         for (text, fragment) in [
             (entry(&[named, "keys = 5"]), "no fingerprint"),
             (entry(&[named, &print]), "no budget"),
+            (
+                entry(&[named, &print, &format!("token = '{PRINT}'"), "keys = 5"]),
+                "a table of its own",
+            ),
+            (entry(&[named, "token = 'x'", "keys = 5"]), "client 'a'"),
             (entry(&["name = 'a b'", &print, "keys = 5"]), "a name has"),
             (entry(&["name = ''", &print, "keys = 5"]), "a name has"),
             (
@@ -442,6 +481,25 @@ mod tests {
         }
         let refused = clients(&good, None).err().unwrap();
         assert!(refused.contains("no --identity"), "{refused}");
+        // A server for browsers that is open to other machines has no client that shows nothing.
+        let open = entry(&[named, "keys = 5"]);
+        let entries = || toml::from_str::<Form>(&open).unwrap().client;
+        assert!(Clients::of(entries(), None, false).is_ok());
+        let refused = Clients::of(entries(), None, true).err().unwrap();
+        assert!(refused.contains("no token"), "{refused}");
+    }
+
+    #[test]
+    fn a_token_is_not_a_certificate() {
+        let print: Fingerprint = PRINT.parse().unwrap();
+        let text = format!("[[client]]\nname = 'a'\ntoken = '{PRINT}'\nkeys = 5\n");
+        let clients = clients(&text, Some(OWN)).unwrap();
+        let found = clients.find(Shown::Token(print)).unwrap();
+        assert_eq!(found.who(), format!("token:{PRINT}"));
+        assert!(clients.find(certificate()).is_none());
+        assert!(clients.find(Shown::Nothing).is_none());
+        let other = Shown::Token(OWN.parse().unwrap());
+        assert!(clients.find(other).is_none());
     }
 
     #[test]
@@ -474,7 +532,7 @@ mod tests {
     fn a_client_that_was_removed_gets_no_more() {
         let text = format!("[[client]]\nname = 'a'\nfingerprint = '{PRINT}'\nkeys = 5\n");
         let clients = Arc::new(clients(&text, Some(OWN)).unwrap());
-        let client = clients.find(Some(PRINT.parse().unwrap())).unwrap();
+        let client = clients.find(certificate()).unwrap();
         let place = tempfile::tempdir().unwrap();
         let spent = Spent::open(&place.path().join("spent")).unwrap();
         let closed = Cancel::default();
@@ -498,10 +556,10 @@ mod tests {
         let text =
             format!("[[client]]\nname = 'a'\nfingerprint = '{PRINT}'\nkeys = 5\nconnections = 2\n");
         let before = clients(&text, Some(OWN)).unwrap();
-        let one = before.find(Some(PRINT.parse().unwrap())).unwrap();
+        let one = before.find(certificate()).unwrap();
         let first = one.connect().unwrap();
         let after = clients(&text, Some(OWN)).unwrap().following(&before);
-        let one = after.find(Some(PRINT.parse().unwrap())).unwrap();
+        let one = after.find(certificate()).unwrap();
         let _second = one.connect().unwrap();
         assert!(one.connect().is_none());
         drop(first);

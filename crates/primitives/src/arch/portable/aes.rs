@@ -1,4 +1,5 @@
-//! AES-128 by the `aes` crate, which is constant time on every processor.
+//! AES-128 by the `aes` crate, which is constant time on every processor; and the kernels over any
+//! cipher that encrypts many blocks in one call.
 
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
@@ -6,6 +7,15 @@ use crate::Block;
 
 /// Blocks encrypted at a time, a multiple of what the `aes` crate has in flight on any processor.
 const CHUNK: usize = 64;
+
+/// AES-128 of many blocks: all that the kernels need.
+pub(crate) trait Cipher {
+    /// Replaces each block by its encryption.
+    fn encrypt_blocks(&self, x: &mut [Block]);
+
+    /// The same for the blocks of each set under the set's key.
+    fn encrypt_sets<const B: usize>(keys: &[Block], x: &mut [[Block; B]]);
+}
 
 /// The round keys. The `aes` crate wipes them on drop.
 pub(crate) struct Schedule(aes::Aes128);
@@ -16,20 +26,32 @@ impl Schedule {
     }
 }
 
-pub(crate) fn encrypt_blocks(keys: &Schedule, x: &mut [Block]) {
-    let bytes: &mut [[u8; 16]] = bytemuck::cast_slice_mut(x);
-    keys.0
-        .encrypt_blocks(Array::cast_slice_from_core_mut(bytes));
+impl Cipher for Schedule {
+    fn encrypt_blocks(&self, x: &mut [Block]) {
+        let bytes: &mut [[u8; 16]] = bytemuck::cast_slice_mut(x);
+        self.0
+            .encrypt_blocks(Array::cast_slice_from_core_mut(bytes));
+    }
+
+    fn encrypt_sets<const B: usize>(keys: &[Block], x: &mut [[Block; B]]) {
+        for (&key, x) in keys.iter().zip(x) {
+            Self::new(key).encrypt_blocks(x);
+        }
+    }
 }
 
-pub(crate) fn ctr(keys: &Schedule, counter: u128, out: &mut [Block]) {
+pub(crate) fn encrypt_blocks(keys: &impl Cipher, x: &mut [Block]) {
+    keys.encrypt_blocks(x);
+}
+
+pub(crate) fn ctr(keys: &impl Cipher, counter: u128, out: &mut [Block]) {
     for (i, block) in out.iter_mut().enumerate() {
         *block = Block::new(counter.wrapping_add(i as u128));
     }
     encrypt_blocks(keys, out);
 }
 
-pub(crate) fn feed_forward(keys: &Schedule, x: &[Block], out: &mut [Block]) {
+pub(crate) fn feed_forward(keys: &impl Cipher, x: &[Block], out: &mut [Block]) {
     out.copy_from_slice(x);
     encrypt_blocks(keys, out);
     for (out, &x) in out.iter_mut().zip(x) {
@@ -38,7 +60,7 @@ pub(crate) fn feed_forward(keys: &Schedule, x: &[Block], out: &mut [Block]) {
 }
 
 pub(crate) fn double(
-    keys: [&Schedule; 2],
+    keys: [&impl Cipher; 2],
     parents: &[Block],
     children: &mut [Block],
 ) -> [Block; 2] {
@@ -58,7 +80,7 @@ pub(crate) fn double(
     sums
 }
 
-pub(crate) fn leaf_pairs(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
+pub(crate) fn leaf_pairs(keys: &impl Cipher, parents: &[Block], out: &mut [u64]) {
     let mut hashes = [Block::ZERO; CHUNK];
     for (parents, out) in parents.chunks(CHUNK).zip(out.chunks_mut(2 * CHUNK)) {
         let hashes = &mut hashes[..parents.len()];
@@ -76,7 +98,7 @@ pub(crate) fn orthomorphism(x: Block) -> Block {
 }
 
 /// `H(x) = AES(s(x)) ^ s(x)` of each block; at most `CHUNK` of them.
-fn circular(keys: &Schedule, x: &[Block], out: &mut [Block]) {
+fn circular(keys: &impl Cipher, x: &[Block], out: &mut [Block]) {
     let mut inputs = [Block::ZERO; CHUNK];
     let inputs = &mut inputs[..x.len()];
     for (input, &x) in inputs.iter_mut().zip(x) {
@@ -86,7 +108,7 @@ fn circular(keys: &Schedule, x: &[Block], out: &mut [Block]) {
 }
 
 pub(crate) fn split(
-    keys: &Schedule,
+    keys: &impl Cipher,
     parents: &[Block],
     children: &mut [Block],
     mask: Block,
@@ -107,7 +129,7 @@ pub(crate) fn split(
     sums
 }
 
-pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
+pub(crate) fn hash_words(keys: &impl Cipher, parents: &[Block], out: &mut [u64]) {
     let mut hashes = [Block::ZERO; CHUNK];
     for (parents, out) in parents.chunks(CHUNK).zip(out.chunks_mut(2 * CHUNK)) {
         let hashes = &mut hashes[..parents.len()];
@@ -117,7 +139,7 @@ pub(crate) fn hash_words(keys: &Schedule, parents: &[Block], out: &mut [u64]) {
     }
 }
 
-pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
+pub(crate) fn hash_pairs(keys: &impl Cipher, parents: &[Block], out: &mut [Block]) -> [Block; 2] {
     let mut sums = [Block::ZERO; 2];
     let mut inputs = [Block::ZERO; CHUNK];
     for (parents, out) in parents.chunks(CHUNK / 2).zip(out.chunks_mut(CHUNK)) {
@@ -132,29 +154,31 @@ pub(crate) fn hash_pairs(keys: &Schedule, parents: &[Block], out: &mut [Block]) 
     sums
 }
 
-pub(crate) fn rekeyed(keys: &[Block], x: &mut [Block]) {
-    rekeyed_sets::<1>(keys, bytemuck::cast_slice_mut(x));
+pub(crate) fn rekeyed<C: Cipher>(keys: &[Block], x: &mut [Block]) {
+    rekeyed_sets::<C, 1>(keys, bytemuck::cast_slice_mut(x));
 }
 
-pub(crate) fn rekeyed_circular(keys: &[Block], x: &mut [Block]) {
+pub(crate) fn rekeyed_circular<C: Cipher>(keys: &[Block], x: &mut [Block]) {
     x.iter_mut().for_each(|x| *x = orthomorphism(*x));
-    rekeyed(keys, x);
+    rekeyed::<C>(keys, x);
 }
 
-pub(crate) fn rekeyed_circular_pairs(keys: &[Block], x: &mut [[Block; 2]]) {
+pub(crate) fn rekeyed_circular_pairs<C: Cipher>(keys: &[Block], x: &mut [[Block; 2]]) {
     x.as_flattened_mut()
         .iter_mut()
         .for_each(|x| *x = orthomorphism(*x));
-    rekeyed_sets(keys, x);
+    rekeyed_sets::<C, 2>(keys, x);
 }
 
 /// Each block of a set becomes `AES(x) ^ x` under the set's key.
-fn rekeyed_sets<const B: usize>(keys: &[Block], x: &mut [[Block; B]]) {
-    for (&key, x) in keys.iter().zip(x) {
-        let mut y = *x;
-        encrypt_blocks(&Schedule::new(key), &mut y);
-        for (x, y) in x.iter_mut().zip(y) {
-            *x ^= y;
+fn rekeyed_sets<C: Cipher, const B: usize>(keys: &[Block], x: &mut [[Block; B]]) {
+    let mut y = [[Block::ZERO; B]; CHUNK];
+    for (keys, x) in keys.chunks(CHUNK).zip(x.chunks_mut(CHUNK)) {
+        let y = &mut y[..x.len()];
+        y.copy_from_slice(x);
+        C::encrypt_sets(keys, y);
+        for (x, y) in x.as_flattened_mut().iter_mut().zip(y.as_flattened()) {
+            *x ^= *y;
         }
     }
 }

@@ -5,7 +5,7 @@
 //! block = least difference | bit width of each miniblock (1 byte) | miniblock*
 //! ```
 
-use crate::columnar::varint::varint;
+use crate::varint::varint;
 
 /// The bytes after a list of at most `most` values; none if it claims more, or is malformed.
 ///

@@ -89,6 +89,7 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "cli::command::cluster::totals::Driver::agree",
             "matching::totals::compute::Party::at_least",
             "matching::totals::compute::Party::open",
+            "web::run::Prepared::run",
         ],
     ),
     (

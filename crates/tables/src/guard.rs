@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use super::damaged;
-use crate::error::Problem;
+use crate::error::{Problem, damaged};
 use crate::format::Format;
 
 thread_local! {

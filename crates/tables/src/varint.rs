@@ -15,7 +15,8 @@ pub(crate) fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// The signed number that an unsigned number encodes.
-pub(super) fn zigzag(number: u64) -> Option<i64> {
+#[cfg(any(test, feature = "columnar"))]
+pub(crate) fn zigzag(number: u64) -> Option<i64> {
     let half = i64::try_from(number >> 1).ok()?;
     Some(half ^ -i64::from(number as u8 & 1))
 }

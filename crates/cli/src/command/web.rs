@@ -1,0 +1,130 @@
+//! The options for browsers, which come over WebSocket.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use volery_channel::web::{Admits, Certificate, Files, Origin, Settings};
+
+use super::endpoint::{Address, host_port};
+use super::identity::read_private;
+use super::options::Reporter;
+use crate::exit::{Failure, Status};
+
+/// Longest file with certificates, in bytes.
+const BOUND: u64 = 1 << 20;
+
+/// Where browsers come in, and which.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct WebArguments {
+    /// Wait for browsers at this address, for WebSocket connections; off the loopback interface it
+    /// requires --web-certificate
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) web: Option<String>,
+
+    /// Let pages of this origin connect, such as https://match.example.org; named once for each.
+    /// Those of --web-files may connect where the address is localhost, an IP address or has TLS
+    #[arg(long, value_name = "ORIGIN", requires = "web")]
+    web_origin: Vec<Origin>,
+
+    /// Serve the files in this folder, for everyone to read: the page, such as examples/web
+    #[arg(long, value_name = "DIR", requires = "web")]
+    web_files: Option<PathBuf>,
+
+    /// The certificate for this host name in PEM, of an authority that browsers know, with those of
+    /// the authorities between
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires_all = ["web", "web_key"]
+    )]
+    web_certificate: Option<PathBuf>,
+
+    /// The private key of --web-certificate in PEM, which only its owner can read
+    #[arg(long, value_name = "FILE", requires = "web_certificate")]
+    web_key: Option<PathBuf>,
+}
+
+impl WebArguments {
+    /// The address for browsers, checked.
+    pub(crate) fn place(&self) -> Result<Option<&str>, Failure> {
+        let Some(address) = self.web.as_deref() else {
+            return Ok(None);
+        };
+        host_port("--web", address)?;
+        if self.web_certificate.is_none() {
+            Address::Listen(address.to_owned()).check_loopback_as(
+                "--web",
+                "--web-certificate and --web-key",
+                "browsers take only certificates of an authority that they know; or listen on 127.0.0.1 behind a reverse proxy: docs/deploy.md",
+            )?;
+        }
+        Ok(Some(address))
+    }
+
+    /// Whether it is open to other machines.
+    pub(crate) fn is_public(&self) -> bool {
+        self.web_certificate.is_some()
+    }
+
+    /// Reads what the options name. With `group` the group of the key's file can read it.
+    pub(crate) fn settings(&self, admits: Admits, group: bool) -> Result<Settings, Failure> {
+        let certificate = match (&self.web_certificate, &self.web_key) {
+            (Some(chain), Some(key)) => Some(certificate(chain, key, group)?),
+            _ => None,
+        };
+        let files = self.web_files.as_deref().map(|folder| {
+            Files::new(folder).map_err(|error| {
+                Failure::usage("--web-files", format_args!("{}: {error}", folder.display()))
+            })
+        });
+        Ok(Settings {
+            certificate,
+            origins: self.web_origin.clone(),
+            files: files.transpose()?,
+            admits,
+        })
+    }
+
+    /// Says where browsers come in, at this address.
+    pub(crate) fn announce(&self, address: std::net::SocketAddr, reporter: &Reporter) {
+        let s = if self.is_public() { "s" } else { "" };
+        reporter.announce(format_args!("browsers connect to ws{s}://{address}"));
+        if self.web_files.is_some() {
+            reporter.announce(format_args!("the page is at http{s}://{address}/"));
+        }
+    }
+}
+
+/// A local address that cannot be used.
+pub(crate) fn unusable(address: &str, error: volery_channel::Error) -> Failure {
+    match error {
+        volery_channel::Error::Io(error) => {
+            Failure::new(Status::Other, format_args!("--web {address}: {error}"))
+        }
+        error => error.into(),
+    }
+}
+
+fn certificate(chain_path: &Path, key_path: &Path, group: bool) -> Result<Certificate, Failure> {
+    let wrong = |option: &str, path: &Path, what: &dyn std::fmt::Display| {
+        let message = format_args!("{option}: {}: {what}", path.display());
+        Failure::new(Status::Other, message)
+    };
+    let of_chain = |what: &dyn std::fmt::Display| wrong("--web-certificate", chain_path, what);
+    let size = chain_path.metadata().map_err(|error| of_chain(&error))?;
+    if size.len() > BOUND {
+        return Err(of_chain(&"the file is too long"));
+    }
+    let chain = fs::read(chain_path).map_err(|error| of_chain(&error))?;
+    let key = read_private(key_path, group).map_err(|error| {
+        wrong("--web-key", key_path, &error).with_hint(format_args!(
+            "chmod 600 {}; its group may read it with --allow-group-readable-identity",
+            key_path.display()
+        ))
+    })?;
+    Certificate::from_pem(&chain, key.as_bytes()).map_err(|error| match error {
+        volery_channel::Error::Identity(why) => of_chain(&why)
+            .with_hint("both are PEM, as an ACME client writes fullchain.pem and privkey.pem"),
+        error => error.into(),
+    })
+}

@@ -1,0 +1,473 @@
+//! A run: the table read, what will be revealed, and the matching rows.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use serde_json::{Value, json};
+use volery_channel::{Channel, Stats};
+use volery_matching::served::MAX_KEYS;
+use volery_matching::{
+    Columns, Divided, Local, Matches, Name, Outcome, Progress, Settings, Side, totals,
+};
+use volery_pcg::Security;
+use volery_psi::served::Filter;
+use volery_tables::{Counts, RuleCounts, Table, column_texts};
+
+use crate::failure::{Failure, Kind};
+use crate::options::{COLUMN, Call, Options};
+
+/// A side that has read its table.
+pub struct Prepared {
+    table: Table,
+    side: Read,
+    columns: Columns,
+    call: Call,
+    terms: Value,
+}
+
+/// A side, by what it wants.
+enum Read {
+    Rows(Box<Side>),
+    Count(Box<totals::Side>),
+}
+
+/// The filters of a query to a server.
+#[derive(Default)]
+pub struct Filters {
+    /// The one of an earlier query.
+    pub kept: Option<Vec<u8>>,
+    /// The one that was fetched, to be kept.
+    pub fetched: Option<Vec<u8>>,
+}
+
+/// What a run gave.
+pub struct Ran {
+    /// The matching rows, counted from 0, ascending.
+    pub rows: Vec<u32>,
+    /// The number of the key by which each matched, from 1.
+    pub rules: Vec<u8>,
+    /// The other results, as in `web/index.d.ts`.
+    pub told: Value,
+}
+
+impl Prepared {
+    /// Reads a text file; `name` is that of the file, and says its format unless `options` does.
+    ///
+    /// # Errors
+    /// If an option is wrong, or the table cannot be used.
+    pub fn file(
+        options: &Options,
+        name: &str,
+        bytes: Vec<u8>,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, Failure> {
+        let table = Table::from_text(name, bytes.into(), &options.inputs()?)?;
+        Self::read(options, table, false, progress)
+    }
+
+    /// Reads a list of keys.
+    ///
+    /// # Errors
+    /// As [`file`](Self::file).
+    pub fn keys(
+        options: &Options,
+        keys: &[String],
+        progress: &mut dyn Progress,
+    ) -> Result<Self, Failure> {
+        options.inputs()?;
+        for (option, given) in [
+            ("format", options.format.is_some()),
+            ("delimiter", options.delimiter.is_some()),
+            ("encoding", options.encoding.is_some()),
+        ] {
+            if given {
+                return Err(Failure::usage(option, "a list of keys has none"));
+            }
+        }
+        let column = Field::new(COLUMN, DataType::Utf8, false);
+        let schema = Arc::new(Schema::new(vec![column]));
+        let strings: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
+        let rows = RecordBatch::try_new(Arc::clone(&schema), vec![strings]);
+        let rows = rows.map_err(|error| Failure::new(Kind::Data, error))?;
+        let table = Table::from_batches(schema, vec![rows])?;
+        Self::read(options, table, true, progress)
+    }
+
+    fn read(
+        options: &Options,
+        table: Table,
+        list: bool,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, Failure> {
+        let reading = options.reading(list)?;
+        let columns = Columns {
+            names: options.value_names.clone(),
+            ..Columns::default()
+        };
+        let (side, terms) = match options.call {
+            Call::Count => {
+                let settings = options.count_settings()?;
+                let side = totals::Side::read(&table, &reading, &settings, progress)?;
+                let revealed = totals::revealed(&settings, Divided::No);
+                let summary = side.summary();
+                let read = (summary.rows, &summary.counts, &*summary.key_description);
+                let distinct = [(summary.keys, summary.duplicates)];
+                let agreed = (settings.name, Security::SemiHonest);
+                let terms = terms(&table, read, &distinct, agreed, revealed);
+                (Read::Count(side.into()), terms)
+            }
+            _ => {
+                let settings = options.settings()?;
+                let names = columns.check(&table);
+                names.map_err(|what| Failure::usage("valueNames", what))?;
+                let local = Local::default();
+                let side = Side::read(&table, &reading, &settings, &local, progress)?;
+                let rules = reading.rules.len();
+                let revealed = match options.call {
+                    Call::Query => volery_matching::served::revealed(),
+                    _ => volery_matching::revealed(&settings, rules, Divided::No),
+                };
+                let distinct: Vec<_> = (0..rules).filter_map(|rule| side.distinct(rule)).collect();
+                let read = (side.rows(), side.counts(), side.key_description());
+                let agreed = (settings.name, settings.security);
+                let terms = terms(&table, read, &distinct, agreed, revealed);
+                (Read::Rows(side.into()), terms)
+            }
+        };
+        if terms["rows"].as_u64().unwrap_or(u64::MAX) > u32::MAX.into() {
+            let what = "the table has more rows than a page can number";
+            return Err(Failure::new(Kind::Data, what).with_hint("split it"));
+        }
+        Ok(Self {
+            table,
+            side,
+            columns,
+            call: options.call,
+            terms,
+        })
+    }
+
+    /// What the run will reveal: `Terms` of `web/index.d.ts`.
+    pub fn terms(&self) -> &Value {
+        &self.terms
+    }
+
+    /// The run over a new connection.
+    ///
+    /// # Errors
+    /// If the channel or the protocol fails.
+    pub fn run(
+        self,
+        filters: &mut Filters,
+        channel: &mut Channel,
+        progress: &mut dyn Progress,
+    ) -> Result<Ran, Failure> {
+        let side = match self.side {
+            Read::Count(side) => return count(*side, channel, progress),
+            Read::Rows(side) if self.call == Call::Query => {
+                return ask(*side, filters, channel, progress);
+            }
+            Read::Rows(side) => side,
+        };
+        let settings = *side.settings();
+        let mut outcome = side.run(channel, progress)?;
+        let matches = outcome.matches.take();
+        let matches = matches.ok_or_else(|| Failure::new(Kind::Data, "there is no result"))?;
+        let mut told = told(outcome.traffic, outcome_report(&settings, &outcome));
+        if self.call == Call::Lookup {
+            told["values"] = values(&matches, &self.table, &self.columns, progress)?;
+        }
+        ran(&matches, told)
+    }
+}
+
+/// Asks a server.
+fn ask(
+    side: Side,
+    filters: &mut Filters,
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<Ran, Failure> {
+    let kept = filters.kept.take();
+    let kept = kept.map(|bytes| Filter::from_bytes(&bytes, MAX_KEYS));
+    let kept = kept.transpose()?;
+    let keep = |filter: &Filter| {
+        let mut bytes = Vec::new();
+        filter.write(&mut bytes)?;
+        filters.fetched = Some(bytes);
+        Ok::<_, Failure>(())
+    };
+    let asked = side.ask(kept, MAX_KEYS, keep, channel, progress)?;
+    let report = json!({
+        "session": hex(asked.session.as_bytes()),
+        "protocol": "served",
+        "security": "malicious",
+        "items": asked.items,
+        "peer_items": asked.label.items(),
+        "filter_version": hex(asked.label.version()),
+        "public_key": hex(asked.label.public()),
+        "filter_fetched": asked.fetched,
+        "budget_left": asked.left,
+        "seconds": { "setup": asked.setup.as_secs_f64(), "online": asked.online.as_secs_f64() },
+    });
+    let mut told = told(asked.traffic, report);
+    told["fetched"] = asked.fetched.into();
+    told["left"] = asked.left.into();
+    ran(&asked.matches, told)
+}
+
+/// The number of common keys.
+fn count(
+    side: totals::Side,
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<Ran, Failure> {
+    let outcome = side.run(channel, progress)?;
+    let [sender, receiver] = outcome.sizes;
+    let report = json!({
+        "session": hex(outcome.session.as_bytes()),
+        "protocol": outcome.protocol.name(),
+        "security": "semi-honest",
+        "choice": outcome.choice.as_ref().map(totals::Choice::why),
+        "items": receiver,
+        "peer_items": sender,
+        "parameters": outcome.parameters.describe(),
+        "assumption": outcome.parameters.assumption(),
+        "seconds": { "setup": outcome.setup.as_secs_f64(), "online": outcome.online.as_secs_f64() },
+    });
+    let mut told = told(outcome.traffic, report);
+    let total = outcome.totals.first();
+    told["belowMinimum"] = total.is_some_and(|total| total.below_minimum).into();
+    told["count"] = total.and_then(|total| total.count).into();
+    Ok(Ran {
+        rows: Vec::new(),
+        rules: Vec::new(),
+        told,
+    })
+}
+
+fn terms(
+    table: &Table,
+    (rows, counts, key_types): (u64, &Counts, &str),
+    distinct: &[(u64, u64)],
+    (protocol, security): (Name, Security),
+    revealed: Vec<String>,
+) -> Value {
+    let sum = |of: fn(&RuleCounts) -> u64| counts.rules.iter().map(of).sum::<u64>();
+    json!({
+        "revealed": revealed,
+        "rows": rows,
+        "keys": distinct.iter().map(|(keys, _)| keys).collect::<Vec<_>>(),
+        "empty": sum(|counts| counts.empty),
+        "malformed": sum(|counts| counts.malformed),
+        "duplicates": distinct.iter().map(|(_, duplicates)| duplicates).sum::<u64>(),
+        "notices": table.notices(),
+        "keyTypes": key_types,
+        "protocol": protocol.name(),
+        "security": security.to_string(),
+    })
+}
+
+fn told(traffic: Stats, report: Value) -> Value {
+    json!({ "bytes": traffic.bytes_sent + traffic.bytes_received, "report": report })
+}
+
+fn ran(matches: &Matches, mut told: Value) -> Result<Ran, Failure> {
+    let (rows, rules) = matches.rows_and_rules()?;
+    told["count"] = matches.rows().into();
+    Ok(Ran {
+        // The number of rows was checked, and that of rules is at most 16.
+        rows: rows.into_iter().map(|row| row as u32).collect(),
+        rules: rules.into_iter().map(|rule| rule as u8).collect(),
+        told,
+    })
+}
+
+/// What a run cost and how sure its result is, under the names of the program's report.
+fn outcome_report(settings: &Settings, outcome: &Outcome) -> Value {
+    let traffic = outcome.traffic;
+    let [sender, receiver] = outcome.sizes.first().copied().unwrap_or_default();
+    let parts = (f64::from(outcome.buckets) * outcome.sizes.len() as f64).log2();
+    let parameters = outcome.parameters.as_ref();
+    json!({
+        "session": hex(outcome.session.as_bytes()),
+        "protocol": outcome.protocol.name(),
+        "security": settings.security.to_string(),
+        "choice": outcome.choice.as_ref().map(volery_matching::Choice::why),
+        "items": receiver,
+        "peer_items": sender,
+        "buckets": outcome.buckets,
+        "bytes_sent": traffic.bytes_sent,
+        "bytes_received": traffic.bytes_received,
+        "parameters": parameters.map(volery_matching::Parameters::describe),
+        "assumption": parameters.map(volery_matching::Parameters::assumption),
+        "false_positive_log2": parameters.map(|parameters| parts + parameters.false_positive()),
+        "failure_log2": parameters.map(|parameters| parts - parameters.failure_bits()),
+        "seconds": {
+            "setup": outcome.setup.as_secs_f64(),
+            "online": outcome.online.as_secs_f64(),
+        },
+    })
+}
+
+/// The sender's columns for the matching rows.
+fn values(
+    matches: &Matches,
+    table: &Table,
+    columns: &Columns,
+    progress: &mut dyn Progress,
+) -> Result<Value, Failure> {
+    let own = table.schema().fields().len();
+    let (schema, batches) = matches.to_batches(table, columns, progress)?;
+    let mut all = Vec::new();
+    for (place, field) in schema.fields().iter().enumerate().skip(own) {
+        let mut cells: Vec<Option<String>> = Vec::new();
+        for batch in &batches {
+            let texts = column_texts(field, batch.column(place));
+            cells.extend(texts.map_err(|error| Failure::new(Kind::Data, error))?);
+        }
+        all.push(json!({ "name": field.name(), "cells": cells }));
+    }
+    Ok(all.into())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::collections::HashSet;
+
+    use volery_channel::{Role, run_two_parties};
+    use volery_matching::{Verb, What};
+    use volery_tables::{Inputs, Reading, Rule};
+
+    use super::*;
+
+    fn options(words: Value) -> Options {
+        serde_json::from_value(words).unwrap()
+    }
+
+    fn prepare(words: Value, csv: &str) -> Result<Prepared, Failure> {
+        Prepared::file(&options(words), "t.csv", csv.into(), &mut ())
+    }
+
+    /// The native side of a run, with these values.
+    fn sender(verb: Verb, csv: &str, values: &[&str]) -> Side {
+        let table = Table::from_text("s.csv", csv.as_bytes().into(), &Inputs::default()).unwrap();
+        let reading = Reading {
+            rules: vec![Rule::parse("mail:email").unwrap()],
+            values: values.iter().map(|name| (*name).to_owned()).collect(),
+            ..Reading::default()
+        };
+        let settings = Settings::new(verb, Role::Sender, Name::Auto, None, false, None).unwrap();
+        Side::read(&table, &reading, &settings, &Local::default(), &mut ()).unwrap()
+    }
+
+    fn meet(sender: Side, prepared: Prepared) -> Ran {
+        let (sent, ran) = run_two_parties(
+            |channel| sender.run(channel, &mut ()),
+            |channel| prepared.run(&mut Filters::default(), channel, &mut ()),
+        );
+        sent.unwrap();
+        ran.unwrap()
+    }
+
+    #[test]
+    fn rows_equal_a_plain_join() {
+        let theirs: HashSet<u32> = (0..1000).map(|i| i * 7).collect();
+        let csv = |keys: &mut dyn Iterator<Item = u32>| {
+            keys.fold("mail\n".to_owned(), |text, key| {
+                format!("{text}p{key}@x.org\n")
+            })
+        };
+        let ours = csv(&mut (0..900).map(|i| i * 11));
+        let sender = sender(Verb::Psi, &csv(&mut theirs.iter().copied()), &[]);
+        let prepared = prepare(json!({ "key": ["mail:email"] }), &ours).unwrap();
+        assert_eq!(prepared.terms()["rows"], 900);
+        assert_eq!(prepared.terms()["keys"], json!([900]));
+        assert_eq!(prepared.terms()["security"], "malicious");
+        let ran = meet(sender, prepared);
+        let want: Vec<u32> = (0..900).filter(|i| theirs.contains(&(i * 11))).collect();
+        assert_eq!(ran.rows, want);
+        assert_eq!(ran.rules, vec![1; want.len()]);
+        assert_eq!(ran.told["count"], want.len());
+        assert_eq!(ran.told["report"]["peer_items"], 1000);
+    }
+
+    #[test]
+    fn a_list_of_keys_looks_up_columns() {
+        let sender = sender(
+            Verb::Lookup,
+            "mail,city,n\na@x.org,Rome,1\nb@x.org,\"O, slo\",2\n",
+            &["city", "n"],
+        );
+        let words = json!({ "call": "lookup", "key": [":email"], "valueNames": ["town", "m"] });
+        let keys = ["z@x.org", "B@x.org", "a@x.org"].map(str::to_owned);
+        let prepared = Prepared::keys(&options(words), &keys, &mut ()).unwrap();
+        let ran = meet(sender, prepared);
+        assert_eq!(ran.rows, [1, 2]);
+        let values = json!([
+            { "name": "town", "cells": ["O, slo", "Rome"] },
+            { "name": "m", "cells": ["2", "1"] },
+        ]);
+        assert_eq!(ran.told["values"], values);
+    }
+
+    #[test]
+    fn common_keys_are_counted() {
+        let table = Table::from_text("s.csv", b"mail\na\nb\nc\n"[..].into(), &Inputs::default());
+        let settings = totals::Settings::new(What::Count, Role::Sender, Default::default());
+        let reading = Reading {
+            rules: vec![Rule::parse("mail").unwrap()],
+            ..Reading::default()
+        };
+        let (table, settings) = (table.unwrap(), settings.unwrap());
+        let side = totals::Side::read(&table, &reading, &settings, &mut ()).unwrap();
+        let prepared = prepare(json!({ "call": "count", "key": ["m"] }), "m\nb\nx\nc\nc\n");
+        let prepared = prepared.unwrap();
+        assert_eq!(prepared.terms()["security"], "semi-honest");
+        assert_eq!(prepared.terms()["duplicates"], 1);
+        let (sent, ran) = run_two_parties(
+            |channel| side.run(channel, &mut ()),
+            |channel| prepared.run(&mut Filters::default(), channel, &mut ()),
+        );
+        sent.unwrap();
+        let ran = ran.unwrap();
+        assert_eq!(ran.told["count"], 2);
+        assert_eq!(ran.told["belowMinimum"], false);
+    }
+
+    #[test]
+    fn wrong_options_are_named() {
+        let failed = |words: Value, csv: &str| match prepare(words, csv) {
+            Ok(_) => panic!("it is wrong"),
+            Err(failure) => (failure.kind, failure.message),
+        };
+        for (words, option) in [
+            (json!({}), "key"),
+            (json!({ "key": ["a"], "protocol": "served" }), "protocol"),
+            (
+                json!({ "key": ["a"], "both": true, "protocol": "dh" }),
+                "both",
+            ),
+            (json!({ "key": ["a"], "emptyKeys": "no" }), "emptyKeys"),
+            (json!({ "key": ["a"], "delimiter": ";;" }), "delimiter"),
+            (json!({ "key": ["a"], "format": "parquet" }), "format"),
+            (json!({ "call": "query", "key": ["a"], "or": ["a"] }), "or"),
+            (json!({ "key": ["a"], "valueNames": ["a"] }), "valueNames"),
+        ] {
+            let (kind, message) = failed(words, "a\n1\n");
+            assert_eq!(kind, Kind::Usage, "{message}");
+            assert!(message.starts_with(&format!("{option}: ")), "{message}");
+        }
+        let (kind, message) = failed(json!({ "key": ["a"] }), "a,b\n1\n");
+        assert_eq!((kind, message.contains("t.csv")), (Kind::Data, true));
+    }
+}
