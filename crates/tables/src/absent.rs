@@ -29,6 +29,10 @@ pub(crate) mod columnar {
             match self.0 {}
         }
 
+        pub(crate) fn note(&self, _: &str) -> Option<&str> {
+            match self.0 {}
+        }
+
         pub(crate) fn batches(&self, _: File, _: u64, _: &[usize]) -> Result<Batches, Problem> {
             match self.0 {}
         }

@@ -90,6 +90,13 @@ impl Table {
         &self.metadata
     }
 
+    /// The text under a name in the metadata of the file.
+    pub(crate) fn note(&self, name: &str) -> Option<&str> {
+        let notes = self.metadata().file_metadata().key_value_metadata()?;
+        let note = notes.iter().find(|note| note.key == name)?;
+        note.value.as_deref()
+    }
+
     /// The number of rows, by the description.
     pub(crate) fn rows(&self) -> u64 {
         self.metadata.file_metadata().num_rows().max(0) as u64

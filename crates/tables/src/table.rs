@@ -384,10 +384,10 @@ impl Table {
     /// file and has one.
     #[cfg(feature = "columnar")]
     pub fn note(&self, name: &str) -> Option<&str> {
-        let file = self.parquet()?.metadata().file_metadata();
-        let notes = file.key_value_metadata()?.iter();
-        let mut notes = notes.filter(|note| note.key == name);
-        notes.next()?.value.as_deref()
+        match &self.parts.first()?.content {
+            Content::Parquet(table) => table.note(name),
+            _ => None,
+        }
     }
 
     /// The delimiter that was named.

@@ -41,6 +41,7 @@ impl<W: Write + Send> Writer<W> {
         })
     }
 
+    /// Keeps a text under a name in the metadata of the file.
     pub(crate) fn note(&mut self, name: &str, text: &str) {
         let note = KeyValue::new(name.to_owned(), text.to_owned());
         self.0.append_key_value_metadata(note);
