@@ -382,7 +382,6 @@ impl Table {
 
     /// The text that the first file has under a name in its key-value metadata, if it is a Parquet
     /// file and has one.
-    #[cfg(feature = "columnar")]
     pub fn note(&self, name: &str) -> Option<&str> {
         match &self.parts.first()?.content {
             Content::Parquet(table) => table.note(name),
