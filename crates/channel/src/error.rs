@@ -28,8 +28,8 @@ pub enum Error {
     #[error("timed out: {0}")]
     TimedOut(String),
 
-    /// This party waited at a gateway until its time was over, and the peer did not come. Holds that
-    /// time.
+    /// This party waited at a gateway until its time was over, and the peer did not come. Holds
+    /// that time.
     #[error("the peer did not come to the gateway within {0:?}")]
     Absent(Duration),
 

@@ -26,8 +26,9 @@ const GREETING: Duration = Duration::from_secs(10);
 /// # Errors
 /// [`Error::Refused`] with the reason if the gateway refuses this client; [`Error::Absent`] if this
 /// client waited at the gateway to the end, and the peer did not come; [`Error::TimedOut`] if the
-/// gateway is not there, or was not to the end; [`Error::Identity`] if `leaf` is no run certificate; those
-/// of [`initiate`] for the connection to the peer; [`Error::Io`] if the address is not usable.
+/// gateway is not there, or was not to the end; [`Error::Identity`] if `leaf` is no run
+/// certificate; those of [`initiate`] for the connection to the peer; [`Error::Io`] if the address
+/// is not usable.
 pub fn meet(
     address: impl ToSocketAddrs,
     ticket: &Ticket,
