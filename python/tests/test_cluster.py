@@ -378,6 +378,40 @@ def test_the_shares_of_the_highest_attempt(tmp_path: pathlib.Path) -> None:
         one._shares(3)
 
 
+def test_workers_get_no_seed_of_noise(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"digest": "d", "rows": 3, "dedup": False, "opening": [1] * 32, "noise": [2] * 16}
+    task = job(Store(tmp_path))
+    task.store.put("manifest.json", json.dumps({"own": own, "key": [3]}).encode())
+    seen = []
+
+    def one(command: list[str], *_: object, **__: object) -> dict[str, Any]:
+        (file,) = [word.removeprefix("--manifest=") for word in command if word.startswith("--manifest=")]
+        seen.append(json.loads(pathlib.Path(file).read_bytes()))
+        return {"shards": 2}
+
+    monkeypatch.setattr(_cluster, "serve", one)
+    task.run(1, iter(()))
+    assert seen == [{"own": {"digest": "d", "rows": 3, "dedup": False}, "key": [3]}]
+
+
+def test_what_an_opening_keeps(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = side(tmp_path, result="count")
+    calls = []
+
+    def opening(*given: Any) -> str:
+        calls.append(given[3])
+        given[-1].keep("[1]")
+        if len(calls) > 1:
+            given[-1].keep("")
+        raise volery.NetworkError("the peer went away")
+
+    monkeypatch.setattr("volery._volery.open_totals", opening)
+    for _ in range(3):
+        with pytest.raises(volery.NetworkError):
+            one.opened(0.0, {"buckets": 0})
+    assert calls == [None, ("[1]", False), ("[1]", True)]
+
+
 def test_keys_whose_rows_do_not_fit_together(tmp_path: pathlib.Path) -> None:
     one = side(tmp_path, result="count")
     one.check_keys(0, 0)

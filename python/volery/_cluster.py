@@ -11,6 +11,7 @@ A side has a folder of its own for each run, ``work/RUN``, on storage that all i
 ``begun/ found/ done/ complete/``  the journal of the workers, which the program writes; for
                       totals ``found/`` has this side's shares, each with its session in its name
 ``totals.json``       totals that were opened
+``totals.told``       the other side has its totals, too
 ``worked/R-W.aA``     traffic, time and memory of a worker
 ``failed/N-W.json``   an error of a worker that a repetition would not help
 ====================  =============================================================================
@@ -358,7 +359,7 @@ class Job:
         }
         with tempfile.TemporaryDirectory(prefix="volery-") as folder:
             file = pathlib.Path(folder, "manifest.json")
-            file.write_bytes(manifest)
+            file.write_bytes(_for_workers(manifest))
             with _piped(self.tickets[worker].show().encode()) as ticket:
                 files = {"manifest": file, "ticket": f"/dev/fd/{ticket}"}
                 command = [sys.executable, "-m", "volery", "worker", *words({**files, **options})]
@@ -366,6 +367,17 @@ class Job:
         if worked is not None:
             name = f"worked/{self.rule}-{worker:05}.a{attempt}.json"
             self.store.put(name, json.dumps(worked).encode())
+
+
+def _for_workers(manifest: bytes) -> bytes:
+    """The manifest without what the driver alone needs.
+
+    That is the seed of this side's noise, and what opens the commitment to its table.
+    """
+    bare = json.loads(manifest)
+    for name in ("noise", "opening"):
+        bare.get("own", {}).pop(name, None)
+    return json.dumps(bare).encode()
 
 
 class Killed(Error):
@@ -543,6 +555,16 @@ class _Keeper(Watch):
         self._store.put(self._name, text.encode())
 
     def __enter__(self) -> _Keeper:
+        return self
+
+
+class _OpeningKeeper(_Keeper):
+    """Keeps the totals, and then the word that the other side has them, too."""
+
+    def keep(self, text: str) -> None:
+        self._store.put("totals.json" if text else "totals.told", text.encode())
+
+    def __enter__(self) -> _OpeningKeeper:
         return self
 
 
@@ -881,15 +903,16 @@ class Side:
 
         shares = self._shares(manifest["buckets"])
         earlier = self.store.get("totals.json")
-        text = None if earlier is None else earlier.decode()
-        keeper = _Keeper(self.store, "totals.json", self.progress)
+        told = self.store.get("totals.told") is not None
+        opened = None if earlier is None else (earlier.decode(), told)
+        keeper = _OpeningKeeper(self.store, "totals.json", self.progress)
         self.event("opens the result", gateway=self.gateway)
         with self._identity() as options, keeper:
             options.update(gateway=self.gateway, wait=self.wait, timeout=self.timeout)
             no_group = self.facts.get("no_group")
             line, terms = words(options), json.dumps(manifest)
-            told = _volery.open_totals(line, terms, shares, text, no_group, keeper)
-        opening = Report.from_json(told)
+            text = _volery.open_totals(line, terms, shares, opened, no_group, keeper)
+        opening = Report.from_json(text)
         report = self.report(began, manifest)
         sent = report.bytes_sent, report.bytes_received, report.messages
         more = opening.bytes_sent, opening.bytes_received, opening.messages

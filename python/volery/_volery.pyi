@@ -112,7 +112,7 @@ def open_totals(
     words: Sequence[str],
     manifest: str,
     found: Sequence[bytes],
-    opened: str | None,
+    opened: tuple[str, bool] | None,
     no_group: int | None,
     watch: _Keeper,
 ) -> str: ...

@@ -208,7 +208,9 @@ class Match:
         task = _task(_distinct)
         places = range(self._side.workers)
         of, bound = self._args(), self._bound()
-        return _get_all([task.remote(of, rule, place, blocks, manifest, bound) for place in places])
+        # A task has no use for the rest, such as the seed of this side's noise.
+        key = None if manifest is None else (manifest["key"], manifest["buckets"])
+        return _get_all([task.remote(of, rule, place, blocks, key, bound) for place in places])
 
     def _workers(self, job: Job, shards: int) -> None:
         """Run all workers at once."""
@@ -335,12 +337,12 @@ def _distinct(
     rule: int,
     place: int,
     blocks: list[str],
-    manifest: dict[str, Any] | None,
+    key: tuple[list[int], int] | None,
     bound: int,
 ) -> _Counted:
     """Count the distinct items of a part.
 
-    With a manifest each worker gets its items of them.
+    With the key of the shards and their number, each worker gets its items of them.
     """
     import pyarrow
 
@@ -361,8 +363,8 @@ def _distinct(
     if "payload" in items.column_names and items.num_rows:
         lengths = pyarrow.compute.binary_length(items.column("payload"))
         counted.longest = pyarrow.compute.max(lengths).as_py()
-    if manifest is not None:
-        shards = _volery.shards(manifest["key"], manifest["buckets"], items.select(["item"]))
+    if key is not None:
+        shards = _volery.shards(*key, items.select(["item"]))
         items = items.append_column("shard", pyarrow.array(shards.astype("int32")))
         for worker, part in enumerate(_parts(items, shards % workers, workers)):
             store.put(f"staged/shards-{rule}-{worker:05}/{place:05}", _bytes(part))

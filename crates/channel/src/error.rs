@@ -28,6 +28,11 @@ pub enum Error {
     #[error("timed out: {0}")]
     TimedOut(String),
 
+    /// This party waited at a gateway until its time was over, and the peer did not come. Holds
+    /// that time.
+    #[error("the peer did not come to the gateway within {0:?}")]
+    Absent(Duration),
+
     /// The peer sent something that an honest party never sends. Holds a description.
     ///
     /// The caller must not go on with the state it holds: the peer may be trying to learn something

@@ -125,7 +125,7 @@ impl From<volery_channel::Error> for Failure {
                 "the peer closed the connection before the end",
             )
             .with_hint("see the peer's own error message for the cause"),
-            Error::TimedOut(_) => Self::new(Status::Network, error)
+            Error::TimedOut(_) | Error::Absent(_) => Self::new(Status::Network, error)
                 .with_hint("check that the peer is running, and can be reached at this address; --wait TIME waits longer for it to be there, --timeout TIME for signs of life afterwards"),
             Error::Io(error) => Self::new(Status::Network, format_args!("network error: {error}")),
             Error::Unavailable(_) => Self::new(Status::Network, error)

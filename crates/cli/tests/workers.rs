@@ -6,11 +6,17 @@ mod common;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::pair::{Folder, PLANTED};
 use common::{Finished, Running};
+use volery_channel::Role;
+use volery_channel::gateway::{Ticket, encode_ticket};
+use volery_channel::tls::Identity;
+use volery_primitives::ro::RandomOracle;
 
 /// Two organisations and a gateway that allows both.
 struct Place {
@@ -79,10 +85,88 @@ impl Place {
         sides.map(Running::finish)
     }
 
+    /// Starts worker 0 of a side that has prepared a run.
+    fn worker(&self, side: usize, more: &[&str]) -> Running {
+        let work = self.folder.path(&format!("work-{}", SIDES[side]));
+        let (manifest, ticket) = (format!("{work}/run.json"), format!("{work}/ticket-0"));
+        let mut call = vec!["worker", "--worker", "0", "--timeout", "20s"];
+        call.extend([
+            "--manifest",
+            &manifest,
+            "--ticket",
+            &ticket,
+            "--work",
+            &work,
+        ]);
+        call.extend(["--role", ["sender", "receiver"][side]]);
+        call.extend(more);
+        Running::start(&call)
+    }
+
+    /// What is in the folder of a side.
+    fn names(&self, side: usize) -> Vec<String> {
+        common::names(self.folder.path(&format!("work-{}", SIDES[side])).as_ref())
+    }
+
+    /// Prepares a sum, whose workers, one a side, finish it; what each side is started with.
+    fn worked(&self) -> [Vec<&'static str>; 2] {
+        self.folder.write("a.csv", "id,paid\n1,3\n2,4\n3,5\n");
+        self.folder.write("b.csv", "id\n2\n3\n4\n");
+        let run = "--run t --workers 1 --shards 2 --key id --bound 10 --minimum 1";
+        let own = ["--result sum=paid", "--result sum"];
+        let sides = own.map(|own| [common::words(run), common::words(own)].concat());
+        let prepare = ["--step", "prepare", "--wait", "60s"];
+        let both = [0, 1].map(|side| [&sides[side][..], &prepare].concat());
+        let gateway = format!("127.0.0.1:{}", self.port);
+        let first = ["--gateway", &gateway, "--attempt", "1", "--wait", "60s"];
+        let prepared = self.both("psi", [&both[0], &both[1]]);
+        let worked = [0, 1].map(|side| self.worker(side, &first));
+        for ended in prepared.into_iter().chain(worked.map(Running::finish)) {
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+        }
+        sides
+    }
+
+    /// Connects to the gateway as worker 0 of a side, until the gateway says so.
+    fn waiting(&self, side: usize, attempt: u64) -> TcpStream {
+        let name = SIDES[side];
+        let manifest = self.folder.json(&format!("work-{name}/run.json"));
+        let terms = &manifest["workers"];
+        let mut oracle = RandomOracle::new("volery cluster: run");
+        oracle.absorb(terms["run"].as_str().unwrap().as_bytes());
+        for organisation in terms["organisations"].as_array().unwrap() {
+            oracle.absorb(organisation.as_str().unwrap().as_bytes());
+        }
+        let ticket = Ticket {
+            run: oracle.finish32(),
+            side: [Role::Sender, Role::Receiver][side],
+            worker: Some(0),
+            attempt,
+        };
+        let leaf = self.folder.read(&format!("work-{name}/ticket-0"));
+        let leaf = Identity::from_pem(&leaf).unwrap();
+        let peer = self.fingerprints[1 - side].parse().unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut hello = [0; 40];
+        stream.read_exact(&mut hello).unwrap();
+        let challenge = hello[8..].try_into().unwrap();
+        let bytes = encode_ticket(&ticket, &leaf, peer, challenge).unwrap();
+        stream.write_all(&bytes).unwrap();
+        assert_eq!(heard(&mut stream), 0);
+        stream
+    }
+
     /// The sessions that a side began, each with its shard.
     fn begun(&self, side: usize) -> Vec<(String, String)> {
         common::begun(self.folder.path(&format!("work-{}", SIDES[side])).as_ref())
     }
+}
+
+/// The next byte of a gateway: 0 for a wait, 1 when the peer has come.
+fn heard(stream: &mut TcpStream) -> u8 {
+    let mut byte = [0];
+    stream.read_exact(&mut byte).unwrap();
+    byte[0]
 }
 
 impl Drop for Place {
@@ -531,4 +615,93 @@ fn pods_compute_a_number() {
     let sum: usize = (40..90).map(|i| 10 * (i % 7) + 5).sum();
     let expected = format!("sum {}.{}\n", sum / 10, sum % 10);
     assert_eq!(said[said.len() - 2..], [String::new(), expected]);
+}
+
+/// A side that knows what was opened, but not that the other one does, stays there for it.
+#[test]
+fn a_side_waits_for_one_that_has_not_kept_its_number() {
+    let place = Place::new();
+    let sides = place.worked();
+    let collect = |side: usize, wait: &'static str| {
+        let step = ["--step", "collect", "--wait", wait];
+        place.start(side, "psi", &[&sides[side][..], &step].concat())
+    };
+    // As after an opening in which the receiver failed to keep the number.
+    let opened = r#"[{"below_minimum":false,"count":null,"sum":null}]"#;
+    place.folder.write("work-a/totals.json", opened);
+    let before = place.names(0);
+    let alone = collect(0, "1s").finish();
+    alone.assert_refused(4, &["--gateway"]);
+    assert_eq!(place.names(0), before);
+    let saved = place.folder.path("saved");
+    fs::create_dir(&saved).unwrap();
+    for name in &before {
+        let file = place.folder.path(&format!("work-a/{name}"));
+        fs::copy(file, format!("{saved}/{name}")).unwrap();
+    }
+    // A receiver that has its number gives it, and stays for the sender, too.
+    let own = r#"[{"below_minimum":false,"count":null,"sum":7}]"#;
+    let file = place.folder.write("work-b/totals.json", own);
+    let ended = collect(1, "1s").finish();
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "sum 7\n"));
+    assert!(ended.stderr.contains("may not have ended"), "{ended:?}");
+    assert!(place.names(1).contains(&"run.json".to_owned()));
+    fs::remove_file(file).unwrap();
+    fs::remove_file(place.folder.path("out.csv")).unwrap();
+    // The sender is there first, longer than one waits that has nothing to wait for.
+    let sender = collect(0, "60s");
+    thread::sleep(Duration::from_secs(6));
+    let receiver = collect(1, "60s");
+    let [sender, receiver] = [sender, receiver].map(Running::finish);
+    assert_eq!(sender.status, Some(0), "{sender:?}");
+    assert_eq!(receiver.status, Some(0), "{receiver:?}");
+    assert_eq!(receiver.stdout, "sum 9\n");
+    for side in [0, 1] {
+        assert_eq!(place.names(side), ["complete"]);
+    }
+    // One that has the other's word ends alone.
+    let work = place.folder.path("work-a");
+    fs::remove_dir_all(&work).unwrap();
+    fs::rename(&saved, &work).unwrap();
+    place.folder.write("work-a/totals.told", "");
+    let alone = collect(0, "60s").finish();
+    assert_eq!(alone.status, Some(0), "{alone:?}");
+    assert_eq!(place.names(0), ["complete"]);
+}
+
+/// A worker that has all its shares takes the peer for done only where the peer was not there.
+#[test]
+fn a_worker_with_all_shares_ends_only_if_nobody_came() {
+    let place = Place::new();
+    place.worked();
+    let mark = "complete-0-00000".to_owned();
+    fs::remove_file(place.folder.path(&format!("work-a/{mark}"))).unwrap();
+    let gateway = format!("127.0.0.1:{}", place.port);
+    let call = |attempt: &'static str, gateway: &str, wait: &str| {
+        let own = ["--attempt", attempt, "--gateway", gateway, "--wait", wait];
+        place.worker(0, &own)
+    };
+    let refused = |worker: Running, why: &str| {
+        worker.finish().assert_refused(4, &[why]);
+        assert!(!place.names(0).contains(&mark), "{why}");
+    };
+    // There is no gateway.
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = unused.local_addr().unwrap().to_string();
+    drop(unused);
+    refused(call("2", &address, "1s"), "no gateway answered");
+    // The same worker, started later, is connected.
+    let newer = place.waiting(0, 9);
+    refused(call("8", &gateway, "60s"), "a newer attempt");
+    drop(newer);
+    // The peer is there, and its connection breaks.
+    let mut peer = place.waiting(1, 2);
+    let worker = call("10", &gateway, "60s");
+    while heard(&mut peer) == 0 {}
+    drop(peer);
+    refused(worker, "closed the connection");
+    // Nobody comes.
+    let ended = call("11", &gateway, "10s").finish();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(place.names(0).contains(&mark));
 }

@@ -25,7 +25,7 @@ use crate::side::Side;
 use crate::task::Task;
 use crate::totals::workers;
 
-/// Tells the peer that this side has the manifest.
+/// Tells the peer that this side has the manifest, or the totals.
 const WRITTEN: u8 = 0x57;
 
 /// A side whose table is in a cluster: what its driver knows of it.
@@ -160,15 +160,25 @@ pub(crate) fn check(manifest: &Manifest, terms: &Terms) -> Result<()> {
     }
 }
 
-/// Waits until both sides have the manifest.
+/// Waits until both sides have the manifest, or the totals.
 pub(crate) fn written(channel: &mut Channel) -> Result<()> {
+    say_written(channel)?;
+    hear_written(channel)
+}
+
+/// Tells the peer that this side has them.
+pub(crate) fn say_written(channel: &mut Channel) -> Result<()> {
+    Ok(channel.send(&[WRITTEN])?)
+}
+
+/// Waits until the peer has them.
+pub(crate) fn hear_written(channel: &mut Channel) -> Result<()> {
     let mut byte = [0];
-    channel.send(&[WRITTEN])?;
     channel.recv(&mut byte)?;
     match byte {
         [WRITTEN] => Ok(()),
         _ => Err(misbehaved(
-            "it sent an unexpected message after the manifest",
+            "it sent an unexpected message in place of the word that it has written what it got",
         )),
     }
 }

@@ -52,7 +52,8 @@ pub(crate) struct Own {
     pub(crate) rows: u64,
     /// Whether only the first row of a key takes part.
     pub(crate) dedup: bool,
-    /// What opens the commitment to the digest.
+    /// What opens the commitment to the digest. On a cluster workers do without it.
+    #[serde(default)]
     pub(crate) opening: [u8; 32],
     /// The seed of this side's noise in totals: one that is opened twice has one noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,8 @@
 //! | `run.json` | the manifest | once, by renaming |
 //! | `begun-R-B-N` | the session in which bucket B of rule R was begun for the Nth time | once, by whoever makes the file |
 //! | `found-R-B` | the matches of a finished part, or shares of its totals with their session | once, by renaming; shares again by each attempt |
-//! | `totals.json` | totals that were opened | once, by renaming |
+//! | `totals.json` | totals that were opened | by renaming; again if they are opened again |
+//! | `totals.told` | nothing: the peer has its totals, too | once |
 //! | `found-rows-N` | matches of a range of rows, made anew from `found-R-B` | appended |
 //! | `complete-R-W` | nothing: both sides have all results of worker W for rule R | once |
 //! | `ticket-W` | the certificate and key of worker W, while it runs | anew each time |
@@ -416,7 +417,7 @@ fn is_ours(name: &str) -> bool {
         all.len() == count && all.iter().all(digits)
     };
     match name.split_once('-') {
-        None => name == "run.json" || name == "totals.json",
+        None => matches!(name, "run.json" | "totals.json" | "totals.told"),
         Some(("begun", rest)) => numbers(rest, 3),
         Some(("items" | "ticket", rest)) => numbers(rest, 1),
         Some(("part" | "complete", rest)) => numbers(rest, 2),

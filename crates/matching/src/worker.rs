@@ -425,7 +425,7 @@ fn items(batches: &[RecordBatch], with_payload: bool) -> Option<Rows> {
 }
 
 /// The items of batches with their values and groups, or nothing if they are not as a [`Store`] has
-/// to give them.
+/// to give them: a value is within the bound, and a group one of the settings, or -1.
 fn valued_items(batches: &[RecordBatch], settings: &totals::Settings) -> Option<Rows> {
     let mut rows = Rows::new(true);
     let mut row = 0;
@@ -447,6 +447,10 @@ fn valued_items(batches: &[RecordBatch], settings: &totals::Settings) -> Option<
             let item = items.value(i).try_into().ok()?;
             let value = values.map_or(0, |all| all.value(i));
             let group = groups.map_or(-1, |all| all.value(i));
+            let is_group = group == -1 || (0..settings.groups.len() as i32).contains(&group);
+            if value.unsigned_abs() > settings.bound || !is_group {
+                return None;
+            }
             rows.push(item, row, &payload(value, group)[..]);
             row += 1;
         }

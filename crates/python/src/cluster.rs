@@ -133,14 +133,15 @@ pub(crate) fn agree(
 }
 
 /// Opens the totals of a run with the peer's driver: the report. `found` is what the workers kept
-/// of each shard, `opened` what `watch.keep(totals)` got from an earlier start.
+/// of each shard. `watch.keep(text)` gets the totals, then an empty text when the other side has
+/// them, too; `opened` is the former of an earlier start, and whether it got the latter.
 #[pyfunction]
 pub(crate) fn open_totals(
     py: Python<'_>,
     words: Vec<OsString>,
     manifest: String,
     found: Vec<Vec<u8>>,
-    opened: Option<String>,
+    opened: Option<(String, bool)>,
     no_group: Option<u64>,
     watch: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {

@@ -24,9 +24,11 @@ const GREETING: Duration = Duration::from_secs(10);
 /// the same.
 ///
 /// # Errors
-/// [`Error::Refused`] with the reason if the gateway refuses this client; [`Error::TimedOut`] if
-/// the gateway or the peer is not there; [`Error::Identity`] if `leaf` is no run certificate; those
-/// of [`initiate`] for the connection to the peer; [`Error::Io`] if the address is not usable.
+/// [`Error::Refused`] with the reason if the gateway refuses this client; [`Error::Absent`] if this
+/// client waited at the gateway to the end, and the peer did not come; [`Error::TimedOut`] if the
+/// gateway is not there, or was not to the end; [`Error::Identity`] if `leaf` is no run
+/// certificate; those of [`initiate`] for the connection to the peer; [`Error::Io`] if the address
+/// is not usable.
 pub fn meet(
     address: impl ToSocketAddrs,
     ticket: &Ticket,
@@ -47,6 +49,7 @@ pub fn meet(
         patience: &patience,
         deadline: deadline_after(Some(patience.wait)),
         has_waited: false,
+        waits: false,
         refused: None,
     }
     .stream(address)?;
@@ -88,6 +91,8 @@ struct Meeting<'a> {
     /// A gateway has accepted the ticket: from then on it may take this client for an earlier
     /// connection of itself, until it notices the end of that.
     has_waited: bool,
+    /// The last thing that the gateway said on the last connection is that this client waits.
+    waits: bool,
     /// Why the last connection was refused.
     refused: Option<Reason>,
 }
@@ -128,6 +133,7 @@ impl Meeting<'_> {
 
     fn worded(&self, failure: Failure) -> Error {
         let wait = self.patience.wait;
+        let is_silent = matches!(failure, Failure::Channel(Error::TimedOut(_)));
         match failure {
             Failure::Refused(_) | Failure::Channel(Error::TimedOut(_) | Error::Disconnected) => {}
             Failure::Channel(error) => return error,
@@ -141,8 +147,10 @@ impl Meeting<'_> {
                 | Reason::Used),
             ) => Error::Unavailable(reason.to_string()),
             Some(reason) => Error::Refused(format!("at the gateway, {reason}")),
+            // A gateway that has closed the connection could not say that the peer has come.
+            None if self.waits && is_silent => Error::Absent(wait),
             None if self.has_waited => Error::TimedOut(format!(
-                "the peer did not come to the gateway within {wait:?}"
+                "the gateway went away, and did not come back within {wait:?}"
             )),
             None => Error::TimedOut(format!(
                 "no gateway answered at this address within {wait:?}"
@@ -152,6 +160,7 @@ impl Meeting<'_> {
 
     /// One connection to the gateway.
     fn connect(&mut self, address: &impl ToSocketAddrs) -> std::result::Result<Stream, Failure> {
+        self.waits = false;
         let patience = Patience {
             wait: self.left(),
             ..self.patience.clone()
@@ -169,7 +178,9 @@ impl Meeting<'_> {
             let mut said = [0];
             self.read(&stream, &mut said, SILENCE)?;
             match said {
-                [WAITING] => (self.has_waited, self.refused) = (true, None),
+                [WAITING] => {
+                    (self.has_waited, self.waits, self.refused) = (true, true, None);
+                }
                 [GO] => return Ok(stream),
                 [code] => {
                     let reason = Reason::of_code(code).map(Failure::Refused);

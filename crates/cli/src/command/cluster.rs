@@ -6,7 +6,7 @@ use volery_channel::gateway::{self, Ticket};
 use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
 use volery_channel::{Channel, Error, Role, Stats};
-use volery_matching::totals::Total;
+use volery_matching::totals::{Opened, Total};
 use volery_matching::{Manifest, Progress, Settings, Side, Terms, totals};
 use volery_primitives::ro::RandomOracle;
 
@@ -19,8 +19,8 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// What the clock of the other side may be behind.
 const SLOW_CLOCK: Duration = Duration::from_secs(3600);
 
-/// How long a side that has a manifest, or totals, looks for the peer's driver: usually it is not
-/// there, because the peer has them, too.
+/// How long a side looks for the peer's driver that has a manifest, or the word that the peer has
+/// its totals: usually it is not there, because it is past this point.
 pub(super) const BRIEFLY: Duration = Duration::from_secs(5);
 
 /// The most workers of a side.
@@ -154,7 +154,8 @@ fn organisations(role: Role, (identity, peer): (&Identity, Fingerprint)) -> [Str
 
 /// Meets the peer's driver and opens totals with it by `open`, when all workers have finished;
 /// returns them, and the traffic. `meeting` is without a worker. `opened`: those of an earlier
-/// start, which stand if the peer is not there any more.
+/// start, which stand if the peer has its own, or if this side gets totals (`gets`) and the peer
+/// does not come. `open` keeps totals.
 ///
 /// # Errors
 /// Any error that ends the opening.
@@ -162,7 +163,7 @@ pub(crate) fn open_totals(
     meeting: &Meeting<'_>,
     certifier: &Identity,
     (wait, timeout): (Duration, Duration),
-    opened: Option<Vec<Total>>,
+    (opened, gets): (Option<Opened>, bool),
     reporter: &Reporter,
     open: impl FnOnce(&mut Channel) -> Result<Vec<Total>, Failure>,
 ) -> Result<(Vec<Total>, Stats), Failure> {
@@ -172,20 +173,23 @@ pub(crate) fn open_totals(
         ..*meeting
     };
     let wait = match &opened {
-        // The peer has the totals, too, or comes back for them.
-        Some(_) => BRIEFLY.min(wait),
-        None => wait,
+        Some(Opened { told: true, .. }) => BRIEFLY.min(wait),
+        // The peer may come back for its totals.
+        _ => wait,
     };
     let certificate = meeting.certificate(certifier)?;
     reporter.begin("meeting");
     let met = meeting.meet(&certificate, (wait, timeout), reporter);
     reporter.end();
+    let is_there = met.is_ok();
     let ended = met.and_then(|mut channel| {
         let totals = open(&mut channel)?;
         Ok((totals, channel.stats()))
     });
     match (ended, opened) {
-        (Err(failure), Some(totals)) if failure.status() == Status::Network => {
+        (Err(failure), Some(Opened { totals, told }))
+            if failure.is_network() && (told || gets && !is_there) =>
+        {
             Ok((totals, Stats::default()))
         }
         (ended, _) => ended,
@@ -240,6 +244,9 @@ pub(crate) struct Meeting<'a> {
     pub(crate) attempt: u64,
 }
 
+/// The peer's was not at the gateway while this side waited there.
+pub(crate) struct Absent(pub(crate) Failure);
+
 /// The number of an attempt that begins now: higher than that of any before.
 pub(crate) fn attempt() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -275,9 +282,21 @@ impl Meeting<'_> {
     pub(crate) fn meet(
         &self,
         certificate: &Identity,
-        (wait, timeout): (Duration, Duration),
+        times: (Duration, Duration),
         reporter: &Reporter,
     ) -> Result<Channel, Failure> {
+        let met = self.find(certificate, times, reporter)?;
+        met.map_err(|absent| absent.0)
+    }
+
+    /// As [`meet`](Self::meet), and tells when this side waited to the end and the peer was not
+    /// there.
+    pub(crate) fn find(
+        &self,
+        certificate: &Identity,
+        (wait, timeout): (Duration, Duration),
+        reporter: &Reporter,
+    ) -> Result<Result<Channel, Absent>, Failure> {
         let [sender, receiver] = &self.terms.organisations;
         let (own, peer) = match self.role {
             Role::Sender => (sender, receiver),
@@ -307,17 +326,20 @@ impl Meeting<'_> {
             queue: volery_channel::QUEUE_BOUND,
         };
         let met = gateway::meet(self.gateway, &ticket, certificate, &peer, patience);
-        met.map_err(|error| match error {
-            Error::Io(error) => Failure::new(
+        let late = |what: &dyn std::fmt::Display| {
+            let what = format_args!("--gateway {}: {what}", self.gateway);
+            Failure::new(Status::Network, what)
+                .with_hint("check that the gateway runs, that its address is right, and that the other side has started the same run; --wait TIME waits longer")
+        };
+        match met {
+            Ok(channel) => Ok(Ok(channel)),
+            Err(error @ Error::Absent(_)) => Ok(Err(Absent(late(&error)))),
+            Err(Error::TimedOut(what)) => Err(late(&what)),
+            Err(Error::Io(error)) => Err(Failure::new(
                 Status::Network,
                 format_args!("--gateway {}: {error}", self.gateway),
-            ),
-            Error::TimedOut(what) => Failure::new(
-                Status::Network,
-                format_args!("--gateway {}: {what}", self.gateway),
-            )
-            .with_hint("check that the gateway runs, that its address is right, and that the other side has started the same run; --wait TIME waits longer"),
-            error => error.into(),
-        })
+            )),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -266,7 +266,7 @@ impl<'a> Workers<'a> {
             &meeting,
             &self.identity,
             times,
-            opened,
+            (opened, driver.side().settings().gets_totals()),
             self.reporter,
             |channel| {
                 let ran = pool.install(|| driver.open(&manifest, channel, told));

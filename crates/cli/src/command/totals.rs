@@ -471,8 +471,11 @@ pub(super) fn run(
     if settings.gets_totals() {
         reporter.output(&text::numbers(&settings, &outcome))?;
     }
-    if let Some(kept) = kept {
-        kept.finish()?;
+    if let Some(kept) = kept
+        && !kept.finish()?
+    {
+        reporter
+            .say("the other side may not have ended: if it has not, start the same command again");
     }
     for line in text::summary(&settings, &report, &outcome) {
         reporter.say(line);

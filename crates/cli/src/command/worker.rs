@@ -138,11 +138,16 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
             "meeting the peer's worker at {}, for at most {wait:?}",
             arguments.gateway
         ));
-        match meeting.meet(&certificate, (wait, common.timeout()), reporter) {
+        match meeting.find(&certificate, (wait, common.timeout()), reporter) {
             // The peer's has all results, too, or will find this side's.
-            Err(failure) if has_all && failure.status() == Status::Network => worker.complete()?,
+            Ok(Err(_)) if has_all => worker.complete()?,
+            Ok(Err(absent)) => return Err(absent.0),
+            // Where the peer keeps results, it may be there, and need this side for its own.
+            Err(failure) if has_all && !manifest.is_both() && failure.is_network() => {
+                worker.complete()?;
+            }
             Err(failure) => return Err(failure),
-            Ok(mut channel) => {
+            Ok(Ok(mut channel)) => {
                 reporter.explain("connected");
                 let mut told = Told::new(reporter);
                 let mut lines = parent.as_ref().map(|parent| Lines { parent, of: 0 });

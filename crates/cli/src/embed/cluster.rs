@@ -277,8 +277,8 @@ struct OpeningWords {
 pub struct Opening {
     /// What the workers kept of each shard, in the order of the shards.
     pub found: Vec<Vec<u8>>,
-    /// What `keep` got from an earlier start.
-    pub opened: Option<String>,
+    /// What `keep` got first from an earlier start, and whether it was called a second time.
+    pub opened: Option<(String, bool)>,
     /// Rows in none of the groups, at the side that has them.
     pub no_group: Option<u64>,
 }
@@ -286,7 +286,7 @@ pub struct Opening {
 /// Opens the totals of a run with the peer's driver, when all workers have finished, and returns
 /// the report of the opening, a JSON object. The words are `--role`, `--gateway`, `--identity`,
 /// `--peer`, `--wait` and `--timeout`. `keep` puts the totals, a text, into this side's storage,
-/// before the other side goes on.
+/// before the other side goes on; then an empty text says that the other side has them, too.
 ///
 /// # Errors
 /// Any error that ends the opening.
@@ -313,7 +313,10 @@ pub fn open(
     } = opening;
     let found: Vec<_> = found.into_iter().map(Zeroizing::new).collect();
     let opened = opened
-        .map(|text| serde_json::from_str::<Vec<totals::Total>>(&text))
+        .map(|(text, told)| {
+            let totals = serde_json::from_str(&text)?;
+            Ok::<_, serde_json::Error>(totals::Opened { totals, told })
+        })
         .transpose();
     let opened = opened.map_err(|error| Failure::usage("the opened totals", error))?;
     run.with(&matches, |reporter| {
@@ -327,11 +330,17 @@ pub fn open(
             attempt: cluster::attempt(),
         };
         let times = (words.endpoint.wait(), words.timeout);
+        let opened = (opened, settings.gets_totals());
         let (totals, traffic) =
             cluster::open_totals(&meeting, &identity, times, opened, reporter, |channel| {
                 let mut kept = Ok(());
-                let mut keep = |totals: &[totals::Total]| {
-                    let text = serde_json::to_string(totals).expect("numbers serialise");
+                let mut keep = |what: totals::Keep<'_>| {
+                    let text = match what {
+                        totals::Keep::Totals(all) => {
+                            serde_json::to_string(all).expect("numbers serialise")
+                        }
+                        totals::Keep::Told => String::new(),
+                    };
                     kept = keep(&text);
                     kept.as_ref().map_err(|failure| {
                         let what = format!("of totals that were not kept: {}", failure.message());

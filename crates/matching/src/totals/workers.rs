@@ -8,7 +8,8 @@
 //! drivers: handshake: manifest, hash of the sessions of all shards  <-->
 //!          each alone: adds up its shares of all shards, and its noise
 //!          comparison with the minimum, and opening of the sums   <--> (circuit::opening)
-//!          both have the totals                                   <-->
+//!          each alone: keeps the totals
+//!          both have the totals; a side that gets none speaks last  <-->
 //! ```
 //!
 //! A key is in one shard, so that a sum over the common keys is that of the shards' sums. A shard
@@ -37,7 +38,9 @@ use super::plan::Protocol;
 use super::run::{Outcome, Parameters};
 use super::settings::Settings;
 use super::side::{Side, Values};
-use crate::driver::{Earlier, Facts, WorkedBy, agree_on, check as check_terms, written};
+use crate::driver::{
+    Earlier, Facts, WorkedBy, agree_on, check as check_terms, hear_written, say_written, written,
+};
 use crate::error::{Error, Result};
 use crate::keys::Keys;
 use crate::manifest::{Manifest, Terms, hex};
@@ -50,6 +53,27 @@ use crate::worker::{MANIFEST, Worked};
 
 /// The name under which the handshake compares which executions the shares are of.
 pub const SHARES: &str = "the executions of the shards";
+
+/// The note that the other side has its totals, too.
+const TOLD: &str = "totals.told";
+
+/// What a driver puts into its side's storage while it opens totals.
+#[derive(Clone, Copy, Debug)]
+pub enum Keep<'t> {
+    /// The totals, before the other side goes on.
+    Totals(&'t [Total]),
+    /// That the other side has its totals, too, and does not come back for them.
+    Told,
+}
+
+/// Totals that an earlier start has opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The totals.
+    pub totals: Vec<Total>,
+    /// Whether the other side has them, too: [`Keep::Told`].
+    pub told: bool,
+}
 
 /// Items of sender and receiver of circuit-PSI in each shard.
 fn items(manifest: &Manifest, settings: &Settings) -> Result<[u64; 2]> {
@@ -217,12 +241,14 @@ impl Driver {
     ///
     /// # Errors
     /// Those of the folder.
-    pub fn opened(&self) -> Result<Option<Vec<Total>>> {
+    pub fn opened(&self) -> Result<Option<Opened>> {
         let Some(bytes) = self.work.totals()? else {
             return Ok(None);
         };
         let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
-        read.map(Some).map_err(Error::work(self.work.path()))
+        let totals = read.map_err(Error::work(self.work.path()))?;
+        let told = self.work.has_note(TOLD);
+        Ok(Some(Opened { totals, told }))
     }
 
     /// Opens the totals with the other side's driver, when all workers have finished.
@@ -240,9 +266,12 @@ impl Driver {
             let found = self.work.found((0, shard))?.map(Zeroizing::new);
             all.push(found.ok_or_else(|| missing(self.work.path()))?);
         }
-        let keep = &mut |totals: &[Total]| {
-            let text = serde_json::to_vec(totals).expect("numbers serialise");
-            self.work.put_totals(&Zeroizing::new(text))
+        let keep = &mut |what: Keep<'_>| match what {
+            Keep::Totals(totals) => {
+                let text = serde_json::to_vec(totals).expect("numbers serialise");
+                self.work.put_totals(&Zeroizing::new(text))
+            }
+            Keep::Told => self.work.put_note(TOLD),
         };
         let found = (self.work.path(), &all[..]);
         open_shards(
@@ -274,12 +303,17 @@ impl Driver {
     }
 
     /// Removes what the run left, when its result is written; a mark says that it is complete.
+    /// Leaves all as it is, and returns false, if the peer may need this side for its totals.
     ///
     /// # Errors
     /// Those of the folder.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<bool> {
+        if !self.work.has_note(TOLD) {
+            return Ok(false);
+        }
         self.work.complete()?;
-        self.work.clear()
+        self.work.clear()?;
+        Ok(true)
     }
 }
 
@@ -310,7 +344,7 @@ fn missing(path: &Path) -> Error {
 
 /// Opens the totals with the other side's driver, when all workers have finished. `found` has a
 /// place for messages, and what the workers kept of each shard, in the order of the shards. `keep`
-/// puts the totals into this side's storage before the other side goes on.
+/// is called for the totals, and then for the word that the other side has them.
 ///
 /// # Errors
 /// If a shard is missing or cut short, the channel or `keep` fails, or the shares of the two sides
@@ -320,7 +354,7 @@ pub fn open_shards(
     manifest: &Manifest,
     (place, found): (&Path, &[Zeroizing<Vec<u8>>]),
     channel: &mut Channel,
-    keep: &mut dyn FnMut(&[Total]) -> Result<()>,
+    keep: &mut dyn FnMut(Keep<'_>) -> Result<()>,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Total>> {
     progress.begin("opening the result", 0);
@@ -366,8 +400,18 @@ pub fn open_shards(
         Box::new(Sender::setup(comparisons, form, own, channel)?)
     };
     let totals = open(&mut *opener, settings, shares, &noise, channel)?;
-    keep(&totals)?;
-    written(channel)?;
+    keep(Keep::Totals(&totals))?;
+    if settings.gets_totals() {
+        written(channel)?;
+        keep(Keep::Told)?;
+    } else {
+        // Whatever becomes of the last word, nobody comes back for a number: this side needs none,
+        // and the other one has kept its own.
+        hear_written(channel)?;
+        keep(Keep::Told)?;
+        say_written(channel)?;
+        channel.flush()?;
+    }
     Ok(totals)
 }
 

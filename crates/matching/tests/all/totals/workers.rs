@@ -11,7 +11,7 @@ use volery_channel::tamper::Tampered;
 use volery_channel::{Error as ChannelError, memory, run_two_channels, run_two_unchecked};
 use volery_matching::driver::{Earlier, Facts};
 use volery_matching::staging::{Items, shards};
-use volery_matching::totals::{self, Driver, SHARES};
+use volery_matching::totals::{self, Driver, Keep, SHARES};
 use volery_matching::worker::{Place, Worked, Worker};
 use volery_matching::{Manifest, Terms};
 use zeroize::Zeroizing;
@@ -116,8 +116,8 @@ impl Sides {
         self.work_all(&both);
         self.check(&both);
         for (driver, _) in both {
-            assert!(driver.opened().unwrap().is_some());
-            driver.finish().unwrap();
+            assert!(driver.opened().unwrap().unwrap().told);
+            assert!(driver.finish().unwrap());
         }
         for folder in &self.folders {
             let names: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
@@ -274,6 +274,98 @@ fn noise_is_drawn_once_for_a_run() {
     assert_ne!(Sides::open(&both).map(Result::unwrap)[0], sent);
 }
 
+/// A side that cannot keep its totals comes back for them, and finds the other one's shares.
+#[test]
+fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
+    for to in [To::Sender, To::Receiver, To::Both] {
+        for failing in [0, 1] {
+            let run = Run {
+                kind: "sum",
+                to,
+                ..Run::default()
+            };
+            let sides = Sides::new(&run, [rows(0..30), rows(10..45)]);
+            let both = sides.agreed();
+            sides.work_all(&both);
+            // No file of that name can be made.
+            let place = sides.folders[failing].path().join("totals.json");
+            fs::create_dir(&place).unwrap();
+            let results = Sides::open(&both);
+            assert!(matches!(results[failing], Err(Error::Work { .. })));
+            assert!(results[1 - failing].is_err());
+            fs::remove_dir(&place).unwrap();
+            let opened = both[1 - failing].0.opened().unwrap();
+            assert!(!opened.unwrap().told, "{to:?} {failing}");
+            // The drivers are started again, and leave their folders as they are.
+            drop(both);
+            for (driver, _) in sides.agreed() {
+                assert!(!driver.finish().unwrap());
+            }
+            let both = sides.agreed();
+            sides.check(&both);
+            for (driver, _) in both {
+                assert!(driver.finish().unwrap());
+            }
+        }
+    }
+}
+
+/// Wherever the opening breaks: a side that has ended leaves nobody behind who needs its shares.
+#[test]
+fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
+    for to in [To::Sender, To::Receiver, To::Both] {
+        let run = Run {
+            kind: "count",
+            to,
+            ..Run::default()
+        };
+        let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
+        let both = sides.agreed();
+        sides.work_all(&both);
+        let open = |ends: [u64; 2]| {
+            let (near, far) = memory::pair();
+            let go = |i: usize| {
+                let (driver, manifest) = &both[i];
+                move |channel: &mut Channel| driver.open(manifest, channel, &mut ())
+            };
+            let ((sent, by_sender), (received, by_receiver)) = run_two_channels(
+                Channel::new(Tampered::truncated(near, ends[0])),
+                Channel::new(Tampered::truncated(far, ends[1])),
+                go(0),
+                go(1),
+            );
+            let sent_bytes = [by_sender, by_receiver].map(|stats| stats.bytes_sent);
+            ([sent, received].map(|result| result.is_ok()), sent_bytes)
+        };
+        let (done, sent) = open([u64::MAX; 2]);
+        assert_eq!(done, [true; 2]);
+        for i in [0, 1] {
+            for less in 1..4 {
+                for folder in &sides.folders {
+                    for name in ["totals.json", "totals.told"] {
+                        // The end may have come before.
+                        let _ = fs::remove_file(folder.path().join(name));
+                    }
+                }
+                let mut ends = [u64::MAX; 2];
+                ends[i] = sent[i] - less;
+                assert_ne!(open(ends).0, [true; 2]);
+                let opened = [0, 1].map(|i| both[i].0.opened().unwrap());
+                let has = opened.clone().map(|one| one.is_some());
+                let told = opened.map(|one| one.is_some_and(|one| one.told));
+                for (side, role) in ROLES.into_iter().enumerate() {
+                    let other = 1 - side;
+                    // The other one gets none, and ends without this side, or has its own.
+                    let gets = to == To::Both || (to == To::Sender) == (role == Role::Receiver);
+                    let is_served = if gets { has[other] } else { told[other] };
+                    assert!(!told[side] || is_served, "{to:?} {i} {less} {told:?}");
+                }
+            }
+        }
+        sides.check(&both);
+    }
+}
+
 #[test]
 fn all_shards_have_messages_of_equal_lengths() {
     let run = Run {
@@ -323,6 +415,14 @@ fn drivers_that_differ_say_so() {
     }
 }
 
+/// A manifest without the seed of this side's noise and what opens its commitment.
+fn bare(manifest: &Manifest) -> Manifest {
+    let mut text: serde_json::Value = serde_json::from_str(&manifest.to_json()).unwrap();
+    let own = text["own"].as_object_mut().unwrap();
+    assert!(own.remove("noise").is_some() && own.remove("opening").is_some());
+    Manifest::from_json(text.to_string().as_bytes()).unwrap()
+}
+
 /// A side whose table is in a cluster: distinct items with their values and groups.
 struct Cluster {
     settings: Settings,
@@ -330,6 +430,8 @@ struct Cluster {
     items: BTreeMap<Vec<u8>, (i64, i32)>,
     store: Objects,
     earlier: Option<Manifest>,
+    /// What workers get.
+    bare: Option<Manifest>,
 }
 
 const SHARDS: u32 = 5;
@@ -370,6 +472,7 @@ impl Cluster {
             items,
             store: Objects::default(),
             earlier: None,
+            bare: None,
         }
     }
 
@@ -411,6 +514,7 @@ impl Cluster {
             let batch = RecordBatch::try_from_iter(columns).unwrap();
             self.store.shards.insert((0, shard), batch);
         }
+        self.bare = Some(bare(&manifest));
         self.earlier = Some(manifest);
         Ok(())
     }
@@ -448,13 +552,16 @@ impl Cluster {
         let all: Vec<_> = (0..SHARDS).map(newest).collect();
         let found = ("found".as_ref(), &all[..]);
         let manifest = self.earlier.as_ref().unwrap();
-        let mut kept = Vec::new();
-        let keep = &mut |totals: &[Total]| {
-            kept = totals.to_vec();
+        let (mut kept, mut told) = (Vec::new(), false);
+        let keep = &mut |what: Keep<'_>| {
+            match what {
+                Keep::Totals(totals) => kept = totals.to_vec(),
+                Keep::Told => told = true,
+            }
             Ok(())
         };
         let opened = totals::open_shards(&self.settings, manifest, found, channel, keep, &mut ())?;
-        assert_eq!(kept, opened);
+        assert_eq!((&kept, told), (&opened, true));
         Ok(opened)
     }
 }
@@ -492,7 +599,7 @@ impl Anywhere {
 
     fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
         let (manifest, place) = match self {
-            Self::Cluster(cluster) => (&cluster.earlier, Place::Store(&cluster.store)),
+            Self::Cluster(cluster) => (&cluster.bare, Place::Store(&cluster.store)),
             Self::Folder(folder) => (&folder.1, Place::Folder(folder.2.path())),
         };
         Worker::new(manifest.as_ref().unwrap(), role, 0, worker, attempt, place).unwrap()
@@ -585,5 +692,75 @@ fn clusters_compute_what_folders_compute() {
                 "{role:?} {run:?}"
             );
         }
+    }
+}
+
+/// What a cluster hands to a worker is checked, since shares of it would be opened unseen.
+#[test]
+fn a_store_with_values_beyond_the_bound_or_unknown_groups_is_refused() {
+    let run = Run {
+        kind: "sum",
+        grouped: Some(Role::Sender),
+        ..Run::default()
+    };
+    let all = [rows(0..61), rows(40..75)];
+    let bound = 100_000;
+    let groups = GROUPS.len() as i32;
+    for (value, group, is_refused) in [
+        (bound, groups - 1, false),
+        (-bound, -1, false),
+        (bound + 1, 0, true),
+        (-bound - 1, 0, true),
+        (i64::MIN, 0, true),
+        (0, groups, true),
+        (0, i32::MAX, true),
+        (0, -2, true),
+    ] {
+        let [mut one, mut other] = [0, 1].map(|i| Cluster::new(&run, ROLES[i], &all[i]));
+        let first = one.items.values_mut().next().unwrap();
+        *first = (value, group);
+        let agreed =
+            run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
+        agreed.0.unwrap();
+        agreed.1.unwrap();
+        let sides = [one, other];
+        let mut refused = 0;
+        for number in 0..2 {
+            let worker = |side: usize| {
+                let manifest = sides[side].bare.as_ref().unwrap();
+                let place = Place::Store(&sides[side].store);
+                Worker::new(manifest, ROLES[side], 0, number, 1, place).unwrap()
+            };
+            let workers = [worker(0), worker(1)];
+            let (sent, _) = run_two_unchecked(
+                |channel| workers[0].run(channel, &mut ()),
+                |channel| workers[1].run(channel, &mut ()),
+            );
+            if let Err(error) = sent {
+                let Error::Work { error, .. } = error else {
+                    panic!("{error}");
+                };
+                assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+                refused += 1;
+            }
+        }
+        assert_eq!(refused, i32::from(is_refused), "{value} {group}");
+    }
+}
+
+/// What a cluster gives to its workers has no seed of noise: nothing is opened with it.
+#[test]
+fn a_manifest_without_a_seed_of_noise_opens_nothing() {
+    let run = Run::default();
+    let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
+    sides.work_all(&sides.agreed());
+    let [sender, receiver] = sides.agreed();
+    let go = |(driver, manifest): Agreed| {
+        move |channel: &mut Channel| driver.open(&bare(&manifest), channel, &mut ())
+    };
+    let (sent, received) = run_two_unchecked(go(sender), go(receiver));
+    for result in [sent, received] {
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains("no seed of noise"), "{error}");
     }
 }
