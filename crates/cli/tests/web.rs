@@ -99,7 +99,7 @@ fn get(port: u16, target: &str) -> String {
 fn a_browser_matches_with_a_party_behind_a_gateway() {
     let folder = folder();
     fs::create_dir(folder.path("page")).unwrap();
-    folder.write("page/index.html", "<title>Match</title>".to_owned());
+    folder.write("page/index.html", "<title>Match</title>");
     let (native, to) = sender(&folder, &[]);
     let (page, report) = (folder.path("page"), folder.path("report.json"));
     let (text, print) = token(&folder, "token");
@@ -298,11 +298,11 @@ fn wrong_options_are_refused_with_their_remedy() {
     let folder = folder();
     let (print, store) = (token(&folder, "a").1, folder.path("store"));
     let (pem, absent) = (
-        folder.write("cert.pem", "x".to_owned()),
+        folder.write("cert.pem", "x"),
         folder.path("absent"),
     );
     fs::set_permissions(&pem, fs::Permissions::from_mode(0o600)).unwrap();
-    let open = folder.write("open.pem", "x".to_owned());
+    let open = folder.write("open.pem", "x");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
     let gateway = |more: &[&str]| run(&[&["gateway", "--web", "127.0.0.1:0"][..], more].concat());
     let to = ["--to", "127.0.0.1:9"];

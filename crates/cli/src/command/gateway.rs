@@ -62,7 +62,8 @@ pub(crate) struct Arguments {
     to: Option<String>,
 
     /// Fingerprint of an access token, or a file that holds it: only browsers with a token may
-    /// connect; named once for each. 'volery keygen --token' makes one [default: all may]
+    /// connect; named once for each. 'volery keygen --token' makes one [default: all may, if no
+    /// browser comes from another machine]
     #[arg(long, value_name = "FINGERPRINT", value_parser = fingerprint, requires = "web")]
     token: Vec<Fingerprint>,
 

@@ -718,7 +718,7 @@ impl Running<'_> {
         let Some(own) = found.wait_for_refusal() else {
             return (Err(refusal.into()), None);
         };
-        let told = || {
+        let mut told = || {
             channel.set_timeout(Some(BRIEF));
             let hello = hello(Role::Sender, &held(&self.generation).about.keys);
             let mut session = Session::begin(&mut *channel, &hello)?;

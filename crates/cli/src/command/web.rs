@@ -21,8 +21,9 @@ pub(crate) struct WebArguments {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) web: Option<String>,
 
-    /// Let pages of this origin connect, such as https://match.example.org; named once for each.
-    /// Those of --web-files may connect where the address is localhost, 127.0.0.1 or has TLS
+    /// Let pages of this origin connect, such as https://match.example.org, which is of another
+    /// machine and requires tokens; named once for each. Those of --web-files may connect where the
+    /// address is localhost, 127.0.0.1 or has TLS
     #[arg(long, value_name = "ORIGIN", requires = "web")]
     web_origin: Vec<Origin>,
 
