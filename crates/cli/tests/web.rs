@@ -297,10 +297,7 @@ fn a_server_has_both_kinds_of_clients() {
 fn wrong_options_are_refused_with_their_remedy() {
     let folder = folder();
     let (print, store) = (token(&folder, "a").1, folder.path("store"));
-    let (pem, absent) = (
-        folder.write("cert.pem", "x"),
-        folder.path("absent"),
-    );
+    let (pem, absent) = (folder.write("cert.pem", "x"), folder.path("absent"));
     fs::set_permissions(&pem, fs::Permissions::from_mode(0o600)).unwrap();
     let open = folder.write("open.pem", "x");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
