@@ -90,7 +90,13 @@ export interface Options {
   signal?: AbortSignal;
 }
 
-export interface MatchOptions extends Options {
+/** Options of calls for rows. */
+export interface RowOptions extends Options {
+  /** The matching rows as a text file, too: `file` of the result. */
+  out?: boolean;
+}
+
+export interface MatchOptions extends RowOptions {
   /** Other keys by which rows match that do not match by those before, as `--or`. */
   or?: readonly string[];
   /** As `--link`: the link that "auto" chooses for, the same on both sides; measured without it. */
@@ -117,7 +123,7 @@ export interface LookupOptions extends MatchOptions {
   valueNames?: readonly string[];
 }
 
-export interface QueryOptions extends Options {
+export interface QueryOptions extends RowOptions {
   /** Keep the filter in the browser's cache, for later queries of the same `url`; true if not
    *  given. */
   keep?: boolean;
@@ -133,6 +139,9 @@ export interface Matched {
   /** For each of them the number of the key by which it matched: 1 for `key`, 2 for the first
    *  of `or`. */
   rules: Uint8Array;
+  /** With `out`: the matching rows with their header and the peer's columns, as the program writes
+   *  them. */
+  file?: Blob;
   count: number;
   /** Bytes of the protocol in both directions. */
   bytes: number;
@@ -181,5 +190,7 @@ export function lookup(options: LookupOptions): Promise<LookedUp>;
 /** The matching rows, of a `volery serve`. */
 export function query(options: QueryOptions): Promise<Queried>;
 
-/** Reads the table as a call would, with no connection, and tells what a call would reveal. */
-export function terms(options: Omit<MatchOptions, "url">): Promise<Terms>;
+/** Reads the table as a call would, with no connection, and tells what the call would reveal. */
+export function terms(
+  options: Omit<MatchOptions, "url"> & { call?: "match" | "lookup" | "query" | "count" },
+): Promise<Terms>;

@@ -69,8 +69,8 @@ export async function query({ keep = true, refresh = false, ...options } = {}) {
   return call("query", options, refresh ? undefined : await store?.get(), store);
 }
 
-export async function terms(options) {
-  const run = await read("match", options);
+export async function terms({ call = "match", ...options } = {}) {
+  const run = await read(call, options);
   run.end();
   return run.terms;
 }
@@ -87,7 +87,7 @@ function worded(kind, options) {
 }
 
 /** The worker with the table read, and what it says it will reveal. */
-async function read(kind, options = {}) {
+async function read(kind, options = {}, store = undefined) {
   const { table, signal, onProgress } = options;
   if (signal?.aborted) throw cancelled();
   const file = table instanceof Blob ? table : undefined;
@@ -118,6 +118,7 @@ async function read(kind, options = {}) {
   run.answer = () => Promise.race([failed, new Promise((resolve) => (answered = resolve))]);
   worker.onmessage = ({ data }) => {
     if (data.progress) onProgress?.(data.progress);
+    else if (data.filter) run.kept = store?.put(data.filter);
     else if (data.failure) {
       const { kind, message, hint, otherFilter } = data.failure;
       fail(new VoleryError(kind, message, hint, otherFilter));
@@ -154,13 +155,13 @@ async function call(kind, options, filter, store) {
   const url = target(options?.url);
   const seconds = options.timeout ?? TIMEOUT;
   if (!(seconds > 0)) throw usage("timeout: is not above zero");
-  const run = await read(kind, options);
+  const run = await read(kind, options, store);
   try {
     if (options.onTerms) {
       const agreed = await Promise.race([run.failed, options.onTerms(run.terms)]);
       if (!agreed) throw cancelled();
     }
-    return await meet(run, url, options, seconds * 1000, filter, store);
+    return await meet(run, url, options, seconds * 1000, filter);
   } finally {
     run.end();
   }
@@ -180,7 +181,7 @@ function target(text) {
   return url;
 }
 
-async function meet(run, url, options, patience, filter, store) {
+async function meet(run, url, options, patience, filter) {
   const memory = new SharedArrayBuffer(4 * WORDS + RING);
   const { port1, port2 } = new MessageChannel();
   const protocols = [PROTOCOL];
@@ -220,7 +221,7 @@ async function meet(run, url, options, patience, filter, store) {
     throw (await Promise.race([ended, wait])) ?? error;
   }
   run.ended = true;
-  if (answer.filter) await store?.put(answer.filter);
+  await run.kept;
   return answer.result;
 }
 

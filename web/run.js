@@ -38,14 +38,16 @@ const steps = {
     const began = performance.now();
     run.run(patience, filter);
     const seconds = (performance.now() - began) / 1000;
-    const [rows, rules, fetched] = [run.rows(), run.rules(), run.fetched()];
+    const [rows, rules, file] = [run.rows(), run.rules(), run.out()];
     const told = JSON.parse(run.told());
     const result = { ...("belowMinimum" in told ? {} : { rows, rules }), ...told, seconds };
     const moved = [rows.buffer, rules.buffer];
-    if (fetched) moved.push(fetched.buffer);
+    if (file) {
+      result.file = new Blob([file], { type: "text/csv" });
+    }
     // Behind the last bytes, and before the page ends this worker.
     port.postMessage("end");
-    postMessage({ result, filter: fetched }, moved);
+    postMessage({ result }, moved);
   },
 };
 

@@ -5,6 +5,7 @@ import { CLOSED, EVENT, FULL, HEAD, READING, RING, TAIL, WORDS } from "./stream.
 
 const MESSAGE = 1 << 20; // the longest that a bridge takes
 const MOST = 256 << 20; // bytes that are kept, in either direction
+const PIECE = 128; // bytes of memory of a message beside its own
 const BEAT = Uint8Array.of(1, 0, 0, 0); // "this side is alive": docs/design/channel.md
 
 let control, ring, socket;
@@ -45,12 +46,13 @@ onmessage = ({ data }) => {
   };
   socket.onmessage = ({ data }) => {
     if (ended) return;
-    if (typeof data === "string" || bytesKept + data.byteLength > MOST) {
+    if (typeof data === "string" || bytesKept + data.byteLength + PIECE * kept.length > MOST) {
       const what = "it sends what no bridge of volery sends";
       close(-1, what);
       socket.close(1000);
       return;
     }
+    if (data.byteLength === 0) return;
     kept.push(new Uint8Array(data));
     bytesKept += data.byteLength;
     drain();

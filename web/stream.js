@@ -32,6 +32,10 @@ export function progress(phase, done, total) {
   report({ phase, done, total });
 }
 
+export function keep(filter) {
+  postMessage({ filter: filter.slice() });
+}
+
 export function write(bytes) {
   // The memory of the module cannot be handed over.
   const copy = bytes.slice();

@@ -1,14 +1,14 @@
-// Records of a text file, as `volery` reads them: RFC 4180 with any separator, and no blank lines.
+// The first rows of a text file, to be shown: RFC 4180 with any separator, and no blank lines. What is matched, and what
+// is in the result, the package reads and writes by itself.
 
 /** Characters read for the first rows. */
 const FIRST = 1 << 18;
 
-/** The text of a file, decompressed: whole, or about as many of its first bytes. */
+/** The first bytes of a file, decompressed: about so many. */
 async function bytesOf(file, most) {
   let stream = file.stream();
   const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
   if (head[0] === 0x1f && head[1] === 0x8b) stream = stream.pipeThrough(new DecompressionStream("gzip"));
-  if (most === undefined) return new Uint8Array(await new Response(stream).arrayBuffer());
   const reader = stream.getReader();
   const pieces = [];
   for (let size = 0; size < most; ) {
@@ -22,7 +22,7 @@ async function bytesOf(file, most) {
 }
 
 /** The raw text of each record, with the line end; blank lines are none. */
-export function* records(text) {
+function* records(text) {
   let start = 0;
   let at = 0;
   while (start < text.length) {
@@ -42,7 +42,7 @@ export function* records(text) {
 }
 
 /** The fields of a record. */
-export function fields(record, delimiter) {
+function fields(record, delimiter) {
   const found = [];
   for (let at = 0; at <= record.length; at += 1) {
     let field = "";
@@ -63,10 +63,6 @@ export function fields(record, delimiter) {
   }
   return found;
 }
-
-/** A field as it stands in a file. */
-export const field = (text, delimiter) =>
-  /["\r\n]/.test(text) || text.includes(delimiter) ? `"${text.replaceAll('"', '""')}"` : text;
 
 function decode(bytes, isWhole) {
   try {
@@ -93,23 +89,4 @@ export async function look(file) {
     if (!after.done || file.size < FIRST) rows.push(fields(next.value, delimiter));
   }
   return { columns: fields(head, delimiter), rows, delimiter, usual, encoding };
-}
-
-/** The header and the rows with these numbers, as text. */
-export async function pick(file, numbers) {
-  const { text } = decode(await bytesOf(file), true);
-  const all = records(text.startsWith("\ufeff") ? text.slice(1) : text);
-  const header = all.next().value ?? "";
-  const rows = [];
-  let at = 0;
-  let number = 0;
-  for (const record of all) {
-    if (at === numbers.length) break;
-    if (numbers[at] === number) {
-      rows.push(record);
-      at += 1;
-    }
-    number += 1;
-  }
-  return { header, rows };
 }

@@ -1,6 +1,6 @@
 // The page: a table, its key, what is revealed, the run, the result. The package `volery` does the rest.
 
-import { field, fields, look, pick } from "./csv.js";
+import { look } from "./csv.js";
 import { ERRORS, dateForm, duration, many, number, sentence, size, suggest } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
@@ -17,8 +17,6 @@ const DETAILS = {
 let table;
 let run;
 let link;
-/** The filter of a server is fetched again, as the user has agreed to. */
-let refresh = false;
 
 const volery = import("./volery/index.js");
 volery.catch(() => fail({
@@ -161,7 +159,6 @@ function tell(text) {
 }
 
 function fail({ kind, message, hint, otherFilter }) {
-  refresh = otherFilter === true;
   if (kind === "cancelled") {
     show();
     $("start").focus();
@@ -170,15 +167,16 @@ function fail({ kind, message, hint, otherFilter }) {
   const [title, remedy] = ERRORS[kind] ?? ["Something went wrong in this page", "Load the page again."];
   $("failed-title").textContent = title;
   $("failed-what").textContent = sentence(message);
-  $("failed-hint").textContent = refresh
-    ? "Ask the other party whether its server has a new key. If it has, try again: the page then fetches the new filter."
+  $("failed-hint").textContent = otherFilter
+    ? "If the other party confirms that its table or its key is a new one, fetch it and ask again."
     : hint ? sentence(hint) : remedy;
   // A bridge says itself what to do.
-  $("failed-hint").hidden = !refresh && !hint && /: (ask|try|start) /.test(message);
+  $("failed-hint").hidden = !otherFilter && !hint && /: (ask|try|start) /.test(message);
+  $("refresh").hidden = !otherFilter;
   show("failed");
 }
 
-async function start() {
+async function start(refresh) {
   const kind = $("call").value;
   const { [kind]: call } = await volery;
   run = new AbortController();
@@ -190,9 +188,10 @@ async function start() {
     key: keyWords(),
     ...(delimiter !== usual && { delimiter: delimiter === "\t" ? "tab" : delimiter }),
     ...(encoding && { encoding }),
+    ...(kind !== "count" && { out: true }),
+    ...(refresh && { refresh }),
     emptyKeys: "skip",
     malformed: "skip",
-    ...(kind === "query" && refresh && { refresh }),
     signal: run.signal,
     onTerms: ask,
     onProgress: progress(),
@@ -200,8 +199,7 @@ async function start() {
   show("work");
   try {
     const result = await call(options);
-    refresh = false;
-    await (kind === "count" ? counted(result) : finish(result));
+    await (kind === "count" ? counted(result) : finish(result, file));
   } catch (error) {
     fail(error);
   }
@@ -218,6 +216,7 @@ function ask({ revealed, rows, keys, empty, malformed, duplicates, notices }) {
     `Your table has ${many(rows, "row")} with ${many(keys[0], "different key")}.` +
     (left.length ? ` ${sentence(`${left.join(" and ")} take no part`)}` : "") +
     (duplicates ? ` ${sentence(`${many(duplicates, "row")} ${duplicates === 1 ? "has" : "have"} the key of an earlier row`)}` : "");
+  $("to").textContent = `${$("call").selectedOptions[0].text}, from ${new URL($("url").value.trim(), location.href).host}.`;
   $("notices").replaceChildren(...notices.map((one) => element("li", sentence(one))));
   $("notices").hidden = notices.length === 0;
   show("terms");
@@ -277,19 +276,16 @@ function offer(id, text, type) {
   link.href = URL.createObjectURL(new Blob([text], { type }));
 }
 
-async function finish({ rows, count, bytes, seconds, report, values = [] }) {
+async function finish({ file, count, bytes, seconds, report, values = [] }, { name }) {
   $("phase").textContent = "Collecting your rows…";
-  const { delimiter } = table;
-  const { header, rows: found } = await pick(table.file, rows);
-  const own = (text, cells) => [text, ...cells.map((one) => field(one ?? "", delimiter))].join(delimiter);
-  const lines = found.map((text, i) => own(text, values.map((one) => one.cells[i])));
-  const head = own(header, values.map((one) => one.name));
-  offer("download", [head, ...lines, ""].join("\n"), "text/csv");
+  // As the package wrote it: neither compressed, nor with another encoding.
+  const found = await look(new File([file], name.replace(/\.gz$/i, "")));
+  offer("download", file, "text/csv");
   offer("report", JSON.stringify(report, null, 2), "application/json");
-  $("download").download = `matched-${table.file.name.replace(/\.gz$/i, "")}`;
+  $("download").download = `matched-${name.replace(/\.gz$/i, "")}`;
   $("download").hidden = count === 0;
   $("rows").hidden = count === 0;
-  $("rows").replaceChildren(grid(fields(head, delimiter), lines.slice(0, 10).map((one) => fields(one, delimiter))));
+  $("rows").replaceChildren(grid(found.columns, found.rows.slice(0, 10)));
   $("rows-said").textContent = count > 10 ? `The first 10 of ${number(count)}.` : "";
   if (count > 0 && values.length) {
     $("rows-said").textContent += " The last columns are the other party's: a spreadsheet has to import them as text.";
@@ -315,6 +311,7 @@ $("form").onsubmit = (event) => {
   event.preventDefault();
   if (table) start();
 };
+$("refresh").onclick = () => start(true);
 $("cancel").onclick = () => run.abort();
 $("again").onclick = () => {
   show();

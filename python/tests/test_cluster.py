@@ -183,7 +183,7 @@ def batches(rows: list[tuple[int, bytes, bytes]], size: int, last: int = 99) -> 
 @given(st.lists(st.integers(-1, 12), max_size=60), st.integers(1, 9), st.sets(st.integers(0, 14)), st.booleans())
 def test_shards_are_read_in_order(shards: list[int], size: int, asked: set[int], with_payload: bool) -> None:
     rows = [(shard, bytes([at] * 16), bytes([at])) for at, shard in enumerate(sorted(shards))]
-    read = Shards(batches(rows, size), with_payload)
+    read = Shards(batches(rows, size), ("payload",) if with_payload else ())
     for shard in sorted(asked):
         table = pa.ipc.open_stream(read(shard)).read_all()
         expected = [row for row in rows if row[0] == shard]
@@ -192,9 +192,18 @@ def test_shards_are_read_in_order(shards: list[int], size: int, asked: set[int],
         assert not with_payload or table.column("payload").to_pylist() == [payload for _, _, payload in expected]
 
 
+def test_shards_with_values() -> None:
+    columns = {"shard": pa.array([0, 1, 9], pa.int32()), "item": [bytes(16)] * 3, "value": [5, -7, None], "group": pa.array([1, -1, None], pa.int32())}
+    read = Shards(iter([pa.record_batch(columns)]), ("value", "group"))
+    for shard, value, group in [(0, 5, 1), (1, -7, -1)]:
+        table = pa.ipc.open_stream(read(shard)).read_all()
+        assert table.schema.types == [pa.binary(16), pa.int64(), pa.int32()]
+        assert table.to_pylist() == [{"item": bytes(16), "value": value, "group": group}]
+
+
 def test_a_worker_that_starts_again_gets_the_last_shards() -> None:
     rows = [(shard, bytes([shard] * 16), b"") for shard in range(6)]
-    read = Shards(batches(rows, 2), False)
+    read = Shards(batches(rows, 2), ())
     kept = {shard: read(shard) for shard in range(4)}
     assert read(2) == kept[2]
     assert read(3) == kept[3]
@@ -206,7 +215,7 @@ def test_a_worker_that_starts_again_gets_the_last_shards() -> None:
 @pytest.mark.parametrize("rows", range(7))
 def test_rows_that_are_cut_off(rows: int) -> None:
     every = [(shard, bytes([shard] * 16), b"") for shard in range(6)]
-    read = Shards(iter(list(batches(every, 1))[:rows]), False)
+    read = Shards(iter(list(batches(every, 1))[:rows]), ())
     # A shard is whole only if something follows it.
     for shard in range(rows - 1):
         assert len(pa.ipc.open_stream(read(shard)).read_all()) == 1
@@ -216,7 +225,7 @@ def test_rows_that_are_cut_off(rows: int) -> None:
 
 def job(store: Store) -> Job:
     store.put("manifest.json", b"{}")
-    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), False, 1)
+    return Job(store, "sender", "host:1", 0, 7, (Secret("pem 0"), Secret("pem 1")), (), 1)
 
 
 def run(job: Job, monkeypatch: pytest.MonkeyPatch, *ends: Any) -> list[list[str]]:
@@ -276,7 +285,7 @@ def test_a_worker_gives_up(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPat
     assert failed(store) == {"worker": 1, "status": 3, "message": "a check failed", "hint": "ask them"}
     # Storage that this machine does not see.
     store = Store(tmp_path / "elsewhere")
-    Job(store, "sender", "host:1", 0, 7, (), False, 1).run(1, iter(()))
+    Job(store, "sender", "host:1", 0, 7, (), (), 1).run(1, iter(()))
     assert "does not see" in failed(store)["message"]
     # The engine runs the task again.
     store = Store(tmp_path / "passed")
@@ -315,6 +324,66 @@ def side(work: pathlib.Path, **other: Any) -> Side:
 def test_wrong_settings(tmp_path: pathlib.Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(volery.UsageError, match=next(iter(wrong))):
         side(tmp_path, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"result": "median"}, "median"),
+        ({"result": "sum=v"}, "bound: required"),
+        ({"result": "shares=v"}, "result: shares are computed by one process"),
+        ({"bound": 5}, "bound: only with"),
+        ({"result": "count", "protocol": "dh"}, "protocol: workers compute totals by circuit"),
+        ({"result": "count", "security": "malicious"}, "security: count is computed by circuit-PSI"),
+        ({"result": "count", "delta": "1e-9"}, "delta: only with epsilon"),
+        ({"result": "count", "group_by": "g"}, "groups: required with group_by"),
+    ],
+)
+def test_results_that_do_not_exist(tmp_path: pathlib.Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(volery.UsageError) as raised:
+        side(tmp_path, **options)
+    assert said in raised.value.message
+
+
+def test_what_follows_from_a_result(tmp_path: pathlib.Path) -> None:
+    shared = {"bound": 200, "decimals": 2, "groups": ["a", "b, c"], "epsilon": 0.5}
+    sender = side(tmp_path, result="mean=v", **shared)
+    receiver = side(tmp_path, role="receiver", result="mean", group_by="g", **{**shared, "bound": "200.00"})
+    # Without the names of columns, and defaults beside what is given.
+    assert sender.settings() == receiver.settings() == side(tmp_path, result="mean=w", minimum=50, to="receiver", **shared).settings()
+    assert sender.settings()["protocol"] == "circuit" and sender.settings()["security"] == "semi-honest"
+    assert sender.totals is not None and sender.totals["bound"] == 20_000
+    assert any("noise" in line for line in sender.reveals()) and "gateway" in sender.reveals()[-1]
+    facts = {**FACTS, "more": ["value"]}
+    plan = sender.planned(facts, 1_000_000)
+    assert plan.result == "mean" and plan.security == "semi-honest" and plan.bytes > 10_000_000
+    assert "sender of psi, mean, semi-honest" in str(plan)
+    assert plan.hash == receiver.planned({**FACTS, "more": ["group"]}, None).hash
+    assert plan.hash != side(tmp_path, result="mean=v", **{**shared, "bound": 201}).planned(facts, None).hash
+    assert sender.job(0, 1, (), 1).more == ("value",)
+    with pytest.raises(volery.UsageError, match="does not fit into 64 bits"):
+        side(tmp_path, result="sum=v", bound=2**62).planned(facts, None)
+
+
+def test_the_shares_of_the_highest_attempt(tmp_path: pathlib.Path) -> None:
+    one = side(tmp_path, result="count")
+    first, second = "a1" * 32, "f2" * 32
+    for name in [f"0-00000.a2.{second}", f"0-00000.a10.{first}", f"0-00001.a1.{first}", f"0-00001.a9.{second}"]:
+        one.store.put(f"found/{name}", name.encode())
+    # Of somebody else.
+    for name in ["0-00000.a11", "0-00001.a99.copy", "0-x.a1.y", "0-00002.a1.00"]:
+        one.store.put(f"found/{name}", b"")
+    assert one._shares(2) == [f"0-00000.a10.{first}".encode(), f"0-00001.a9.{second}".encode()]
+    with pytest.raises(volery.Error, match="2 of 3 shards"):
+        one._shares(3)
+
+
+def test_keys_whose_rows_do_not_fit_together(tmp_path: pathlib.Path) -> None:
+    one = side(tmp_path, result="count")
+    one.check_keys(0, 0)
+    for counts, said in [((1, 5), "the rows of 1 key have values"), ((2, 0), "the rows of 2 keys have values"), ((0, 2), "of 2 keys are in different groups")]:
+        with pytest.raises(volery.DataError, match=said):
+            one.check_keys(*counts)
 
 
 FACTS = {"keys": "text", "verb": "psi", "sizes": [5], "rows": 7, "payload": None, "digest": "00"}

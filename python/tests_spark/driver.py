@@ -9,10 +9,12 @@ or `{"error": class, "message": .., "hint": ..}`.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +32,10 @@ def run(spark: SparkSession, told: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"hash": plan.hash, "text": str(plan), "repr": repr(match)}
     if told.get("only_plan"):
         return answer
+    if "refused" in told:
+        refused(lambda: match.plan(spark.read.parquet(told["refused"]), **told["plan"]))
+    if match._side.totals is not None:
+        return {**answer, **numbers(match.run())}
     if match._side.role == "sender":
         return {**answer, "report": match.run().to_dict()}
     rows, report = match.run()
@@ -47,6 +53,27 @@ def joined(spark: SparkSession, table: DataFrame, told: dict[str, Any]) -> list[
     return [list(row) for row in table.join(other, key, "left_semi").collect()]
 
 
+def refused(plan: Callable[[], object]) -> None:
+    """A plan that fails."""
+    from volery import DataError
+
+    try:
+        plan()
+    except DataError:
+        return
+    raise AssertionError("it was planned")
+
+
+def numbers(found: Any) -> dict[str, Any]:
+    """The numbers of a result; sums as text, so that all digits arrive."""
+    groups = found.groups and {name: dataclasses.asdict(one) for name, one in found.groups.items()}
+    names = ("count", "sum", "mean", "below_minimum")
+    told = {"groups": groups, **{name: getattr(found, name) for name in names}}
+    for one in [told, *(groups or {}).values()]:
+        one["sum"] = None if one["sum"] is None else str(one["sum"])
+    return {"report": found.report.to_dict(), "numbers": told}
+
+
 def run_on_ray(told: dict[str, Any]) -> dict[str, Any]:
     import ray
     from volery.ray import Match
@@ -54,6 +81,10 @@ def run_on_ray(told: dict[str, Any]) -> dict[str, Any]:
     match = Match(**told["match"])
     plan = match.plan(ray.data.read_parquet(told["table"]), **told["plan"])
     answer: dict[str, Any] = {"hash": plan.hash, "repr": repr(match)}
+    if "refused" in told:
+        refused(lambda: match.plan(ray.data.read_parquet(told["refused"]), **told["plan"]))
+    if match._side.totals is not None:
+        return {**answer, **numbers(match.run())}
     if match._side.role == "sender":
         return {**answer, "report": match.run().to_dict()}
     rows, report = match.run()

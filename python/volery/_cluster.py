@@ -8,7 +8,9 @@ A side has a folder of its own for each run, ``work/RUN``, on storage that all i
 ``manifest.json``     what both sides agreed on
 ``starts/N``          each start of the driver
 ``attempts/W.A``      each start of a worker
-``begun/ found/ done/ complete/``  the journal of the workers, which the program writes
+``begun/ found/ done/ complete/``  the journal of the workers, which the program writes; for
+                      totals ``found/`` has this side's shares, each with its session in its name
+``totals.json``       totals that were opened
 ``worked/R-W.aA``     traffic, time and memory of a worker
 ``failed/N-W.json``   an error of a worker that a repetition would not help
 ====================  =============================================================================
@@ -20,6 +22,7 @@ sides have agreed.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import logging
@@ -39,13 +42,13 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from volery._calls import ProgressOption, Time, Watch, key_words, listed, words
-from volery._errors import Error, NetworkError, UsageError, from_status
-from volery._results import Report, Seconds
+from volery._errors import DataError, Error, NetworkError, UsageError, from_status
+from volery._results import Match, Report, Seconds
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from volery._api import Path, Role, Security
+    from volery._api import Key, Number, Path, Role, Security
 
 logger = logging.getLogger("volery")
 T = TypeVar("T")
@@ -54,6 +57,18 @@ T = TypeVar("T")
 ATTEMPTS = 3
 #: Time to look for a driver that is usually gone.
 BRIEFLY = "5s"
+#: The options of a result.
+RESULT = (
+    "result",
+    "to",
+    "bound",
+    "decimals",
+    "minimum",
+    "epsilon",
+    "delta",
+    "group_by",
+    "groups",
+)
 
 
 class Store:
@@ -198,17 +213,18 @@ class Again(Exception):
 class Shards:
     """The items of a worker, shard by shard, from batches in ascending order of shards.
 
-    The batches have the columns ``shard``, ``item`` and perhaps ``payload``. In the last row the
-    number is above that of every shard: Spark ends the batches of a task that it cancels as if there
-    were no more, and the rest of a shard would be missing. The two shards that were asked for last
-    are kept, for a worker that starts again.
+    The batches have the columns ``shard``, ``item`` and those of ``more``: ``payload``, or ``value``
+    and ``group``. In the last row the number is above that of every shard: Spark ends the batches
+    of a task that it cancels as if there were no more, and the rest of a shard would be missing.
+    The two shards that were asked for last are kept, for a worker that starts again.
     """
 
-    def __init__(self, batches: Iterator[pyarrow.RecordBatch], payload: bool) -> None:
+    def __init__(self, batches: Iterator[pyarrow.RecordBatch], more: Sequence[str]) -> None:
         import pyarrow
 
-        columns = {"item": pyarrow.binary(16), **({"payload": pyarrow.binary()} if payload else {})}
-        self._schema = pyarrow.schema(list(columns.items()))
+        types = {"payload": pyarrow.binary(), "value": pyarrow.int64(), "group": pyarrow.int32()}
+        columns = [("item", pyarrow.binary(16)), *((name, types[name]) for name in more)]
+        self._schema = pyarrow.schema(columns)
         self._batches = batches
         self._rest: pyarrow.RecordBatch | None = None
         self._next = 0
@@ -264,7 +280,8 @@ class Job:
     start: int
     #: The run certificates of all workers.
     tickets: tuple[Secret, ...]
-    payload: bool
+    #: What stands beside an item: as for :class:`Shards`.
+    more: tuple[str, ...]
     #: Of each worker.
     threads: int
     wait: Time | None = None
@@ -279,7 +296,7 @@ class Job:
             Again: the engine should run the task again.
         """
         try:
-            self._attempts(worker, Shards(batches, self.payload))
+            self._attempts(worker, Shards(batches, self.more))
         except Error as error:
             told = {"status": error.status, "message": error.message, "hint": error.hint}
             name = f"failed/{self.start:05}-{worker:05}.json"
@@ -492,11 +509,14 @@ class Plan:
     reveals: list[str]
     #: The same on both sides if their settings are.
     hash: str
+    #: ``"rows"``, or the number.
+    result: str = "rows"
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{size:,}" for size in self.sizes)
+        verb = self.verb if self.result == "rows" else f"{self.verb}, {self.result}"
         lines = [
-            f"run {self.run}, {self.role} of {self.verb}, {self.security}, {self.workers} workers",
+            f"run {self.run}, {self.role} of {verb}, {self.security}, {self.workers} workers",
             f"{self.rows:,} rows; different keys: {sizes}",
             f"about {self.bytes / 1e6:,.0f} MB on the network, both directions",
             *(f"* {line}" for line in self.reveals),
@@ -507,19 +527,20 @@ class Plan:
     __repr__ = __str__
 
 
+_SHARES = re.compile(r"found/0-([0-9]+)\.a([0-9]+)\.[0-9a-f]{64}")
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _ADDRESS = re.compile(r".+:[0-9]+")
 
 
 class _Keeper(Watch):
-    """Keeps the manifest before the other side goes on."""
+    """Keeps an object before the other side goes on."""
 
-    def __init__(self, store: Store, progress: ProgressOption) -> None:
+    def __init__(self, store: Store, name: str, progress: ProgressOption) -> None:
         super().__init__(progress)
-        self._store = store
+        self._store, self._name = store, name
 
-    def keep(self, manifest: str) -> None:
-        self._store.put("manifest.json", manifest.encode())
+    def keep(self, text: str) -> None:
+        self._store.put(self._name, text.encode())
 
     def __enter__(self) -> _Keeper:
         return self
@@ -539,11 +560,22 @@ class Side:
     security: Security | None = None
     protocol: str | None = None
     shards: int | None = None
+    result: str | None = None
+    to: str | None = None
+    bound: Number | None = None
+    decimals: int | None = None
+    minimum: int | None = None
+    epsilon: Number | None = None
+    delta: Number | None = None
+    group_by: str | None = None
+    groups: Key | None = None
     wait: Time | None = None
     timeout: Time | None = None
     allow_group_readable_identity: bool = False
     log: Path | None = None
     progress: ProgressOption = None
+    #: What follows from the result, if it is a number.
+    totals: dict[str, Any] | None = field(init=False, default=None)
     store: Store = field(init=False)
     plan: Plan | None = field(init=False, default=None)
     facts: dict[str, Any] = field(init=False, default_factory=dict)
@@ -558,6 +590,7 @@ class Side:
         if not _ADDRESS.fullmatch(self.gateway):
             raise UsageError("gateway: give 'HOST:PORT'")
         self.store = Store(self.work).below(self.run)
+        self.totals = self._totals(0, 0)
 
     def event(self, name: str, **more: object) -> None:
         """Tell what happens: to the logger, and to the file ``log`` as a line of JSON."""
@@ -591,15 +624,55 @@ class Side:
                 "give what it began with, or choose another name for the run",
             )
 
+    def _totals(self, own: int, peer: int) -> dict[str, Any] | None:
+        """What follows from the result for so many keys; None for rows."""
+        given = [name for name in RESULT if getattr(self, name) is not None]
+        if self.result in (None, "rows") and given in ([], ["result"]):
+            return None
+        from volery import _volery
+
+        found = _volery.totals(self.result_words(), [own, peer])
+        return None if found is None else dict(json.loads(found))
+
+    def result_words(self) -> list[str]:
+        """What the run computes, as options of the program."""
+        options = {name: getattr(self, name) for name in RESULT}
+        rows = self.result in (None, "rows")
+        options["protocol"] = self.protocol or ("vole" if rows else None)
+        options["security"] = self.security or ("malicious" if rows else None)
+        options["groups"] = listed("groups", self.groups)
+        for name in ("bound", "epsilon", "delta"):
+            # A decimal number, of any type that prints as one.
+            options[name] = None if options[name] is None else str(options[name])
+        return words({"role": self.role, **options})
+
     def settings(self) -> dict[str, Any]:
         """What both sides must have alike."""
-        return {
-            "run": self.run,
-            "workers": self.workers,
-            "security": self.security or "malicious",
-            "protocol": self.protocol or "vole",
-            "shards": self.shards,
-        }
+        alike = {"run": self.run, "workers": self.workers, "shards": self.shards}
+        if self.totals is None:
+            security, protocol = self.security or "malicious", self.protocol or "vole"
+            return {**alike, "security": security, "protocol": protocol}
+        protocol, result = self.totals["protocol"], self.totals["alike"]
+        return {**alike, "security": "semi-honest", "protocol": protocol, "result": result}
+
+    def reveals(self) -> list[str]:
+        """What each side learns."""
+        if self.totals is None:
+            return _reveals(self.role, self.facts)
+        return [*self.totals["reveals"], _GATEWAY]
+
+    def check_keys(self, beyond: int, split: int) -> None:
+        """Refuse tables with keys whose rows do not fit together: so many of each kind."""
+        hint = "a key has one group: correct the rows"
+        if beyond:
+            what = "have values whose sum is beyond bound"
+            hint = "the bound holds for a key: correct the values, or raise bound on both sides"
+        elif split:
+            what = "are in different groups of group_by"
+        else:
+            return
+        keys = beyond or split
+        raise DataError(f"the rows of {keys} {'key' if keys == 1 else 'keys'} {what}", hint)
 
     def planned(self, facts: dict[str, Any], peer_rows: int | None) -> Plan:
         """Keep the facts and say what follows from them."""
@@ -612,6 +685,8 @@ class Side:
         an_item = 33 if settings["security"] == "malicious" else 27
         longest = facts["payload"][1] if facts["payload"] else 0
         items = sum(max(size, peer_rows or size) for size in facts["sizes"])
+        own = facts["sizes"][0]
+        about = None if self.totals is None else self._totals(own, peer_rows or own)
         self.plan = Plan(
             run=self.run,
             role=self.role,
@@ -622,9 +697,10 @@ class Side:
             workers=self.workers,
             security=settings["security"],
             payload=facts["payload"][0] if facts["payload"] else None,
-            bytes=items * (an_item + longest),
-            reveals=_reveals(self.role, facts),
+            bytes=items * (an_item + longest) if about is None else about["bytes"],
+            reveals=self.reveals(),
             hash=hashlib.sha256(text.encode()).hexdigest()[:16],
+            result="rows" if about is None else about["kind"],
         )
         self.event("planned", rows=facts["rows"], sizes=facts["sizes"], hash=self.plan.hash)
         return self.plan
@@ -651,8 +727,10 @@ class Side:
 
         earlier = self.store.get("manifest.json")
         self.event("waits for the peer", gateway=self.gateway)
-        with self._identity() as options, _Keeper(self.store, self.progress) as keeper:
-            options.update(self.settings())
+        keeper = _Keeper(self.store, "manifest.json", self.progress)
+        with self._identity() as options, keeper:
+            del options["role"]
+            options.update(run=self.run, workers=self.workers, shards=self.shards)
             options.update(verb=self.facts["verb"], gateway=self.gateway)
             # A driver whose side has a manifest is usually past this; one that lost its own is not.
             options.update(wait=self.wait if earlier is None else BRIEFLY, timeout=self.timeout)
@@ -660,7 +738,8 @@ class Side:
             begun = bool(self.store.list("begun/"))
             text = None if earlier is None else earlier.decode()
             try:
-                text = _volery.agree(words(options), json.dumps(facts), text, begun, keeper)
+                line = [*words(options), *self.result_words()]
+                text = _volery.agree(line, json.dumps(facts), text, begun, keeper)
             except NetworkError:
                 if text is None:
                     raise
@@ -680,6 +759,9 @@ class Side:
 
     def job(self, rule: int, start: int, tickets: tuple[Secret, ...], threads: int) -> Job:
         """What the workers of a rule need."""
+        more = tuple(self.facts.get("more", ()))
+        if self.role == "sender" and self.facts["payload"] is not None:
+            more = ("payload",)
         return Job(
             store=self.store,
             role=self.role,
@@ -687,7 +769,7 @@ class Side:
             rule=rule,
             start=start,
             tickets=tickets,
-            payload=self.role == "sender" and self.facts["payload"] is not None,
+            more=more,
             threads=threads,
             wait=self.wait,
             timeout=self.timeout,
@@ -724,6 +806,8 @@ class Side:
                     self._raise_failed(start)
                     # A sender has nothing to keep.
                     kind = "done" if self.role == "receiver" else "begun"
+                    if self.totals is not None:
+                        kind = "found"
                     done = len({_shard(name) for name in self.store.list(f"{kind}/{rule}-")})
                     if done != told:
                         told = done
@@ -768,6 +852,60 @@ class Side:
         with ThreadPoolExecutor(16) as pool:
             return [json.loads(data or b"{}") for data in pool.map(self.store.get, names)]
 
+    def _shares(self, shards: int) -> list[bytes]:
+        """This side's shares, one object a shard: of several that of the highest attempt.
+
+        Both sides of the highest attempt are of one session: a worker repeats the others.
+        """
+        newest: dict[int, tuple[int, str]] = {}
+        for name in self.store.list("found/0-"):
+            parts = _SHARES.fullmatch(name)
+            if parts is None:
+                # Nothing that a worker wrote.
+                continue
+            shard, found = int(parts[1]), (int(parts[2]), name)
+            newest[shard] = max(found, newest.get(shard, found))
+        if len(newest) != shards:
+            raise Error(f"{self.store.url}/found: {len(newest)} of {shards} shards")
+        names = [newest[shard][1] for shard in sorted(newest)]
+        with ThreadPoolExecutor(16) as pool:
+            data = list(pool.map(self.store.get, names))
+        for name, one in zip(names, data):
+            if one is None:
+                raise DataError(f"{self.store.url}/{name}: it is not there")
+        return [one for one in data if one is not None]
+
+    def opened(self, began: float, manifest: dict[str, Any]) -> Match:
+        """Open the number with the peer's driver, when all workers have finished."""
+        from volery import _volery
+
+        shares = self._shares(manifest["buckets"])
+        earlier = self.store.get("totals.json")
+        text = None if earlier is None else earlier.decode()
+        keeper = _Keeper(self.store, "totals.json", self.progress)
+        self.event("opens the result", gateway=self.gateway)
+        with self._identity() as options, keeper:
+            options.update(gateway=self.gateway, wait=self.wait, timeout=self.timeout)
+            no_group = self.facts.get("no_group")
+            line, terms = words(options), json.dumps(manifest)
+            told = _volery.open_totals(line, terms, shares, text, no_group, keeper)
+        opening = Report.from_json(told)
+        report = self.report(began, manifest)
+        sent = report.bytes_sent, report.bytes_received, report.messages
+        more = opening.bytes_sent, opening.bytes_received, opening.messages
+        sent_bytes, received, messages = ((a or 0) + (b or 0) for a, b in zip(sent, more))
+        result = {**opening.result, **report.result, "bytes_online": sent_bytes + received}
+        report = dataclasses.replace(
+            report,
+            parameters=opening.parameters,
+            assumption=opening.assumption,
+            bytes_sent=sent_bytes,
+            bytes_received=received,
+            messages=messages,
+            result=result,
+        )
+        return Match._of_totals(self.role, report)
+
     def report(self, began: float, manifest: dict[str, Any], **result: Any) -> Report:
         """What the run did and cost."""
         from volery import _volery
@@ -790,7 +928,7 @@ class Side:
             date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             identity=organisations.pop(self.role),
             peer="".join(organisations.values()),
-            revealed=_reveals(self.role, self.facts),
+            revealed=self.reveals(),
             result={
                 "run": self.run,
                 "rows": self.facts["rows"],
@@ -827,6 +965,37 @@ def plan_words(role: str, given: Mapping[str, Any]) -> dict[str, Any]:
         "empty_keys": given["empty_keys"],
         "malformed": given["malformed"],
     }
+
+
+def refuse_rows(kind: str, given: Mapping[str, Any]) -> None:
+    """Refuse the arguments of a plan that a number does not have."""
+    if given["or_"]:
+        raise UsageError(
+            f"or_: a {kind} is of the keys of one key", "remove or_, or use result='rows'"
+        )
+    for name in ("payload", "value_name", "left", "rule_column"):
+        if given[name]:
+            raise UsageError(f"{name}: a {kind} has no rows", "remove it, or use result='rows'")
+
+
+# An error of the package in a task, as text: an engine may pass on no more of it.
+_MARK = re.compile(r"volery error ([0-9a-f]+) end")
+
+
+def marked(error: Error) -> RuntimeError:
+    """The error, in a form in which :func:`unmarked` finds it."""
+    told = {"status": error.status, "message": error.message, "hint": error.hint}
+    # What is on the way may quote a text.
+    return RuntimeError(f"volery error {json.dumps(told).encode().hex()} end")
+
+
+def unmarked(text: str) -> Error | None:
+    """The error of a task in what an engine says of it."""
+    found = _MARK.search(text)
+    if found is None:
+        return None
+    told = json.loads(bytes.fromhex(found[1]))
+    return from_status(told["status"], told["message"], told["hint"])
 
 
 def digest_of(rows: int, high: int, low: int, total: int) -> str:
@@ -866,6 +1035,11 @@ def _first_line(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
+_GATEWAY = (
+    "who runs the gateway sees both networks' addresses, the workers, sizes and times, no content"
+)
+
+
 def _reveals(role: str, facts: Mapping[str, Any]) -> list[str]:
     """What each side learns."""
     receiver, sender = ("the peer", "this side") if role == "sender" else ("this side", "the peer")
@@ -885,5 +1059,5 @@ def _reveals(role: str, facts: Mapping[str, Any]) -> list[str]:
         *lines,
         f"{sender} learns nothing more",
         "all shards have one size, so neither side learns how the other's keys spread over them",
-        "who runs the gateway sees both networks' addresses, the workers, sizes and times, no content",
+        _GATEWAY,
     ]

@@ -9,18 +9,31 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 
 from volery._calls import ProgressOption, Time, words
-from volery._cluster import Again, Job, Plan, Side, Store, digest_of, plan_words, value_names
+from volery._cluster import (
+    Again,
+    Job,
+    Plan,
+    Side,
+    Store,
+    digest_of,
+    marked,
+    plan_words,
+    refuse_rows,
+    unmarked,
+    value_names,
+)
 from volery._errors import DataError, Error, UsageError
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from volery._api import Key, Path, Role, Security
+    from volery._api import Key, Number, Path, Role, Security
 
 __all__ = ["Match", "Plan"]
 
@@ -31,8 +44,8 @@ _ROWS = 100_000
 class Match:
     """A match of two organisations' tables; each side runs it from its own cluster.
 
-    The arguments are those of :class:`volery.spark.Match`. The other side may run it from Spark, or
-    the program ``volery run-local``.
+    The arguments are those of :class:`volery.spark.Match`, with ``result`` and what belongs to it.
+    The other side may run it from Spark, or the program ``volery run-local``.
     """
 
     def __init__(
@@ -48,6 +61,15 @@ class Match:
         security: Security | None = None,
         protocol: str | None = None,
         shards: int | None = None,
+        result: str | None = None,
+        to: Literal["receiver", "sender", "both"] | None = None,
+        bound: Number | None = None,
+        decimals: int | None = None,
+        minimum: int | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        group_by: str | None = None,
+        groups: Key | None = None,
         wait: Time | None = None,
         timeout: Time | None = None,
         allow_group_readable_identity: bool = False,
@@ -84,13 +106,21 @@ class Match:
         As :meth:`volery.spark.Match.plan`.
         """
         side = self._side
-        options = words(plan_words(side.role, dict(locals())))
+        # What an earlier call has staged goes: a refused table must not run under its facts.
+        side.plan = None
+        given = dict(locals())
+        totals = side.totals
+        if totals is not None:
+            refuse_rows(totals["kind"], given)
+        options = words(plan_words(side.role, given))
+        line = [*side.result_words(), *options]
         self._left, self._rule_column = left, rule_column
         names = [value_name] if isinstance(value_name, str) else value_name
         self._names = None if names is None else list(names)
-        stage = _Stage(side.store, options, side.workers, side.role == "receiver")
+        keeps = side.role == "receiver" and totals is None
+        stage = _Stage(side.store, line, side.workers, keeps)
         with _causes():
-            told = _get(_task(_describe), data.schema().base_schema, options)
+            told = _get(_task(_describe), data.schema().base_schema, line)
             made = data.map_batches(stage, batch_size=_ROWS, batch_format="pyarrow").take_all()
         high, low = (
             int(numpy.bitwise_xor.reduce([one[name] for one in made], initial=0, dtype=numpy.int64))
@@ -104,6 +134,7 @@ class Match:
             "options": options,
             "rows": rows,
             "digest": digest_of(rows, high, low, total),
+            **({} if totals is None else {"more": told["more"]}),
         }
         if side.has_agreed():
             side.check_same(**facts)
@@ -113,17 +144,21 @@ class Match:
         for rule in range(told["rules"]):
             with _causes():
                 counted = self._distinct(rule, self._blocks, None)
-            sizes.append(sum(size for size, _ in counted))
-            longest = max(longest, *(length for _, length in counted))
+            sizes.append(sum(one.size for one in counted))
+            longest = max(longest, *(one.longest for one in counted))
+            side.check_keys(sum(one.beyond for one in counted), sum(one.split for one in counted))
         facts["sizes"] = sizes
         facts["payload"] = None if told["payload"] is None else [told["payload"], longest]
+        if "group" in facts.get("more", ()):
+            facts["no_group"] = sum(one["no_group"] for one in made)
         return side.planned(facts, peer_rows)
 
     def run(self) -> Any:
         """Run the match, or go on with it; as :meth:`volery.spark.Match.run`.
 
         Returns:
-            Receiver: ``(rows, report)``, a dataset and the report. Sender: the report.
+            Receiver: ``(rows, report)``, a dataset and the report. Sender: the report. With
+            ``result`` both: a :class:`volery.Match`.
         """
         side = self._side
         if side.plan is None:
@@ -142,10 +177,12 @@ class Match:
                         blocks = _get_all([left.remote(self._args(), one, rule, found) for one in blocks])
                     self._distinct(rule, blocks, manifest)
                     self._workers(side.job(rule, start, tickets, threads=1), shards)
-            if side.role == "receiver":
+            if side.role == "receiver" and side.totals is None:
                 line = manifest["payload"] and manifest["payload"][0]
                 with _causes():
                     found.append(_put(_get(_task(_found), side.store, side.found(rule, shards), line)))
+        if side.totals is not None:
+            return side.opened(began, manifest)
         if side.role == "sender":
             return side.report(began, manifest)
         import ray
@@ -160,13 +197,18 @@ class Match:
     def _args(self) -> tuple[Store, int]:
         return self._side.store, self._side.workers
 
+    def _bound(self) -> int:
+        totals = self._side.totals
+        return 0 if totals is None else int(totals["bound"])
+
     def _distinct(
         self, rule: int, blocks: list[str], manifest: dict[str, Any] | None
-    ) -> list[tuple[int, int]]:
+    ) -> list[_Counted]:
         """Count the distinct items of a rule, and with a manifest give them to the workers."""
         task = _task(_distinct)
         places = range(self._side.workers)
-        return _get_all([task.remote(self._args(), rule, place, blocks, manifest) for place in places])
+        of, bound = self._args(), self._bound()
+        return _get_all([task.remote(of, rule, place, blocks, manifest, bound) for place in places])
 
     def _workers(self, job: Job, shards: int) -> None:
         """Run all workers at once."""
@@ -211,7 +253,8 @@ def _describe(schema: Any, options: list[str]) -> dict[str, Any]:
     items = _volery.items(schema, options)
     made = pyarrow.table(items.batch(schema.empty_table()))
     rules = sum(name.startswith("item_") for name in made.column_names)
-    return {"keys": items.description, "payload": items.payload, "rules": rules}
+    more = [name for name in ("value", "group") if name in made.column_names]
+    return {"keys": items.description, "payload": items.payload, "rules": rules, "more": more}
 
 
 class _Stage:
@@ -225,17 +268,24 @@ class _Stage:
 
         from volery import _volery
 
-        items = _volery.items(rows.schema, self._options)
-        made = pyarrow.table(items.batch(rows))
+        try:
+            items = _volery.items(rows.schema, self._options)
+            made = pyarrow.table(items.batch(rows))
+        except Error as error:
+            raise marked(error) from None
         block = secrets.token_hex(8)
         if self._keeps:
             self._store.put(f"staged/rows/{block}", _bytes(rows))
             self._store.put(f"staged/keys/{block}", _bytes(made))
         _divide(self._store, made, self._places, block)
         high, low = (made.column(name).to_numpy() for name in ("digest_hi", "digest_lo"))
+        no_group = 0
+        if "group" in made.column_names:
+            no_group = pyarrow.compute.sum(pyarrow.compute.equal(made.column("group"), -1)).as_py()
         told = {
             "block": block,
             "rows": rows.num_rows,
+            "no_group": no_group or 0,
             "high": int(numpy.bitwise_xor.reduce(high, initial=0)),
             "low": int(numpy.bitwise_xor.reduce(low, initial=0)),
             "sum": int((low & 0x7FFFFFFF).sum()),
@@ -246,9 +296,9 @@ class _Stage:
 def _divide(store: Store, made: pyarrow.Table, places: int, block: str) -> None:
     """Write the items of each rule, divided into as many parts as there are workers."""
     names = [name for name in made.column_names if name.startswith("item_")]
-    payload = ["payload"] if "payload" in made.column_names else []
+    more = [name for name in ("payload", "value", "group") if name in made.column_names]
     for rule, name in enumerate(names):
-        items = made.select([name, *payload]).rename_columns(["item", *payload]).drop_null()
+        items = made.select([name, *more]).rename_columns(["item", *more]).drop_null()
         for place, part in enumerate(_parts(items, _first_bytes(items) % places, places)):
             store.put(f"staged/items-{rule}-{place:05}/{block}", _bytes(part))
 
@@ -267,10 +317,28 @@ def _parts(table: pyarrow.Table, numbers: Any, count: int) -> Iterator[pyarrow.T
         yield table.slice(first, after - first)
 
 
+@dataclass
+class _Counted:
+    """What is known of the distinct items of a part."""
+
+    size: int = 0
+    #: Bytes of the longest payload.
+    longest: int = 0
+    #: Those whose values add up to more than the bound.
+    beyond: int = 0
+    #: Those in several groups.
+    split: int = 0
+
+
 def _distinct(
-    of: tuple[Store, int], rule: int, place: int, blocks: list[str], manifest: dict[str, Any] | None
-) -> tuple[int, int]:
-    """The number of distinct items of a part, and the longest payload.
+    of: tuple[Store, int],
+    rule: int,
+    place: int,
+    blocks: list[str],
+    manifest: dict[str, Any] | None,
+    bound: int,
+) -> _Counted:
+    """Count the distinct items of a part.
 
     With a manifest each worker gets its items of them.
     """
@@ -280,11 +348,31 @@ def _distinct(
 
     store, workers = of
     tables = [_read(store, f"staged/items-{rule}-{place:05}/{block}") for block in blocks]
+    counted = _Counted()
     if not tables:
-        return 0, 0
+        return counted
     items = pyarrow.concat_tables(tables)
-    longest = 0
-    # Of the payloads of an item the least.
+    items = items.set_column(0, "item", items.column("item").cast(pyarrow.binary()))
+    if {"value", "group"} & set(items.column_names):
+        items = _summed(items, bound, counted)
+    else:
+        items = _least(items)
+    counted.size = items.num_rows
+    if "payload" in items.column_names and items.num_rows:
+        lengths = pyarrow.compute.binary_length(items.column("payload"))
+        counted.longest = pyarrow.compute.max(lengths).as_py()
+    if manifest is not None:
+        shards = _volery.shards(manifest["key"], manifest["buckets"], items.select(["item"]))
+        items = items.append_column("shard", pyarrow.array(shards.astype("int32")))
+        for worker, part in enumerate(_parts(items, shards % workers, workers)):
+            store.put(f"staged/shards-{rule}-{worker:05}/{place:05}", _bytes(part))
+    return counted
+
+
+def _least(items: pyarrow.Table) -> pyarrow.Table:
+    """Each item once; of its payloads the least."""
+    import pyarrow
+
     order = [(name, "ascending") for name in items.column_names]
     binary = pyarrow.schema([(name, pyarrow.binary()) for name in items.column_names])
     items = items.cast(binary).sort_by(order)
@@ -293,14 +381,36 @@ def _distinct(
         first = numpy.ones(len(column), bool)
         first[1:] = pyarrow.compute.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
         items = items.filter(pyarrow.array(first))
-    if "payload" in items.column_names and items.num_rows:
-        longest = pyarrow.compute.max(pyarrow.compute.binary_length(items.column("payload"))).as_py()
-    if manifest is not None:
-        shards = _volery.shards(manifest["key"], manifest["buckets"], items.select(["item"]))
-        items = items.append_column("shard", pyarrow.array(shards.astype("int32")))
-        for worker, part in enumerate(_parts(items, shards % workers, workers)):
-            store.put(f"staged/shards-{rule}-{worker:05}/{place:05}", _bytes(part))
-    return items.num_rows, longest
+    return items
+
+
+def _summed(items: pyarrow.Table, bound: int, counted: _Counted) -> pyarrow.Table:
+    """Each item once, with the sum of its values and its group; counts those that are wrong."""
+    import pyarrow
+
+    compute = pyarrow.compute
+    # Wide enough for any number of rows.
+    wide = pyarrow.decimal128(38)
+    wanted = []
+    if "value" in items.column_names:
+        at = items.column_names.index("value")
+        items = items.set_column(at, "value", items.column("value").cast(wide))
+        wanted.append(("value", "sum"))
+    if "group" in items.column_names:
+        wanted += [("group", "min"), ("group", "max")]
+    summed = items.group_by("item").aggregate(wanted)
+    columns = {"item": summed.column("item")}
+    if "value" in items.column_names:
+        sums = summed.column("value_sum")
+        beyond = compute.greater(compute.abs(sums), pyarrow.scalar(bound).cast(wide))
+        counted.beyond = compute.sum(beyond).as_py() or 0
+        # One that is beyond the bound ends the run.
+        columns["value"] = sums.cast(pyarrow.int64()) if counted.beyond == 0 else sums
+    if "group" in items.column_names:
+        columns["group"] = summed.column("group_min")
+        other = compute.not_equal(columns["group"], summed.column("group_max"))
+        counted.split = compute.sum(other).as_py() or 0
+    return pyarrow.table(columns)
 
 
 def _work(job: Job, worker: int, workers: int, shards: int) -> None:
@@ -450,6 +560,8 @@ class _causes:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is not None and (found := unmarked(str(error))) is not None:
+            raise found from None
         while error is not None and not isinstance(getattr(error, "cause", None), Error):
             error = error.__cause__
         if error is not None:

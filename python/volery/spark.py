@@ -14,20 +14,34 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from volery._calls import ProgressOption, Time, words
-from volery._cluster import Job, Plan, Side, Store, digest_of, plan_words, value_names
-from volery._errors import DataError, Error, UsageError, from_status
+from volery._cluster import (
+    Job,
+    Plan,
+    Side,
+    Store,
+    digest_of,
+    marked,
+    plan_words,
+    refuse_rows,
+    unmarked,
+    value_names,
+)
+from volery._errors import DataError, Error, UsageError
 
 if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from volery._api import Key, Path, Role, Security
+    from volery._api import Key, Number, Path, Role, Security
 
 __all__ = ["Match", "Plan"]
 
 # The columns of the tables in `work`. Those of the caller have numbers: Spark does not give
 # columns of every name to Python.
 _DIGEST = ["digest_hi", "digest_lo"]
+# What stands beside an item.
+_TYPES = {"payload": "binary", "value": "bigint", "group": "int"}
+_VALUES = ("value", "group")
 
 
 def _column(number: int) -> str:
@@ -57,7 +71,10 @@ class Match:
         protocol: ``"vole"`` (default) or ``"vole-low"``.
         shards: their number, the same on both sides; by default one for 2^20 keys, and eight for
             each worker where there are enough keys.
-        result: ``"rows"``; others are refused.
+        result, to, bound, decimals, minimum, epsilon, delta, group_by, groups: one number about the
+            keys that both sides have in place of ``"rows"``, as in :func:`volery.psi`; without
+            ``"shares"``. ``protocol`` is then ``"circuit"`` (default) or ``"circuit-low"``, and
+            security semi-honest.
         wait, timeout: time to wait for the peer, and for its signs of life: seconds or ``"2h"``.
         log: a file to which each event is appended as a line of JSON.
         progress: True for a bar by tqdm, or a function of one :class:`volery.Progress`.
@@ -79,19 +96,22 @@ class Match:
         security: Security | None = None,
         protocol: str | None = None,
         shards: int | None = None,
-        result: str = "rows",
+        result: str | None = None,
+        to: Literal["receiver", "sender", "both"] | None = None,
+        bound: Number | None = None,
+        decimals: int | None = None,
+        minimum: int | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        group_by: str | None = None,
+        groups: Key | None = None,
         wait: Time | None = None,
         timeout: Time | None = None,
         allow_group_readable_identity: bool = False,
         log: Path | None = None,
         progress: ProgressOption = None,
     ) -> None:
-        if result != "rows":
-            raise UsageError(
-                f"result: {result!r}: workers of Spark give rows only",
-                "volery.psi, or 'volery run-local psi' with several workers, gives such a number",
-            )
-        options = {name: value for name, value in locals().items() if name not in ("self", "result")}
+        options = {name: value for name, value in locals().items() if name != "self"}
         self._side = Side(**options)
         self._spark: SparkSession | None = None
         self._left = False
@@ -135,30 +155,40 @@ class Match:
             UsageError: an argument is wrong, or the table is not the one that the run began with.
         """
         side = self._side
-        options = words(plan_words(side.role, dict(locals())))
+        # What an earlier call has staged goes: a refused table must not run under its facts.
+        side.plan = None
+        given = dict(locals())
+        totals = side.totals
+        if totals is not None:
+            refuse_rows(totals["kind"], given)
+        options = words(plan_words(side.role, given))
+        line = [*side.result_words(), *options]
         self._spark = spark = df.sparkSession
         _check(spark, side.workers, slots=False)
-        keeps = side.role == "receiver"
+        keeps = side.role == "receiver" and totals is None
         self._left, self._rule_column = left, rule_column
         names = [value_name] if isinstance(value_name, str) else value_name
         self._names = None if names is None else list(names)
         if rule_column in df.columns:
             raise UsageError(f"rule_column: there is a column {rule_column!r}", "give another name")
-        df, self._columns = _numbered(df, None if keeps else options)
-        told = _describe(df, self._columns, options)
+        df, self._columns = _numbered(df, None if keeps else line)
+        told = _describe(df, self._columns, line)
         rules = told["rules"]
         facts = {
             "keys": told["keys"],
             "verb": "lookup" if payload else "psi",
             "settings": side.settings(),
             "options": options,
+            **({} if totals is None else {"more": told["more"]}),
         }
-        task = _Items(self._columns, options, rules, keeps, told["payload"] is not None)
+        task = _Items(self._columns, line, rules, keeps, told["more"])
         made = df.mapInArrow(task, task.schema(df))
         if side.has_agreed():
             facts |= _digest(made)
             side.check_same(**facts)
             facts = side.earlier() or {}
+        elif totals is not None:
+            self._stage_values(made, facts, totals["bound"])
         else:
             self._stage(made, rules, facts, told["payload"])
         return side.planned(facts, peer_rows)
@@ -186,12 +216,41 @@ class Match:
         facts["sizes"] = sizes
         facts["payload"] = None if payload is None else [payload, longest]
 
+    def _stage_values(self, made: DataFrame, facts: dict[str, Any], bound: int) -> None:
+        """Write the distinct items with values and groups; add size and digest to the facts."""
+        from pyspark.sql import functions as F
+
+        side = self._side
+        rows = self._written("rows", made)
+        facts |= _digest(rows)
+        some = rows.where(F.col(_item(0)).isNotNull())
+        keys = some.groupBy(F.col(_item(0)).alias("item"))
+        sums, tests = [], {"beyond": F.lit(False), "split": F.lit(False)}
+        if "value" in facts["more"]:
+            # Wide enough for any number of rows.
+            value = F.sum(F.col("value").cast("decimal(38,0)")).alias("value")
+            tests["beyond"] = F.abs("value") > F.lit(bound).cast("decimal(38,0)")
+            sums.append(value)
+        if "group" in facts["more"]:
+            sums += [F.min("group").alias("group"), F.max("group").alias("last")]
+            tests["split"] = F.col("group") != F.col("last")
+            facts["no_group"] = some.where(F.col("group") < 0).count()
+        items = keys.agg(*sums) if sums else some.select(F.col(_item(0)).alias("item")).distinct()
+        items = self._written("items-0", items)
+        counts = [F.count_if(test).alias(name) for name, test in tests.items()]
+        found = items.agg(F.count("*").alias("size"), *counts).first()
+        assert found is not None
+        side.check_keys(found["beyond"], found["split"])
+        facts["sizes"] = [found["size"]]
+        facts["payload"] = None
+
     def run(self) -> Any:
         """Run the match, or go on with it.
 
         Returns:
             Receiver: ``(rows, report)``, the table's rows that match, in no order, and the report.
-            Sender: the report.
+            Sender: the report. With ``result`` both: a :class:`volery.Match` with the number, at the
+            side that gets it, and the report.
 
         Raises:
             NetworkError: the peer or the gateway is not there, went away, or is silent: call again.
@@ -214,8 +273,10 @@ class Match:
                 task = _Task(side.job(rule, start, tickets, cores))
                 stage = items.mapInArrow(task, "worker int", barrier=True)
                 self._barrier(stage, rule, start, shards)
-            if side.role == "receiver":
+            if side.role == "receiver" and side.totals is None:
                 found.append(self._found(rule, side.found(rule, shards), manifest))
+        if side.totals is not None:
+            return side.opened(began, manifest)
         if side.role == "sender":
             return side.report(began, manifest)
         matched = [one.count() for one in found]
@@ -249,6 +310,11 @@ class Match:
 
     def _items(self, rule: int, found: Sequence[DataFrame]) -> DataFrame:
         """The distinct items of a rule; at the receiver without rows that matched before."""
+        from pyspark.sql import functions as F
+
+        if self._side.totals is not None:
+            more = [F.col(name).cast(_TYPES[name]).alias(name) for name in self._side.facts["more"]]
+            return self._read("items-0").select("item", *more)
         if rule == 0 or self._side.role == "sender":
             return self._read(f"items-{rule}")
         rows = self._read("rows")
@@ -261,12 +327,14 @@ class Match:
         from pyspark.sql import functions as F
 
         workers, spark = self._side.workers, items.sparkSession
-        columns = "shard int, item binary" + (", payload binary" if "payload" in items.columns else "")
+        more = items.columns[1:]
+        columns = ", ".join(["shard int, item binary", *(f"{name} {_TYPES[name]}" for name in more)])
         placed = items.mapInArrow(_Placed(manifest["key"], manifest["buckets"]), columns)
         # The last row of each worker: so no partition is empty, and none can end before its end.
         last = spark.range(workers).select(
             F.lit(manifest["buckets"]).alias("shard"),
-            *(F.lit(None).cast("binary").alias(name) for name in placed.columns[1:]),
+            F.lit(None).cast("binary").alias("item"),
+            *(F.lit(None).cast(_TYPES[name]).alias(name) for name in more),
             F.col("id").cast("int").alias("worker"),
         )
         placed = placed.withColumn("worker", F.col("shard") % workers).unionByName(last)
@@ -318,12 +386,12 @@ class _Items:
     """Adds the items of each row, and takes away what later steps do not need."""
 
     def __init__(
-        self, columns: list[str], options: list[str], rules: int, keeps: bool, payload: bool
+        self, columns: list[str], options: list[str], rules: int, keeps: bool, more: list[str]
     ) -> None:
         from volery import _volery
 
         self._columns, self._options, self._keeps = columns, options, keeps
-        self._added = [*map(_item, range(rules)), *(["payload"] if payload else [])]
+        self._added = [*map(_item, range(rules)), *more]
         self._version = _volery.__version__
 
     def schema(self, df: DataFrame) -> Any:
@@ -331,7 +399,8 @@ class _Items:
         from pyspark.sql import types as t
 
         fields = list(df.schema) if self._keeps else []
-        fields += [t.StructField(name, t.BinaryType()) for name in self._added]
+        kinds = {"value": t.LongType(), "group": t.IntegerType()}
+        fields += [t.StructField(name, kinds.get(name, t.BinaryType())) for name in self._added]
         return t.StructType(fields + [t.StructField(name, t.LongType()) for name in _DIGEST])
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -345,7 +414,8 @@ class _Items:
                 made = pyarrow.table(items.batch(rows))
             columns = dict(zip(batch.schema.names, batch.columns)) if self._keeps else {}
             for name in self._added:
-                columns[name] = made.column(name).cast(pyarrow.binary())
+                column = made.column(name)
+                columns[name] = column if name in _VALUES else column.cast(pyarrow.binary())
             for name in _DIGEST:
                 columns[name] = made.column(name)
             yield from pyarrow.table(columns).combine_chunks().to_batches()
@@ -374,7 +444,9 @@ class _Described:
                 items = _items(rows.schema, self._options)
                 made = pyarrow.table(items.batch(rows.slice(0, 0)))
             rules = sum(name.startswith("item_") for name in made.column_names)
-            told = {"keys": items.description, "payload": items.payload, "rules": rules}
+            more = [name for name in _TYPES if name in made.column_names]
+            told = {"keys": items.description, "payload": items.payload}
+            told |= {"rules": rules, "more": more}
             yield pyarrow.record_batch({"told": [json.dumps(told)]})
 
 
@@ -466,10 +538,6 @@ def _spark_schema(schema: pyarrow.Schema) -> Any:
     return from_arrow_schema(schema)
 
 
-# An error of the package in a task reaches the driver as text.
-_MARK = re.compile(r"volery error ([0-9a-f]+) end")
-
-
 class _marked:
     """An error of the package within a task, in a form that :class:`_told` finds in the driver."""
 
@@ -478,19 +546,14 @@ class _marked:
 
         if version not in (None, _volery.__version__):
             message = f"volery {_volery.__version__} on an executor, {version} on the driver"
-            self._raise({"status": 2, "message": message, "hint": "install the same version"})
-
-    def _raise(self, told: dict[str, Any]) -> None:
-        # What is on the way may quote a text.
-        raise RuntimeError(f"volery error {json.dumps(told).encode().hex()} end") from None
+            raise marked(UsageError(message, "install the same version"))
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, Error):
-            told = {"status": error.status, "message": error.message, "hint": error.hint}
-            self._raise(told)
+            raise marked(error) from None
 
 
 class _told:
@@ -502,10 +565,8 @@ class _told:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if error is None:
             return
-        found = _MARK.search(str(error))
-        if found:
-            told = json.loads(bytes.fromhex(found[1]))
-            raise from_status(told["status"], told["message"], told["hint"]) from None
+        if (found := unmarked(str(error))) is not None:
+            raise found from None
         missing = re.search(r"ModuleNotFoundError: No module named '(volery|pyarrow)", str(error))
         if missing:
             raise UsageError(
@@ -527,6 +588,8 @@ def _describe(df: DataFrame, columns: list[str], options: list[str]) -> dict[str
     return dict(json.loads(row["told"]))
 
 
+# Of the options that name columns by nothing else.
+_NAME = re.compile(r'(?:"((?:[^"]|"")*)"|([^,]*))(?:,|$)')
 _COLUMN = re.compile(r'(?:"((?:[^"]|"")*)"|([^,:]*))(?::[^,]*)?(?:,|$)')
 
 
@@ -538,7 +601,10 @@ def _numbered(df: DataFrame, options: list[str] | None) -> tuple[DataFrame, list
         return df, columns
     lists = [word.partition("=")[2] for word in options if re.match("--(key|or|value)=", word)]
     pairs = [pair for text in lists for pair in _COLUMN.findall(text)]
+    results = [word.split("=", 2)[-1] for word in options if re.match("--result=.*=", word)]
+    pairs += [pair for text in results for pair in _NAME.findall(text)]
     found = {quoted.replace('""', '"') or plain for quoted, plain in pairs}
+    found |= {word.partition("=")[2] for word in options if word.startswith("--group-by=")}
     kept = [at for at, name in enumerate(columns) if name in found]
     return df.select(*map(_column, kept)), [columns[at] for at in kept]
 

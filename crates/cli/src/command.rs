@@ -28,7 +28,7 @@ mod shares;
 mod shell;
 pub(crate) mod stream;
 mod table;
-mod totals;
+pub(crate) mod totals;
 pub(crate) mod verify;
 pub(crate) mod vole;
 mod web;

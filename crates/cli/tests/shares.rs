@@ -7,6 +7,10 @@ mod common;
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt64Array};
+use volery_tables::{Format, Inputs, Output, Packing, Sink, Table};
 
 use common::pair::{Folder, load, pair};
 use common::{Finished, run, words};
@@ -193,6 +197,85 @@ fn parquet_in_place_of_folders() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+
+    // They have session and bounds, and fit together.
+    let verified = verify(&folder, ["s.parquet", "r.parquet"]);
+    assert_eq!(verified.status, Some(0), "{verified:?}");
+    assert!(verified.stdout.contains("10 common keys"), "{verified:?}");
+    assert_done(&shared(
+        &folder,
+        [20, 20],
+        "--row-order",
+        ["s2.parquet", "r"],
+    ));
+    let verified = verify(&folder, ["s2.parquet", "r"]);
+    assert_eq!(verified.status, Some(0), "{verified:?}");
+    let refused = |ends: [&str; 2], fragment: &str| {
+        verify(&folder, ends).assert_refused(1, &[fragment]);
+    };
+    refused(["s.parquet", "r"], "differ in session");
+    refused(
+        ["r.parquet", "s.parquet"],
+        "these are the shares of the receiver",
+    );
+    refused(["s.parquet", "a.csv"], "a.csv");
+    refused(["s.parquet", "."], "does not");
+    // So many rows of the sender, again from the first one after the last.
+    let bits = |rows: usize| {
+        let rows = of_left.iter().cycle().take(rows);
+        let bits: UInt8Array = rows.map(|row| Some(number(&row[0]) as u8)).collect();
+        Arc::new(bits) as ArrayRef
+    };
+    let words = |column: usize, rows: usize| {
+        let rows = of_left.iter().cycle().take(rows);
+        let words: UInt64Array = rows.map(|row| Some(number(&row[column]))).collect();
+        Arc::new(words) as ArrayRef
+    };
+    let path = folder.path("other.parquet");
+    let note = Table::open(&Inputs {
+        paths: vec![folder.path("s.parquet").into()],
+        ..Inputs::default()
+    });
+    let note = note.unwrap().note("volery.shares").unwrap().to_owned();
+    let write = |columns: [ArrayRef; 4], note: Option<&str>| {
+        let names = ["match", "sender_1", "sender_2", "receiver_1"];
+        let batch = RecordBatch::try_from_iter(names.into_iter().zip(columns)).unwrap();
+        let output = Output {
+            format: Format::Parquet,
+            packing: Packing::None,
+            like: None,
+        };
+        let file = std::fs::File::create(&path).unwrap();
+        let mut sink = Sink::new(file, output, &batch.schema()).unwrap();
+        sink.write(&batch).unwrap();
+        if let Some(note) = note {
+            sink.note("volery.shares", note);
+        }
+        sink.finish().unwrap();
+    };
+    let all = |rows| [bits(rows), words(1, rows), words(2, rows), words(3, rows)];
+    let other = ["other.parquet", "r.parquet"];
+    write(all(20), Some(&note));
+    assert_eq!(verify(&folder, other).status, Some(0));
+    write(all(20), None);
+    refused(other, "its metadata has no volery.shares");
+    write(all(19), Some(&note));
+    refused(other, "has fewer places than its metadata");
+    write(all(40), Some(&note));
+    refused(other, "places or more, its metadata 20");
+    let [first, second, third, fourth] = all(20);
+    write([first, third, second, fourth], Some(&note));
+    refused(other, "the shares do not fit together at place");
+    let [_, second, third, fourth] = all(20);
+    let two = Arc::new(UInt8Array::from(vec![2; 20]));
+    write([two, second, third, fourth], Some(&note));
+    refused(other, "neither 0 nor 1");
+    let [_, second, third, fourth] = all(20);
+    write([Arc::clone(&second), second, third, fourth], Some(&note));
+    refused(other, "has no column match of type UInt8");
+    let short = note.replace("\"places\": 20", "\"places\": 19");
+    write(all(20), Some(&short));
+    refused(other, "differ in places");
 }
 
 /// Each thing that can be wrong with two folders is named, with its place.

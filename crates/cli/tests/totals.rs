@@ -423,9 +423,9 @@ fn refusals() {
     let call = format!(
         "k8s --image i --work-claim w --identity-secret s --out {out} -- psi --workers 2 --run r \
          --gateway g:1 --peer qm80-9zyq-gffc-rcgg-eaad-0d9e-rnre-8t3c-bvb8 --role sender \
-         --input a.csv --key k --result count"
+         --input a.csv --key k --result shares=k"
     );
-    run(&words(&call)).assert_refused(2, &["--result", "by one machine a side"]);
+    run(&words(&call)).assert_refused(2, &["--result", "not by workers"]);
 }
 
 /// Values and keys that do not fit name the row, not the value.

@@ -467,3 +467,68 @@ fn totals_of_workers_are_those_of_the_plain_calculation() {
         assert_eq!(common::names(work.as_ref()), ["complete"]);
     }
 }
+
+/// What the pods of both sides run, on this machine: the jobs of `volery k8s` one after the other.
+#[test]
+fn pods_compute_a_number() {
+    let place = Place::new();
+    let (mut a, mut b) = ("id,paid\n".to_owned(), "id\n".to_owned());
+    for i in 0..90 {
+        writeln!(a, "{i},{}.5", i % 7).unwrap();
+        writeln!(b, "{}", i + 40).unwrap();
+    }
+    place.folder.write("a.csv", a);
+    place.folder.write("b.csv", b);
+    let gateway = format!("127.0.0.1:{}", place.port);
+    let shared = "--run t --workers 2 --shards 4 --wait 60s --key id --bound 10 --decimals 1 \
+                  --minimum 20";
+    // The calls of a side's jobs: of the pods of each.
+    let jobs = [0, 1].map(|side| {
+        let name = SIDES[side];
+        let manifests = place.folder.path(&format!("manifests-{name}"));
+        let own = ["sender --result sum=paid", "receiver --result sum"][side];
+        let line = format!(
+            "k8s --image i --work-claim w --identity-secret s --out {manifests} -- psi {shared} \
+             --gateway {gateway} --peer {} --input {} --role {own}",
+            place.fingerprints[1 - side],
+            place.folder.path(&format!("{name}.csv")),
+        );
+        let rendered = common::run(&common::words(&line));
+        assert_eq!(rendered.status, Some(0), "{rendered:?}");
+        let work = place.folder.path(&format!("work-{name}"));
+        fs::create_dir(&work).unwrap();
+        let identity = place.folder.path(name);
+        ["1-prepare", "2-match-0", "3-collect"].map(|job| {
+            let manifest = place.folder.json(&format!("manifests-{name}/{job}.json"));
+            let spec = &manifest["spec"];
+            let words = &spec["template"]["spec"]["containers"][0]["args"];
+            let pods = spec["completions"].as_u64().unwrap_or(1);
+            let pod = |number: u64| -> Vec<String> {
+                let word = |word: &serde_json::Value| {
+                    let word = word.as_str().unwrap();
+                    word.replace("$(JOB_COMPLETION_INDEX)", &number.to_string())
+                        .replace("=/work", &format!("={work}"))
+                        .replace("=/identity", &format!("={identity}"))
+                };
+                words.as_array().unwrap().iter().map(word).collect()
+            };
+            (0..pods).map(pod).collect::<Vec<_>>()
+        })
+    });
+    let mut said = Vec::new();
+    for job in 0..3 {
+        let pods = jobs.iter().flat_map(|jobs| &jobs[job]);
+        let pods: Vec<_> = pods
+            .map(|call| Running::start(&call.iter().map(String::as_str).collect::<Vec<_>>()))
+            .collect();
+        for pod in pods {
+            let ended = pod.finish();
+            assert_eq!(ended.status, Some(0), "{ended:?}");
+            said.push(ended.stdout);
+        }
+    }
+    // The last ones are those that open the sum: 40 to 89 are common.
+    let sum: usize = (40..90).map(|i| 10 * (i % 7) + 5).sum();
+    let expected = format!("sum {}.{}\n", sum / 10, sum % 10);
+    assert_eq!(said[said.len() - 2..], [String::new(), expected]);
+}

@@ -23,6 +23,7 @@ use crate::run::{Matches, Outcome};
 use crate::settings::Settings;
 use crate::side::Side;
 use crate::task::Task;
+use crate::totals::workers;
 
 /// Tells the peer that this side has the manifest.
 const WRITTEN: u8 = 0x57;
@@ -64,14 +65,26 @@ pub struct Earlier<'a> {
     pub begun: bool,
 }
 
-/// Agrees with the other side's driver. `keep` puts the manifest into this side's storage before
-/// the other side goes on; it is not called if both have the same manifest already.
+/// Agrees with the other side's driver on a run for rows. `keep` puts the manifest into this side's
+/// storage before the other side goes on; it is not called if both have the same manifest already.
 ///
 /// # Errors
 /// If the channel fails, the sides differ, the earlier manifest is of another table or other terms,
 /// or `keep` fails.
 pub fn agree(
     settings: &Settings,
+    facts: &Facts,
+    terms: (Terms, Option<u32>),
+    earlier: Earlier<'_>,
+    channel: &mut Channel,
+    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
+) -> Result<Manifest> {
+    agree_on(&Task::Rows(*settings), facts, terms, earlier, channel, keep)
+}
+
+/// [`agree`], whatever the run computes.
+pub(crate) fn agree_on(
+    task: &Task,
     facts: &Facts,
     (terms, shards): (Terms, Option<u32>),
     earlier: Earlier<'_>,
@@ -81,6 +94,14 @@ pub fn agree(
     let mut rng = Prg::from_os().map_err(ChannelError::from)?;
     let mut opening = [0; 32];
     rng.fill_bytes(&mut opening);
+    let noise = match task {
+        Task::Rows(_) => None,
+        Task::Totals(_) => {
+            let mut seed = [0; 16];
+            rng.fill_bytes(&mut seed);
+            Some(seed)
+        }
+    };
     if let Some(manifest) = earlier.manifest {
         check(manifest, &terms)?;
         if manifest.own.digest != facts.digest {
@@ -91,14 +112,14 @@ pub fn agree(
     }
     let largest = facts.sizes.iter().copied().max().unwrap_or(0);
     let agreeing = Agreeing {
-        task: &Task::Rows(*settings),
+        task,
         keys: &facts.keys,
         own: Own {
             digest: facts.digest.clone(),
             rows: facts.rows,
             dedup: false,
             opening,
-            noise: None,
+            noise,
         },
         payload: facts.payload.clone(),
         least: shards.unwrap_or_else(|| terms.shards(announced(largest))),
@@ -116,7 +137,10 @@ pub fn agree(
     let sizes: Vec<_> = facts.sizes.iter().copied().map(announced).collect();
     let manifest = agreeing.settle(met, key, &sizes, channel)?;
     // So that no worker meets parameters that do not exist.
-    manifest.capacities()?;
+    match task {
+        Task::Rows(_) => drop(manifest.capacities()?),
+        Task::Totals(settings) => workers::check(&manifest, settings)?,
+    }
     keep(&manifest)?;
     written(channel)?;
     Ok(manifest)

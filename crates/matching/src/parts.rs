@@ -16,6 +16,9 @@ use crate::work::Part;
 /// Tells the peer in step 7 that all results are on disk.
 const DONE: u8 = 0x56;
 
+/// Bytes of a session.
+pub(crate) const SESSION: usize = 32;
+
 /// Where a side keeps which parts it has begun and what it found in them.
 pub(crate) trait Journal {
     /// Records the beginning of a part, if it was not begun too often.
@@ -26,6 +29,12 @@ pub(crate) trait Journal {
 
     /// Records the result of a finished part, in place of an earlier one.
     fn put_found(&self, part: Part, found: &[u8]) -> Result<()>;
+
+    /// The session of the shares that are kept of a part, if there are some.
+    fn session_of_shares(&self, part: Part) -> Result<Option<[u8; SESSION]>>;
+
+    /// Records shares of a part, with their session before them, in place of earlier ones.
+    fn put_shares(&self, part: Part, session: SessionId, shares: &[u8]) -> Result<()>;
 }
 
 impl<J: Journal + ?Sized> Journal for &J {
@@ -39,6 +48,14 @@ impl<J: Journal + ?Sized> Journal for &J {
 
     fn put_found(&self, part: Part, found: &[u8]) -> Result<()> {
         (**self).put_found(part, found)
+    }
+
+    fn session_of_shares(&self, part: Part) -> Result<Option<[u8; SESSION]>> {
+        (**self).session_of_shares(part)
+    }
+
+    fn put_shares(&self, part: Part, session: SessionId, shares: &[u8]) -> Result<()> {
+        (**self).put_shares(part, session, shares)
     }
 }
 

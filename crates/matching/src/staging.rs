@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, Int64Builder};
+use arrow_array::builder::{BinaryBuilder, FixedSizeBinaryBuilder, Int32Builder, Int64Builder};
 use arrow_array::cast::AsArray as _;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -11,8 +11,10 @@ use volery_primitives::ro::StreamHash;
 use volery_psi::lookup::MAX_VALUE;
 use volery_tables::{Counts, Item, PayloadSchema, Problem, Reader, Reading, Table};
 
-use crate::error::{Result, misbehaved};
+use crate::error::{Error, Result, misbehaved};
 use crate::keys::{Entry, FRAME, buckets};
+use crate::totals;
+use crate::totals::side::{LONGEST_KEYS, RowReader};
 use crate::worker::found_items;
 
 /// Bytes of an item.
@@ -24,6 +26,7 @@ pub struct Items {
     description: String,
     payload: Option<String>,
     counts: Option<Counts>,
+    totals: Option<totals::Settings>,
 }
 
 impl Items {
@@ -41,6 +44,35 @@ impl Items {
             description,
             payload,
             counts: None,
+            totals: None,
+        })
+    }
+
+    /// For tables with this schema in a run for totals; `reading` has one rule.
+    ///
+    /// # Panics
+    /// If there is another number of rules, or columns of a payload.
+    ///
+    /// # Errors
+    /// If `reading` or the columns of `settings` do not go with the schema.
+    pub fn for_totals(
+        schema: SchemaRef,
+        reading: Reading,
+        settings: &totals::Settings,
+    ) -> Result<Self> {
+        assert!(
+            reading.rules.len() == 1 && reading.values.is_empty(),
+            "totals are by one key"
+        );
+        let columns = [&settings.column, &settings.group_by];
+        let texts = columns.into_iter().flatten().cloned().collect();
+        let items = Self::new(schema, Reading { texts, ..reading })?;
+        if items.description.len() > LONGEST_KEYS {
+            return Err(Error::LongKeys);
+        }
+        Ok(Self {
+            totals: Some(settings.clone()),
+            ..items
         })
     }
 
@@ -63,11 +95,13 @@ impl Items {
     }
 
     /// For each row: `item_0`, `item_1`, .., 16 bytes by each rule or null; `payload`, if columns
-    /// were named; and `digest_hi` and `digest_lo`, the first halves of a hash of all of them.
+    /// were named; for totals `value` in units of the last decimal place, and `group`, the number
+    /// of one or -1, as far as this side has them, null without an item; and `digest_hi` and
+    /// `digest_lo`, the first halves of a hash of all of them.
     ///
     /// # Errors
-    /// If a row violates the rules for empty and malformed keys, or its payload is too long. Rows
-    /// are counted from 1 in this table.
+    /// If a row violates the rules for empty and malformed keys, its payload is too long, or its
+    /// value is no number within the bound. Rows are counted from 1 in this table.
     pub fn batch(&mut self, table: &Table) -> Result<RecordBatch> {
         let mut reader = Reader::new(table, &self.reading)?;
         let rules = self.reading.rules.len();
@@ -77,11 +111,20 @@ impl Items {
         let (mut high, mut low) = (Int64Builder::new(), Int64Builder::new());
         let mut items = vec![Vec::new(); rules];
         let (mut payload, mut hashed) = (Vec::new(), Vec::new());
+        let settings = self.totals.as_ref();
+        let value_column = settings.and_then(|one| one.column.as_ref().map(|_| 0));
+        let group_column =
+            settings.and_then(|one| one.group_by.as_ref().map(|_| self.reading.texts.len() - 1));
+        let mut of_row = settings.map(|settings| RowReader::new(table, settings));
+        let (mut values, mut groups) = (Int64Builder::new(), Int32Builder::new());
         let mut scan = table.scan(&reader.columns())?;
         while let Some(batch) = scan.next()? {
             for (rule, items) in items.iter_mut().enumerate() {
                 reader.items(&batch, rule, items)?;
             }
+            let texts = |which: Option<usize>| which.map(|which| reader.texts(&batch, which));
+            let of_values = texts(value_column).transpose()?;
+            let of_groups = texts(group_column).transpose()?;
             for i in 0..batch.rows.num_rows() {
                 hashed.clear();
                 for (items, column) in items.iter().zip(&mut columns) {
@@ -106,6 +149,23 @@ impl Items {
                     hashed.extend_from_slice(&payload);
                     payloads.append_value(&payload);
                 }
+                if let Some(of_row) = &mut of_row {
+                    let has_item = items[0][i].is_some();
+                    if let Some(texts) = &of_values {
+                        let number = batch.row_number(i);
+                        let value = match has_item {
+                            true => Some(of_row.value(texts, i, number)?),
+                            false => None,
+                        };
+                        hashed.extend_from_slice(&value.unwrap_or(0).to_le_bytes());
+                        values.append_option(value);
+                    }
+                    if let Some(texts) = &of_groups {
+                        let group = has_item.then(|| of_row.group(texts, i));
+                        hashed.extend_from_slice(&group.unwrap_or(-1).to_le_bytes());
+                        groups.append_option(group);
+                    }
+                }
                 let mut hash = StreamHash::default();
                 hash.update(&hashed);
                 let hash = hash.finish32();
@@ -128,6 +188,12 @@ impl Items {
         }
         if self.payload.is_some() {
             push("payload".to_owned(), Arc::new(payloads.finish()), false);
+        }
+        if value_column.is_some() {
+            push("value".to_owned(), Arc::new(values.finish()), true);
+        }
+        if group_column.is_some() {
+            push("group".to_owned(), Arc::new(groups.finish()), true);
         }
         push("digest_hi".to_owned(), Arc::new(high.finish()), false);
         push("digest_lo".to_owned(), Arc::new(low.finish()), false);

@@ -63,4 +63,4 @@ pub use settings::{
     TO, To,
 };
 pub use side::Side;
-pub use workers::{Driver, SHARES};
+pub use workers::{Driver, SHARES, agree, open_shards, outcome};

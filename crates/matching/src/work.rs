@@ -22,11 +22,12 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use volery_channel::SessionId;
+use zeroize::Zeroizing;
 
 use crate::error::{ATTEMPTS, Error, Result};
 use crate::keys::{Entry, Payload, Rows, buckets};
 use crate::manifest::{Manifest, hex};
-use crate::parts::Journal;
+use crate::parts::{Journal, SESSION};
 use crate::progress::Progress;
 use crate::system;
 
@@ -380,6 +381,15 @@ impl Journal for Work {
 
     fn put_found(&self, part: Part, found: &[u8]) -> Result<()> {
         Self::put_found(self, part, found)
+    }
+
+    fn session_of_shares(&self, part: Part) -> Result<Option<[u8; SESSION]>> {
+        let found = self.found(part)?.map(Zeroizing::new);
+        Ok(found.and_then(|bytes| bytes.first_chunk().copied()))
+    }
+
+    fn put_shares(&self, part: Part, _: SessionId, shares: &[u8]) -> Result<()> {
+        Self::put_found(self, part, shares)
     }
 }
 

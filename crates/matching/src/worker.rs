@@ -18,11 +18,14 @@
 //!
 //! Correlated randomness and keys of protocols are in the memory of a worker only.
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::{Array, RecordBatch};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
 use volery_channel::{Channel, Error as ChannelError, Hello, Role, SessionId, Stats, handshake};
 use volery_primitives::prg::Prg;
 use volery_tables::Duplicates;
@@ -32,11 +35,12 @@ use crate::error::{ATTEMPTS, Error, Result, misbehaved};
 use crate::keys::{Keys, Rows};
 use crate::manifest::{Manifest, hex};
 use crate::matches::{RowSet, append, parse};
-use crate::parts::{Journal, Parts, conclude};
+use crate::parts::{Journal, Parts, SESSION, conclude};
 use crate::progress::{Inner, Progress};
 use crate::settings::Settings;
 use crate::task::Task;
-use crate::totals::workers;
+use crate::totals::side::payload;
+use crate::totals::{self, workers};
 use crate::work::{Part, Work};
 
 /// The name under which the handshake compares manifests.
@@ -45,8 +49,10 @@ pub const MANIFEST: &str = "the manifest of the run";
 /// The shards and the journal of a worker, in the care of the process that started it. An object is
 /// there whole or not at all.
 pub trait Store: Sync {
-    /// The items of a shard: in each batch a column `item` of 16 bytes, and at the sender of a
-    /// lookup a column `payload`, as the reader of tables makes them. The items are distinct.
+    /// The items of a shard: in each batch a column `item` of 16 bytes; at the sender of a lookup a
+    /// column `payload`, as the reader of tables makes them; for totals a column `value` of Int64
+    /// where this side has values, and `group` of Int32 where it has the groups, -1 for none. The
+    /// items are distinct.
     ///
     /// # Errors
     /// If they cannot be had.
@@ -133,11 +139,6 @@ impl<'a> Worker<'a> {
         }
         let kept = match place {
             Place::Folder(path) => Kept::Folder(Work::shared(path, manifest)?),
-            Place::Store(_) if matches!(task, Task::Totals(_)) => {
-                return Err(Error::Manifest(
-                    "is of totals, whose workers have a folder".to_owned(),
-                ));
-            }
             Place::Store(store) => Kept::Store(store),
         };
         Ok(Self {
@@ -191,7 +192,10 @@ impl<'a> Worker<'a> {
     fn journal(&self) -> Result<Box<dyn Journal + '_>> {
         Ok(match &self.kept {
             Kept::Folder(work) => Box::new(work),
-            Kept::Store(store) => Box::new(Objects::new(*store, self.rule, self.attempt)?),
+            Kept::Store(store) => {
+                let of = (self.rule, self.attempt);
+                Box::new(Objects::new(*store, of, &self.task)?)
+            }
         })
     }
 
@@ -242,16 +246,13 @@ impl<'a> Worker<'a> {
                 self.match_rows(settings, (session, rng), &*journal, channel, progress)?
             }
             Task::Totals(settings) => {
-                let Kept::Folder(work) = &self.kept else {
-                    unreachable!("workers for totals have a folder");
-                };
-                let own = (session, rng);
+                let load = |part| self.load(part);
                 workers::work(
                     self.manifest,
                     settings,
-                    work,
+                    (&*journal, &load),
                     &shards,
-                    own,
+                    (session, rng),
                     channel,
                     progress,
                 )?
@@ -374,15 +375,24 @@ impl<'a> Worker<'a> {
     }
 
     fn load(&self, (rule, shard): Part) -> Result<Keys> {
-        let with_payload = self.task.role() == Role::Sender && self.manifest.payload.is_some();
+        let with_payload = match &self.task {
+            Task::Rows(settings) => {
+                settings.role == Role::Sender && self.manifest.payload.is_some()
+            }
+            // Value and group.
+            Task::Totals(_) => true,
+        };
         let rows = match &self.kept {
             Kept::Folder(work) => work.rows((rule, shard), with_payload)?,
             Kept::Store(store) => {
                 let name = format!("shard {shard} of rule {}", rule + 1);
                 let batches = store.shard(rule, shard);
                 let batches = batches.map_err(Error::work(name.as_ref()))?;
-                items(&batches, with_payload)
-                    .ok_or(io::ErrorKind::InvalidData.into())
+                let rows = match &self.task {
+                    Task::Rows(_) => items(&batches, with_payload),
+                    Task::Totals(settings) => valued_items(&batches, settings),
+                };
+                rows.ok_or(io::ErrorKind::InvalidData.into())
                     .map_err(Error::work(name.as_ref()))?
             }
         };
@@ -408,6 +418,36 @@ fn items(batches: &[RecordBatch], with_payload: bool) -> Option<Rows> {
         for i in 0..items.len() {
             let item = items.value(i).try_into().ok()?;
             rows.push(item, row, payload.map_or(&[][..], |all| all.value(i)));
+            row += 1;
+        }
+    }
+    Some(rows)
+}
+
+/// The items of batches with their values and groups, or nothing if they are not as a [`Store`] has
+/// to give them.
+fn valued_items(batches: &[RecordBatch], settings: &totals::Settings) -> Option<Rows> {
+    let mut rows = Rows::new(true);
+    let mut row = 0;
+    for batch in batches {
+        let column = |name| {
+            let column = batch.column_by_name(name)?;
+            (column.null_count() == 0).then_some(column)
+        };
+        let items = column("item")?.as_fixed_size_binary_opt()?;
+        let values = match settings.column {
+            Some(_) => Some(column("value")?.as_primitive_opt::<Int64Type>()?),
+            None => None,
+        };
+        let groups = match settings.group_by {
+            Some(_) => Some(column("group")?.as_primitive_opt::<Int32Type>()?),
+            None => None,
+        };
+        for i in 0..items.len() {
+            let item = items.value(i).try_into().ok()?;
+            let value = values.map_or(0, |all| all.value(i));
+            let group = groups.map_or(-1, |all| all.value(i));
+            rows.push(item, row, &payload(value, group)[..]);
             row += 1;
         }
     }
@@ -449,27 +489,47 @@ pub fn found_items(mut bytes: &[u8]) -> Result<Vec<([u8; 16], &[u8])>> {
 /// | `begun/R-SSSSS.N` | the session in which shard S of rule R was begun for the Nth time |
 /// | `found/R-SSSSS.aA` | the matches that attempt A found |
 /// | `done/R-SSSSS.aA.json` | the name and digest of that object, written after it |
+///
+/// For totals in place of the last two:
+///
+/// | object | content |
+/// |---|---|
+/// | `found/R-SSSSS.aA.SESSION` | this session in bytes, and the shares that attempt A made in it; those of the highest attempt count |
 struct Objects<'a> {
     store: &'a dyn Store,
     rule: usize,
     attempt: u64,
-    /// The shards with an object `done/`.
-    done: Vec<u32>,
+    /// The finished shards; of totals with the highest attempt, and the session of its shares.
+    done: BTreeMap<u32, (u64, [u8; SESSION])>,
 }
 
 impl<'a> Objects<'a> {
-    fn new(store: &'a dyn Store, rule: usize, attempt: u64) -> Result<Self> {
-        let prefix = format!("done/{rule}-");
-        let names = store.list(&prefix).map_err(Error::work(prefix.as_ref()))?;
-        let shard = |name: &String| {
-            let rest = name.strip_prefix(&prefix)?;
-            rest.split('.').next()?.parse().ok()
+    fn new(store: &'a dyn Store, (rule, attempt): (usize, u64), task: &Task) -> Result<Self> {
+        let prefix = match task {
+            Task::Rows(_) => format!("done/{rule}-"),
+            Task::Totals(_) => format!("found/{rule}-"),
         };
+        let names = store.list(&prefix).map_err(Error::work(prefix.as_ref()))?;
+        let parse = |name: &String| {
+            let mut parts = name.strip_prefix(&prefix)?.split('.');
+            let shard: u32 = parts.next()?.parse().ok()?;
+            let attempt: u64 = parts.next()?.strip_prefix('a')?.parse().ok()?;
+            let session = match task {
+                Task::Rows(_) => [0; SESSION],
+                Task::Totals(_) => unhex(parts.next()?)?,
+            };
+            Some((shard, (attempt, session)))
+        };
+        let mut done = BTreeMap::new();
+        for (shard, found) in names.iter().filter_map(parse) {
+            let place = done.entry(shard).or_insert(found);
+            *place = found.max(*place);
+        }
         Ok(Self {
             store,
             rule,
             attempt,
-            done: names.iter().filter_map(shard).collect(),
+            done,
         })
     }
 
@@ -496,7 +556,7 @@ impl Journal for Objects<'_> {
     }
 
     fn has_found(&self, (rule, shard): Part) -> bool {
-        rule == self.rule && self.done.contains(&shard)
+        rule == self.rule && self.done.contains_key(&shard)
     }
 
     fn put_found(&self, (rule, shard): Part, found: &[u8]) -> Result<()> {
@@ -513,4 +573,31 @@ impl Journal for Objects<'_> {
         let name = format!("done/{rule}-{shard:05}.a{attempt}.json");
         self.put(&name, done.to_string().as_bytes())
     }
+
+    fn session_of_shares(&self, (_, shard): Part) -> Result<Option<[u8; SESSION]>> {
+        Ok(self.done.get(&shard).map(|(_, session)| *session))
+    }
+
+    fn put_shares(&self, (rule, shard): Part, session: SessionId, shares: &[u8]) -> Result<()> {
+        let (attempt, session) = (self.attempt, hex(session.as_bytes()));
+        self.put(
+            &format!("found/{rule}-{shard:05}.a{attempt}.{session}"),
+            shares,
+        )
+    }
+}
+
+/// The bytes that [`hex`] wrote.
+fn unhex(text: &str) -> Option<[u8; SESSION]> {
+    let (digits, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    let mut bytes = [0; SESSION];
+    if digits.len() != bytes.len() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(digits) {
+        *byte = u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }

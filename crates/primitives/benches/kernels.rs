@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use curve25519_dalek::Scalar;
 use volery_primitives::Block;
 use volery_primitives::aes::{
     Aes128, double, hash_pairs, hash_words, leaf_pairs, rekeyed_on, split,
@@ -12,7 +13,9 @@ use volery_primitives::bits::lowest_bits_on;
 use volery_primitives::clmul::{gf128_axpy_on, gf128_combine_on, gf128_inner_product_on};
 use volery_primitives::cpu::Cpu;
 use volery_primitives::cuckoo::{Hasher, Table, bins_for};
+use volery_primitives::curve25519;
 use volery_primitives::prg::Prg;
+use volery_primitives::ristretto::{ENCODED, Points};
 use volery_primitives::transpose::transpose_128_on;
 
 /// Blocks per call: input and output fit in a level-1 cache.
@@ -111,5 +114,53 @@ fn cuckoo(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, kernels, cuckoo);
+/// Elements per call, as in base OT.
+const ELEMENTS: usize = 32;
+
+fn curve(criterion: &mut Criterion) {
+    let mut prg = Prg::new(Block::ONE);
+    let mut strings = vec![[0; 64]; ELEMENTS];
+    prg.fill_bytes(strings.as_flattened_mut());
+    let scalars: Vec<_> = strings
+        .iter()
+        .map(Scalar::from_bytes_mod_order_wide)
+        .collect();
+    let coordinates: Vec<_> = scalars.iter().map(|scalar| scalar.to_bytes()).collect();
+    let mut group = criterion.benchmark_group("elements of Ristretto255");
+    group
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400))
+        .throughput(Throughput::Elements(ELEMENTS as u64));
+    for cpu in Cpu::available() {
+        let points = || Points::from_uniform_on(cpu, &strings);
+        let mut encodings = vec![[0; ENCODED]; ELEMENTS];
+        points().encode_doubles(&mut encodings);
+        group.bench_function(format!("from_uniform/{cpu}"), |b| b.iter(points));
+        group.bench_function(format!("decode/{cpu}"), |b| {
+            b.iter(|| Points::decode_on(cpu, black_box(&encodings)));
+        });
+        group.bench_function(format!("multiply/{cpu}"), |b| {
+            let mut points = points();
+            b.iter(|| points.multiply(black_box(&scalars[0])));
+        });
+        group.bench_function(format!("multiples/{cpu}"), |b| {
+            let point = Points::from_uniform_on(cpu, &strings[..1]);
+            b.iter(|| point.multiples(black_box(&scalars)));
+        });
+        group.bench_function(format!("of_generator/{cpu}"), |b| {
+            b.iter(|| Points::of_generator_on(cpu, black_box(&scalars)));
+        });
+        group.bench_function(format!("encode_doubles/{cpu}"), |b| {
+            let points = points();
+            b.iter(|| points.encode_doubles(black_box(&mut encodings)));
+        });
+        group.bench_function(format!("Montgomery multiply/{cpu}"), |b| {
+            b.iter(|| curve25519::multiply_on(cpu, &coordinates, black_box(&coordinates)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, kernels, curve, cuckoo);
 criterion_main!(benches);

@@ -20,19 +20,19 @@ pub(crate) mod portable {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86_64 {
-    //! AES-NI, PCLMULQDQ and AVX2; GFNI and IFMA on AVX-512.
+    //! AES-NI, PCLMULQDQ and AVX2; GFNI and IFMA on AVX-512. The curve is written once, as a macro
+    //! over the arithmetic of its field.
     //!
     //! Each kernel names its instruction sets in `#[target_feature]`; the caller checks for them
     //! with [`Cpu`](crate::cpu::Cpu).
     pub(crate) mod aes;
-    pub(crate) mod band;
     pub(crate) mod band_wide;
     pub(crate) mod bits;
+    pub(crate) mod bytes;
     pub(crate) mod clmul;
+    pub(crate) mod curve25519;
     pub(crate) mod gather;
     pub(crate) mod mersenne;
-    pub(crate) mod ristretto;
-    pub(crate) mod transpose;
     pub(crate) mod transpose_wide;
     pub(crate) mod vector;
 }
@@ -41,6 +41,7 @@ pub(crate) mod x86_64 {
 pub(crate) mod aarch64 {
     //! NEON with the instructions for AES and PMULL.
     pub(crate) mod aes;
+    pub(crate) mod bytes;
     pub(crate) mod clmul;
     pub(crate) mod vector;
 }
@@ -60,11 +61,14 @@ pub(crate) use x86_64 as native;
 pub(crate) mod wide {
     //! Kernels over vectors of blocks. Each is a macro over the module of a vector and the names of
     //! its instruction sets: `x2` for two blocks (VAES and VPCLMULQDQ on AVX2; NEON), `x4` for four
-    //! (on AVX-512).
+    //! (on AVX-512). The kernels on bytes, `band` and `transpose`, have one width only and are
+    //! functions over `bytes`: AVX2; NEON.
     pub(crate) mod aes;
+    pub(crate) mod band;
     pub(crate) mod columns;
     pub(crate) mod combine;
     pub(crate) mod fold;
     pub(crate) mod keyed;
     pub(crate) mod rekeyed;
+    pub(crate) mod transpose;
 }

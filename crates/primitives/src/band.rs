@@ -14,6 +14,8 @@ use bytemuck::Pod;
 
 use crate::Block;
 use crate::arch::portable;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::wide;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
 use crate::cpu::Cpu;
@@ -117,15 +119,15 @@ pub fn sums_on<V: Value, const WORDS: usize>(
         (cpu, 32) if cpu.has(Cpu::VBMI) => unsafe {
             x86_64::band_wide::sums::<V, WORDS, 4>(starts, patterns, columns, out)
         },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        (cpu, 16) if cpu.has(Cpu::AES_NI) => unsafe {
-            x86_64::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it AVX2 or NEON.
+        (cpu, 8 | 16) if cpu.has(Cpu::NATIVE) => unsafe {
+            wide::band::sums::<V, WORDS, 1>(starts, patterns, columns, out)
         },
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: as above.
-        (cpu, 32) if cpu.has(Cpu::AES_NI) => unsafe {
-            x86_64::band::sums::<V, WORDS, 2>(starts, patterns, columns, out)
+        (cpu, 32) if cpu.has(Cpu::NATIVE) => unsafe {
+            wide::band::sums::<V, WORDS, 2>(starts, patterns, columns, out)
         },
         _ => portable::band::sums(starts, patterns, columns, out),
     }
@@ -174,15 +176,15 @@ pub fn substitute_on<V: Value, const WORDS: usize>(
         (cpu, 32) if cpu.has(Cpu::VBMI) => unsafe {
             x86_64::band_wide::substitute::<V, WORDS, 4>(pivots, columns)
         },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        (cpu, 16) if cpu.has(Cpu::AES_NI) => unsafe {
-            x86_64::band::substitute::<V, WORDS, 1>(pivots, columns)
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it AVX2 or NEON.
+        (cpu, 8 | 16) if cpu.has(Cpu::NATIVE) => unsafe {
+            wide::band::substitute::<V, WORDS, 1>(pivots, columns)
         },
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: as above.
-        (cpu, 32) if cpu.has(Cpu::AES_NI) => unsafe {
-            x86_64::band::substitute::<V, WORDS, 2>(pivots, columns)
+        (cpu, 32) if cpu.has(Cpu::NATIVE) => unsafe {
+            wide::band::substitute::<V, WORDS, 2>(pivots, columns)
         },
         _ => portable::band::substitute(pivots, columns),
     }

@@ -7,13 +7,13 @@
 //! | [`aes`](crate::aes), [`fold`](crate::fold) | crate `aes` | AES-NI | VAES, 256 bits | `aes-ni` | VAES, 512 bits | AES | bit-sliced |
 //! | [`clmul`](crate::clmul) | shifts | PCLMULQDQ | VPCLMULQDQ, 256 bits | `aes-ni` | VPCLMULQDQ, 512 bits | PMULL | none |
 //! | [`keyed`](crate::keyed) | a lane | AVX2 | AVX2 | AVX-512 | AVX-512 | NEON | none |
-//! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | none | none |
-//! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | none | none |
+//! | [`band`](crate::band) | words | AVX2 | AVX2 | AVX2 | GFNI, 512 bits | NEON | none |
+//! | [`transpose`](crate::transpose) | words | AVX2 | AVX2 | AVX2 | GFNI and VBMI | NEON | none |
 //! | [`gather`](crate::gather) | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none | none |
 //! | [`mersenne`](crate::mersenne), sums | words | AVX2 | AVX2 | AVX-512 | AVX-512 | none | none |
 //! | [`mersenne`](crate::mersenne), products | words | none | none | none | IFMA | none | none |
 //! | [`bits`](crate::bits) | words | AVX2 | AVX2 | AVX2 | AVX2 | none | none |
-//! | [`ristretto`](crate::ristretto), [`curve25519`](crate::curve25519) | a point | none | none | none | IFMA | none | none |
+//! | [`ristretto`](crate::ristretto), [`curve25519`](crate::curve25519) | a point | AVX2, four | AVX2, four | AVX2, four | IFMA, eight | none | none |
 //!
 //! Where there is none, the kernel is the portable one.
 //!

@@ -1,8 +1,8 @@
 //! The field of Curve25519, modulo p = 2^255 - 19, and the multiples of points of the curve.
 //!
 //! Points are given by the coordinate `u` of the Montgomery form, as in RFC 7748, which is the same
-//! for a point and its opposite. Functions on slices work on eight elements at once with the
-//! multipliers of AVX-512; below that level they are the code for single elements, and
+//! for a point and its opposite. Functions on slices work on four elements at once with AVX2, and
+//! on eight with AVX-512 IFMA; on other processors they are the code for single elements, and
 //! `curve25519-dalek` for multiples. All of it is constant time.
 //!
 //! An [`Element`] is five limbs of 51 bits, each below 2^52 between operations: a product of two
@@ -19,7 +19,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
 #[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64::ristretto::montgomery;
+use crate::arch::x86_64::curve25519::montgomery::{x4, x8};
 use crate::cpu::Cpu;
 
 const LIMB: u32 = 51;
@@ -219,7 +219,7 @@ impl Element {
     }
 
     /// This number or its opposite, the one from 0 to (p - 1)/2.
-    fn lower(self) -> Self {
+    pub(crate) fn lower(self) -> Self {
         // Above (p - 1)/2 exactly if twice the number, minus p, is odd.
         let high = Choice::from((self + self).to_bytes()[0] & 1);
         Self::conditional_select(&self, &-self, high)
@@ -335,7 +335,12 @@ pub fn evaluate_on(
         #[cfg(target_arch = "x86_64")]
         cpu if cpu.has(Cpu::IFMA) => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
-            unsafe { montgomery::evaluate(leading, coefficients, points, values) }
+            unsafe { x8::evaluate(leading, coefficients, points, values) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        cpu if cpu.has(Cpu::AES_NI) => {
+            // SAFETY: the level is available, and with it AVX2.
+            unsafe { x4::evaluate(leading, coefficients, points, values) }
         }
         _ => {
             // Several at a time, whose products do not wait for each other.
@@ -378,10 +383,12 @@ pub fn roots_of_ratios_on(cpu: Cpu, ratios: &[[Element; 2]]) -> Zeroizing<Vec<(u
         #[cfg(target_arch = "x86_64")]
         cpu if cpu.has(Cpu::IFMA) => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
-            unsafe { montgomery::roots_of_ratios(ratios, &mut roots) };
-            for (_, root) in roots.iter_mut() {
-                *root = root.lower();
-            }
+            unsafe { x8::roots_of_ratios(ratios, &mut roots) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        cpu if cpu.has(Cpu::AES_NI) => {
+            // SAFETY: the level is available, and with it AVX2.
+            unsafe { x4::roots_of_ratios(ratios, &mut roots) }
         }
         _ => {
             for (out, &[u, v]) in roots.iter_mut().zip(ratios) {
@@ -435,7 +442,12 @@ pub fn multiply_on(
         #[cfg(target_arch = "x86_64")]
         cpu if cpu.has(Cpu::IFMA) => {
             // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
-            unsafe { montgomery::multiply(scalar, point, &mut products) }
+            unsafe { x8::multiply(scalar, point, &mut products) }
+        }
+        #[cfg(target_arch = "x86_64")]
+        cpu if cpu.has(Cpu::AES_NI) => {
+            // SAFETY: the level is available, and with it AVX2.
+            unsafe { x4::multiply(scalar, point, &mut products) }
         }
         _ => {
             for (i, product) in products.iter_mut().enumerate() {
@@ -465,7 +477,7 @@ pub fn of_generator(scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
 #[must_use]
 pub fn of_generator_on(cpu: Cpu, scalars: &[[u8; BYTES]]) -> Zeroizing<Vec<[u8; BYTES]>> {
     cpu.assert_available();
-    if cpu.has(Cpu::IFMA) {
+    if cpu.has(Cpu::AES_NI) {
         let generator = (ED25519_BASEPOINT_POINT + EIGHT_TORSION[1]).to_montgomery();
         return multiply_on(cpu, scalars, &[generator.0]);
     }

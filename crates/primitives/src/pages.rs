@@ -62,7 +62,9 @@ impl<T: Copy + Zeroable> Buffer<T> {
         advise(bytes, layout);
         // SAFETY: `bytes` is the start of `layout.size()` bytes of our own.
         let memory = unsafe { std::slice::from_raw_parts_mut(bytes.cast(), layout.size()) };
-        fill_with_zeros(memory, rayon::current_num_threads() > 1);
+        // The question for their number starts a pool where there is none.
+        let is_large = layout.size() >= 2 * TASK;
+        fill_with_zeros(memory, is_large && rayon::current_num_threads() > 1);
         Self { start, len }
     }
 

@@ -1,9 +1,10 @@
 //! Lists of elements of the group Ristretto255 (RFC 9496), and the operations on them that base OT
 //! needs.
 //!
-//! Operations work on whole lists: the kernels for AVX-512 process eight elements at once. Below
-//! that level everything is `curve25519-dalek`. All of it is constant time except
-//! [`Points::decode`], which reveals whether encodings are valid, and [`Points::any_identity`].
+//! Operations work on whole lists: the kernels process four elements at once with AVX2, and eight
+//! with AVX-512 IFMA. On other processors everything is `curve25519-dalek`. All of it is constant
+//! time except [`Points::decode`], which reveals whether encodings are valid, and
+//! [`Points::any_identity`].
 
 use curve25519_dalek::Scalar;
 use curve25519_dalek::constants::{RISTRETTO_BASEPOINT_COMPRESSED, RISTRETTO_BASEPOINT_TABLE};
@@ -12,7 +13,7 @@ use curve25519_dalek::traits::IsIdentity;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 #[cfg(target_arch = "x86_64")]
-use crate::arch::x86_64;
+use crate::arch::x86_64::curve25519::ristretto::{x4, x8};
 use crate::cpu::Cpu;
 
 /// Bytes of one encoded element.
@@ -35,7 +36,32 @@ pub struct Points {
 enum Form {
     Portable(Zeroizing<Vec<RistrettoPoint>>),
     #[cfg(target_arch = "x86_64")]
-    Wide(Zeroizing<Vec<x86_64::ristretto::Points>>),
+    Four(Zeroizing<Vec<x4::Points>>),
+    #[cfg(target_arch = "x86_64")]
+    Eight(Zeroizing<Vec<x8::Points>>),
+}
+
+/// One of two expressions on the points of a list, the second one with the kernels of its form.
+macro_rules! on {
+    ($form:expr, $points:ident => $portable:expr, $kernels:ident => $vectors:expr) => {
+        match $form {
+            Form::Portable($points) => $portable,
+            #[cfg(target_arch = "x86_64")]
+            Form::Four($points) => {
+                use x4 as $kernels;
+                // SAFETY: this variant exists only where `Cpu::AES_NI` is available, and with it
+                // AVX2.
+                unsafe { $vectors }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Form::Eight($points) => {
+                use x8 as $kernels;
+                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
+                // AVX-512 F, DQ and IFMA.
+                unsafe { $vectors }
+            }
+        }
+    };
 }
 
 impl Points {
@@ -55,9 +81,14 @@ impl Points {
         cpu.assert_available();
         let form = match cpu {
             #[cfg(target_arch = "x86_64")]
-            cpu if cpu.has(Cpu::IFMA) => Form::Wide(Zeroizing::new(
+            cpu if cpu.has(Cpu::IFMA) => Form::Eight(Zeroizing::new(
                 // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::from_uniform(strings) },
+                unsafe { x8::from_uniform(strings) },
+            )),
+            #[cfg(target_arch = "x86_64")]
+            cpu if cpu.has(Cpu::AES_NI) => Form::Four(Zeroizing::new(
+                // SAFETY: the level is available, and with it AVX2.
+                unsafe { x4::from_uniform(strings) },
             )),
             _ => Form::Portable(Zeroizing::new(
                 strings
@@ -86,9 +117,14 @@ impl Points {
         cpu.assert_available();
         let form = match cpu {
             #[cfg(target_arch = "x86_64")]
-            cpu if cpu.has(Cpu::IFMA) => Form::Wide(Zeroizing::new(
+            cpu if cpu.has(Cpu::IFMA) => Form::Eight(Zeroizing::new(
                 // SAFETY: the level is available, and with it AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::decode(encodings) }?,
+                unsafe { x8::decode(encodings) }?,
+            )),
+            #[cfg(target_arch = "x86_64")]
+            cpu if cpu.has(Cpu::AES_NI) => Form::Four(Zeroizing::new(
+                // SAFETY: the level is available, and with it AVX2.
+                unsafe { x4::decode(encodings) }?,
             )),
             _ => {
                 let points = encodings
@@ -115,7 +151,7 @@ impl Points {
     #[must_use]
     pub fn of_generator_on(cpu: Cpu, scalars: &[Scalar]) -> Self {
         cpu.assert_available();
-        if cpu.has(Cpu::IFMA) {
+        if cpu.has(Cpu::AES_NI) {
             let generator = Self::decode_on(cpu, &[RISTRETTO_BASEPOINT_COMPRESSED.to_bytes()]);
             return generator
                 .expect("the generator's encoding is valid")
@@ -140,13 +176,17 @@ impl Points {
         assert_eq!(self.len, 1, "the list has exactly one element");
         let form = match &self.form {
             #[cfg(target_arch = "x86_64")]
-            Form::Wide(points) => {
+            Form::Eight(points) => Form::Eight(Zeroizing::new(
                 // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
-                Form::Wide(Zeroizing::new(unsafe {
-                    x86_64::ristretto::multiples(&points[0], &bytes(scalars))
-                }))
-            }
+                unsafe { x8::multiples(&points[0], &bytes(scalars)) },
+            )),
+            #[cfg(target_arch = "x86_64")]
+            Form::Four(points) => Form::Four(Zeroizing::new(
+                // SAFETY: this variant exists only where `Cpu::AES_NI` is available, and with it
+                // AVX2.
+                unsafe { x4::multiples(&points[0], &bytes(scalars)) },
+            )),
             Form::Portable(points) if scalars.len() >= TABLE_FROM => {
                 let table = RistrettoBasepointTable::create(&points[0]);
                 Form::Portable(Zeroizing::new(
@@ -163,15 +203,11 @@ impl Points {
 
     /// Each element times the scalar.
     pub fn multiply(&mut self, scalar: &Scalar) {
-        match &mut self.form {
-            #[cfg(target_arch = "x86_64")]
-            Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
-                // AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::multiply(points, &bytes(&[*scalar])[0]) }
-            }
-            Form::Portable(points) => points.iter_mut().for_each(|point| *point *= scalar),
-        }
+        on!(
+            &mut self.form,
+            points => points.iter_mut().for_each(|point| *point *= scalar),
+            kernels => kernels::multiply(points, &bytes(&[*scalar])[0])
+        );
     }
 
     /// Adds to each element the element of `other` at the same position.
@@ -183,10 +219,16 @@ impl Points {
         assert_eq!(self.len, other.len, "lists of different lengths");
         match (&mut self.form, &other.form) {
             #[cfg(target_arch = "x86_64")]
-            (Form::Wide(points), Form::Wide(other)) => {
+            (Form::Eight(points), Form::Eight(other)) => {
                 // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
                 // AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::add(points, other) }
+                unsafe { x8::add(points, other) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Form::Four(points), Form::Four(other)) => {
+                // SAFETY: this variant exists only where `Cpu::AES_NI` is available, and with it
+                // AVX2.
+                unsafe { x4::add(points, other) }
             }
             (Form::Portable(points), Form::Portable(other)) => {
                 for (point, other) in points.iter_mut().zip(other.iter()) {
@@ -204,36 +246,28 @@ impl Points {
     ///
     /// If the lists differ in length or level.
     pub fn sub(&mut self, other: &Self) {
-        assert_eq!(self.len, other.len, "lists of different lengths");
-        match (&mut self.form, &other.form) {
-            #[cfg(target_arch = "x86_64")]
-            (Form::Wide(points), Form::Wide(other)) => {
-                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
-                // AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::sub(points, other) }
-            }
-            (Form::Portable(points), Form::Portable(other)) => {
-                for (point, other) in points.iter_mut().zip(other.iter()) {
-                    *point -= other;
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            _ => panic!("the two lists are for different levels of the processor"),
-        }
+        self.negate();
+        self.add(other);
+        self.negate();
+    }
+
+    /// Each element's opposite.
+    fn negate(&mut self) {
+        on!(
+            &mut self.form,
+            points => points.iter_mut().for_each(|point| *point = -*point),
+            kernels => kernels::negate(points)
+        );
     }
 
     /// Whether any element is the identity.
     #[must_use]
     pub fn any_identity(&self) -> bool {
-        match &self.form {
-            #[cfg(target_arch = "x86_64")]
-            Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
-                // AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::any_identity(points, self.len) }
-            }
-            Form::Portable(points) => points.iter().any(IsIdentity::is_identity),
-        }
+        on!(
+            &self.form,
+            points => points.iter().any(IsIdentity::is_identity),
+            kernels => kernels::any_identity(points, self.len)
+        )
     }
 
     /// Writes the encodings of the doubles of the elements. (Without the kernels, doubles are
@@ -244,21 +278,17 @@ impl Points {
     /// If the number of encodings is not the number of elements.
     pub fn encode_doubles(&self, encodings: &mut [[u8; ENCODED]]) {
         assert_eq!(self.len, encodings.len(), "one encoding for each element");
-        match &self.form {
-            #[cfg(target_arch = "x86_64")]
-            Form::Wide(points) => {
-                // SAFETY: this variant exists only where `Cpu::IFMA` is available, and with it
-                // AVX-512 F, DQ and IFMA.
-                unsafe { x86_64::ristretto::encode_doubles(points, encodings) }
-            }
-            Form::Portable(points) => {
+        on!(
+            &self.form,
+            points => {
                 let doubles = RistrettoPoint::double_and_compress_batch(points.iter());
                 let doubles = Zeroizing::new(doubles);
                 for (encoding, double) in encodings.iter_mut().zip(doubles.iter()) {
                     *encoding = double.to_bytes();
                 }
-            }
-        }
+            },
+            kernels => kernels::encode_doubles(points, encodings)
+        );
     }
 }
 

@@ -5,6 +5,8 @@ use zeroize::Zeroizing;
 
 use crate::Block;
 use crate::arch::portable;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch::wide;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
 use crate::cpu::Cpu;
@@ -80,11 +82,9 @@ fn kernel(cpu: Cpu, rows: &[Block], stride: usize, out: &mut [Block]) {
         cpu if cpu.has(Cpu::VBMI) => unsafe {
             x86_64::transpose_wide::transpose_128(rows, stride, out)
         },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level is available, and with it AVX2.
-        cpu if cpu.has(Cpu::AES_NI) => unsafe {
-            x86_64::transpose::transpose_128(rows, stride, out)
-        },
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: the level is available, and with it AVX2 or NEON.
+        cpu if cpu.has(Cpu::NATIVE) => unsafe { wide::transpose::transpose_128(rows, stride, out) },
         _ => portable::transpose::transpose_128(rows, stride, out),
     }
 }

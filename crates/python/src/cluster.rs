@@ -132,6 +132,45 @@ pub(crate) fn agree(
     job.finish(py, watch)
 }
 
+/// Opens the totals of a run with the peer's driver: the report. `found` is what the workers kept
+/// of each shard, `opened` what `watch.keep(totals)` got from an earlier start.
+#[pyfunction]
+pub(crate) fn open_totals(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    manifest: String,
+    found: Vec<Vec<u8>>,
+    opened: Option<String>,
+    no_group: Option<u64>,
+    watch: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let opening = embed::cluster::Opening {
+        found,
+        opened,
+        no_group,
+    };
+    let job = Job::begin(Cancel::default(), move |run, parts| {
+        let keep = &mut |totals: &str| parts.keep(totals);
+        let report = embed::cluster::open(&words, &manifest, opening, keep, run)?;
+        Ok(Box::new(|py| {
+            Ok(report.into_pyobject(py)?.into_any().unbind())
+        }))
+    })?;
+    job.finish(py, watch)
+}
+
+/// What follows from the words of a result for sets of these sizes, that of this side first, as
+/// JSON; None for rows.
+#[pyfunction]
+pub(crate) fn totals(
+    py: Python<'_>,
+    words: Vec<OsString>,
+    sizes: [u64; 2],
+) -> PyResult<Option<String>> {
+    let about = embed::cluster::totals(&words, sizes);
+    about.map_err(|failure| raised(py, &failure))
+}
+
 /// The run certificates of all workers.
 #[pyfunction]
 pub(crate) fn tickets(

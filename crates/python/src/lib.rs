@@ -31,7 +31,7 @@ mod _volery {
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
-    use crate::cluster::{Items, agree, found, items, shards, tickets};
+    use crate::cluster::{Items, agree, found, items, open_totals, shards, tickets, totals};
     #[pymodule_export]
     use crate::runs::{
         Connection, Stream, keygen, lint, matching, matvec, ope, open, pair, stream, verify,

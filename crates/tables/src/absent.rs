@@ -65,6 +65,10 @@ pub(crate) mod columnar {
             match self.0 {}
         }
 
+        pub(crate) fn note(&mut self, _: &str, _: &str) {
+            match self.0 {}
+        }
+
         pub(crate) fn finish(self) -> Result<W, Problem> {
             match self.0 {}
         }

@@ -102,6 +102,14 @@ impl<W: Write + Send> Sink<W> {
         }
     }
 
+    /// Keeps a text under a name in a Parquet file, where [`Table::note`] finds it, and other
+    /// programs in the key-value metadata of the file. Other formats have no place for it.
+    pub fn note(&mut self, name: &str, text: &str) {
+        if let Writer::Parquet(writer) = &mut self.writer {
+            writer.note(name, text);
+        }
+    }
+
     /// Ends the file and returns the writer, flushed.
     ///
     /// # Errors

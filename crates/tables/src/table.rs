@@ -380,6 +380,16 @@ impl Table {
         }
     }
 
+    /// The text that the first file has under a name in its key-value metadata, if it is a Parquet
+    /// file and has one.
+    #[cfg(feature = "columnar")]
+    pub fn note(&self, name: &str) -> Option<&str> {
+        let file = self.parquet()?.metadata().file_metadata();
+        let notes = file.key_value_metadata()?.iter();
+        let mut notes = notes.filter(|note| note.key == name);
+        notes.next()?.value.as_deref()
+    }
+
     /// The delimiter that was named.
     pub(crate) fn delimiter(&self) -> Option<u8> {
         self.delimiter

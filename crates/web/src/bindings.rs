@@ -33,6 +33,9 @@ extern "C" {
     /// A phase of `total` steps, of which some are done.
     fn progress(phase: &str, done: f64, total: f64);
 
+    /// A filter that was fetched, to be kept.
+    fn keep(filter: &[u8]);
+
     /// The place in the code of a panic, without its message, which might quote data.
     fn panicked(place: &str);
 }
@@ -111,7 +114,6 @@ fn start() {
 #[wasm_bindgen]
 pub struct Run {
     prepared: Option<Prepared>,
-    filters: Filters,
     ran: Option<Ran>,
 }
 
@@ -119,7 +121,6 @@ impl Run {
     fn new(prepared: Result<Prepared, Failure>) -> Result<Self, JsValue> {
         Ok(Self {
             prepared: Some(prepared.map_err(thrown)?),
-            filters: Filters::default(),
             ran: None,
         })
     }
@@ -153,11 +154,14 @@ impl Run {
         let Some(prepared) = self.prepared.take() else {
             return Err(thrown(Failure::new(Kind::Usage, "a run runs once")));
         };
-        self.filters.kept = filter;
         let timeout = Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or(Duration::MAX);
+        let filters = Filters {
+            kept: filter,
+            keep: &mut keep,
+        };
         let run = || {
             let mut channel = framed(Stream, timeout)?;
-            let ran = prepared.run(&mut self.filters, &mut channel, &mut Told::new())?;
+            let ran = prepared.run(filters, &mut channel, &mut Told::new())?;
             channel.flush()?;
             Ok::<_, Failure>(ran)
         };
@@ -187,8 +191,8 @@ impl Run {
             .unwrap_or_default()
     }
 
-    /// The filter that was fetched.
-    pub fn fetched(&mut self) -> Option<Vec<u8>> {
-        self.filters.fetched.take()
+    /// The matching rows as a text file.
+    pub fn out(&mut self) -> Option<Vec<u8>> {
+        self.ran.as_mut()?.file.take()
     }
 }

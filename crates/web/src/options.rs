@@ -47,6 +47,7 @@ pub struct Options {
     pub link: Option<String>,
     pub both: bool,
     pub value_names: Vec<String>,
+    pub out: bool,
     pub minimum: Option<u64>,
     pub epsilon: Option<String>,
     pub delta: Option<String>,

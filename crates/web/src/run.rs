@@ -12,7 +12,7 @@ use volery_matching::{
 };
 use volery_pcg::Security;
 use volery_psi::served::Filter;
-use volery_tables::{Counts, RuleCounts, Table, column_texts};
+use volery_tables::{Counts, Format, Packing, RuleCounts, Table, column_texts};
 
 use crate::failure::{Failure, Kind};
 use crate::options::{COLUMN, Call, Options};
@@ -23,6 +23,7 @@ pub struct Prepared {
     side: Read,
     columns: Columns,
     call: Call,
+    with_file: bool,
     terms: Value,
 }
 
@@ -33,12 +34,11 @@ enum Read {
 }
 
 /// The filters of a query to a server.
-#[derive(Default)]
-pub struct Filters {
+pub struct Filters<'a> {
     /// The one of an earlier query.
     pub kept: Option<Vec<u8>>,
-    /// The one that was fetched, to be kept.
-    pub fetched: Option<Vec<u8>>,
+    /// Keeps the one that was fetched, before anything is asked.
+    pub keep: &'a mut dyn FnMut(&[u8]),
 }
 
 /// What a run gave.
@@ -47,6 +47,8 @@ pub struct Ran {
     pub rows: Vec<u32>,
     /// The number of the key by which each matched, from 1.
     pub rules: Vec<u8>,
+    /// The matching rows as a text file, if it was asked for.
+    pub file: Option<Vec<u8>>,
     /// The other results, as in `web/index.d.ts`.
     pub told: Value,
 }
@@ -144,6 +146,7 @@ impl Prepared {
             side,
             columns,
             call: options.call,
+            with_file: options.out,
             terms,
         })
     }
@@ -159,43 +162,61 @@ impl Prepared {
     /// If the channel or the protocol fails.
     pub fn run(
         self,
-        filters: &mut Filters,
+        filters: Filters<'_>,
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> Result<Ran, Failure> {
         let side = match self.side {
             Read::Count(side) => return count(*side, channel, progress),
-            Read::Rows(side) if self.call == Call::Query => {
-                return ask(*side, filters, channel, progress);
-            }
             Read::Rows(side) => side,
         };
-        let settings = *side.settings();
-        let mut outcome = side.run(channel, progress)?;
-        let matches = outcome.matches.take();
-        let matches = matches.ok_or_else(|| Failure::new(Kind::Data, "there is no result"))?;
-        let mut told = told(outcome.traffic, outcome_report(&settings, &outcome));
+        let (matches, told) = match self.call {
+            Call::Query => ask(*side, filters, channel, progress)?,
+            _ => meet(*side, channel, progress)?,
+        };
+        let mut ran = ran(&matches, told)?;
         if self.call == Call::Lookup {
-            told["values"] = values(&matches, &self.table, &self.columns, progress)?;
+            ran.told["values"] = values(&matches, &self.table, &self.columns, progress)?;
         }
-        ran(&matches, told)
+        if self.with_file {
+            ran.file = Some(file(&matches, &self.table, &self.columns, progress)?);
+        }
+        Ok(ran)
     }
+}
+
+/// The matching rows, with a side of `volery psi` or `volery lookup`.
+fn meet(
+    side: Side,
+    channel: &mut Channel,
+    progress: &mut dyn Progress,
+) -> Result<(Matches, Value), Failure> {
+    let settings = *side.settings();
+    let mut outcome = side.run(channel, progress)?;
+    let matches = outcome.matches.take();
+    let matches = matches.ok_or_else(|| Failure::new(Kind::Data, "there is no result"))?;
+    let told = told(outcome.traffic, outcome_report(&settings, &outcome));
+    Ok((matches, told))
 }
 
 /// Asks a server.
 fn ask(
     side: Side,
-    filters: &mut Filters,
+    filters: Filters<'_>,
     channel: &mut Channel,
     progress: &mut dyn Progress,
-) -> Result<Ran, Failure> {
-    let kept = filters.kept.take();
+) -> Result<(Matches, Value), Failure> {
+    let kept = filters.kept;
     let kept = kept.map(|bytes| Filter::from_bytes(&bytes, MAX_KEYS));
-    let kept = kept.transpose()?;
+    let kept = kept.transpose().map_err(|error| Failure {
+        other_filter: true,
+        ..Failure::new(Kind::Data, error)
+            .with_hint("'refresh' fetches the filter again in place of the kept one")
+    })?;
     let keep = |filter: &Filter| {
         let mut bytes = Vec::new();
         filter.write(&mut bytes)?;
-        filters.fetched = Some(bytes);
+        (filters.keep)(&bytes);
         Ok::<_, Failure>(())
     };
     let asked = side.ask(kept, MAX_KEYS, keep, channel, progress)?;
@@ -214,7 +235,7 @@ fn ask(
     let mut told = told(asked.traffic, report);
     told["fetched"] = asked.fetched.into();
     told["left"] = asked.left.into();
-    ran(&asked.matches, told)
+    Ok((asked.matches, told))
 }
 
 /// The number of common keys.
@@ -243,6 +264,7 @@ fn count(
     Ok(Ran {
         rows: Vec::new(),
         rules: Vec::new(),
+        file: None,
         told,
     })
 }
@@ -280,6 +302,7 @@ fn ran(matches: &Matches, mut told: Value) -> Result<Ran, Failure> {
         // The number of rows was checked, and that of rules is at most 16.
         rows: rows.into_iter().map(|row| row as u32).collect(),
         rules: rules.into_iter().map(|rule| rule as u8).collect(),
+        file: None,
         told,
     })
 }
@@ -332,6 +355,23 @@ fn values(
     Ok(all.into())
 }
 
+/// The matching rows, as the program writes them.
+fn file(
+    matches: &Matches,
+    table: &Table,
+    columns: &Columns,
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, Failure> {
+    let format = match table.format() {
+        Format::Tsv => Format::Tsv,
+        _ => Format::Csv,
+    };
+    let mut bytes = Vec::new();
+    let form = (format, Packing::None);
+    matches.write(table, columns, &mut bytes, form, progress)?;
+    Ok(bytes)
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
@@ -370,10 +410,14 @@ mod tests {
         Side::read(&table, &reading, &settings, &Local::default(), &mut ()).unwrap()
     }
 
+    fn no_filters(keep: &mut dyn FnMut(&[u8])) -> Filters<'_> {
+        Filters { kept: None, keep }
+    }
+
     fn meet(sender: Side, prepared: Prepared) -> Ran {
         let (sent, ran) = run_two_parties(
             |channel| sender.run(channel, &mut ()),
-            |channel| prepared.run(&mut Filters::default(), channel, &mut ()),
+            |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
         );
         sent.unwrap();
         ran.unwrap()
@@ -399,6 +443,18 @@ mod tests {
         assert_eq!(ran.rules, vec![1; want.len()]);
         assert_eq!(ran.told["count"], want.len());
         assert_eq!(ran.told["report"]["peer_items"], 1000);
+    }
+
+    /// What looks like the border of a row is one only where the reader of tables says so.
+    #[test]
+    fn the_file_has_the_rows_that_matched() {
+        let sender = sender(Verb::Psi, "mail\nb@x\nd@x\n", &[]);
+        let ours = "mail,note\na@x,5\" pipe\rb@x,7\" pipe\r\n\nc@x,\"1\n2\"\nd@x,x\"y\"z";
+        let words = json!({ "key": ["mail:email"], "out": true });
+        let ran = meet(sender, prepare(words, ours).unwrap());
+        assert_eq!(ran.rows, [1, 3]);
+        let file = "mail,note\nb@x,\"7\"\" pipe\"\nd@x,\"x\"\"y\"\"z\"\n";
+        assert_eq!(String::from_utf8(ran.file.unwrap()).unwrap(), file);
     }
 
     #[test]
@@ -436,7 +492,7 @@ mod tests {
         assert_eq!(prepared.terms()["duplicates"], 1);
         let (sent, ran) = run_two_parties(
             |channel| side.run(channel, &mut ()),
-            |channel| prepared.run(&mut Filters::default(), channel, &mut ()),
+            |channel| prepared.run(no_filters(&mut |_| ()), channel, &mut ()),
         );
         sent.unwrap();
         let ran = ran.unwrap();

@@ -591,8 +591,8 @@ fn what_is_not_http_is_refused() {
     });
 }
 
-/// Requests and frames with bytes changed, lost and repeated: each gives an answer or an end, and no
-/// panic, which would end the scope of the bridge's threads.
+/// Requests and frames with bytes changed, lost and repeated: each gives an answer or an end, and
+/// no panic, which would end the scope of the bridge's threads.
 #[test]
 fn damaged_bytes_end_a_connection_and_nothing_else() {
     let mut state = 1_u64;

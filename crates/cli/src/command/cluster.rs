@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 use volery_channel::gateway::{self, Ticket};
 use volery_channel::tcp::Patience;
 use volery_channel::tls::{Fingerprint, Identity, Peer};
-use volery_channel::{Channel, Error, Role};
+use volery_channel::{Channel, Error, Role, Stats};
+use volery_matching::totals::Total;
 use volery_matching::{Manifest, Progress, Settings, Side, Terms, totals};
 use volery_primitives::ro::RandomOracle;
 
@@ -17,6 +18,10 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// What the clock of the other side may be behind.
 const SLOW_CLOCK: Duration = Duration::from_secs(3600);
+
+/// How long a side that has a manifest, or totals, looks for the peer's driver: usually it is not
+/// there, because the peer has them, too.
+pub(super) const BRIEFLY: Duration = Duration::from_secs(5);
 
 /// The most workers of a side.
 const MAX_WORKERS: i64 = 4096;
@@ -120,16 +125,8 @@ impl Driver for totals::Driver {
         arguments: &ClusterArguments,
         identity: (&Identity, Fingerprint),
     ) -> Result<Terms, Failure> {
-        let (settings, keys) = (
-            self.side().settings(),
-            &self.side().summary().key_description,
-        );
-        let organisations = organisations(settings.role, identity);
-        let (run, workers) = (arguments.run(), arguments.workers);
-        let terms = Terms::for_totals(settings, keys, run, workers, organisations);
-        terms.map_err(|what| {
-            Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
-        })
+        let keys = &self.side().summary().key_description;
+        arguments.terms_of_totals(self.side().settings(), keys, identity)
     }
 
     fn manifest_of(&self, terms: &Terms) -> volery_matching::Result<Option<&Manifest>> {
@@ -155,6 +152,46 @@ fn organisations(role: Role, (identity, peer): (&Identity, Fingerprint)) -> [Str
     }
 }
 
+/// Meets the peer's driver and opens totals with it by `open`, when all workers have finished;
+/// returns them, and the traffic. `meeting` is without a worker. `opened`: those of an earlier
+/// start, which stand if the peer is not there any more.
+///
+/// # Errors
+/// Any error that ends the opening.
+pub(crate) fn open_totals(
+    meeting: &Meeting<'_>,
+    certifier: &Identity,
+    (wait, timeout): (Duration, Duration),
+    opened: Option<Vec<Total>>,
+    reporter: &Reporter,
+    open: impl FnOnce(&mut Channel) -> Result<Vec<Total>, Failure>,
+) -> Result<(Vec<Total>, Stats), Failure> {
+    let meeting = Meeting {
+        // At a place of its own: a driver that comes back may still look for an agreement.
+        worker: Some(meeting.terms.workers),
+        ..*meeting
+    };
+    let wait = match &opened {
+        // The peer has the totals, too, or comes back for them.
+        Some(_) => BRIEFLY.min(wait),
+        None => wait,
+    };
+    let certificate = meeting.certificate(certifier)?;
+    reporter.begin("meeting");
+    let met = meeting.meet(&certificate, (wait, timeout), reporter);
+    reporter.end();
+    let ended = met.and_then(|mut channel| {
+        let totals = open(&mut channel)?;
+        Ok((totals, channel.stats()))
+    });
+    match (ended, opened) {
+        (Err(failure), Some(totals)) if failure.status() == Status::Network => {
+            Ok((totals, Stats::default()))
+        }
+        (ended, _) => ended,
+    }
+}
+
 impl ClusterArguments {
     pub(crate) fn gateway(&self) -> &str {
         &self.gateway
@@ -175,6 +212,20 @@ impl ClusterArguments {
         let terms = Terms::new(settings, keys, &self.run, self.workers, organisations);
         terms.map_err(|what| {
             Failure::usage("--protocol", what).with_hint("choose --protocol vole on both sides")
+        })
+    }
+
+    /// The terms of a run for totals.
+    pub(crate) fn terms_of_totals(
+        &self,
+        settings: &totals::Settings,
+        keys: &str,
+        identity: (&Identity, Fingerprint),
+    ) -> Result<Terms, Failure> {
+        let organisations = organisations(settings.role, identity);
+        let terms = Terms::for_totals(settings, keys, &self.run, self.workers, organisations);
+        terms.map_err(|what| {
+            Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
         })
     }
 }

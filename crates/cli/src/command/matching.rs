@@ -3,7 +3,7 @@
 pub(super) mod files;
 mod served;
 pub(super) mod summary;
-pub(super) mod text;
+pub(crate) mod text;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

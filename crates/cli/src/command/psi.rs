@@ -44,11 +44,11 @@ impl Arguments {
     /// Refuses results that pods do not compute.
     ///
     /// # Errors
-    /// If the result is not the matching rows.
+    /// If the result is shares.
     pub(super) fn check_pods(&self) -> Result<(), Failure> {
         match &self.totals.result {
-            What::Rows => Ok(()),
-            other => Err(totals::no_pods(other.name())),
+            What::Shares(_) => Err(totals::no_shares()),
+            _ => Ok(()),
         }
     }
 }

@@ -13,21 +13,17 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use volery_channel::tls::{Fingerprint, Identity};
-use volery_channel::{Cancel, Role, Stats};
+use volery_channel::{Cancel, Role};
 use volery_matching::worker::{Place, Worker};
 use volery_matching::{Manifest, Progress as _, WorkedBy, totals};
 
-use super::cluster::{ClusterArguments, Driver, Meeting, attempt};
+use super::cluster::{BRIEFLY, ClusterArguments, Driver, Meeting, attempt, open_totals};
 use super::matching::{Given, MatchingArguments, Told};
 use super::options::Reporter;
 use super::{lookup, psi};
 use crate::exit::{Failure, Status};
 use crate::said::many;
 use crate::system;
-
-/// How long a side that has a manifest looks for the peer's driver: usually it is not there,
-/// because the peer has its manifest, too.
-const BRIEFLY: Duration = Duration::from_secs(5);
 
 /// How often a worker is started again without a shard finished in between.
 const STARTS: u32 = 3;
@@ -99,7 +95,7 @@ impl Arguments {
     /// Refuses results that workers do not compute.
     ///
     /// # Errors
-    /// If the result is not the matching rows.
+    /// If the result is shares.
     pub(super) fn check_result(&self) -> Result<(), Failure> {
         match &self.verb {
             Verb::Psi(psi) => psi.arguments.check_pods(),
@@ -260,33 +256,24 @@ impl<'a> Workers<'a> {
             return Ok(None);
         };
         let start = Instant::now();
+        let meeting = self.meeting(&manifest, Driver::role(driver), None, attempt());
+        let times = (
+            self.matching.endpoint.wait(),
+            self.matching.common.timeout(),
+        );
         let opened = driver.opened()?;
-        let wait = match &opened {
-            // The peer has the totals, too, or comes back for them.
-            Some(_) => BRIEFLY.min(self.matching.endpoint.wait()),
-            None => self.matching.endpoint.wait(),
-        };
-        // At a place of its own: a driver that comes back may still look for an agreement.
-        let place = manifest.terms().map_or(0, |terms| terms.workers);
-        let meeting = self.meeting(&manifest, Driver::role(driver), place, attempt());
-        let certificate = meeting.certificate(&self.identity)?;
-        self.reporter.begin("meeting");
-        let times = (wait, self.matching.common.timeout());
-        let met = meeting.meet(&certificate, times, self.reporter);
-        self.reporter.end();
-        let ended = met.and_then(|mut channel| {
-            let ran = pool.install(|| driver.open(&manifest, &mut channel, told));
-            told.end();
-            let (totals, traffic) = (ran?, channel.stats());
-            Ok((totals, traffic))
-        });
-        let (totals, traffic) = match (ended, opened) {
-            (Ok(ended), _) => ended,
-            (Err(failure), Some(totals)) if failure.status() == Status::Network => {
-                (totals, Stats::default())
-            }
-            (Err(failure), _) => return Err(failure),
-        };
+        let (totals, traffic) = open_totals(
+            &meeting,
+            &self.identity,
+            times,
+            opened,
+            self.reporter,
+            |channel| {
+                let ran = pool.install(|| driver.open(&manifest, channel, told));
+                told.end();
+                Ok(ran?)
+            },
+        )?;
         let outcome = driver.outcome(&manifest, &worked, (totals, traffic, start))?;
         Ok(Some((outcome, run)))
     }
@@ -301,7 +288,7 @@ impl<'a> Workers<'a> {
         let terms = manifest.terms().expect("the run has workers");
         for worker in 0..terms.workers {
             let certificate = self
-                .meeting(manifest, role, worker, 0)
+                .meeting(manifest, role, Some(worker), 0)
                 .certificate(&self.identity)?;
             write_private(&self.ticket(worker), certificate.to_pem())?;
         }
@@ -348,14 +335,14 @@ impl<'a> Workers<'a> {
         &'m self,
         manifest: &'m Manifest,
         role: Role,
-        worker: u32,
+        worker: Option<u32>,
         attempt: u64,
     ) -> Meeting<'m> {
         Meeting {
             gateway: self.arguments.gateway(),
             terms: manifest.terms().expect("the run has workers"),
             role,
-            worker: Some(worker),
+            worker,
             attempt,
         }
     }
@@ -473,7 +460,7 @@ impl<'a> Workers<'a> {
         let result = loop {
             let attempt = attempt().max(last + 1);
             last = attempt;
-            let meeting = self.meeting(manifest, role, worker, attempt);
+            let meeting = self.meeting(manifest, role, Some(worker), attempt);
             let certificate = meeting.certificate(&self.identity)?;
             write_private(&ticket, certificate.to_pem())?;
             let words = self.words(role, rule, worker, attempt, &ticket);

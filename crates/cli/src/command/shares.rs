@@ -31,6 +31,9 @@ use crate::page;
 use crate::report::peak_memory;
 use crate::said::many;
 
+/// The name of the [`Description`] in the metadata of a Parquet file.
+pub(super) const NOTE: &str = "volery.shares";
+
 /// Where the shares go.
 enum Place {
     Folder(Folder),
@@ -227,6 +230,7 @@ fn into_parquet(
     let mut outcome = None;
     file.write(|file| {
         let mut sink = Sink::new(file, output, &schema).map_err(refused)?;
+        sink.note(NOTE, &description.to_json());
         outcome = Some(going.each(|piece| sink.write(&batch(&schema, piece)).map_err(refused))?);
         sink.finish().map_err(refused)?;
         // Another process may have created the file in the meantime.

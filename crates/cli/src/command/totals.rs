@@ -1,7 +1,7 @@
 //! `volery psi --result count` and other totals: one number about the keys that both sides have, or
 //! one for each group.
 
-mod text;
+pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -12,9 +12,10 @@ use volery_matching::totals::{
     Side, TO, To, revealed,
 };
 use volery_matching::{Divided, Name, RESULT, What};
+use volery_pcg::Security;
 use volery_tables::{Format, Packing, Table};
 
-use super::matching::{Given, MatchingArguments, Told, files, names, summary};
+use super::matching::{Given, KeyArguments, MatchingArguments, Told, files, names, summary};
 use super::options::Reporter;
 use super::paths::{check_free, same};
 use super::run_local::Workers;
@@ -151,12 +152,40 @@ impl TotalsArguments {
         })
     }
 
-    fn options(&self, matching: &MatchingArguments) -> Options {
+    /// The settings of a side whose table is in a cluster, with `protocol` where it is not the
+    /// default; nothing for rows.
+    ///
+    /// # Errors
+    /// The option at fault, or a result that workers of a cluster do not give.
+    pub(crate) fn of_cluster(
+        &self,
+        role: Role,
+        protocol: Option<Name>,
+        security: Option<Security>,
+    ) -> Result<Option<Settings>, Failure> {
+        match self.result {
+            What::Rows => {
+                self.check_rows()?;
+                return Ok(None);
+            }
+            What::Shares(_) => return Err(no_shares()),
+            _ => {}
+        }
+        let name = match protocol {
+            None | Some(Name::Auto) => Name::Circuit,
+            Some(Name::Dh) => return Err(no_dh()),
+            Some(name) => name,
+        };
+        let options = self.options(name, security);
+        Ok(Some(Settings::new(self.result.clone(), role, options)?))
+    }
+
+    fn options(&self, name: Name, security: Option<Security>) -> Options {
         Options {
             to: self.to,
-            both: matching.both,
-            name: matching.protocol,
-            security: matching.security,
+            both: false,
+            name,
+            security,
             bound: self.bound.clone(),
             decimals: self.decimals,
             minimum: self.minimum,
@@ -164,7 +193,7 @@ impl TotalsArguments {
             delta: self.delta.clone(),
             group_by: self.group_by.clone(),
             groups: self.groups.clone().map_or_else(Vec::new, |all| all.0),
-            link: matching.link,
+            link: None,
         }
     }
 }
@@ -189,10 +218,28 @@ pub(super) fn disagreement(field: &str) -> Option<&'static str> {
     })
 }
 
-/// The refusal of a result that pods do not compute.
-pub(super) fn no_pods(kind: &str) -> Failure {
-    let what = format_args!("a {kind} is computed by one machine a side");
-    Failure::usage("--result", what).with_hint("use 'volery run-local psi', or 'volery psi'")
+/// The refusal of a result that workers do not compute.
+pub(super) fn no_shares() -> Failure {
+    let what = "shares are computed by one process a side, not by workers";
+    Failure::usage("--result", what).with_hint("use 'volery psi'")
+}
+
+/// The refusal of a protocol that workers do not run.
+fn no_dh() -> Failure {
+    let what = "workers compute totals by circuit or circuit-low, not by dh";
+    Failure::usage("--protocol", what).with_hint("choose --protocol circuit on both sides")
+}
+
+/// Refuses several keys.
+///
+/// # Errors
+/// If there are several.
+pub(crate) fn check_rules(keys: &KeyArguments, kind: &str) -> Result<(), Failure> {
+    if keys.or.is_empty() {
+        return Ok(());
+    }
+    let what = format_args!("a {kind} is of the keys of one --key");
+    Err(Failure::usage("--or", what).with_hint("remove --or, or use --result rows"))
 }
 
 /// Refuses options of runs for rows.
@@ -204,17 +251,9 @@ pub(super) fn check_options(
     let refuse =
         |option: &str, what: String, hint: &str| Err(Failure::usage(option, what).with_hint(hint));
     if given.workers.is_some() && arguments.protocol == Name::Dh {
-        let what = "workers compute totals by circuit or circuit-low, not by dh".to_owned();
-        return refuse(
-            "--protocol",
-            what,
-            "choose --protocol circuit on both sides",
-        );
+        return Err(no_dh());
     }
-    if !arguments.keys.or.is_empty() {
-        let what = format!("a {kind} is of the keys of one --key");
-        return refuse("--or", what, "remove --or, or use --result rows");
-    }
+    check_rules(&arguments.keys, kind)?;
     for (option, there) in [
         (
             "--resume",
@@ -316,7 +355,11 @@ pub(super) fn run(
     let common = &matching.common;
     check_options(matching, arguments.result.name(), &given)?;
     let role: Role = matching.role;
-    let mut options = arguments.options(matching);
+    let mut options = Options {
+        both: matching.both,
+        link: matching.link,
+        ..arguments.options(matching.protocol, matching.security)
+    };
     if given.workers.is_some() && options.name == Name::Auto {
         // Both sides must know the protocol before they meet.
         options.name = Name::Circuit;
@@ -388,7 +431,7 @@ pub(super) fn run(
         matching,
         settings.role,
         (&table, side.summary()),
-        text::settings_of(&side),
+        text::settings_of(side.settings(), side.rows_in_no_group()),
         &revealed,
         reporter,
     );

@@ -25,10 +25,12 @@ const CHUNK: usize = 1 << 16;
 /// This needs the output of both parties: it is for tests, on one machine.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The sender's folder: u.npy and v.npy, or delta.npy and v.npy, or match.npy and others
+    /// The sender's folder: u.npy and v.npy, or delta.npy and v.npy, or match.npy and others; of
+    /// shares also a Parquet file
     sender: PathBuf,
 
-    /// The receiver's folder: x.npy and w.npy, or u.npy and w.npy, or match.npy and others
+    /// The receiver's folder: x.npy and w.npy, or u.npy and w.npy, or match.npy and others; of
+    /// shares also a Parquet file
     receiver: PathBuf,
 
     /// Ring of folders of 'vole' that have no report.json

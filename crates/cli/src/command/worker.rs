@@ -152,7 +152,13 @@ pub(crate) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<(), Fail
                 });
                 match ran.map_err(Failure::from) {
                     Ok(ran) => worked = ran,
-                    Err(failure) if has_all && failure.status() == Status::Network => {
+                    // A peer that was there lacks results of its own, where it has some: it comes
+                    // back for them.
+                    Err(failure)
+                        if has_all
+                            && !manifest.is_both()
+                            && failure.status() == Status::Network =>
+                    {
                         worker.complete()?;
                     }
                     Err(failure) => return Err(failure),

@@ -1,28 +1,60 @@
 //! What a driver and the tasks of a cluster call for a run that several workers on each side share.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
-use volery_channel::Role;
+use serde_json::json;
+use volery_channel::{Link, Role};
 use volery_matching::driver::{self, Earlier, Facts};
 pub use volery_matching::staging::{Items, found, shards};
-use volery_matching::{Manifest, Name, Settings, Verb};
+use volery_matching::{Divided, Manifest, Name, Settings, Verb, WorkedBy, totals};
 use volery_pcg::Security;
 use volery_tables::Reading;
+use zeroize::Zeroizing;
 
 use super::Run;
-use crate::command::check_level;
 use crate::command::cluster::{self, ClusterArguments, Meeting};
 use crate::command::endpoint::EndpointArguments;
+use crate::command::matching::text::object;
 use crate::command::matching::{KeyArguments, names};
+use crate::command::totals::{TotalsArguments, text};
+use crate::command::{self, check_level};
 use crate::exit::{Failure, wrong_words};
+use crate::report::Report;
+
+/// What a run computes.
+#[derive(clap::Args)]
+struct ResultWords {
+    #[arg(long)]
+    role: Role,
+
+    #[command(flatten)]
+    totals: TotalsArguments,
+
+    #[arg(long)]
+    protocol: Option<Name>,
+
+    #[arg(long)]
+    security: Option<Security>,
+}
+
+impl ResultWords {
+    /// The settings of totals; nothing for rows.
+    fn totals(&self) -> Result<Option<totals::Settings>, Failure> {
+        self.totals
+            .of_cluster(self.role, self.protocol, self.security)
+    }
+}
 
 /// The options of the rows' keys.
 #[derive(clap::Parser)]
 #[command(name = "items", no_binary_name = true)]
 struct Keys {
+    #[command(flatten)]
+    result: ResultWords,
+
     #[command(flatten)]
     keys: KeyArguments,
 
@@ -30,8 +62,9 @@ struct Keys {
     value: Option<String>,
 }
 
-/// The keys and the payload of a table that comes in pieces; the words are `--key`, `--or`,
-/// `--value`, `--empty-keys` and `--malformed`.
+/// The keys and the payload of a table that comes in pieces; the words are `--role`, `--key`,
+/// `--or`, `--value`, `--empty-keys`, `--malformed`, and `--result` with the options that belong to
+/// it.
 ///
 /// # Errors
 /// If the words are wrong, or do not go with the schema.
@@ -41,15 +74,62 @@ pub fn items(schema: SchemaRef, words: &[OsString]) -> Result<Items, Failure> {
     let values = words.value.as_deref().map_or(Ok(Vec::new()), names);
     let values = values.map_err(|what| Failure::usage("--value", what))?;
     let reading = words.keys.reading()?;
-    Ok(Items::new(schema, Reading { values, ..reading })?)
+    let Some(settings) = words.result.totals()? else {
+        return Ok(Items::new(schema, Reading { values, ..reading })?);
+    };
+    if !values.is_empty() {
+        return Err(Failure::usage("--value", "only with --result rows"));
+    }
+    command::totals::check_rules(&words.keys, settings.kind.name())?;
+    Ok(Items::for_totals(schema, reading, &settings)?)
+}
+
+/// The words of a result.
+#[derive(clap::Parser)]
+#[command(name = "result", no_binary_name = true)]
+struct ResultParser {
+    #[command(flatten)]
+    result: ResultWords,
+}
+
+/// What follows from `--role`, `--result` and the options that belong to it, for sets of so many
+/// keys, that of this side first: a JSON object with `kind`, `protocol`, `alike`, a text that is
+/// the same on both sides, `reveals`, `bound` in units of the last decimal place, and `bytes`, in
+/// both directions. Nothing for rows.
+///
+/// # Errors
+/// If the words are wrong, or a total could leave 64 bits.
+pub fn totals(words: &[OsString], [own, peer]: [u64; 2]) -> Result<Option<String>, Failure> {
+    check_level()?;
+    let words = ResultParser::try_parse_from(words).map_err(|error| wrong_words(&error, DRIVER))?;
+    let Some(settings) = words.result.totals()? else {
+        return Ok(None);
+    };
+    let sizes = match settings.role {
+        Role::Sender => [own, peer],
+        Role::Receiver => [peer, own],
+    };
+    settings.check_range(sizes)?;
+    let form = settings.circuit().form;
+    let protocol = totals::Protocol::Circuit(form);
+    let cost = protocol.candidate(&settings.task(protocol, sizes), Link::default());
+    let about = json!({
+        "kind": settings.kind.name(),
+        "protocol": protocol.name(),
+        "alike": settings.alike(),
+        "reveals": totals::revealed(&settings, Divided::Shards),
+        "bound": settings.bound,
+        "bytes": cost.bytes,
+    });
+    Ok(Some(about.to_string()))
 }
 
 /// The options of a driver whose table is in a cluster.
 #[derive(clap::Parser)]
 #[command(name = "driver", no_binary_name = true)]
 struct DriverWords {
-    #[arg(long)]
-    role: Role,
+    #[command(flatten)]
+    result: ResultWords,
 
     #[arg(long, default_value = "psi", value_parser = ["psi", "lookup"])]
     verb: String,
@@ -59,12 +139,6 @@ struct DriverWords {
 
     #[command(flatten)]
     endpoint: EndpointArguments,
-
-    #[arg(long, default_value = "vole")]
-    protocol: Name,
-
-    #[arg(long)]
-    security: Option<Security>,
 
     #[arg(long, default_value = "60s", value_parser = crate::values::time)]
     timeout: Duration,
@@ -83,11 +157,12 @@ struct FactsText {
 
 /// Agrees with the peer's driver on a manifest, and returns it. The words are `--role`, `--verb`,
 /// `--gateway`, `--run`, `--workers`, `--shards`, `--identity`, `--peer`, `--protocol`,
-/// `--security`, `--wait` and `--timeout`. `facts` is a JSON object with `keys`, the description of
-/// [`Items`]; `sizes`, the number of distinct items by each rule; `payload`, at the sender of a
-/// lookup its line and the bytes of the longest, or null; and `digest` and `rows` of the table.
-/// `earlier` is the manifest of an earlier start, if there is one, and whether a shard was begun.
-/// `keep` puts the manifest into this side's storage, before the other side goes on.
+/// `--security`, `--wait`, `--timeout`, and `--result` with the options that belong to it. `facts`
+/// is a JSON object with `keys`, the description of [`Items`]; `sizes`, the number of distinct
+/// items by each rule; `payload`, at the sender of a lookup its line and the bytes of the longest,
+/// or null; and `digest` and `rows` of the table. `earlier` is the manifest of an earlier start, if
+/// there is one, and whether a shard was begun. `keep` puts the manifest into this side's
+/// storage, before the other side goes on.
 ///
 /// # Errors
 /// Any error that ends the agreement.
@@ -113,22 +188,26 @@ pub fn agree(
             "psi" => Verb::Psi,
             _ => Verb::Lookup,
         };
-        let settings = Settings::new(
-            verb,
-            words.role,
-            words.protocol,
-            words.security,
-            false,
-            None,
-        )?;
+        let ResultWords { role, security, .. } = words.result;
+        let totals = words.result.totals()?;
         let (identity, peer) = words.endpoint.at_gateway(reporter)?;
-        let terms = words
-            .workers
-            .terms(&settings, &facts.keys, (&identity, peer))?;
+        let (workers, keys, organisations) = (&words.workers, &facts.keys, (&identity, peer));
+        let (settings, terms) = match totals {
+            None => {
+                let name = words.result.protocol.unwrap_or(Name::Vole);
+                let settings = Settings::new(verb, role, name, security, false, None)?;
+                let terms = workers.terms(&settings, keys, organisations)?;
+                (Wanted::Rows(settings), terms)
+            }
+            Some(settings) => {
+                let terms = workers.terms_of_totals(&settings, keys, organisations)?;
+                (Wanted::Totals(Box::new(settings)), terms)
+            }
+        };
         let meeting = Meeting {
             gateway: words.workers.gateway(),
             terms: &terms,
-            role: words.role,
+            role,
             worker: None,
             attempt: cluster::attempt(),
         };
@@ -157,9 +236,122 @@ pub fn agree(
             })?;
             Ok(())
         };
-        let agreed = driver::agree(&settings, &facts, terms, earlier, &mut channel, &mut keep);
+        let channel = &mut channel;
+        let agreed = match &settings {
+            Wanted::Rows(settings) => {
+                driver::agree(settings, &facts, terms, earlier, channel, &mut keep)
+            }
+            Wanted::Totals(settings) => {
+                totals::agree(settings, &facts, terms, earlier, channel, &mut keep)
+            }
+        };
         kept?;
         Ok(agreed?.to_json())
+    })
+}
+
+/// The settings of a run.
+enum Wanted {
+    Rows(Settings),
+    Totals(Box<totals::Settings>),
+}
+
+/// The options of an opening.
+#[derive(clap::Parser)]
+#[command(name = "opening", no_binary_name = true)]
+struct OpeningWords {
+    #[arg(long)]
+    role: Role,
+
+    #[arg(long)]
+    gateway: String,
+
+    #[command(flatten)]
+    endpoint: EndpointArguments,
+
+    #[arg(long, default_value = "60s", value_parser = crate::values::time)]
+    timeout: Duration,
+}
+
+/// What a driver of a cluster has of a run for totals.
+pub struct Opening {
+    /// What the workers kept of each shard, in the order of the shards.
+    pub found: Vec<Vec<u8>>,
+    /// What `keep` got from an earlier start.
+    pub opened: Option<String>,
+    /// Rows in none of the groups, at the side that has them.
+    pub no_group: Option<u64>,
+}
+
+/// Opens the totals of a run with the peer's driver, when all workers have finished, and returns
+/// the report of the opening, a JSON object. The words are `--role`, `--gateway`, `--identity`,
+/// `--peer`, `--wait` and `--timeout`. `keep` puts the totals, a text, into this side's storage,
+/// before the other side goes on.
+///
+/// # Errors
+/// Any error that ends the opening.
+pub fn open(
+    words: &[OsString],
+    manifest: &str,
+    opening: Opening,
+    keep: &mut dyn FnMut(&str) -> Result<(), Failure>,
+    run: &Run,
+) -> Result<String, Failure> {
+    let matches = OpeningWords::command()
+        .try_get_matches_from(words)
+        .and_then(|matches| Ok((OpeningWords::from_arg_matches(&matches)?, matches)));
+    let (words, matches) = matches.map_err(|error| wrong_words(&error, DRIVER))?;
+    let wrong = |what| Failure::usage("--manifest", what);
+    let manifest = Manifest::from_json(manifest.as_bytes()).map_err(wrong)?;
+    let (Some(settings), Some(terms)) = (manifest.totals(words.role), manifest.terms()) else {
+        return Err(wrong("it is not of a run for totals"));
+    };
+    let Opening {
+        found,
+        opened,
+        no_group,
+    } = opening;
+    let found: Vec<_> = found.into_iter().map(Zeroizing::new).collect();
+    let opened = opened
+        .map(|text| serde_json::from_str::<Vec<totals::Total>>(&text))
+        .transpose();
+    let opened = opened.map_err(|error| Failure::usage("the opened totals", error))?;
+    run.with(&matches, |reporter| {
+        let start = Instant::now();
+        let (identity, _) = words.endpoint.at_gateway(reporter)?;
+        let meeting = Meeting {
+            gateway: &words.gateway,
+            terms,
+            role: words.role,
+            worker: None,
+            attempt: cluster::attempt(),
+        };
+        let times = (words.endpoint.wait(), words.timeout);
+        let (totals, traffic) =
+            cluster::open_totals(&meeting, &identity, times, opened, reporter, |channel| {
+                let mut kept = Ok(());
+                let mut keep = |totals: &[totals::Total]| {
+                    let text = serde_json::to_string(totals).expect("numbers serialise");
+                    kept = keep(&text);
+                    kept.as_ref().map_err(|failure| {
+                        let what = format!("of totals that were not kept: {}", failure.message());
+                        volery_matching::Error::Manifest(what)
+                    })?;
+                    Ok(())
+                };
+                let found = ("found".as_ref(), &found[..]);
+                let opened =
+                    totals::open_shards(&settings, &manifest, found, channel, &mut keep, &mut ());
+                kept?;
+                Ok(opened?)
+            })?;
+        let worked = WorkedBy::default();
+        let outcome = totals::outcome(&settings, &manifest, &worked, (totals, traffic, start))?;
+        let mut report = Report::new("psi", reporter);
+        report.role = Some(words.role.name().to_owned());
+        report.result = object(text::settings_of(&settings, no_group));
+        text::add_outcome(&mut report, &settings, &outcome);
+        Ok(report.to_json())
     })
 }
 

@@ -207,7 +207,9 @@ impl<T: Term> Compression<T> {
                 store.copy(from, first, &mut scratch[0]);
                 let len = from.len(first);
                 store.free(from, first);
-                scratch[0].empty((0, first), len, aes, |run| store.put(&mut to, run, aes));
+                scratch[0].empty((0, first), len, aes, |run| {
+                    store.put_in_order(&mut to, run, aes);
+                });
                 continue;
             }
             let pairs = scratch.iter_mut().zip(buckets.clone()).collect();

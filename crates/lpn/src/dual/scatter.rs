@@ -103,7 +103,7 @@ impl<T: Term> Store<T> {
             run.copy_from_slice(&self.memory[first..first + run.len()]);
             let places = first as u32..(first + run.len()) as u32;
             self.free.extend(places.step_by(CHUNK));
-            self.put(to, run, aes);
+            self.put_in_order(to, run, aes);
         }
     }
 
@@ -116,6 +116,11 @@ impl<T: Term> Store<T> {
             }
             return;
         }
+        self.put_in_order(to, elements, aes);
+    }
+
+    /// [`put`](Self::put) by one thread.
+    pub(super) fn put_in_order(&mut self, to: &mut Buckets<T>, elements: &[T], aes: &Aes128) {
         let mut blocks = [Block::ZERO; RUN / 8];
         let mask = to.count() - 1;
         for elements in elements.chunks(RUN) {

@@ -646,6 +646,16 @@ impl Settings {
         }
     }
 
+    /// What both sides of a run with several workers must have alike, as text.
+    ///
+    /// # Panics
+    /// Never: names and numbers serialise.
+    #[must_use]
+    pub fn alike(&self) -> String {
+        let settings = (self.name.name(), self.agreed());
+        serde_json::to_string(&settings).expect("names and numbers serialise")
+    }
+
     /// What the manifest of a run with several workers has of these settings.
     pub(crate) fn agreed(&self) -> Agreed {
         let number = |number: Rational| exact(number);

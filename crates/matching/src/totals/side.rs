@@ -28,6 +28,15 @@ const PAYLOAD: usize = 9;
 /// The number of no group.
 const NO_GROUP: u8 = u8::MAX;
 
+/// What stands beside an item in a folder: its value, and its group, of which there are fewer than
+/// 255; another number is no group.
+pub(crate) fn payload(value: i64, group: i32) -> Zeroizing<[u8; PAYLOAD]> {
+    let mut payload = Zeroizing::new([0; PAYLOAD]);
+    payload[..8].copy_from_slice(&value.to_le_bytes());
+    payload[8] = u8::try_from(group).unwrap_or(NO_GROUP);
+    payload
+}
+
 /// The distinct items of a side, ascending, with what belongs to each. Wiped when dropped.
 pub(crate) struct Values {
     items: Vec<Item>,
@@ -127,14 +136,23 @@ pub struct Side {
 }
 
 /// What is read of a row.
-struct RowReader<'a> {
+pub(crate) struct RowReader<'a> {
     table: &'a Table,
     settings: &'a Settings,
     text: Zeroizing<Vec<u8>>,
 }
 
-impl RowReader<'_> {
-    fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
+impl<'a> RowReader<'a> {
+    pub(crate) fn new(table: &'a Table, settings: &'a Settings) -> Self {
+        Self {
+            table,
+            settings,
+            text: Zeroizing::default(),
+        }
+    }
+
+    /// The value in a row of a batch, in units; `number`: of the row in the table.
+    pub(crate) fn value(&mut self, texts: &Texts, row: usize, number: u64) -> Result<i64> {
         let Settings {
             bound, decimals, ..
         } = *self.settings;
@@ -146,13 +164,14 @@ impl RowReader<'_> {
         )
     }
 
-    fn group(&mut self, texts: &Texts, row: usize) -> u8 {
+    /// The number of the group in a row of a batch, or -1.
+    pub(crate) fn group(&mut self, texts: &Texts, row: usize) -> i32 {
         let groups = &self.settings.groups;
         let found = texts.read(row, &mut self.text).then(|| {
             let all = groups.iter().map(String::as_bytes);
             all.into_iter().position(|group| group == &self.text[..])
         });
-        found.flatten().map_or(NO_GROUP, |group| group as u8)
+        found.flatten().map_or(-1, |group| group as i32)
     }
 }
 
@@ -215,11 +234,7 @@ impl Side {
         let group_column = settings.group_by.as_ref().map(|_| reading.texts.len() - 1);
 
         progress.begin("reading keys and values", table.bytes());
-        let mut of_row = RowReader {
-            table,
-            settings,
-            text: Zeroizing::default(),
-        };
+        let mut of_row = RowReader::new(table, settings);
         let mut digest = StreamHash::default();
         let mut scan = table.scan(&reader.columns())?;
         let mut rows = Rows::new(true);
@@ -236,15 +251,16 @@ impl Side {
                 hashed.push(u8::from(item.is_some()));
                 let Some(item) = item else { continue };
                 let number = batch.row_number(row);
-                let mut payload = Zeroizing::new([0; PAYLOAD]);
-                if let Some(texts) = &values {
-                    let value = of_row.value(texts, row, number)?;
-                    payload[..8].copy_from_slice(&value.to_le_bytes());
-                }
-                if let Some(texts) = &groups {
-                    payload[8] = of_row.group(texts, row);
-                    no_group += u64::from(payload[8] == NO_GROUP);
-                }
+                let value = match &values {
+                    Some(texts) => of_row.value(texts, row, number)?,
+                    None => 0,
+                };
+                let group = match &groups {
+                    Some(texts) => of_row.group(texts, row),
+                    None => 0,
+                };
+                no_group += u64::from(group < 0);
+                let payload = payload(value, group);
                 hashed.extend_from_slice(item);
                 hashed.extend_from_slice(&payload[..]);
                 rows.push(*item, number, &payload[..]);

@@ -37,12 +37,11 @@ use super::plan::Protocol;
 use super::run::{Outcome, Parameters};
 use super::settings::Settings;
 use super::side::{Side, Values};
-use crate::agree::Agreeing;
-use crate::driver::{WorkedBy, check, written};
+use crate::driver::{Earlier, Facts, WorkedBy, agree_on, check as check_terms, written};
 use crate::error::{Error, Result};
 use crate::keys::Keys;
-use crate::manifest::{Manifest, Own, Terms, announced, hex};
-use crate::parts::session_of;
+use crate::manifest::{Manifest, Terms, hex};
+use crate::parts::{Journal, SESSION, session_of};
 use crate::progress::Progress;
 use crate::side::own;
 use crate::task::Task;
@@ -51,9 +50,6 @@ use crate::worker::{MANIFEST, Worked};
 
 /// The name under which the handshake compares which executions the shares are of.
 pub const SHARES: &str = "the executions of the shards";
-
-/// Bytes of a session.
-const SESSION: usize = 32;
 
 /// Items of sender and receiver of circuit-PSI in each shard.
 fn items(manifest: &Manifest, settings: &Settings) -> Result<[u64; 2]> {
@@ -69,17 +65,17 @@ fn items(manifest: &Manifest, settings: &Settings) -> Result<[u64; 2]> {
     })
 }
 
-/// The session in which a shard's shares were made, if there are some.
-fn session(work: &Work, part: Part) -> Result<Option<[u8; SESSION]>> {
-    let found = work.found(part)?.map(Zeroizing::new);
-    Ok(found.and_then(|bytes| bytes.first_chunk().copied()))
+/// Refuses a run of which a total could leave 64 bits, or a shard has too many keys.
+pub(crate) fn check(manifest: &Manifest, settings: &Settings) -> Result<()> {
+    settings.check_range(manifest.sizes[0])?;
+    items(manifest, settings).map(drop)
 }
 
 /// A worker's shards that are not finished in one session on both sides.
 pub(crate) fn work(
     manifest: &Manifest,
     settings: &Settings,
-    work: &Work,
+    (journal, load): (&dyn Journal, &dyn Fn(Part) -> Result<Keys>),
     shards: &[Part],
     (connection, mut rng): (SessionId, Prg),
     channel: &mut Channel,
@@ -93,7 +89,7 @@ pub(crate) fn work(
     };
     let mut ours = Vec::new();
     for &part in shards {
-        ours.push(session(work, part)?.unwrap_or_default());
+        ours.push(journal.session_of_shares(part)?.unwrap_or_default());
     }
     channel.send(ours.as_flattened())?;
     let mut theirs = vec![[0; SESSION]; ours.len()];
@@ -108,8 +104,8 @@ pub(crate) fn work(
             worked.resumed += 1;
         } else {
             let session = session_of(connection, part);
-            work.begin(part, session)?;
-            let keys = Keys::new(work.rows(part, true)?, part.0, Duplicates::Keep)?;
+            journal.begin(part, session)?;
+            let keys = load(part)?;
             let values = Values::of_shard(&keys, settings, size, &mut rng)?;
             drop(keys);
             let own = (session, rng.fork("shard"));
@@ -117,7 +113,7 @@ pub(crate) fn work(
             let (_, shares) = shares(settings, parts, announced, &values, own, channel, &mut ())?;
             let mut found = Zeroizing::new(session.as_bytes().to_vec());
             found.extend(shares.words().flat_map(u64::to_le_bytes));
-            work.put_found(part, &found)?;
+            journal.put_shares(part, session, &found)?;
         }
         progress.done(number as u64 + 1);
     }
@@ -168,7 +164,7 @@ impl Driver {
     /// If there is one of others.
     pub fn manifest_of(&self, terms: &Terms) -> Result<Option<&Manifest>> {
         if let Some(earlier) = &self.earlier {
-            check(earlier, terms)?;
+            check_terms(earlier, terms)?;
         }
         Ok(self.earlier.as_ref())
     }
@@ -186,78 +182,35 @@ impl Driver {
     ) -> Result<Manifest> {
         self.manifest_of(&terms)?;
         progress.begin("agreeing on settings and sizes", 0);
-        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-        let mut opening = [0; 32];
-        rng.fill_bytes(&mut opening);
-        let mut noise = [0; 16];
-        rng.fill_bytes(&mut noise);
-        let settings = &self.side.settings;
-        let keys = announced(self.side.summary.keys);
-        let earlier = self.earlier.take();
-        let agreeing = Agreeing {
-            task: &Task::Totals(Box::new(settings.clone())),
-            keys: &self.side.summary.key_description,
-            own: Own {
-                digest: digest(&self.side),
-                rows: self.side.summary.rows,
-                dedup: false,
-                opening,
-                noise: Some(noise),
-            },
+        let (side, work) = (&self.side, &self.work);
+        let manifest = self.earlier.take();
+        let earlier = Earlier {
+            manifest: manifest.as_ref(),
+            begun: manifest.is_some() && work.most_attempts()? > 0,
+        };
+        let facts = Facts {
+            keys: side.summary.key_description.clone(),
+            sizes: vec![side.summary.keys],
             payload: None,
-            least: shards.unwrap_or_else(|| terms.shards(keys)),
-            earlier: earlier.as_ref(),
-            begun: earlier.is_some() && self.work.most_attempts()? > 0,
-            terms: Some(terms),
-            shards,
+            digest: digest(side),
+            rows: side.summary.rows,
         };
-        let met = agreeing.meet(&mut rng, channel)?;
-        let manifest = if met.resumed {
-            earlier.clone().expect("both sides have it")
-        } else {
-            if earlier.is_some() {
+        let keep = &mut |manifest: &Manifest| {
+            if earlier.manifest.is_some() {
                 // The peer had not written its manifest: both begin anew.
-                self.work.forget()?;
-                self.work.clear()?;
+                work.forget()?;
+                work.clear()?;
             }
-            let key = agreeing.key(&met, &mut rng, channel)?;
-            let buckets = met.buckets;
-            let manifest = agreeing.settle(met, key, &[keys], channel)?;
-            settings.check_range(manifest.sizes[0])?;
-            items(&manifest, settings)?;
-            let mut spool = self.work.spool(0, true)?;
-            self.side.values.write(&mut spool)?;
+            let mut spool = work.spool(0, true)?;
+            side.values.write(&mut spool)?;
             spool.finish()?;
-            self.work.divide(0, true, (&key, buckets), progress)?;
-            self.work.put_manifest(&manifest)?;
-            manifest
+            work.divide(0, true, (&manifest.key, manifest.buckets), progress)?;
+            work.put_manifest(manifest)
         };
-        written(channel)?;
+        let (settings, terms) = (&side.settings, (terms, shards));
+        let manifest = agree(settings, &facts, terms, earlier, channel, keep)?;
         self.earlier = Some(manifest.clone());
         Ok(manifest)
-    }
-
-    /// The shares of all shards, added up, and a hash of their sessions.
-    fn collected(&self, manifest: &Manifest) -> Result<(Shares, String)> {
-        let mut sum = Shares::zero(&self.side.settings);
-        let mut sessions = RandomOracle::new("volery matching: sessions of all shards");
-        for shard in 0..manifest.buckets {
-            let found = self.work.found((0, shard))?.map(Zeroizing::new);
-            let missing = || Error::OtherRun {
-                path: self.work.path().to_owned(),
-                what: "the result of a part is missing",
-            };
-            let found = found.ok_or_else(missing)?;
-            let Some((session, shares)) = found.split_first_chunk::<SESSION>() else {
-                return Err(missing());
-            };
-            sessions.absorb(session);
-            if !sum.add(shares) {
-                let cut = io::ErrorKind::UnexpectedEof;
-                return Err(Error::work(self.work.path())(cut.into()));
-            }
-        }
-        Ok((sum, hex(&sessions.finish32()[..16])))
     }
 
     /// The totals that an earlier attempt has opened, and perhaps the peer has not.
@@ -282,40 +235,24 @@ impl Driver {
         channel: &mut Channel,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Total>> {
-        let settings = &self.side.settings;
-        progress.begin("opening the result", 0);
-        let seed = manifest.own.noise.map(Zeroizing::new).ok_or_else(|| {
-            Error::Manifest("has no seed of noise: this side did not make it".to_owned())
-        })?;
-        let noise = Noise::sample(settings, &mut Prg::new(Block::from_bytes(*seed)));
-        let (shares, sessions) = self.collected(manifest)?;
-        let mut rng = Prg::from_os().map_err(ChannelError::from)?;
-        let mut nonce = [0; 32];
-        rng.fill_bytes(&mut nonce);
-        let hello = Hello {
-            protocol: "opening of totals",
-            role: settings.role.name(),
-            fields: vec![(MANIFEST, manifest.id_text()), (SHARES, sessions)],
+        let mut all = Vec::new();
+        for shard in 0..manifest.buckets {
+            let found = self.work.found((0, shard))?.map(Zeroizing::new);
+            all.push(found.ok_or_else(|| missing(self.work.path()))?);
+        }
+        let keep = &mut |totals: &[Total]| {
+            let text = serde_json::to_vec(totals).expect("numbers serialise");
+            self.work.put_totals(&Zeroizing::new(text))
         };
-        let session = handshake(channel, &hello, nonce)?;
-        let comparisons = match settings.minimum {
-            0 => 0,
-            _ => settings.totals(),
-        };
-        let own = (session, rng.fork("opening"));
-        let form = settings.form();
-        let mut opener: Box<dyn Opener> = if settings.role == settings.in_bins() {
-            use circuit::opening::Receiver;
-            Box::new(Receiver::setup(comparisons, form, own, channel)?)
-        } else {
-            use circuit::opening::Sender;
-            Box::new(Sender::setup(comparisons, form, own, channel)?)
-        };
-        let totals = open(&mut *opener, settings, shares, &noise, channel)?;
-        let text = serde_json::to_vec(&totals).expect("numbers serialise");
-        self.work.put_totals(&Zeroizing::new(text))?;
-        written(channel)?;
-        Ok(totals)
+        let found = (self.work.path(), &all[..]);
+        open_shards(
+            &self.side.settings,
+            manifest,
+            found,
+            channel,
+            keep,
+            progress,
+        )
     }
 
     /// The outcome of a run whose workers did this. `traffic` is that of the opening.
@@ -328,32 +265,12 @@ impl Driver {
         worked: &WorkedBy,
         (totals, traffic, start): (Vec<Total>, Stats, Instant),
     ) -> Result<Outcome> {
-        let settings = &self.side.settings;
-        let [sender, receiver] = items(manifest, settings)?;
-        let parts = manifest.executions();
-        let circuit = circuit::Settings {
-            parts,
-            ..settings.circuit()
-        };
-        let parameters = circuit::Parameters::new(circuit, sender, receiver);
-        Ok(Outcome {
-            session: SessionId::from_bytes(manifest.id()),
-            protocol: Protocol::Circuit(settings.form()),
-            choice: None,
-            parameters: Parameters::Circuit(parameters),
-            sizes: manifest.sizes[0],
-            setup: worked.setup,
-            online: worked.online + start.elapsed(),
-            setup_traffic: Stats::default(),
-            traffic: Stats {
-                bytes_sent: worked.traffic.bytes_sent + traffic.bytes_sent,
-                bytes_received: worked.traffic.bytes_received + traffic.bytes_received,
-                messages_sent: worked.traffic.messages_sent + traffic.messages_sent,
-                messages_received: worked.traffic.messages_received + traffic.messages_received,
-                ..Stats::default()
-            },
-            totals,
-        })
+        outcome(
+            &self.side.settings,
+            manifest,
+            worked,
+            (totals, traffic, start),
+        )
     }
 
     /// Removes what the run left, when its result is written; a mark says that it is complete.
@@ -364,6 +281,132 @@ impl Driver {
         self.work.complete()?;
         self.work.clear()
     }
+}
+
+/// Agrees with the other side's driver on a run for totals, as
+/// [`driver::agree`](crate::driver::agree) does on one for rows. `facts` has one size and no
+/// payload.
+///
+/// # Errors
+/// As [`driver::agree`](crate::driver::agree); if a total could leave 64 bits.
+pub fn agree(
+    settings: &Settings,
+    facts: &Facts,
+    terms: (Terms, Option<u32>),
+    earlier: Earlier<'_>,
+    channel: &mut Channel,
+    keep: &mut dyn FnMut(&Manifest) -> Result<()>,
+) -> Result<Manifest> {
+    let task = Task::Totals(Box::new(settings.clone()));
+    agree_on(&task, facts, terms, earlier, channel, keep)
+}
+
+fn missing(path: &Path) -> Error {
+    Error::OtherRun {
+        path: path.to_owned(),
+        what: "the result of a part is missing",
+    }
+}
+
+/// Opens the totals with the other side's driver, when all workers have finished. `found` has a
+/// place for messages, and what the workers kept of each shard, in the order of the shards. `keep`
+/// puts the totals into this side's storage before the other side goes on.
+///
+/// # Errors
+/// If a shard is missing or cut short, the channel or `keep` fails, or the shares of the two sides
+/// are of different executions.
+pub fn open_shards(
+    settings: &Settings,
+    manifest: &Manifest,
+    (place, found): (&Path, &[Zeroizing<Vec<u8>>]),
+    channel: &mut Channel,
+    keep: &mut dyn FnMut(&[Total]) -> Result<()>,
+    progress: &mut dyn Progress,
+) -> Result<Vec<Total>> {
+    progress.begin("opening the result", 0);
+    let seed = manifest.own.noise.map(Zeroizing::new).ok_or_else(|| {
+        Error::Manifest("has no seed of noise: this side did not make it".to_owned())
+    })?;
+    let noise = Noise::sample(settings, &mut Prg::new(Block::from_bytes(*seed)));
+    if found.len() != manifest.buckets as usize {
+        return Err(missing(place));
+    }
+    let mut shares = Shares::zero(settings);
+    let mut sessions = RandomOracle::new("volery matching: sessions of all shards");
+    for found in found {
+        let (session, words) = found
+            .split_first_chunk::<SESSION>()
+            .ok_or_else(|| missing(place))?;
+        sessions.absorb(session);
+        if !shares.add(words) {
+            return Err(Error::work(place)(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+    let sessions = hex(&sessions.finish32()[..16]);
+    let mut rng = Prg::from_os().map_err(ChannelError::from)?;
+    let mut nonce = [0; 32];
+    rng.fill_bytes(&mut nonce);
+    let hello = Hello {
+        protocol: "opening of totals",
+        role: settings.role.name(),
+        fields: vec![(MANIFEST, manifest.id_text()), (SHARES, sessions)],
+    };
+    let session = handshake(channel, &hello, nonce)?;
+    let comparisons = match settings.minimum {
+        0 => 0,
+        _ => settings.totals(),
+    };
+    let own = (session, rng.fork("opening"));
+    let form = settings.form();
+    let mut opener: Box<dyn Opener> = if settings.role == settings.in_bins() {
+        use circuit::opening::Receiver;
+        Box::new(Receiver::setup(comparisons, form, own, channel)?)
+    } else {
+        use circuit::opening::Sender;
+        Box::new(Sender::setup(comparisons, form, own, channel)?)
+    };
+    let totals = open(&mut *opener, settings, shares, &noise, channel)?;
+    keep(&totals)?;
+    written(channel)?;
+    Ok(totals)
+}
+
+/// The outcome of a run whose workers did this. `traffic` is that of the opening, which began at
+/// `start`.
+///
+/// # Errors
+/// If the manifest has no parameters.
+pub fn outcome(
+    settings: &Settings,
+    manifest: &Manifest,
+    worked: &WorkedBy,
+    (totals, traffic, start): (Vec<Total>, Stats, Instant),
+) -> Result<Outcome> {
+    let [sender, receiver] = items(manifest, settings)?;
+    let parts = manifest.executions();
+    let circuit = circuit::Settings {
+        parts,
+        ..settings.circuit()
+    };
+    let parameters = circuit::Parameters::new(circuit, sender, receiver);
+    Ok(Outcome {
+        session: SessionId::from_bytes(manifest.id()),
+        protocol: Protocol::Circuit(settings.form()),
+        choice: None,
+        parameters: Parameters::Circuit(parameters),
+        sizes: manifest.sizes[0],
+        setup: worked.setup,
+        online: worked.online + start.elapsed(),
+        setup_traffic: Stats::default(),
+        traffic: Stats {
+            bytes_sent: worked.traffic.bytes_sent + traffic.bytes_sent,
+            bytes_received: worked.traffic.bytes_received + traffic.bytes_received,
+            messages_sent: worked.traffic.messages_sent + traffic.messages_sent,
+            messages_received: worked.traffic.messages_received + traffic.messages_received,
+            ..Stats::default()
+        },
+        totals,
+    })
 }
 
 /// What this side's run depends on, in hexadecimal.

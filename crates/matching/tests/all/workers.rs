@@ -531,9 +531,9 @@ fn shards_of_one_size() {
 
 /// A store in memory, with the shards of one side.
 #[derive(Default)]
-struct Objects {
-    shards: HashMap<(usize, u32), RecordBatch>,
-    objects: Mutex<BTreeMap<String, Vec<u8>>>,
+pub(crate) struct Objects {
+    pub(crate) shards: HashMap<(usize, u32), RecordBatch>,
+    pub(crate) objects: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Store for Objects {

@@ -9,6 +9,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ArrowWriter};
 use parquet::basic::{Compression, Type as Physical};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
@@ -38,6 +39,11 @@ impl<W: Write + Send> Writer<W> {
         guarded(Format::Parquet, 0, || {
             self.0.write(rows).map_err(not_written)
         })
+    }
+
+    pub(crate) fn note(&mut self, name: &str, text: &str) {
+        let note = KeyValue::new(name.to_owned(), text.to_owned());
+        self.0.append_key_value_metadata(note);
     }
 
     pub(crate) fn finish(self) -> Result<W, Problem> {

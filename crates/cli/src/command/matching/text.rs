@@ -123,7 +123,7 @@ pub(super) fn report(
 }
 
 /// The fields of a JSON literal.
-pub(in crate::command) fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => unreachable!("the JSON literal is an object"),

@@ -14,9 +14,9 @@ use crate::randomness::hex;
 use crate::report::{Report, Seconds, peak_memory};
 use crate::said::many;
 
-/// The settings of the result, and what is known of it before the run.
-pub(super) fn settings_of(side: &Side) -> Value {
-    let settings = side.settings();
+/// The settings of the result, and what is known of it before the run. `no_group`: rows in none of
+/// the groups, at the side that has them.
+pub(crate) fn settings_of(settings: &Settings, no_group: Option<u64>) -> Value {
     let has_sum = settings.kind.has_sum();
     let privacy = settings.privacy.as_ref();
     let noise = |mechanism: Option<Mechanism>, number: usize, sensitivity: String| {
@@ -49,7 +49,7 @@ pub(super) fn settings_of(side: &Side) -> Value {
         "delta": privacy.and_then(|privacy| privacy.delta.map(|delta| delta.to_f64())),
         "noise": noise,
         "groups_at": settings.grouped.map(Role::name),
-        "rows_in_no_group": side.rows_in_no_group(),
+        "rows_in_no_group": no_group,
     })
 }
 
@@ -65,7 +65,7 @@ fn total_of(settings: &Settings, total: &Total) -> Value {
 }
 
 /// Adds the result, what the run cost, and how sure it is.
-pub(super) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
+pub(crate) fn add_outcome(report: &mut Report, settings: &Settings, outcome: &Outcome) {
     let own = usize::from(settings.role == Role::Receiver);
     let [items, peer_items] = [own, 1 - own].map(|side| outcome.sizes[side]);
     let traffic = outcome.traffic;
@@ -264,7 +264,7 @@ pub(super) fn plan(
     report.n = Some(own);
     report.security = Some("semi-honest".to_owned());
     report.peak_rss_bytes = peak_memory();
-    report.result = object(settings_of(side));
+    report.result = object(settings_of(settings, side.rows_in_no_group()));
     report.result.extend(object(json!({
         "dry_run": true,
         "rows": side.summary().rows,

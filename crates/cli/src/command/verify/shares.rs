@@ -1,18 +1,25 @@
-//! Folders of `psi --result shares`: that the shares of both sides fit together.
+//! Folders and Parquet files of `psi --result shares`: that the shares of both sides fit together.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int64Type, UInt8Type, UInt64Type};
+use arrow_array::{Array as _, ArrayRef, ArrowPrimitiveType, new_empty_array};
+use arrow_schema::DataType;
 use volery_channel::Role;
 use volery_field::{F2, Ring, Z64};
 use volery_matching::totals::decimal;
+use volery_tables::{Format, Inputs, Scan, Table};
 use zeroize::Zeroizing;
 
 use super::{Arguments, CHUNK};
 use crate::command::files::file_name;
 use crate::command::options::Reporter;
-use crate::command::shares::description::{Column, Description};
+use crate::command::shares::NOTE;
+use crate::command::shares::description::{self, Description};
 use crate::exit::{Failure, Status};
 use crate::npy::{Form, Header, Reader, read_signed};
 use crate::report::{Report, peak_memory};
@@ -20,12 +27,17 @@ use crate::report::{Report, peak_memory};
 /// The description in a folder.
 const DESCRIPTION: &str = "shares.json";
 
-/// Whether the folders are those of shares.
+/// Whether this is a Parquet file, or a folder of shares.
+fn has_shares(path: &Path) -> bool {
+    path.is_file() || path.join(DESCRIPTION).exists()
+}
+
+/// Whether the folders, or files, are those of shares.
 ///
 /// # Errors
 /// If one of them is, and the other one is not.
 pub(super) fn are_in(sender: &Path, receiver: &Path) -> Result<bool, Failure> {
-    let [left, right] = [sender, receiver].map(|folder| folder.join(DESCRIPTION).exists());
+    let [left, right] = [sender, receiver].map(has_shares);
     if left == right {
         return Ok(left);
     }
@@ -42,16 +54,34 @@ pub(super) fn are_in(sender: &Path, receiver: &Path) -> Result<bool, Failure> {
     Err(Failure::new(Status::Other, what).with_hint("the two folders must come from the same run"))
 }
 
-/// A folder with its description.
+/// A folder or a Parquet file, with its description.
 struct Folder<'a> {
     path: &'a Path,
     description: Description,
+    table: Option<Table>,
 }
 
 impl<'a> Folder<'a> {
     fn open(path: &'a Path, role: Role) -> Result<Self, Failure> {
-        let file = path.join(DESCRIPTION);
-        let bytes = std::fs::read(&file).map_err(|error| Failure::file(&file, error))?;
+        let (file, bytes, table) = if path.is_file() {
+            let inputs = Inputs {
+                paths: vec![path.to_owned()],
+                format: Some(Format::Parquet),
+                ..Inputs::default()
+            };
+            let table = Table::open(&inputs)?;
+            let bytes = table.note(NOTE).map(|note| note.as_bytes().to_vec());
+            let bytes = bytes.ok_or_else(|| {
+                let what = format!("its metadata has no {NOTE}");
+                Failure::file(path, what)
+                    .with_hint("give files that volery psi --result shares wrote")
+            })?;
+            (path.to_owned(), bytes, Some(table))
+        } else {
+            let file = path.join(DESCRIPTION);
+            let bytes = std::fs::read(&file).map_err(|error| Failure::file(&file, error))?;
+            (file, bytes, None)
+        };
         let parsed = Description::parse(&bytes);
         let description = parsed.map_err(|what| Failure::file(&file, what))?;
         if description.role != role.name() {
@@ -60,10 +90,22 @@ impl<'a> Folder<'a> {
                 "give the sender's folder first: volery verify DIR_SENDER DIR_RECEIVER",
             ));
         }
-        Ok(Self { path, description })
+        Ok(Self {
+            path,
+            description,
+            table,
+        })
     }
 
-    fn array(&self, name: &str, form: Form) -> Result<Array, Failure> {
+    fn array(&self, name: &str, form: Form) -> Result<Array<'_>, Failure> {
+        if let Some(table) = &self.table {
+            let kind = match form {
+                Form::Bit => DataType::UInt8,
+                _ => DataType::UInt64,
+            };
+            let column = Column::open(self.path, table, name, &kind)?;
+            return Ok(Array::Column(Box::new(column)));
+        }
         let path = self.path.join(file_name(name));
         let reader = Reader::open(&path).map_err(|error| Failure::file(&path, error))?;
         let n = self.description.places;
@@ -72,20 +114,163 @@ impl<'a> Folder<'a> {
             let what = format!("holds {header}, but {DESCRIPTION} implies {expected}");
             return Err(Failure::file(&path, what));
         }
-        Ok(Array { path, reader })
+        Ok(Array::File { path, reader })
+    }
+
+    /// The numbers of the receiver's rows.
+    fn rows(&self) -> Result<Vec<i64>, Failure> {
+        let n = self.description.places;
+        if let Some(table) = &self.table {
+            let mut column = Column::open(self.path, table, "row", &DataType::Int64)?;
+            let mut rows = Vec::new();
+            // Not as many as are announced, but as many as there are.
+            while column.fill()? {
+                rows.extend_from_slice(column.rest::<Int64Type>());
+                column.at = column.array.len();
+            }
+            return match rows.len() as u64 == n {
+                true => Ok(rows),
+                false => Err(column.other_length(rows.len() as u64, n)),
+            };
+        }
+        let path = self.path.join(file_name("row"));
+        let rows = read_signed(&path).map_err(|error| Failure::file(&path, error))?;
+        if rows.len() as u64 != n {
+            let what = format!(
+                "holds {} numbers, but {DESCRIPTION} implies {n}",
+                rows.len()
+            );
+            return Err(Failure::file(&path, what));
+        }
+        Ok(rows)
     }
 }
 
 /// An array being read.
-struct Array {
-    path: PathBuf,
-    reader: Reader,
+enum Array<'a> {
+    File { path: PathBuf, reader: Reader },
+    Column(Box<Column<'a>>),
 }
 
-impl Array {
-    fn read<R: Ring>(&mut self, out: &mut [R]) -> Result<(), Failure> {
-        let read = self.reader.read(out);
-        read.map_err(|error| Failure::file(&self.path, error))
+impl Array<'_> {
+    fn bits(&mut self, out: &mut [F2]) -> Result<(), Failure> {
+        let bit = |byte| match byte {
+            0 => Some(F2::new(false)),
+            1 => Some(F2::new(true)),
+            _ => None,
+        };
+        match self {
+            Self::File { path, reader } => {
+                reader.read(out).map_err(|error| Failure::file(path, error))
+            }
+            Self::Column(column) => column.read::<UInt8Type, _>(out, bit),
+        }
+    }
+
+    fn words(&mut self, out: &mut [Z64]) -> Result<(), Failure> {
+        match self {
+            Self::File { path, reader } => {
+                reader.read(out).map_err(|error| Failure::file(path, error))
+            }
+            Self::Column(column) => column.read::<UInt64Type, _>(out, |word| Some(Z64::new(word))),
+        }
+    }
+
+    /// Checks that nothing is left when all places were read.
+    fn end(&mut self, n: u64) -> Result<(), Failure> {
+        match self {
+            // The header has said so.
+            Self::File { .. } => Ok(()),
+            Self::Column(column) => match column.fill()? {
+                false => Ok(()),
+                true => Err(column.other_length(n + column.array.len() as u64, n)),
+            },
+        }
+    }
+}
+
+/// A column of a Parquet file being read.
+struct Column<'a> {
+    path: &'a Path,
+    name: String,
+    scan: Scan<'a>,
+    /// The batch at hand, and how much of it was read.
+    array: ArrayRef,
+    at: usize,
+}
+
+impl<'a> Column<'a> {
+    fn open(
+        path: &'a Path,
+        table: &'a Table,
+        name: &str,
+        kind: &DataType,
+    ) -> Result<Self, Failure> {
+        let found = table.schema().column_with_name(name);
+        let Some((place, _)) = found.filter(|(_, field)| field.data_type() == kind) else {
+            let what = format!("has no column {name} of type {kind}");
+            return Err(Failure::file(path, what));
+        };
+        Ok(Self {
+            path,
+            name: name.to_owned(),
+            scan: table.scan(&[place])?,
+            array: new_empty_array(kind),
+            at: 0,
+        })
+    }
+
+    /// Whether something is left; reads the next batch where the one at hand was read.
+    fn fill(&mut self) -> Result<bool, Failure> {
+        if self.at < self.array.len() {
+            return Ok(true);
+        }
+        let Some(batch) = self.scan.next()? else {
+            return Ok(false);
+        };
+        self.array = Arc::clone(batch.rows.column(0));
+        self.at = 0;
+        if self.array.null_count() > 0 {
+            let what = format!("column {} has a place without a number", self.name);
+            return Err(Failure::file(self.path, what));
+        }
+        Ok(true)
+    }
+
+    /// What was not read of the batch at hand.
+    fn rest<T: ArrowPrimitiveType>(&self) -> &[T::Native] {
+        &self.array.as_primitive::<T>().values()[self.at..]
+    }
+
+    fn read<T: ArrowPrimitiveType, E>(
+        &mut self,
+        out: &mut [E],
+        element: impl Fn(T::Native) -> Option<E>,
+    ) -> Result<(), Failure> {
+        let mut filled = 0;
+        while filled < out.len() {
+            if !self.fill()? {
+                let what = format!("column {} has fewer places than its metadata", self.name);
+                return Err(Failure::file(self.path, what));
+            }
+            let rest = self.rest::<T>();
+            let now = rest.len().min(out.len() - filled);
+            for (out, number) in out[filled..].iter_mut().zip(&rest[..now]) {
+                *out = element(*number).ok_or_else(|| {
+                    let what = format!("column {} has a number that is neither 0 nor 1", self.name);
+                    Failure::file(self.path, what)
+                })?;
+            }
+            filled += now;
+            self.at += now;
+        }
+        Ok(())
+    }
+
+    fn other_length(&self, found: u64, n: u64) -> Failure {
+        let name = &self.name;
+        let what = format!("column {name} has {found} places or more, its metadata {n}");
+        Failure::file(self.path, what)
     }
 }
 
@@ -102,7 +287,7 @@ fn agree(sender: &Folder<'_>, receiver: &Folder<'_>) -> Result<(), Failure> {
             ..
         } = &folder.description;
         let columns = columns.iter().map(|column| {
-            let Column {
+            let description::Column {
                 array,
                 decimals,
                 bound,
@@ -194,7 +379,7 @@ impl Checks<'_> {
     }
 }
 
-/// Verifies two folders of shares; returns the report.
+/// Verifies two folders or files of shares; returns the report.
 pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, Failure> {
     let start = Instant::now();
     if arguments.ring.is_some() {
@@ -207,25 +392,16 @@ pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
     agree(&sender, &receiver)?;
     let description = &sender.description;
     let n = description.places;
-    let open = |name: &str, form: Form| -> Result<[Array; 2], Failure> {
+    let open = |name: &str, form: Form| -> Result<[Array<'_>; 2], Failure> {
         Ok([sender.array(name, form)?, receiver.array(name, form)?])
     };
     let mut matches = open("match", Form::Bit)?;
     let columns = description.columns.iter();
     let columns = columns.map(|column| open(&column.array, Form::Word));
     let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
-    let path = receiver.path.join(file_name("row"));
-    let rows = read_signed(&path).map_err(|error| Failure::file(&path, error))?;
-    if rows.len() as u64 != n {
-        let what = format!(
-            "holds {} numbers, but {DESCRIPTION} implies {n}",
-            rows.len()
-        );
-        return Err(Failure::file(&path, what));
-    }
     let mut checks = Checks {
         description,
-        rows,
+        rows: receiver.rows()?,
         seen: HashSet::new(),
         common: 0,
     };
@@ -238,11 +414,11 @@ pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
     while (done as u64) < n && wrong.is_none() {
         let now = usize::try_from(n - done as u64).unwrap_or(CHUNK).min(CHUNK);
         let [of_sender, of_receiver] = &mut matches;
-        of_sender.read(&mut ours[..now])?;
-        of_receiver.read(&mut theirs[..now])?;
+        of_sender.bits(&mut ours[..now])?;
+        of_receiver.bits(&mut theirs[..now])?;
         for ([of_sender, of_receiver], sums) in columns.iter_mut().zip(&mut sums) {
-            of_sender.read(&mut sums[..now])?;
-            of_receiver.read(&mut other[..now])?;
+            of_sender.words(&mut sums[..now])?;
+            of_receiver.words(&mut other[..now])?;
             Z64::add_slice(&mut sums[..now], &other[..now]);
         }
         wrong = (0..now).find_map(|at| {
@@ -254,6 +430,10 @@ pub(super) fn run(arguments: &Arguments, reporter: &Reporter) -> Result<String, 
         progress.inc(now as u64);
     }
     progress.finish_and_clear();
+    if wrong.is_none() {
+        let all = columns.iter_mut().chain([&mut matches]).flatten();
+        all.into_iter().try_for_each(|array| array.end(n))?;
+    }
     let mut report = Report::new("verify", reporter);
     report.n = Some(n);
     report.seconds.total = Some(start.elapsed().as_secs_f64());

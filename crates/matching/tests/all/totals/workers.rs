@@ -1,17 +1,24 @@
 //! Totals by several workers of each side.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{FixedSizeBinaryArray, Int32Array, Int64Array};
 use volery_channel::tamper::Tampered;
 use volery_channel::{Error as ChannelError, memory, run_two_channels, run_two_unchecked};
-use volery_matching::totals::{Driver, SHARES};
+use volery_matching::driver::{Earlier, Facts};
+use volery_matching::staging::{Items, shards};
+use volery_matching::totals::{self, Driver, SHARES};
 use volery_matching::worker::{Place, Worked, Worker};
 use volery_matching::{Manifest, Terms};
+use zeroize::Zeroizing;
 
 use super::*;
 use crate::common::begun;
+use crate::workers::Objects;
 
 struct Sides {
     run: Run,
@@ -313,5 +320,270 @@ fn drivers_that_differ_say_so() {
     for result in [sent, received] {
         let error = result.unwrap_err();
         assert!(error.to_string().contains("--minimum"), "{error}");
+    }
+}
+
+/// A side whose table is in a cluster: distinct items with their values and groups.
+struct Cluster {
+    settings: Settings,
+    facts: Facts,
+    items: BTreeMap<Vec<u8>, (i64, i32)>,
+    store: Objects,
+    earlier: Option<Manifest>,
+}
+
+const SHARDS: u32 = 5;
+
+impl Cluster {
+    fn new(run: &Run, role: Role, rows: &[Row]) -> Self {
+        let reading = Reading {
+            rules: vec![Rule::parse("k").unwrap()],
+            empty_keys: EmptyKeys::Skip,
+            ..Reading::default()
+        };
+        let (settings, table) = (run.settings(role), table(rows));
+        let schema = table.schema().clone();
+        let mut reader = Items::for_totals(schema, reading, &settings).unwrap();
+        let staged = reader.batch(&table).unwrap();
+        let column = |name| staged.column_by_name(name);
+        let values = column("value").map(|all| all.as_primitive::<Int64Type>());
+        let groups = column("group").map(|all| all.as_primitive::<Int32Type>());
+        assert_eq!(values.is_some(), settings.column.is_some());
+        assert_eq!(groups.is_some(), settings.group_by.is_some());
+        let all = column("item_0").unwrap().as_fixed_size_binary();
+        let mut items = BTreeMap::new();
+        for row in 0..staged.num_rows() {
+            let group = groups.map_or(-1, |all| all.value(row));
+            let own = items.entry(all.value(row).to_vec()).or_insert((0, group));
+            own.0 += values.map_or(0, |all| all.value(row));
+        }
+        let facts = Facts {
+            keys: reader.description().to_owned(),
+            sizes: vec![items.len() as u64],
+            payload: None,
+            digest: format!("digest of {role:?}"),
+            rows: staged.num_rows() as u64,
+        };
+        Self {
+            settings,
+            facts,
+            items,
+            store: Objects::default(),
+            earlier: None,
+        }
+    }
+
+    fn agree(&mut self, channel: &mut Channel) -> Result<(), Error> {
+        let organisations = ["the sender", "the receiver"].map(str::to_owned);
+        let (settings, keys) = (&self.settings, &self.facts.keys);
+        let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
+        let earlier = Earlier {
+            manifest: self.earlier.as_ref(),
+            begun: false,
+        };
+        let mut kept = None;
+        let keep = &mut |manifest: &Manifest| {
+            kept = Some(manifest.clone());
+            Ok(())
+        };
+        let terms = (terms, Some(SHARDS));
+        let manifest = totals::agree(settings, &self.facts, terms, earlier, channel, keep)?;
+        assert_eq!(kept.as_ref(), Some(&manifest));
+        for shard in 0..SHARDS {
+            let own = self.items.iter().filter(|(item, _)| {
+                let item = FixedSizeBinaryArray::try_from_iter([item].into_iter()).unwrap();
+                shards(manifest.key(), SHARDS, &item).unwrap() == [shard]
+            });
+            let own: Vec<_> = own.collect();
+            if own.is_empty() {
+                continue;
+            }
+            let items = FixedSizeBinaryArray::try_from_iter(own.iter().map(|(item, _)| item));
+            let values: Int64Array = own.iter().map(|(_, (value, _))| *value).collect();
+            let groups: Int32Array = own.iter().map(|(_, (_, group))| *group).collect();
+            let mut columns: Vec<(_, ArrayRef)> = vec![("item", Arc::new(items.unwrap()))];
+            if self.settings.column.is_some() {
+                columns.push(("value", Arc::new(values)));
+            }
+            if self.settings.group_by.is_some() {
+                columns.push(("group", Arc::new(groups)));
+            }
+            let batch = RecordBatch::try_from_iter(columns).unwrap();
+            self.store.shards.insert((0, shard), batch);
+        }
+        self.earlier = Some(manifest);
+        Ok(())
+    }
+
+    /// The names of a shard's shares.
+    fn names(&self, shard: u32) -> Vec<String> {
+        let prefix = format!("found/0-{shard:05}.a");
+        let objects = self.store.objects.lock().unwrap();
+        let names = objects.keys().filter(|name| name.starts_with(&prefix));
+        names.cloned().collect()
+    }
+
+    /// Loses objects.
+    fn remove(&self, prefix: &str) {
+        let mut objects = self.store.objects.lock().unwrap();
+        objects.retain(|name, _| !name.starts_with(prefix));
+    }
+
+    fn open(&self, channel: &mut Channel) -> Result<Vec<Total>, Error> {
+        let attempt = |name: &String| -> u64 {
+            let attempt = name.split('.').nth(1).unwrap();
+            attempt[1..].parse().unwrap()
+        };
+        let newest = |shard| {
+            let name = self.names(shard).into_iter().max_by_key(attempt).unwrap();
+            let bytes = self.store.objects.lock().unwrap()[&name].clone();
+            // The session in the name is that of the content.
+            let session: String = bytes[..32]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
+            assert!(name.ends_with(&session));
+            Zeroizing::new(bytes)
+        };
+        let all: Vec<_> = (0..SHARDS).map(newest).collect();
+        let found = ("found".as_ref(), &all[..]);
+        let manifest = self.earlier.as_ref().unwrap();
+        let mut kept = Vec::new();
+        let keep = &mut |totals: &[Total]| {
+            kept = totals.to_vec();
+            Ok(())
+        };
+        let opened = totals::open_shards(&self.settings, manifest, found, channel, keep, &mut ())?;
+        assert_eq!(kept, opened);
+        Ok(opened)
+    }
+}
+
+enum Anywhere {
+    Cluster(Box<Cluster>),
+    Folder(Box<(Driver, Option<Manifest>, tempfile::TempDir)>),
+}
+
+impl Anywhere {
+    fn new(run: &Run, role: Role, rows: &[Row], cluster: bool) -> Self {
+        if cluster {
+            return Self::Cluster(Box::new(Cluster::new(run, role, rows)));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let side = run.read(role, &table(rows)).unwrap();
+        let driver = Driver::new(side, folder.path()).unwrap();
+        Self::Folder(Box::new((driver, None, folder)))
+    }
+
+    fn agree(&mut self, channel: &mut Channel) -> Result<(), Error> {
+        match self {
+            Self::Cluster(cluster) => cluster.agree(channel),
+            Self::Folder(folder) => {
+                let (driver, manifest, _) = &mut **folder;
+                let side = driver.side();
+                let organisations = ["the sender", "the receiver"].map(str::to_owned);
+                let (settings, keys) = (side.settings(), &side.summary().key_description);
+                let terms = Terms::for_totals(settings, keys, "test", 2, organisations).unwrap();
+                *manifest = Some(driver.agree(terms, Some(SHARDS), channel, &mut ())?);
+                Ok(())
+            }
+        }
+    }
+
+    fn worker(&self, role: Role, worker: u32, attempt: u64) -> Worker<'_> {
+        let (manifest, place) = match self {
+            Self::Cluster(cluster) => (&cluster.earlier, Place::Store(&cluster.store)),
+            Self::Folder(folder) => (&folder.1, Place::Folder(folder.2.path())),
+        };
+        Worker::new(manifest.as_ref().unwrap(), role, 0, worker, attempt, place).unwrap()
+    }
+
+    fn open(&self, channel: &mut Channel) -> Result<Vec<Total>, Error> {
+        match self {
+            Self::Cluster(cluster) => cluster.open(channel),
+            Self::Folder(folder) => {
+                let (driver, manifest, _) = &**folder;
+                driver.open(manifest.as_ref().unwrap(), channel, &mut ())
+            }
+        }
+    }
+}
+
+/// Workers with stores, with a folder at neither, one or the other side, that break and go on.
+#[test]
+fn clusters_compute_what_folders_compute() {
+    for (number, [sender, receiver]) in [[true, true], [true, false], [false, true]]
+        .into_iter()
+        .cycle()
+        .take(9)
+        .enumerate()
+    {
+        let run = Run {
+            kind: KINDS[number % KINDS.len()],
+            holder: ROLES[number % 2],
+            grouped: [None, Some(Role::Sender), Some(Role::Receiver)][number / 3],
+            to: To::Both,
+            minimum: 3,
+            ..Run::default()
+        };
+        let all = [rows(0..61), rows(40..75)];
+        let mut sides = [
+            Anywhere::new(&run, Role::Sender, &all[0], sender),
+            Anywhere::new(&run, Role::Receiver, &all[1], receiver),
+        ];
+        let [one, other] = &mut sides;
+        let agreed =
+            run_two_unchecked(|channel| one.agree(channel), |channel| other.agree(channel));
+        agreed.0.unwrap();
+        agreed.1.unwrap();
+        let work = |worker, attempt, ends: [u64; 2]| {
+            let workers = [0, 1].map(|i| sides[i].worker(ROLES[i], worker, attempt));
+            let (near, far) = memory::pair();
+            let ((sent, _), (received, _)) = run_two_channels(
+                Channel::new(Tampered::truncated(near, ends[0])),
+                Channel::new(Tampered::truncated(far, ends[1])),
+                |channel| workers[0].run(channel, &mut ()),
+                |channel| workers[1].run(channel, &mut ()),
+            );
+            [sent, received]
+        };
+        for worker in 0..2 {
+            let mut ends = [u64::MAX; 2];
+            ends[number % 2] = 100_000;
+            let broken = work(worker, 8, ends);
+            assert!(broken.iter().any(Result::is_err));
+            let [sent, received] = work(worker, 9, [u64::MAX; 2]).map(Result::unwrap);
+            assert_eq!(sent.resumed, received.resumed);
+            for i in [0, 1] {
+                let again = sides[i].worker(ROLES[i], worker, 12);
+                assert!(again.is_complete().unwrap() && again.has_all_results().unwrap());
+            }
+            let [Anywhere::Cluster(one), Anywhere::Cluster(other)] = &sides else {
+                continue;
+            };
+            // One side loses its shares of a shard: both make new ones, and keep the others'.
+            let shard = worker;
+            let before = one.names(shard).len();
+            other.remove(&format!("found/0-{shard:05}"));
+            for (attempt, repeated) in [(10, 1), (11, 0)] {
+                one.remove("complete/");
+                other.remove("complete/");
+                for worked in work(worker, attempt, [u64::MAX; 2]).map(Result::unwrap) {
+                    assert_eq!(worked.resumed + repeated, worked.shards);
+                }
+            }
+            assert_eq!(one.names(shard).len(), before + 1);
+        }
+        let [one, other] = &sides;
+        let (sent, received) =
+            run_two_unchecked(|channel| one.open(channel), |channel| other.open(channel));
+        let tables = [&all[0][..], &all[1][..]];
+        for (role, totals) in ROLES.into_iter().zip([sent, received]) {
+            assert_eq!(
+                totals.unwrap(),
+                run.expected(role, tables),
+                "{role:?} {run:?}"
+            );
+        }
     }
 }

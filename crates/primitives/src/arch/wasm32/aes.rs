@@ -26,7 +26,7 @@ pub(crate) struct Schedule([[Block; 8]; 11]);
 impl Schedule {
     pub(crate) fn new(key: Block) -> Self {
         let keys = Keys::new([key; LANES]);
-        Self(keys.0.map(|planes| bytemuck::cast(planes)))
+        Self(keys.0.map(bytemuck::cast))
     }
 }
 
@@ -38,7 +38,7 @@ impl Drop for Schedule {
 
 impl Cipher for Schedule {
     fn encrypt_blocks(&self, x: &mut [Block]) {
-        let keys = Keys(self.0.map(|planes| bytemuck::cast(planes)));
+        let keys = Keys(self.0.map(bytemuck::cast));
         let (chunks, rest) = x.as_chunks_mut::<LANES>();
         for chunk in chunks {
             *chunk = keys.encrypt(*chunk);
@@ -89,7 +89,7 @@ impl Keys {
                 let sums = xor(old[i], left::<4>(old[i]));
                 *new = xor(xor(sums, left::<8>(sums)), assist);
             }
-            constant = constant << 1 ^ (constant >> 7) * 0x1b;
+            constant = (constant << 1) ^ ((constant >> 7) * 0x1b);
         }
         Self(planes)
     }

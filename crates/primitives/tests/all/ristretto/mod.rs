@@ -12,8 +12,8 @@ use volery_primitives::cpu::Cpu;
 use volery_primitives::prg::Prg;
 use volery_primitives::ristretto::Points;
 
-/// Lengths around the eight elements of a vector.
-const LENGTHS: [usize; 7] = [0, 1, 7, 8, 9, 16, 65];
+/// Lengths around the four and eight elements of a vector.
+const LENGTHS: [usize; 10] = [0, 1, 3, 4, 5, 7, 8, 9, 16, 65];
 
 fn strings(n: usize, seed: u128) -> Vec<[u8; 64]> {
     let mut strings = vec![[0; 64]; n];

@@ -69,6 +69,8 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "matching::totals::run::Side::run",
             "matching::totals::workers::Driver::agree",
             "matching::totals::workers::Driver::open",
+            "matching::totals::workers::agree",
+            "matching::totals::workers::open_shards",
             "matching::worker::Worker::run",
         ],
     ),

@@ -1,5 +1,4 @@
-//! Bit-matrix transposition with AVX2, two groups of 128 columns at a time, one in each 128-bit
-//! lane.
+//! Bit-matrix transposition, two groups of 128 columns at a time, one in each half of a vector.
 //!
 //! Write a row number in binary as `hhhh lll`, a column number as `bbbb kkk`: bit `k` of byte `b`.
 //! First, for each `l`, the sixteen rows `h` are a square of bytes, which is transposed: `h` and
@@ -7,15 +6,14 @@
 //! bits, which are transposed: `l` and `k` are exchanged. Bit `bbbb kkk` of row `hhhh lll` is now
 //! bit `hhhh lll` of row `bbbb kkk`.
 
-use std::arch::x86_64::*;
+use crate::arch::native::bytes::*;
 
-type Vector = __m256i;
-
-/// 128-bit lanes of a vector.
+/// Halves of a vector.
 const LANES: usize = size_of::<Vector>() / 16;
 
 /// Transposes `out.len()` columns. Lengths are as in the portable kernel.
-#[target_feature(enable = "avx2")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 pub(crate) fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128]) {
     // Index 8b + l: the vector l of square b.
     let mut half_done: [Vector; 128] = [bytemuck::Zeroable::zeroed(); 128];
@@ -43,7 +41,7 @@ pub(crate) fn transpose_128(rows: &[u128], stride: usize, out: &mut [u128]) {
     }
 }
 
-/// One block in each lane; fewer at the right edge of the matrix.
+/// One block in each half; fewer at the right edge of the matrix.
 #[inline]
 fn load(blocks: &[u128]) -> Vector {
     if let Ok(full) = <[u128; LANES]>::try_from(blocks) {
@@ -54,18 +52,18 @@ fn load(blocks: &[u128]) -> Vector {
     bytemuck::cast(padded)
 }
 
-/// Transposes a square of 16 rows of 16 bytes in each lane.
+/// Transposes a square of 16 rows of 16 bytes in each half.
 ///
 /// One round interleaves the bytes of vectors `i` and `i + 8`: it rotates the eight bits of (row,
 /// byte) by one. Four rounds exchange row and byte.
 #[inline]
-#[target_feature(enable = "avx2")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 pub(super) fn transpose_bytes(mut x: [Vector; 16]) -> [Vector; 16] {
     for _ in 0..4 {
         let mut next = x;
         for i in 0..8 {
-            next[2 * i] = _mm256_unpacklo_epi8(x[i], x[i + 8]);
-            next[2 * i + 1] = _mm256_unpackhi_epi8(x[i], x[i + 8]);
+            [next[2 * i], next[2 * i + 1]] = interleaved(x[i], x[i + 8]);
         }
         x = next;
     }
@@ -74,16 +72,17 @@ pub(super) fn transpose_bytes(mut x: [Vector; 16]) -> [Vector; 16] {
 
 /// Transposes, at each byte position, the square of 8 vectors by 8 bits.
 #[inline]
-#[target_feature(enable = "avx2")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 fn transpose_bits(mut x: [Vector; 8]) -> [Vector; 8] {
     for i in 0..4 {
-        exchange::<4>(&mut x, i, i + 4, _mm256_set1_epi8(0x0f));
+        exchange::<4>(&mut x, i, i + 4, fill(0x0f));
     }
     for i in [0, 1, 4, 5] {
-        exchange::<2>(&mut x, i, i + 2, _mm256_set1_epi8(0x33));
+        exchange::<2>(&mut x, i, i + 2, fill(0x33));
     }
     for i in [0, 2, 4, 6] {
-        exchange::<1>(&mut x, i, i + 1, _mm256_set1_epi8(0x55));
+        exchange::<1>(&mut x, i, i + 1, fill(0x55));
     }
     x
 }
@@ -91,17 +90,10 @@ fn transpose_bits(mut x: [Vector; 8]) -> [Vector; 8] {
 /// Exchanges the high bits of each group of `2 * SIZE` bits of one vector with the low bits of the
 /// other.
 #[inline]
-#[target_feature(enable = "avx2")]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+#[cfg_attr(target_arch = "aarch64", target_feature(enable = "neon"))]
 fn exchange<const SIZE: i32>(x: &mut [Vector; 8], upper: usize, lower: usize, low_bits: Vector) {
-    let high = _mm256_srl_epi64(x[upper], count::<SIZE>());
-    let exchanged = _mm256_and_si256(_mm256_xor_si256(high, x[lower]), low_bits);
-    x[upper] = _mm256_xor_si256(x[upper], _mm256_sll_epi64(exchanged, count::<SIZE>()));
-    x[lower] = _mm256_xor_si256(x[lower], exchanged);
-}
-
-/// A shift count.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn count<const SIZE: i32>() -> __m128i {
-    _mm_cvtsi32_si128(SIZE)
+    let exchanged = and(xor(right::<SIZE>(x[upper]), x[lower]), low_bits);
+    x[upper] = xor(x[upper], left::<SIZE>(exchanged));
+    x[lower] = xor(x[lower], exchanged);
 }

@@ -9,72 +9,17 @@ use std::arch::x86_64::*;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Elements in a vector.
-pub(super) const LANES: usize = 8;
+use super::Mask;
+use super::constants::{LIMB_BITS, LIMB_MASK, Limbs};
 
-const LIMB_BITS: u32 = 51;
-const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
+/// Elements in a vector.
+pub(crate) const LANES: usize = 8;
 
 /// Eight elements; limb `i` of all of them in vector `i`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(transparent)]
-pub(super) struct Field([__m512i; 5]);
+pub(crate) struct Field([__m512i; 5]);
 
-/// The limbs of a constant.
-pub(super) type Limbs = [u64; 5];
-
-// The constants of RFC 9496, section 4.1.
-pub(super) const ZERO: Limbs = [0; 5];
-pub(super) const ONE: Limbs = [1, 0, 0, 0, 0];
-pub(super) const D: Limbs = [
-    0x34dca135978a3,
-    0x1a8283b156ebd,
-    0x5e7a26001c029,
-    0x739c663a03cbb,
-    0x52036cee2b6ff,
-];
-pub(super) const TWICE_D: Limbs = [
-    0x69b9426b2f159,
-    0x35050762add7a,
-    0x3cf44c0038052,
-    0x6738cc7407977,
-    0x2406d9dc56dff,
-];
-pub(super) const SQRT_M1: Limbs = [
-    0x61b274a0ea0b0,
-    0x0d5a5fc8f189d,
-    0x7ef5e9cbd0c60,
-    0x78595a6804c9e,
-    0x2b8324804fc1d,
-];
-pub(super) const SQRT_AD_MINUS_ONE: Limbs = [
-    0x7f6a0497b2e1b,
-    0x1836f0a97afd2,
-    0x7d747f6be7638,
-    0x456079e7e6498,
-    0x376931bf2b834,
-];
-pub(super) const INVSQRT_A_MINUS_D: Limbs = [
-    0x0fdaa805d40ea,
-    0x2eb482e57d339,
-    0x07610274bc58,
-    0x6510b613dc8ff,
-    0x786c8905cfaff,
-];
-pub(super) const ONE_MINUS_D_SQ: Limbs = [
-    0x409c1945fc176,
-    0x719abc6a1fc4f,
-    0x1c37f90b20684,
-    0x06bccca55eedf,
-    0x029072a8b2b3e,
-];
-pub(super) const D_MINUS_ONE_SQ: Limbs = [
-    0x55aaa44ed4d20,
-    0x59603c3332635,
-    0x26d3baf4a7928,
-    0x120a66e6997a9,
-    0x5968b37af66c2,
-];
 /// Twice the modulus, with limbs no less than those of any element.
 const TWICE_P: Limbs = [
     (1 << 52) - 38,
@@ -87,13 +32,13 @@ const TWICE_P: Limbs = [
 /// The same element in all lanes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn constant(limbs: &Limbs) -> Field {
+pub(crate) fn constant(limbs: &Limbs) -> Field {
     Field(limbs.map(|limb| _mm512_set1_epi64(limb as i64)))
 }
 
 /// The element of the first lane in all lanes.
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn first(x: &Field) -> Field {
+pub(crate) fn first(x: &Field) -> Field {
     let zero = _mm512_setzero_si512();
     Field(x.0.map(|limb| _mm512_permutexvar_epi64(zero, limb)))
 }
@@ -115,7 +60,7 @@ fn carry(x: [__m512i; 5]) -> Field {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn add(a: &Field, b: &Field) -> Field {
+pub(crate) fn add(a: &Field, b: &Field) -> Field {
     let mut sum = a.0;
     for (sum, b) in sum.iter_mut().zip(b.0) {
         *sum = _mm512_add_epi64(*sum, b);
@@ -125,7 +70,7 @@ pub(super) fn add(a: &Field, b: &Field) -> Field {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn sub(a: &Field, b: &Field) -> Field {
+pub(crate) fn sub(a: &Field, b: &Field) -> Field {
     let mut difference = a.0;
     let twice_p = constant(&TWICE_P).0;
     for ((difference, b), twice_p) in difference.iter_mut().zip(b.0).zip(twice_p) {
@@ -134,10 +79,18 @@ pub(super) fn sub(a: &Field, b: &Field) -> Field {
     carry(difference)
 }
 
+/// A sum of which only products are made. The AVX2 form of this function leaves larger limbs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn negate(a: &Field) -> Field {
-    sub(&constant(&ZERO), a)
+pub(crate) fn add_lazy(a: &Field, b: &Field) -> Field {
+    add(a, b)
+}
+
+/// A difference of which only products are made, as [`add_lazy`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn sub_lazy(a: &Field, b: &Field) -> Field {
+    sub(a, b)
 }
 
 /// The sum of `low[k]*2^(51k)` and `high[k]*2^(51k + 52)`, the limbs from 5 on folded down: 2^255 =
@@ -163,7 +116,7 @@ fn fold(low: [__m512i; 9], high: [__m512i; 9]) -> Field {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn mul(a: &Field, b: &Field) -> Field {
+pub(crate) fn mul(a: &Field, b: &Field) -> Field {
     let (a, b) = (&a.0, &b.0);
     let mut low = [_mm512_setzero_si512(); 9];
     let mut high = low;
@@ -178,7 +131,7 @@ pub(super) fn mul(a: &Field, b: &Field) -> Field {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn square(a: &Field) -> Field {
+pub(crate) fn square(a: &Field) -> Field {
     let a = &a.0;
     // The products of unequal limbs count twice.
     let mut low = [_mm512_setzero_si512(); 9];
@@ -198,78 +151,26 @@ pub(super) fn square(a: &Field) -> Field {
     fold(low, high)
 }
 
-/// `x^(2^times)` of each of `N` elements, computed in parallel.
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn squares<const N: usize>(mut x: [Field; N], times: usize) -> [Field; N] {
-    for _ in 0..times {
-        for x in &mut x {
-            *x = square(x);
-        }
-    }
-    x
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-fn products<const N: usize>(mut a: [Field; N], b: &[Field; N]) -> [Field; N] {
-    for (a, b) in a.iter_mut().zip(b) {
-        *a = mul(a, b);
-    }
-    a
-}
-
-/// `x^(2^252 - 3)`, the exponent `(p - 5)/8`.
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn power_for_root<const N: usize>(x: [Field; N]) -> [Field; N] {
-    // The number in a name counts the ones of the exponent in binary.
-    let two = products(squares(x, 1), &x);
-    let four = products(squares(two, 2), &two);
-    let five = products(squares(four, 1), &x);
-    let ten = products(squares(five, 5), &five);
-    let twenty = products(squares(ten, 10), &ten);
-    let forty = products(squares(twenty, 20), &twenty);
-    let fifty = products(squares(forty, 10), &ten);
-    let hundred = products(squares(fifty, 50), &fifty);
-    let two_hundred = products(squares(hundred, 100), &hundred);
-    let most = products(squares(two_hundred, 50), &fifty);
-    products(squares(most, 2), &x)
-}
-
-/// RFC 9496, section 4.2, for each of `N`: whether `u/v` is a square, and its non-negative root, or
-/// that of `SQRT_M1*u/v` if it is not. Zero counts as a square; with `v` zero the root is zero and
-/// `u/v` no square unless `u` is zero too.
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn square_root_of_ratio<const N: usize>(
-    u: [Field; N],
-    v: [Field; N],
-) -> [(__mmask8, Field); N] {
-    let v3 = products(squares(v, 1), &v);
-    let v7 = products(squares(v3, 1), &v);
-    let roots = power_for_root(products(v7, &u));
-    let roots = products(roots, &products(v3, &u));
-    let root_of_minus_one = constant(&SQRT_M1);
-    let mut results = [(0, constant(&ZERO)); N];
-    for (i, root) in roots.iter().enumerate() {
-        let check = mul(&v[i], &square(root));
-        let opposite = negate(&u[i]);
-        let correct = equal(&check, &u[i]);
-        let flipped = equal(&check, &opposite);
-        let flipped_other = equal(&check, &mul(&opposite, &root_of_minus_one));
-        let turned = mul(root, &root_of_minus_one);
-        let root = select(flipped | flipped_other, root, &turned);
-        results[i] = (correct | flipped, absolute(&root));
-    }
-    results
-}
-
 /// `if_set` in the lanes of the mask, `otherwise` in the rest.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn select(mask: __mmask8, otherwise: &Field, if_set: &Field) -> Field {
+pub(crate) fn select(mask: Mask, otherwise: &Field, if_set: &Field) -> Field {
+    select_of(&[mask], &[if_set], otherwise)
+}
+
+/// In each lane the element of the mask that has it, or `otherwise`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn select_of<const N: usize>(
+    masks: &[Mask; N],
+    elements: &[&Field; N],
+    otherwise: &Field,
+) -> Field {
     let mut selected = otherwise.0;
-    for (selected, if_set) in selected.iter_mut().zip(if_set.0) {
-        *selected = _mm512_mask_blend_epi64(mask, *selected, if_set);
+    for (i, selected) in selected.iter_mut().enumerate() {
+        for (mask, element) in masks.iter().zip(elements) {
+            *selected = _mm512_mask_blend_epi64(*mask, *selected, element.0[i]);
+        }
     }
     Field(selected)
 }
@@ -297,7 +198,7 @@ fn canonical(x: &Field) -> Field {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn is_zero(x: &Field) -> __mmask8 {
+pub(crate) fn is_zero(x: &Field) -> Mask {
     let any = canonical(x).0.into_iter();
     let any = any.fold(_mm512_setzero_si512(), |any, limb| {
         _mm512_or_si512(any, limb)
@@ -305,70 +206,41 @@ pub(super) fn is_zero(x: &Field) -> __mmask8 {
     _mm512_testn_epi64_mask(any, any)
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn equal(a: &Field, b: &Field) -> __mmask8 {
-    is_zero(&sub(a, b))
-}
-
 /// Whether the representative below the modulus is odd (negative in RFC 9496).
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn is_negative(x: &Field) -> __mmask8 {
+pub(crate) fn is_negative(x: &Field) -> Mask {
     _mm512_test_epi64_mask(canonical(x).0[0], _mm512_set1_epi64(1))
 }
 
+/// The elements with these limbs, which are within the bounds.
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn from_limbs(limbs: [[u64; LANES]; 5]) -> Field {
+    bytemuck::cast(limbs)
+}
+
+/// Limbs of the elements.
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn limbs(x: &Field) -> [[u64; LANES]; 5] {
+    bytemuck::cast(*x)
+}
+
+/// The limbs of the representatives below the modulus.
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn canonical_limbs(x: &Field) -> [[u64; LANES]; 5] {
+    bytemuck::cast(canonical(x))
+}
+
+/// The lanes whose word is `value`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn negate_where(mask: __mmask8, x: &Field) -> Field {
-    select(mask, x, &negate(x))
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn absolute(x: &Field) -> Field {
-    negate_where(is_negative(x), x)
-}
-
-/// The elements with these little-endian bytes, the highest bit ignored.
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn from_bytes(bytes: [&[u8; 32]; LANES]) -> Field {
-    let mut limbs = [[0; LANES]; 5];
-    for (lane, bytes) in bytes.into_iter().enumerate() {
-        let words: [[u8; 8]; 4] = bytemuck::cast(*bytes);
-        let w = words.map(u64::from_le_bytes);
-        let parts = [
-            w[0],
-            (w[0] >> 51) | (w[1] << 13),
-            (w[1] >> 38) | (w[2] << 26),
-            (w[2] >> 25) | (w[3] << 39),
-            w[3] >> 12,
-        ];
-        for (limb, part) in limbs.iter_mut().zip(parts) {
-            limb[lane] = part & LIMB_MASK;
-        }
-    }
-    Field(bytemuck::cast(limbs))
-}
-
-/// The little-endian bytes of the representatives below the modulus.
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
-pub(super) fn to_bytes(x: &Field) -> [[u8; 32]; LANES] {
-    let limbs: [[u64; LANES]; 5] = bytemuck::cast(canonical(x).0);
-    std::array::from_fn(|lane| {
-        let l = limbs.map(|limb| limb[lane]);
-        let words = [
-            l[0] | (l[1] << 51),
-            (l[1] >> 13) | (l[2] << 38),
-            (l[2] >> 26) | (l[3] << 25),
-            (l[3] >> 39) | (l[4] << 12),
-        ];
-        bytemuck::cast(words.map(u64::to_le_bytes))
-    })
+pub(crate) fn equal_words(words: &[u64; LANES], value: u64) -> Mask {
+    _mm512_cmpeq_epi64_mask(bytemuck::cast(*words), _mm512_set1_epi64(value as i64))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::field::x8::*;
     use super::*;
     use crate::Block;
     use crate::cpu::Cpu;
