@@ -17,8 +17,6 @@ const DETAILS = {
 let table;
 let run;
 let link;
-/** The filter of a server is fetched again, as the user has agreed to. */
-let refresh = false;
 
 const volery = import("./volery/index.js");
 volery.catch(() => fail({
@@ -161,7 +159,6 @@ function tell(text) {
 }
 
 function fail({ kind, message, hint, otherFilter }) {
-  refresh = otherFilter === true;
   if (kind === "cancelled") {
     show();
     $("start").focus();
@@ -170,15 +167,16 @@ function fail({ kind, message, hint, otherFilter }) {
   const [title, remedy] = ERRORS[kind] ?? ["Something went wrong in this page", "Load the page again."];
   $("failed-title").textContent = title;
   $("failed-what").textContent = sentence(message);
-  $("failed-hint").textContent = refresh
-    ? "Ask the other party whether its server has a new key. If it has, try again: the page then fetches the new filter."
+  $("failed-hint").textContent = otherFilter
+    ? "If the other party confirms that its table or its key is a new one, fetch it and ask again."
     : hint ? sentence(hint) : remedy;
   // A bridge says itself what to do.
-  $("failed-hint").hidden = !refresh && !hint && /: (ask|try|start) /.test(message);
+  $("failed-hint").hidden = !otherFilter && !hint && /: (ask|try|start) /.test(message);
+  $("refresh").hidden = !otherFilter;
   show("failed");
 }
 
-async function start() {
+async function start(refresh) {
   const kind = $("call").value;
   const { [kind]: call } = await volery;
   run = new AbortController();
@@ -191,9 +189,9 @@ async function start() {
     ...(delimiter !== usual && { delimiter: delimiter === "\t" ? "tab" : delimiter }),
     ...(encoding && { encoding }),
     ...(kind !== "count" && { out: true }),
+    ...(refresh && { refresh }),
     emptyKeys: "skip",
     malformed: "skip",
-    ...(kind === "query" && refresh && { refresh }),
     signal: run.signal,
     onTerms: ask,
     onProgress: progress(),
@@ -201,7 +199,6 @@ async function start() {
   show("work");
   try {
     const result = await call(options);
-    refresh = false;
     await (kind === "count" ? counted(result) : finish(result, file));
   } catch (error) {
     fail(error);
@@ -314,6 +311,7 @@ $("form").onsubmit = (event) => {
   event.preventDefault();
   if (table) start();
 };
+$("refresh").onclick = () => start(true);
 $("cancel").onclick = () => run.abort();
 $("again").onclick = () => {
   show();
