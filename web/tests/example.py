@@ -292,22 +292,43 @@ class Tests:
 
     def test_a_server(self):
         theirs = self.table("theirs.csv", "mail", [f"u{i}@x.org" for i in range(500)])
-        server = Program("serve", "--web", "127.0.0.1:0", "--web-files", PAGE, "--store", self.folder / "store",
-                         "--input", theirs, "--key", "mail:email")
-        self.open(server.port("browsers connect"), "#call=query&key=:email")
-        for wanted in (10, 20):
-            self.choose(self.table(f"ask-{wanted}.csv", "mail", [f"u{500 - wanted + i}@x.org" for i in range(40)]))
+
+        def serve(address, *options):
+            return Program("serve", "--web", address, "--web-files", PAGE, "--store", self.folder / "store",
+                           "--input", theirs, "--key", "mail:email", *options)
+
+        def ask(wanted):
+            # What looks like the end of a field or a row, and is none.
+            rows = [f"u{500 - wanted + i}@x.org,{i}\" pipe\r" for i in range(40)]
+            self.choose(self.table(f"ask-{wanted}.csv", "mail,size", rows))
             self.wait("peer-part")
             self.click("start")
             self.wait("terms")
             assert "server" in self.text(), self.text()
             self.click("agree")
-            assert self.wait("result", "failed") == "result", self.text()
-            assert f"{wanted} rows matched" in self.text(), self.text()
+            return self.wait("result", "failed")
+
+        server = serve("127.0.0.1:0")
+        port = server.port("browsers connect")
+        self.open(port, "#call=query&key=:email")
+        for wanted in (10, 20):
+            assert ask(wanted) == "result", self.text()
+            assert f"{wanted} rows matched" in self.text() and '9" pipe' in self.text(), self.text()
             self.click("anew")
-        yield from self.complaints()
         status, said = server.stop()
         assert status == 0 and "keys: 80" in said, said
+        # With a new key the page asks before it fetches the filter again.
+        server = serve(f"127.0.0.1:{port}", "--rotate")
+        server.port("browsers connect")
+        assert ask(15) == "failed", self.text()
+        assert "new one" in self.text(), self.text()
+        self.click("refresh")
+        self.wait("terms")
+        self.click("agree")
+        assert self.wait("result", "failed") == "result", self.text()
+        assert "15 rows matched" in self.text(), self.text()
+        yield from self.complaints()
+        assert server.stop()[0] == 0
 
 
 def main():
