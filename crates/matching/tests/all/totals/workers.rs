@@ -310,6 +310,29 @@ fn a_side_keeps_its_folder_until_the_other_has_its_totals() {
     }
 }
 
+/// A side without totals notes that the other one has its own before it says so.
+#[test]
+fn a_side_without_totals_speaks_last() {
+    for (to, gets) in [(To::Sender, 0), (To::Receiver, 1)] {
+        let run = Run {
+            kind: "count",
+            to,
+            ..Run::default()
+        };
+        let sides = Sides::new(&run, [rows(0..9), rows(3..12)]);
+        let both = sides.agreed();
+        sides.work_all(&both);
+        // No file of that name can be made.
+        let place = sides.folders[1 - gets].path().join("totals.told");
+        fs::create_dir(&place).unwrap();
+        assert!(Sides::open(&both).iter().all(Result::is_err));
+        let opened = both[gets].0.opened().unwrap();
+        assert!(!opened.unwrap().told, "{to:?}");
+        fs::remove_dir(&place).unwrap();
+        sides.check(&both);
+    }
+}
+
 /// Wherever the opening breaks: a side that has ended leaves nobody behind who needs its shares.
 #[test]
 fn an_opening_that_breaks_is_repeated_as_long_as_one_side_needs_it() {
