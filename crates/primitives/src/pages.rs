@@ -202,7 +202,7 @@ mod tests {
             }
         }
         assert!(Buffer::<u64>::default().is_empty());
-        if !cfg!(miri) {
+        if !cfg!(any(miri, target_family = "wasm")) {
             // Divided among threads, with a part that is not whole.
             let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build();
             let large = pool
