@@ -383,25 +383,39 @@ fn killed_processes_are_started_again() {
         "60s",
     ];
     let mut sides = [0, 1].map(|side| place.start(side, "psi", &more));
+    // Shards of each worker that are found. A shard is that of the worker with its remainder.
     let found = |place: &Place| {
         let names = fs::read_dir(place.folder.path("work-b"));
-        let names = names.into_iter().flatten().flatten();
-        names
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with("found-"))
-            .count()
+        let mut found = [0; 2];
+        for entry in names.into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let shard = name.strip_prefix("found-0-");
+            if let Some(Ok(shard)) = shard.map(str::parse::<usize>) {
+                found[shard % 2] += 1;
+            }
+        }
+        found
     };
+    let mut before = [0; 2];
     let mut all = [Vec::new(), Vec::new()];
     let mut killed = [0; 3];
     for kill in 0..KILLS {
         let started = Instant::now();
-        while found(&place) < (3 * kill) as usize {
+        // A worker that is killed again and again without a shard in between is given up.
+        let goes_on = |now: [u32; 2]| {
+            let progress = |worker: usize| now[worker] > before[worker] || now[worker] == 32;
+            kill == 0 || now[0] + now[1] >= 3 * kill && progress(0) && progress(1)
+        };
+        while !goes_on(found(&place)) {
             assert!(started.elapsed() < Duration::from_secs(60), "no progress");
-            assert!(
-                sides.iter_mut().all(|side| !side.has_ended()),
-                "a side ended"
-            );
+            if let Some(side) = sides.iter_mut().position(|side| side.has_ended()) {
+                let again = place.start(side, "psi", &more);
+                let ended = std::mem::replace(&mut sides[side], again).finish();
+                panic!("a side ended before kill {kill}: {ended:?}");
+            }
             thread::sleep(Duration::from_millis(2));
         }
+        before = found(&place);
         thread::sleep(Duration::from_millis(u64::from(mix(kill) % 60)));
         let side = mix(kill + 100) as usize % 2;
         match mix(kill + 200) % 8 {
