@@ -85,24 +85,21 @@ impl Sender {
 impl LiveSender {
     fn batches(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         let batches = self.progress.take(v.len());
+        for batch in &mut *batches {
+            channel.recv_blocks(&mut batch.differences)?; // step 2
+        }
         let (keys, delta) = ((&self.keys[..], &self.starts[..]), *self.delta);
-        rayon::in_place_scope(|scope| {
-            v.chunks_mut(BATCH).zip(batches).try_for_each(|(v, batch)| {
-                channel.recv_blocks(&mut batch.differences)?; // step 2
-                scope.spawn(move |_| {
-                    resize(&mut batch.rows, 128 * stride(batch.row_blocks));
-                    rows_of_sender(
-                        keys,
-                        batch.first,
-                        delta,
-                        &batch.differences,
-                        &mut batch.rows,
-                    ); // step 3
-                    batch.write_columns(v); // step 4
-                });
-                Ok(())
-            })
-        })
+        v.par_chunks_mut(BATCH).zip(batches).for_each(|(v, batch)| {
+            rows_of_sender(
+                keys,
+                batch.first,
+                delta,
+                &batch.differences,
+                &mut batch.rows,
+            ); // step 3
+            batch.write_columns(v); // step 4
+        });
+        Ok(())
     }
 }
 
@@ -161,7 +158,6 @@ impl LiveReceiver {
             self.choices.fill_blocks(&mut batch.choices);
         }
         batches.par_iter_mut().for_each(|batch| {
-            resize(&mut batch.rows, 128 * stride(batch.row_blocks));
             rows_of_receiver(
                 (&self.keys, &self.starts),
                 batch.first,
@@ -170,24 +166,19 @@ impl LiveReceiver {
                 &mut batch.differences,
             ); // step 1
         });
-        let batches = &*batches;
-        let columns = |_: &rayon::Scope<'_>| {
-            u.par_chunks_mut(BATCH / 8)
-                .zip(w.par_chunks_mut(BATCH))
-                .zip(batches)
-                .for_each(|((u, w), batch)| {
-                    u.copy_from_slice(&cast_slice(&batch.choices)[..u.len()]);
-                    clear_from(u, w.len());
-                    batch.write_columns(w); // step 4
-                });
-        };
-        rayon::in_place_scope(|scope| {
-            scope.spawn(columns);
-            batches.iter().try_for_each(|batch| {
-                channel.send_blocks(&batch.differences)?; // step 2
-                channel.flush()
-            })
-        })
+        for batch in &*batches {
+            channel.send_blocks(&batch.differences)?; // step 2
+            channel.flush()?;
+        }
+        u.par_chunks_mut(BATCH / 8)
+            .zip(w.par_chunks_mut(BATCH))
+            .zip(&*batches)
+            .for_each(|((u, w), batch)| {
+                u.copy_from_slice(&cast_slice(&batch.choices)[..u.len()]);
+                clear_from(u, w.len());
+                batch.write_columns(w); // step 4
+            });
+        Ok(())
     }
 }
 
@@ -234,6 +225,7 @@ impl Progress {
         for_next(&mut self.batches, n, |batch, n| {
             batch.first = *next;
             batch.row_blocks = n.div_ceil(128);
+            resize(&mut batch.rows, 128 * stride(batch.row_blocks));
             resize(&mut batch.differences, 128 * batch.row_blocks);
             *next += batch.row_blocks as u128;
         })

@@ -1,7 +1,6 @@
 //! The lowest crate of volery: blocks, AES kernels, fixed-key hashes, a pseudorandom generator,
 //! sums of key streams, bit-matrix transposition, carry-less multiplication, lists of group
-//! elements, gathering, band matrices, cuckoo hashing, large buffers and parts of slices that
-//! threads write.
+//! elements, gathering, band matrices and cuckoo hashing.
 //!
 //! This crate does no I/O with a peer. It has the only `unsafe` code of the workspace but for the
 //! C library, in the calls to and the loads and stores of the kernels in `arch`. A kernel is a
@@ -38,7 +37,6 @@ pub mod fold;
 pub mod gather;
 pub mod hash;
 pub mod keyed;
-pub mod lend;
 pub mod mersenne;
 pub mod pages;
 pub mod prefetch;

@@ -4,26 +4,18 @@
 //! the cache line, unless the table lies in huge pages. [`Buffer`] asks the operating system for
 //! huge pages and works without them. It starts on a cache line, as [`Aligned`](crate::Aligned)
 //! does.
-//!
-//! The system clears fresh pages when they are first written, in the thread that writes. All
-//! threads of the pool write a large buffer first.
 
 use std::alloc::{self, Layout};
-use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
-use rayon::prelude::*;
 use zeroize::ZeroizeOnDrop;
 
 use crate::align::LINE;
 
 /// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
-
-/// Bytes that one task fills with zeros; a buffer of fewer than two tasks is not divided.
-const TASK: usize = HUGE;
 
 /// A slice on the heap, wiped when dropped; in huge pages if it is large enough and the system has
 /// them.
@@ -61,10 +53,7 @@ impl<T: Copy + Zeroable> Buffer<T> {
         };
         advise(bytes, layout);
         // SAFETY: `bytes` is the start of `layout.size()` bytes of our own.
-        let memory = unsafe { std::slice::from_raw_parts_mut(bytes.cast(), layout.size()) };
-        // The question for their number starts a pool where there is none.
-        let is_large = layout.size() >= 2 * TASK;
-        fill_with_zeros(memory, is_large && rayon::current_num_threads() > 1);
+        unsafe { bytes.write_bytes(0, layout.size()) };
         Self { start, len }
     }
 
@@ -87,19 +76,6 @@ impl<T: Copy + Zeroable> Buffer<T> {
         layout
             .align_to(align)
             .expect("the buffer fits into the address space")
-    }
-}
-
-/// Fills memory with zeros, by all threads of the pool if that is asked for and it is large.
-fn fill_with_zeros(memory: &mut [MaybeUninit<u8>], by_all: bool) {
-    let fill = |part: &mut [MaybeUninit<u8>]| {
-        // SAFETY: the part is exclusively ours, and all its bytes may be written.
-        unsafe { part.as_mut_ptr().write_bytes(0, part.len()) };
-    };
-    if by_all && memory.len() >= 2 * TASK {
-        memory.par_chunks_mut(TASK).for_each(fill);
-    } else {
-        fill(memory);
     }
 }
 
@@ -149,13 +125,10 @@ impl<T: Copy + Zeroable> Drop for Buffer<T> {
             return;
         }
         let bytes = self.start.as_ptr().cast::<u8>();
-        // SAFETY: `bytes` is the start of `layout.size()` bytes of our own, which nothing else can
-        // refer to any more.
-        let memory = unsafe { std::slice::from_raw_parts_mut(bytes.cast(), layout.size()) };
-        // A drop outside of a pool does not start one.
-        fill_with_zeros(memory, rayon::current_thread_index().is_some());
-        // SAFETY: the memory was allocated with this layout, and nothing refers to it any more.
+        // SAFETY: the memory is our own and was allocated with this layout; nothing can refer to it
+        // any more.
         unsafe {
+            bytes.write_bytes(0, layout.size());
             // Keeps the compiler from dropping a store into memory that is about to be freed.
             std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
             std::hint::black_box(bytes);
@@ -202,14 +175,6 @@ mod tests {
             }
         }
         assert!(Buffer::<u64>::default().is_empty());
-        if !cfg!(any(miri, target_family = "wasm")) {
-            // Divided among threads, with a part that is not whole.
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build();
-            let large = pool
-                .expect("threads")
-                .install(|| Buffer::<u8>::zeroed(3 * TASK + 5));
-            assert!(large.iter().all(|byte| *byte == 0));
-        }
         let mut buffer = Buffer::<u64>::zeroed(3);
         buffer[2] = 5;
         assert_eq!(buffer.with_len(3)[..], [0, 0, 5]);

@@ -448,12 +448,13 @@ mod tests {
     /// What looks like the border of a row is one only where the reader of tables says so.
     #[test]
     fn the_file_has_the_rows_that_matched() {
-        let sender = sender(Verb::Psi, "mail\nb@x\nd@x\n", &[]);
-        let ours = "mail,note\na@x,5\" pipe\rb@x,7\" pipe\r\n\nc@x,\"1\n2\"\nd@x,x\"y\"z";
+        let sender = sender(Verb::Psi, "mail\nb@x.org\nd@x.org\n", &[]);
+        let ours =
+            "mail,note\na@x.org,5\" pipe\rb@x.org,7\" pipe\r\n\nc@x.org,\"1\n2\"\nd@x.org,x\"y\"z";
         let words = json!({ "key": ["mail:email"], "out": true });
         let ran = meet(sender, prepare(words, ours).unwrap());
         assert_eq!(ran.rows, [1, 3]);
-        let file = "mail,note\nb@x,\"7\"\" pipe\"\nd@x,\"x\"\"y\"\"z\"\n";
+        let file = "mail,note\nb@x.org,\"7\"\" pipe\"\nd@x.org,\"x\"\"y\"\"z\"\n";
         assert_eq!(String::from_utf8(ran.file.unwrap()).unwrap(), file);
     }
 

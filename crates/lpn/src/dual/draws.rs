@@ -15,7 +15,6 @@ pub(super) enum Purpose {
 }
 
 /// A stream of blocks.
-#[derive(Clone)]
 pub(super) struct Draws {
     counter: u128,
 }
@@ -27,13 +26,6 @@ impl Draws {
         Self {
             counter: u128::from(stream) << 64,
         }
-    }
-
-    /// This stream from here on; this one goes on `blocks` later.
-    pub(super) fn split(&mut self, blocks: usize) -> Self {
-        let now = self.clone();
-        self.counter += blocks as u128;
-        now
     }
 
     /// The next blocks as numbers, low part first.

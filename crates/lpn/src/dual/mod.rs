@@ -21,9 +21,8 @@
 //! has the noise weights.
 //!
 //! A value is read and written twice (`scatter` has the details), in order or within a cache, and
-//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets,
-//! and with several threads 2^16 for each; outputs are computed as they are drawn. The result does
-//! not depend on the number of threads.
+//! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
+//! outputs are computed as they are drawn. The result does not depend on the number of threads.
 
 mod draws;
 mod encoder;
@@ -137,10 +136,8 @@ impl<T: Term> Compression<T> {
     pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
         let mut code = Self::over(seed, len, memory, len);
         code.absorbed = len;
-        pooled(|| {
-            code.store.put_first(&mut code.buckets, len, &code.aes);
-            code.permute_again();
-        });
+        code.store.put_first(&mut code.buckets, len, &code.aes);
+        pooled(|| code.permute_again());
         code
     }
 
@@ -207,9 +204,7 @@ impl<T: Term> Compression<T> {
                 store.copy(from, first, &mut scratch[0]);
                 let len = from.len(first);
                 store.free(from, first);
-                scratch[0].empty((0, first), len, aes, |run| {
-                    store.put_in_order(&mut to, run, aes);
-                });
+                scratch[0].empty((0, first), len, aes, |run| store.put(&mut to, run, aes));
                 continue;
             }
             let pairs = scratch.iter_mut().zip(buckets.clone()).collect();
@@ -217,11 +212,11 @@ impl<T: Term> Compression<T> {
                 store.copy(from, bucket, scratch);
                 scratch.shuffle((0, bucket), from.len(bucket), aes);
             });
-            let lens = buckets.clone().map(|bucket| from.len(bucket));
-            let parts = scratch.iter().zip(lens);
-            let parts: Vec<_> = parts.map(|(scratch, len)| scratch.shuffled(len)).collect();
-            buckets.for_each(|bucket| store.free(from, bucket));
-            store.put_parts(&mut to, &parts, aes);
+            for (scratch, bucket) in scratch.iter().zip(buckets) {
+                let len = from.len(bucket);
+                store.free(from, bucket);
+                store.put(&mut to, scratch.shuffled(len), aes);
+            }
         }
         self.buckets = to;
         self.bucket = Some(0);

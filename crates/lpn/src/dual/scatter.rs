@@ -10,14 +10,9 @@
 //! Buckets are chains of chunks from one store, so that the chunks of an emptied bucket are filled
 //! again: two successive permutations take the memory of one.
 //!
-//! Several threads fill the buckets in two steps: each sorts parts of the elements by their buckets
-//! ([`Sorted`]), then each appends all parts to some of the buckets. The order in a bucket is that
-//! of the elements, as with one thread.
-//!
 //! The places are public; the elements may be secret.
 
-use rayon::prelude::*;
-use volery_primitives::{Block, aes::Aes128, lend::Parts, pages::Buffer};
+use volery_primitives::{Block, aes::Aes128, pages::Buffer};
 
 use super::{
     Term,
@@ -31,15 +26,10 @@ const IN_CHUNK: u32 = CHUNK as u32 - 1;
 /// Elements that are drawn, or put into buckets, at a time.
 const RUN: usize = 512;
 
-/// Elements of a part that one thread sorts by buckets.
-const PART: usize = 1 << 15;
-
 /// Memory in chunks.
 pub(super) struct Store<T: Term> {
     memory: Buffer<T>,
     free: Vec<u32>,
-    /// Parts on their way into buckets.
-    sorted: Vec<Sorted<T>>,
 }
 
 /// Elements in buckets, and the sum of all of them so far.
@@ -78,49 +68,25 @@ impl<T: Term> Store<T> {
         Self {
             memory,
             free: (first..places).step_by(CHUNK).rev().collect(),
-            sorted: Vec::new(),
         }
     }
 
     /// Puts the running sums of the first `n` elements of the memory into buckets, and frees their
     /// places.
     pub(super) fn put_first(&mut self, to: &mut Buckets<T>, n: usize, aes: &Aes128) {
-        if by_parts(n) {
-            let slice = slice();
-            for first in (0..n).step_by(slice) {
-                let places = first..n.min(first + slice);
-                let parts: Vec<_> = self.memory[places.clone()].chunks(PART).collect();
-                sort(&parts, to, &mut self.sorted, aes);
-                let places = places.start as u32..places.end as u32;
-                self.free.extend(places.step_by(CHUNK));
-                self.append(to);
-            }
-            return;
-        }
         let mut run = Buffer::zeroed(RUN);
         for first in (0..n).step_by(RUN) {
             let run = &mut run[..RUN.min(n - first)];
             run.copy_from_slice(&self.memory[first..first + run.len()]);
             let places = first as u32..(first + run.len()) as u32;
             self.free.extend(places.step_by(CHUNK));
-            self.put_in_order(to, run, aes);
+            self.put(to, run, aes);
         }
     }
 
     /// Puts running sums into buckets: the sums of all elements so far and the next ones, in order.
     /// Each call begins a new block of eight numbers.
     pub(super) fn put(&mut self, to: &mut Buckets<T>, elements: &[T], aes: &Aes128) {
-        if by_parts(elements.len()) {
-            for elements in elements.chunks(slice()) {
-                self.put_parts(to, &elements.chunks(PART).collect::<Vec<_>>(), aes);
-            }
-            return;
-        }
-        self.put_in_order(to, elements, aes);
-    }
-
-    /// [`put`](Self::put) by one thread.
-    pub(super) fn put_in_order(&mut self, to: &mut Buckets<T>, elements: &[T], aes: &Aes128) {
         let mut blocks = [Block::ZERO; RUN / 8];
         let mask = to.count() - 1;
         for elements in elements.chunks(RUN) {
@@ -142,56 +108,6 @@ impl<T: Term> Store<T> {
         }
     }
 
-    /// As [`put`](Self::put) of each part, by all threads.
-    pub(super) fn put_parts(&mut self, to: &mut Buckets<T>, parts: &[&[T]], aes: &Aes128) {
-        sort(parts, to, &mut self.sorted, aes);
-        self.append(to);
-    }
-
-    /// Appends the sorted parts to their buckets, by all threads.
-    fn append(&mut self, to: &mut Buckets<T>) {
-        let sorted = &self.sorted;
-        for (bucket, (chunks, next)) in to.chunks.iter_mut().zip(&to.next).enumerate() {
-            let count: usize = sorted.iter().map(|part| part.of(bucket).len()).sum();
-            let there = (next.wrapping_neg() & IN_CHUNK) as usize;
-            for _ in 0..count.saturating_sub(there).div_ceil(CHUNK) {
-                new_chunk(&mut self.free, chunks);
-            }
-        }
-        let memory = Parts::new(&mut self.memory, CHUNK);
-        let buckets = to.chunks.par_iter().zip(&mut to.next).enumerate();
-        buckets
-            .with_min_len(8)
-            .for_each(|(bucket, (chunks, next))| {
-                let lend = |chunk: u32| memory.lend(chunk as usize / CHUNK);
-                let count: usize = sorted.iter().map(|part| part.of(bucket).len()).sum();
-                let filled = (*next & IN_CHUNK) as usize;
-                let there = (CHUNK - filled) % CHUNK;
-                let new = count.saturating_sub(there).div_ceil(CHUNK);
-                let (old, new) = chunks.split_at(chunks.len() - new);
-                let mut new = new.iter();
-                let mut end: &mut [T] = match old.last() {
-                    Some(chunk) if filled > 0 && count > 0 => &mut lend(*chunk)[filled..],
-                    _ => &mut [],
-                };
-                for part in sorted {
-                    let mut rest = part.of(bucket);
-                    while !rest.is_empty() {
-                        if end.is_empty() {
-                            *next = *new.next().expect("a chunk for every element");
-                            end = lend(*next);
-                        }
-                        let now;
-                        let count = rest.len().min(end.len());
-                        (now, rest) = rest.split_at(count);
-                        let to = end.split_off_mut(..count).expect("that many are left");
-                        to.copy_from_slice(now);
-                        *next += count as u32;
-                    }
-                }
-            });
-    }
-
     /// Copies a bucket, which the caller then frees.
     pub(super) fn copy(&self, from: &Buckets<T>, bucket: usize, scratch: &mut Scratch<T>) {
         let len = from.len(bucket);
@@ -208,90 +124,6 @@ impl<T: Term> Store<T> {
     pub(super) fn free(&mut self, from: &mut Buckets<T>, bucket: usize) {
         self.free.append(&mut from.chunks[bucket]);
     }
-}
-
-/// Whether `n` elements are put into buckets by several threads.
-fn by_parts(n: usize) -> bool {
-    rayon::current_num_threads() > 1 && n >= 2 * PART
-}
-
-/// Elements that all threads sort at once.
-fn slice() -> usize {
-    2 * PART * rayon::current_num_threads()
-}
-
-/// The running sums of a part of the elements, in the order of their buckets.
-struct Sorted<T: Term> {
-    elements: Buffer<T>,
-    /// The end of each bucket in them.
-    ends: Vec<u32>,
-    /// The sum of the elements, in memory that is wiped.
-    sum: Buffer<T>,
-    /// Numbers for the buckets.
-    blocks: Vec<Block>,
-}
-
-impl<T: Term> Sorted<T> {
-    fn of(&self, bucket: usize) -> &[T] {
-        let start = bucket.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.elements[start as usize..self.ends[bucket] as usize]
-    }
-
-    /// Sorts the running sums, which follow `sum`, by the buckets that `draws` has for them.
-    fn fill(&mut self, elements: &[T], mut sum: T, mut draws: Draws, count: usize, aes: &Aes128) {
-        if self.elements.len() < elements.len() {
-            self.elements = Buffer::zeroed(elements.len());
-        }
-        let bucket = |word: &u16| usize::from(*word) & (count - 1);
-        self.blocks.resize(elements.len().div_ceil(8), Block::ZERO);
-        let words = &draws.fill::<u16>(aes, &mut self.blocks)[..elements.len()];
-        let ends = &mut self.ends;
-        ends.clear();
-        ends.resize(count, 0);
-        for word in words {
-            ends[bucket(word)] += 1;
-        }
-        // The start of each bucket; putting its elements there makes it the end.
-        let mut start = 0;
-        for end in ends.iter_mut() {
-            (start, *end) = (start + *end, start);
-        }
-        for (element, word) in elements.iter().zip(words) {
-            sum = sum.plus(*element);
-            let place = &mut ends[bucket(word)];
-            self.elements[*place as usize] = sum;
-            *place += 1;
-        }
-    }
-}
-
-/// Sorts parts of elements by the buckets that are drawn for them, by all threads; each part begins
-/// a new block of eight numbers.
-fn sort<T: Term>(parts: &[&[T]], to: &mut Buckets<T>, sorted: &mut Vec<Sorted<T>>, aes: &Aes128) {
-    sorted.resize_with(parts.len(), || Sorted {
-        elements: Buffer::default(),
-        ends: Vec::new(),
-        sum: Buffer::zeroed(1),
-        blocks: Vec::new(),
-    });
-    let pairs = parts.par_iter().zip(&mut *sorted);
-    pairs.for_each(|(part, sorted)| {
-        sorted.sum[0] = part.iter().copied().fold(T::zeroed(), T::plus);
-    });
-    for sorted in &mut *sorted {
-        let before = to.sum[0];
-        to.sum[0] = before.plus(sorted.sum[0]);
-        sorted.sum[0] = before;
-    }
-    let count = to.count();
-    let draws: Vec<_> = parts
-        .iter()
-        .map(|part| to.draws.split(part.len().div_ceil(8)))
-        .collect();
-    let parts = parts.par_iter().zip(draws).zip(sorted);
-    parts.for_each(|((part, draws), sorted)| {
-        sorted.fill(part, sorted.sum[0], draws, count, aes);
-    });
 }
 
 #[inline(never)]

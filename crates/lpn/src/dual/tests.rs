@@ -65,43 +65,6 @@ fn the_code_is_its_definition() {
     }
 }
 
-/// Enough values for several threads to fill the buckets, in parts that are not whole: the same
-/// outputs as by the definition, whether the values are absorbed or already in memory.
-#[test]
-fn nothing_depends_on_the_threads() {
-    fn check<R: Ring>(blocks: usize) {
-        let (len, n) = (256 * blocks, 93 * blocks);
-        let seed = Block::from(9);
-        let e = random::<R>(8, len);
-        let expected = plain::compress(seed, &e);
-        for threads in [1, 2, 3, 8] {
-            let (absorbed, of_first, pairs) = on_threads(threads, || {
-                let mut code = Compression::new(seed, len);
-                for e in e.chunks(150_000) {
-                    code.absorb(e);
-                }
-                let mut memory = Buffer::zeroed(Compression::<R>::memory_len(len));
-                memory[..len].copy_from_slice(&e);
-                let pairs: Vec<_> = e.iter().map(|v| Pair { u: -*v, v: *v }).collect();
-                let mut of_pairs = Compression::new(seed, len);
-                of_pairs.absorb(&pairs);
-                (
-                    drawn(code, n),
-                    drawn(Compression::of_first(seed, len, memory), n),
-                    drawn(of_pairs, n),
-                )
-            });
-            assert!(absorbed == expected, "{}, {threads} threads", R::NAME);
-            assert!(of_first == expected, "{}, {threads} threads", R::NAME);
-            let same = |(pair, x): (&Pair<R>, &R)| pair.v == *x && pair.u == -*x;
-            assert!(pairs.iter().zip(&expected).all(same), "{threads} threads");
-        }
-    }
-    check::<Gf128>(700);
-    check::<Fp61>(1600);
-    check::<Z64>(257);
-}
-
 #[test]
 fn the_transposed_code_is_the_code() {
     for blocks in [1, 3, 97] {

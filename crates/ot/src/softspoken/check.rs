@@ -13,12 +13,9 @@
 //! h(r) = chi_1*r_1 + .. + chi_L*r_L + r_{L+1}
 //! ```
 //!
-//! The challenge is a hash of the session, the setup with all its messages, and the `d_i` of all
-//! batches up to and including this one, those of each batch as their hash. The responses to
-//! earlier challenges are not in it: the rows of a batch depend on none of them, so they would only
-//! be another means to try challenges. Without them a party computes several challenges at once.
-//! The receiver sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the
-//! sender accepts if
+//! The challenge is a hash of the session, the setup and all messages of both directions up to and
+//! including the `d_i` of this batch, which enter as a separate hash. The receiver sends
+//! `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender accepts if
 //!
 //! ```text
 //! z = RO(chi, h(q_0) + delta_0*x, .., h(q_127) + delta_127*x)
@@ -86,8 +83,7 @@ use super::SmallField;
 use super::pprf::Message;
 use crate::Result;
 
-/// A running hash of the setup and of all corrections.
-#[derive(Clone, Default)]
+/// A running hash of all messages.
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {

@@ -19,7 +19,6 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use rayon::prelude::*;
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Gf128, Ring};
 use volery_ot::convert;
@@ -93,9 +92,6 @@ impl<R: Ring> Role for VoleValueHolder<R> {
     }
 }
 
-/// Blocks of which one task collects the lowest bits; a multiple of 8.
-const LOWEST_BITS: usize = 1 << 14;
-
 /// The holder of `u` and `v` of a correlated OT. Rounds carry `u` in the lowest bit of `v`.
 pub(crate) struct CotValueHolder;
 
@@ -119,9 +115,7 @@ impl Role for CotValueHolder {
     }
 
     fn finish(out: &mut Self::Out<'_>) {
-        let tasks = out.v.par_chunks(LOWEST_BITS);
-        let tasks = tasks.zip(out.u.par_chunks_mut(LOWEST_BITS / 8));
-        tasks.for_each(|(v, u)| bits::lowest_bits(bytemuck::cast_slice(v), u));
+        bits::lowest_bits(bytemuck::cast_slice(out.v), out.u);
     }
 
     fn wipe(out: &mut Self::Out<'_>) {

@@ -62,7 +62,7 @@ pub(crate) struct ValueHolder<K: Correlation> {
     /// The base of the next round.
     base: Pairs<K>,
     expansion: Option<ValueExpansion<K>>,
-    /// The memory of leaves of the last round, for reuse.
+    /// The memory of the leaves of the last round, for reuse.
     memory: Option<Buffer<K::Ring>>,
     /// The memory of its base, likewise.
     old_base: Pairs<K>,
@@ -76,7 +76,7 @@ pub(crate) struct KeyHolder<K: Correlation> {
     ot: convert::Sender<K::KeyOt>,
     base: Buffer<K::Ring>,
     expansion: Option<KeyExpansion<K>>,
-    /// The memory of leaves of the last round, for reuse.
+    /// The memory of the leaves of the last round, for reuse.
     memory: Option<Buffer<K::Ring>>,
     /// The memory of its base, likewise.
     old_base: Buffer<K::Ring>,
@@ -121,7 +121,7 @@ impl<K: Correlation> ValueHolder<K> {
     /// If the channel or the source of OTs fails, or the peer misbehaves.
     fn set_up<P: PairsMut<K>>(&mut self, out: P, channel: &mut Channel) -> Result<P> {
         if let Some(old) = self.expansion.take() {
-            self.memory = Some(old.shares.into_memory());
+            self.memory = old.shares.into_leaves();
             self.old_base = old.encoder.base;
         }
         let base = take(&mut self.base);
@@ -167,7 +167,7 @@ impl<K: Correlation> ValueHolder<K> {
         if public.draws_points() {
             let trees = mpcot::begin_receive::<K>(public, points, &values, spare, ot, channel)?;
             alphas = trees.alphas.clone();
-            shares = Shares::drawn(Arc::clone(&layout), trees, prgs, self.memory.take());
+            shares = Shares::drawn(Arc::clone(&layout), trees, prgs);
         } else {
             let leaves = layout.leaves(self.memory.take());
             let made = mpcot::receive::<K>(public, points, &values, spare, leaves, ot, channel)?;
@@ -249,7 +249,7 @@ impl<K: Correlation> KeyHolder<K> {
         channel: &mut Channel,
     ) -> Result<&'a mut [K::Ring]> {
         if let Some(old) = self.expansion.take() {
-            self.memory = Some(old.shares.into_memory());
+            self.memory = old.shares.into_leaves();
             self.old_base = old.encoder.base;
         }
         let base = take(&mut self.base);
@@ -279,7 +279,7 @@ impl<K: Correlation> KeyHolder<K> {
         let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
         let shares = if public.draws_points() {
             let trees = mpcot::begin_send::<K>(public, points, x, spare, rng, ot, channel)?;
-            Shares::drawn(Arc::clone(&layout), trees, prgs, self.memory.take())
+            Shares::drawn(Arc::clone(&layout), trees, prgs)
         } else {
             let leaves = layout.leaves(self.memory.take());
             let leaves = mpcot::send::<K>(public, points, x, spare, leaves, rng, ot, channel)?;

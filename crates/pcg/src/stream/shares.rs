@@ -116,17 +116,11 @@ enum Source<R: Ring, T> {
 impl<R: Ring, T: Trees<R>> Shares<R, T> {
     /// From the leaves of all trees.
     pub(super) fn kept(layout: Arc<Layout>, leaves: Buffer<R>) -> Self {
-        Self::new(layout, Source::Leaves(leaves), Buffer::default())
+        Self::new(layout, Source::Leaves(leaves))
     }
 
-    /// From trees over blocks of the domain that are expanded as their points are drawn, into the
-    /// memory of an earlier round's if there is one.
-    pub(super) fn drawn(
-        layout: Arc<Layout>,
-        trees: T,
-        prgs: TreePrgs,
-        memory: Option<Buffer<R>>,
-    ) -> Self {
+    /// From trees over blocks of the domain that are expanded as their points are drawn.
+    pub(super) fn drawn(layout: Arc<Layout>, trees: T, prgs: TreePrgs) -> Self {
         let exchanged = false;
         Self::new(
             layout,
@@ -135,24 +129,23 @@ impl<R: Ring, T: Trees<R>> Shares<R, T> {
                 prgs,
                 exchanged,
             },
-            memory.unwrap_or_default(),
         )
     }
 
-    fn new(layout: Arc<Layout>, source: Source<R, T>, window: Buffer<R>) -> Self {
+    fn new(layout: Arc<Layout>, source: Source<R, T>) -> Self {
         Self {
             layout,
             source,
-            window,
+            window: Buffer::default(),
             points: 0..0,
         }
     }
 
-    /// The memory of all leaves, or of those expanded last, for reuse.
-    pub(super) fn into_memory(self) -> Buffer<R> {
+    /// The memory of the leaves, for reuse.
+    pub(super) fn into_leaves(self) -> Option<Buffer<R>> {
         match self.source {
-            Source::Leaves(leaves) => leaves,
-            Source::Trees { .. } => self.window,
+            Source::Leaves(leaves) => Some(leaves),
+            Source::Trees { .. } => None,
         }
     }
 

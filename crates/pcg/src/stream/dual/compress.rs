@@ -1,6 +1,5 @@
 //! The inputs and outputs of the code of an instance.
 
-use rayon::prelude::*;
 use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
@@ -45,25 +44,16 @@ impl<T: Term> Outputs<T> {
     }
 }
 
-/// Pairs made at a time by one thread, in its cache.
-const PAIRS: usize = 1 << 10;
-
-/// Pairs made at a time by each of several threads: as many as the code absorbs by all threads.
-const PAIRS_OF_THREAD: usize = 1 << 16;
-
 /// Pairs made at a time.
-fn pairs_at_a_time() -> usize {
-    match rayon::current_num_threads() {
-        1 => PAIRS,
-        threads => threads * PAIRS_OF_THREAD,
-    }
-}
+const PAIRS: usize = 1 << 10;
 
 /// The noise vector `mu`, absorbed into the code beside the shares.
 pub(super) struct Noise<K: Correlation> {
-    /// The places in ascending order, with their values, wiped when dropped.
+    /// The places in ascending order, with their values, wiped when dropped; the remaining ones are
+    /// the last.
     places: Zeroizing<Vec<usize>>,
     values: Zeroizing<Vec<K::Base>>,
+    next: usize,
     absorbed: usize,
     pairs: Buffer<K::Pair>,
 }
@@ -75,30 +65,27 @@ impl<K: Correlation> Noise<K> {
         Self {
             places: Zeroizing::new(places.map(place).collect()),
             values: Zeroizing::new(values.to_vec()),
+            next: 0,
             absorbed: 0,
-            pairs: Buffer::default(),
+            pairs: Buffer::zeroed(PAIRS),
         }
     }
 
     /// The next shares, in pairs with the noise at their places.
     pub(super) fn absorb(&mut self, shares: &[K::Ring], code: &mut Encoder<K::Pair>) {
-        let (places, values) = (&self.places, &self.values);
-        for shares in shares.chunks(pairs_at_a_time()) {
-            let pairs = window_for(&mut self.pairs, shares.len());
-            let starts = (self.absorbed..).step_by(PAIRS);
-            let tasks = shares.chunks(PAIRS).zip(pairs.chunks_mut(PAIRS));
-            let tasks: Vec<_> = starts.zip(tasks).collect();
-            tasks.into_par_iter().for_each(|(start, (shares, pairs))| {
-                for (pair, share) in pairs.iter_mut().zip(shares) {
-                    *pair = K::sum(<K::Pair as Entry>::Sum::default(), *share);
-                }
-                let of = |place| places.partition_point(|other| *other < place);
-                let noise = of(start)..of(start + shares.len());
-                for (place, value) in places[noise.clone()].iter().zip(&values[noise]) {
-                    K::add_noise(&mut pairs[place - start], *value);
-                }
-            });
-            self.absorbed += shares.len();
+        for shares in shares.chunks(PAIRS) {
+            let pairs = &mut self.pairs[..shares.len()];
+            for (pair, share) in pairs.iter_mut().zip(shares) {
+                *pair = K::sum(<K::Pair as Entry>::Sum::default(), *share);
+            }
+            let end = self.absorbed + shares.len();
+            while let Some(place) = self.places.get(self.next)
+                && *place < end
+            {
+                K::add_noise(&mut pairs[place - self.absorbed], self.values[self.next]);
+                self.next += 1;
+            }
+            self.absorbed = end;
             code.absorb(pairs);
         }
     }

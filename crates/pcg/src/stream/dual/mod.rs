@@ -25,9 +25,8 @@
 //! are the choice bits of the trees' OTs, which already exist.
 //!
 //! Memory: an element for each leaf, or in a vector-OLE pairs of them for the holder of `u` and
-//! `v`, and 512 for each bucket ([`crate::lpn::dual`]), with several threads 2^17 for each of them;
-//! while a malicious instance of a vector-OLE is checked and compressed, that holder has its leaves
-//! too. An instance has at most 2^26 leaves.
+//! `v`, and 512 for each bucket ([`crate::lpn::dual`]); while a malicious instance of a vector-OLE
+//! is checked and compressed, that holder has its leaves too. An instance has at most 2^26 leaves.
 //!
 //! Security: that of the plan. The assumption is dual LPN with this code and regular noise, for a
 //! malicious instance with static leakage: SECURITY.md has the evidence for it. Nothing is
@@ -41,7 +40,6 @@ mod compress;
 
 use std::mem::take;
 
-use rayon::prelude::*;
 use volery_channel::{Channel, Result, SessionId};
 use volery_ot::convert;
 use volery_primitives::{pages::Buffer, prg::Prg};
@@ -353,13 +351,11 @@ where
         let outputs = self.outputs.as_mut().expect("an instance is set up");
         while out.count() > 0 {
             let drawn = outputs.draw(out.count());
-            let now;
+            let mut now;
             (now, out) = out.split_at(drawn.len());
-            hand_out(drawn, now, |drawn, mut now: R::Part<'_>| {
-                for (place, pair) in drawn.iter().enumerate() {
-                    now.put(place, *pair);
-                }
-            });
+            for (place, pair) in drawn.iter().enumerate() {
+                now.put(place, *pair);
+            }
         }
         Ok(())
     }
@@ -394,28 +390,10 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
             let drawn = outputs.draw(out.len());
             let now;
             (now, out) = out.split_at_mut(drawn.len());
-            hand_out(drawn, now, |drawn, now: &mut [K::Ring]| {
-                now.copy_from_slice(drawn)
-            });
+            now.copy_from_slice(drawn);
         }
         Ok(())
     }
-}
-
-/// Outputs that one task hands out.
-const TASK: usize = 1 << 13;
-
-/// Puts drawn outputs into as much memory, by all threads.
-fn hand_out<T: Sync, P: OutputMut>(drawn: &[T], mut out: P, put: impl Fn(&[T], P) + Sync) {
-    let mut tasks = Vec::with_capacity(drawn.len().div_ceil(TASK));
-    for drawn in drawn.chunks(TASK) {
-        let now;
-        (now, out) = out.split_at(drawn.len());
-        tasks.push((drawn, now));
-    }
-    tasks
-        .into_par_iter()
-        .for_each(|(drawn, out)| put(drawn, out));
 }
 
 #[cfg(test)]
