@@ -24,12 +24,8 @@ use crate::agree::{Agreement, misbehaved};
 use crate::error::{Error, Result};
 use crate::lookup::split;
 
-/// Items of a bin that one thread evaluates at a time: as many as leave work for all threads. The
-/// more there are the closer their rows are, and the fewer columns kernels that take many rows
-/// together read for a row.
-fn chunk(items: usize) -> usize {
-    (items / rayon::current_num_threads()).clamp(1 << 16, 1 << 18)
-}
+/// Items evaluated by one thread at a time.
+const CHUNK: usize = 1 << 16;
 
 /// Items of a bin whose rows the evaluator computes before the encoding arrives, at most: twice as
 /// many as there are if both sets have one size.
@@ -128,8 +124,8 @@ impl Parameters {
 /// The chunks of the second blocks that belong to the chunks of the outputs, if there are any.
 fn chunks(second: Option<&mut [Block]>, blocks: usize) -> Vec<Option<&mut [Block]>> {
     match second {
-        Some(second) => second.chunks_mut(chunk(blocks)).map(Some).collect(),
-        None => (0..blocks.div_ceil(chunk(blocks))).map(|_| None).collect(),
+        Some(second) => second.chunks_mut(CHUNK).map(Some).collect(),
+        None => (0..blocks.div_ceil(CHUNK)).map(|_| None).collect(),
     }
 }
 
@@ -169,7 +165,7 @@ impl Keys {
     pub(crate) fn evaluate(&self, bin: usize, blocks: &mut [Block], second: Option<&mut [Block]>) {
         let second = chunks(second, blocks.len());
         blocks
-            .par_chunks_mut(chunk(blocks.len()))
+            .par_chunks_mut(CHUNK)
             .zip(second)
             .for_each(|(digests, second)| {
                 let rows = self.functions.band.rows(digests);
@@ -276,7 +272,7 @@ impl Evaluator {
             if digests.len() > PREPARED {
                 return Vec::new();
             }
-            let chunks = digests.par_chunks(chunk(digests.len()));
+            let chunks = digests.par_chunks(CHUNK);
             chunks
                 .map(|chunk| keys.functions.band.rows(chunk))
                 .collect()
@@ -294,8 +290,7 @@ impl Evaluator {
                     return;
                 }
                 let second = chunks(second, digests.len());
-                let size = chunk(digests.len());
-                let digests = digests.par_chunks_mut(size);
+                let digests = digests.par_chunks_mut(CHUNK);
                 let work = digests.zip(second).zip(rows);
                 work.for_each(|((digests, second), rows)| keys.finish(bin, rows, digests, second));
             };
@@ -502,10 +497,9 @@ impl Encoder {
                 second.as_deref_mut().map(|all| &mut all[places]),
                 digests.len(),
             );
-            let size = chunk(digests.len());
             digests
-                .par_chunks_mut(size)
-                .zip(one.columns.par_chunks_mut(size))
+                .par_chunks_mut(CHUNK)
+                .zip(one.columns.par_chunks_mut(CHUNK))
                 .zip(second)
                 .for_each(|((digests, values), second)| {
                     let values = &mut values[..digests.len()];
