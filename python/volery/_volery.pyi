@@ -21,10 +21,12 @@ __all__ = [
     "matvec",
     "ope",
     "open",
+    "open_totals",
     "pair",
     "shards",
     "stream",
     "tickets",
+    "totals",
     "verify",
 ]
 
