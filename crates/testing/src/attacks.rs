@@ -60,11 +60,6 @@ struct Target {
 }
 
 impl Target {
-    /// Bytes of memory beyond those of two honest parties and of the corrupted party's own buffers.
-    fn excess(&self, attack: Attack, memory: usize) -> usize {
-        memory.saturating_sub(self.memory + COPIES * self.tampered(attack))
-    }
-
     /// Bytes of the corrupted party's tampered message, if it is lengthened.
     fn tampered(&self, attack: Attack) -> usize {
         let Fault { message, kind } = attack.fault;
@@ -235,16 +230,7 @@ fn run(
                     case.attack.run_timed(protocol, timeout)
                 };
                 let (ended, memory) = if workers == 1 {
-                    let (ended, mut memory) = peak(heap, attack);
-                    // What a message makes a party allocate it allocates each time. Once in a while
-                    // the parties have their largest buffers at the same moment, which those of an
-                    // honest run do not, as they wait for each other.
-                    for _ in 0..2 {
-                        if targets[case.protocol].excess(case.attack, memory) >= LONGER {
-                            memory = memory.min(peak(heap, attack).1);
-                        }
-                    }
-                    (ended, memory)
+                    peak(heap, attack)
                 } else {
                     (attack(), 0)
                 };
@@ -266,7 +252,8 @@ fn run(
         let what = &target.protocol;
         assert!(ended < in_time, "{what:?}, {case:?}: {ended:?}");
         slowest = slowest.max(ended);
-        let more = target.excess(case.attack, memory);
+        let own = target.memory + COPIES * target.tampered(case.attack);
+        let more = memory.saturating_sub(own);
         assert!(more < LONGER, "{what:?}, {case:?}: {more} bytes more");
         longest = longest.max(more);
         judge(what, case, &verdict);

@@ -6,6 +6,7 @@ mod kary;
 mod vectors;
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use peak_alloc::PeakAlloc;
 use volery_bench::baselines::hybrid::{self, Choice, Cost};
@@ -20,6 +21,12 @@ use volery_testing::{Model, Protocol, attacks, honest, transcript};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
+
+/// The memory of an attack is that of the process, so no other test may run meanwhile.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// OTs of the 1-out-of-256 OT.
 const OTS: usize = 130;
@@ -102,6 +109,7 @@ const RUN: &[(&str, &[&str])] = &[
 
 #[test]
 fn every_protocol_of_the_lab_is_in_the_registry() {
+    let _alone = alone();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let folder = |name: &str| (name.to_owned(), source.join(name));
     let coverage = Coverage {
@@ -116,11 +124,13 @@ fn every_protocol_of_the_lab_is_in_the_registry() {
 
 #[test]
 fn honest_parties_agree_and_repeat_themselves() {
+    let _alone = alone();
     honest::assert_agreement(&all());
 }
 
 #[test]
 fn they_send_what_they_sent() {
+    let _alone = alone();
     let rows = all().into_iter().map(|protocol| {
         let hashes = transcript::of(&protocol);
         (protocol.name, hashes)
@@ -130,6 +140,7 @@ fn they_send_what_they_sent() {
 
 #[test]
 fn nobody_gains_by_a_tampered_message() {
+    let _alone = alone();
     let summary = attacks::withstand(all(), &HEAP);
     assert!(summary.changed["refused"] > 20, "{summary:?}");
 }
