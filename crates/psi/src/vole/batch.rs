@@ -24,8 +24,20 @@ use crate::agree::{Agreement, misbehaved};
 use crate::error::{Error, Result};
 use crate::lookup::split;
 
-/// Items evaluated by one thread at a time.
-const CHUNK: usize = 1 << 16;
+/// Items of a bin that one thread evaluates at a time: as many as leave work for all threads. The
+/// more there are the closer their rows are, and the fewer columns kernels that take many rows
+/// together read for a row.
+fn chunk(items: usize) -> usize {
+    (items / rayon::current_num_threads()).clamp(1 << 16, 1 << 18)
+}
+
+/// Items of a bin that all threads together evaluate at a time, at most.
+pub(super) fn at_once(items: usize) -> usize {
+    items.min(rayon::current_num_threads() * chunk(items))
+}
+
+/// Items whose values are in the cache at a time.
+const STEP: usize = 1 << 10;
 
 /// Items of a bin whose rows the evaluator computes before the encoding arrives, at most: twice as
 /// many as there are if both sets have one size.
@@ -121,12 +133,18 @@ impl Parameters {
     }
 }
 
-/// The chunks of the second blocks that belong to the chunks of the outputs, if there are any.
-fn chunks(second: Option<&mut [Block]>, blocks: usize) -> Vec<Option<&mut [Block]>> {
+/// The parts of the second blocks that belong to parts of the outputs of this size, if there are
+/// any.
+fn steps(second: Option<&mut [Block]>, blocks: usize, size: usize) -> Vec<Option<&mut [Block]>> {
     match second {
-        Some(second) => second.chunks_mut(CHUNK).map(Some).collect(),
-        None => (0..blocks.div_ceil(CHUNK)).map(|_| None).collect(),
+        Some(second) => second.chunks_mut(size).map(Some).collect(),
+        None => (0..blocks.div_ceil(size)).map(|_| None).collect(),
     }
+}
+
+/// [`steps`] of one [`chunk`] each.
+fn chunks(second: Option<&mut [Block]>, blocks: usize) -> Vec<Option<&mut [Block]>> {
+    steps(second, blocks, chunk(blocks))
 }
 
 /// The party that has `D`, at a batch: it can evaluate the OPRF on any item of these bins.
@@ -165,7 +183,7 @@ impl Keys {
     pub(crate) fn evaluate(&self, bin: usize, blocks: &mut [Block], second: Option<&mut [Block]>) {
         let second = chunks(second, blocks.len());
         blocks
-            .par_chunks_mut(CHUNK)
+            .par_chunks_mut(chunk(blocks.len()))
             .zip(second)
             .for_each(|(digests, second)| {
                 let rows = self.functions.band.rows(digests);
@@ -177,15 +195,20 @@ impl Keys {
     fn finish(&self, bin: usize, rows: Rows, digests: &mut [Block], second: Option<&mut [Block]>) {
         let columns = &self.columns[(bin - self.first) * self.width..][..self.width];
         let functions = &self.functions;
-        let [mut out, mut values] =
-            [(); 2].map(|()| Zeroizing::new(vec![Block::ZERO; digests.len()]));
+        let mut out = Zeroizing::new(vec![Block::ZERO; digests.len()]);
         functions
             .band
             .decode(&rows, bytemuck::cast_slice(columns), &mut out);
         functions.band.recycle(rows);
-        functions.values(digests, &mut values);
-        gf128_axpy(&mut out, *self.delta, &values);
-        functions.outputs(&mut out, self.offset, digests, second);
+        let mut values = Zeroizing::new([Block::ZERO; STEP]);
+        let second = steps(second, digests.len(), STEP);
+        let work = out.chunks_mut(STEP).zip(digests.chunks_mut(STEP));
+        for ((out, digests), second) in work.zip(second) {
+            let values = &mut values[..digests.len()];
+            functions.values(digests, values);
+            gf128_axpy(out, *self.delta, values);
+            functions.outputs(out, self.offset, digests, second);
+        }
     }
 }
 
@@ -272,7 +295,7 @@ impl Evaluator {
             if digests.len() > PREPARED {
                 return Vec::new();
             }
-            let chunks = digests.par_chunks(CHUNK);
+            let chunks = digests.par_chunks(chunk(digests.len()));
             chunks
                 .map(|chunk| keys.functions.band.rows(chunk))
                 .collect()
@@ -290,7 +313,8 @@ impl Evaluator {
                     return;
                 }
                 let second = chunks(second, digests.len());
-                let digests = digests.par_chunks_mut(CHUNK);
+                let size = chunk(digests.len());
+                let digests = digests.par_chunks_mut(size);
                 let work = digests.zip(second).zip(rows);
                 work.for_each(|((digests, second), rows)| keys.finish(bin, rows, digests, second));
             };
@@ -497,9 +521,10 @@ impl Encoder {
                 second.as_deref_mut().map(|all| &mut all[places]),
                 digests.len(),
             );
+            let size = chunk(digests.len());
             digests
-                .par_chunks_mut(CHUNK)
-                .zip(one.columns.par_chunks_mut(CHUNK))
+                .par_chunks_mut(size)
+                .zip(one.columns.par_chunks_mut(size))
                 .zip(second)
                 .for_each(|((digests, values), second)| {
                     let values = &mut values[..digests.len()];

@@ -8,7 +8,7 @@ use volery_okvs::{Preset, Shape, bin_capacity};
 use volery_pcg::lpn::estimate::Field;
 use volery_pcg::{Candidate, Kind, Link, Plan, PlanOptions, Protocol, Security};
 
-use super::batch::PREPARED;
+use super::batch::{PREPARED, at_once};
 use crate::lookup::LENGTH;
 use crate::params::MAX_ITEMS;
 use crate::rice::Rice;
@@ -382,9 +382,11 @@ impl Parameters {
                 Form::Malicious => batch,
                 Form::Fast | Form::Low => 1,
             };
-            let prepared = bins * own.div_ceil(self.bins as u64).min(PREPARED as u64);
+            let items = own.div_ceil(self.bins as u64);
+            let prepared = bins * items.min(PREPARED as u64);
+            let outputs = BLOCK * at_once(items as usize) as u64;
             let placed = if search || both { PLACED } else { 0 };
-            (BLOCK * columns + row * prepared, placed * own)
+            (BLOCK * columns + row * prepared + outputs, placed * own)
         };
         let expanded = match self.form {
             Form::Low => EXPANDED * BLOCK * columns,
