@@ -22,11 +22,12 @@
 //! 2. NEON multiplies no words of 64 bits. The portable loop has the two instructions of aarch64
 //!    for the halves of a product, and two additions.
 //! 3. A gap. A multiplication in the field has 50 products of words in the portable form; NEON has
-//!    100 for two elements, but adds as it multiplies. Which one is faster depends on the processor.
+//!    100 for two elements, but adds as it multiplies. Which one is faster depends on the
+//!    processor.
 //!
 //! `neon-sha3` is `neon`, where sums of products in `clmul` add three vectors in one instruction,
-//! `eor3`. The sums of `gather` do not: their loop waits for reads of memory. Encryptions and hashes
-//! do not either: of the 25 instructions for a block `eor3` would save one.
+//! `eor3`. The sums of `gather` do not: their loop waits for reads of memory. Encryptions and
+//! hashes do not either: of the 25 instructions for a block `eor3` would save one.
 //!
 //! A processor with AVX-512 and only some of VAES with VPCLMULQDQ, IFMA, and GFNI with VBMI gets
 //! the kernels of `avx512-vaes` for those that it has. `avx512-no-vaes`, `avx512-no-ifma` and
