@@ -3,7 +3,9 @@
 
 import { CLOSED, EVENT, FULL, HEAD, READING, RING, TAIL, WORDS } from "./stream.js";
 
-const MESSAGE = 1 << 20; // the longest that a bridge takes
+// The most bytes of a message. A bridge takes 2^20, but a peer sees a message only when it is whole:
+// on a slow line it would take a long one for silence.
+const MESSAGE = 1 << 16;
 const MOST = 256 << 20; // bytes that are kept, in either direction
 const PIECE = 128; // bytes of memory of a message beside its own
 const BEAT = Uint8Array.of(1, 0, 0, 0); // "this side is alive": docs/design/channel.md

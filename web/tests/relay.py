@@ -53,7 +53,7 @@ class Connection:
             (length,) = struct.unpack("!H", self.read(2))
         elif length == 127:
             (length,) = struct.unpack("!Q", self.read(8))
-        assert second & 128 and length <= 1 << 20, "a message is masked and has at most 1 MiB"
+        assert second & 128 and length <= 1 << 16, "a message is masked and has at most 64 KiB"
         mask = self.read(4)
         data = self.read(length)
         mask = int.from_bytes((mask * (length // 4 + 1))[:length], "big")

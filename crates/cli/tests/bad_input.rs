@@ -178,6 +178,14 @@ fn an_unknown_level_of_the_processor_is_refused_with_those_it_has() {
 }
 
 #[test]
+fn an_empty_name_of_a_level_is_none() {
+    let mut command = volery(&["demo", "--n", "10"]);
+    let output = command.env("VOLERY_CPU", "").output().unwrap();
+    let demo = Finished::from(output);
+    assert_eq!(demo.status, Some(0), "{demo:?}");
+}
+
+#[test]
 fn the_demo_runs_on_every_level_of_the_processor() {
     for level in Cpu::available() {
         let mut command = volery(&["demo", "--n", "5000"]);

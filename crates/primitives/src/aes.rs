@@ -437,3 +437,29 @@ pub fn rekeyed_circular_pairs_on(cpu: Cpu, keys: &[Block], x: &mut [[Block; 2]])
         _ => portable::aes::rekeyed_circular_pairs::<portable::aes::Schedule>(keys, x),
     }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// As the table of `cpu` says.
+    #[test]
+    fn only_vaes_gives_vectors_of_blocks() {
+        for cpu in Cpu::available() {
+            let width = match Aes128::with_cpu(Block::ONE, cpu).0 {
+                Schedule::Portable(_) => 0,
+                Schedule::AesNi(_) => 1,
+                Schedule::Pairs(_) => 2,
+                Schedule::Fours(_) => 4,
+            };
+            let expected = match cpu.name() {
+                "portable" => 0,
+                "aes-ni" | "avx512" | "avx512-no-vaes" => 1,
+                "vaes" => 2,
+                "avx512-no-ifma" | "avx512-no-vbmi" | "avx512-vaes" => 4,
+                _ => continue,
+            };
+            assert_eq!(width, expected, "{cpu}");
+        }
+    }
+}

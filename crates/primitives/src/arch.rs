@@ -41,8 +41,10 @@ pub(crate) mod x86_64 {
 pub(crate) mod aarch64 {
     //! NEON with the instructions for AES and PMULL.
     pub(crate) mod aes;
+    pub(crate) mod bits;
     pub(crate) mod bytes;
     pub(crate) mod clmul;
+    pub(crate) mod gather;
     pub(crate) mod vector;
 }
 
@@ -61,8 +63,8 @@ pub(crate) use x86_64 as native;
 pub(crate) mod wide {
     //! Kernels over vectors of blocks. Each is a macro over the module of a vector and the names of
     //! its instruction sets: `x2` for two blocks (VAES and VPCLMULQDQ on AVX2; NEON), `x4` for four
-    //! (on AVX-512). The kernels on bytes, `band` and `transpose`, have one width only and are
-    //! functions over `bytes`: AVX2; NEON.
+    //! (on AVX-512), `x2_sha3` for two that `eor3` of NEON adds up. The kernels on bytes, `band`
+    //! and `transpose`, have one width only and are functions over `bytes`: AVX2; NEON.
     pub(crate) mod aes;
     pub(crate) mod band;
     pub(crate) mod columns;

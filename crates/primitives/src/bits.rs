@@ -3,6 +3,8 @@
 //! The index is public; the bits may be secret: no code branches on them.
 
 use crate::Block;
+#[cfg(target_arch = "aarch64")]
+use crate::arch::aarch64;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
@@ -119,6 +121,9 @@ pub fn lowest_bits_on(cpu: Cpu, blocks: &[Block], out: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it AVX2.
         cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::bits::lowest_bits(blocks, out) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the level is available, and with it NEON.
+        cpu if cpu.has(Cpu::NEON) => unsafe { aarch64::bits::lowest_bits(blocks, out) },
         _ => portable::bits::lowest_bits(blocks, out),
     }
 }

@@ -113,6 +113,9 @@ pub fn gf128_inner_product_on(cpu: Cpu, a: &[Block], b: &[Block]) -> Block {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
         cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::combine::x4::inner_product(a, b) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the level is available, and with it PMULL and SHA3.
+        cpu if cpu.has(Cpu::NEON_SHA3) => unsafe { wide::combine::x2_sha3::inner_product(a, b) },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
         cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::inner_product(a, b) },
@@ -145,6 +148,11 @@ pub fn gf128_combine_on<const N: usize>(
         cpu if cpu.has(Cpu::WIDE_VAES) => unsafe {
             wide::combine::x4::combine(columns, weights, out)
         },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the level is available, and with it PMULL and SHA3.
+        cpu if cpu.has(Cpu::NEON_SHA3) => unsafe {
+            wide::combine::x2_sha3::combine(columns, weights, out)
+        },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
         cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::combine(columns, weights, out) },
@@ -174,6 +182,11 @@ pub fn gf128_add_products_on<const N: usize>(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is available, and with it VPCLMULQDQ and AVX-512.
         cpu if cpu.has(Cpu::WIDE_VAES) => unsafe { wide::combine::x4::add_products(a, b, out) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the level is available, and with it PMULL and SHA3.
+        cpu if cpu.has(Cpu::NEON_SHA3) => unsafe {
+            wide::combine::x2_sha3::add_products(a, b, out)
+        },
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         // SAFETY: the level is available, and with it VPCLMULQDQ, or PMULL.
         cpu if cpu.has(Cpu::PAIRS) => unsafe { wide::combine::x2::add_products(a, b, out) },

@@ -10,6 +10,8 @@
 use std::marker::PhantomData;
 
 use crate::Block;
+#[cfg(target_arch = "aarch64")]
+use crate::arch::aarch64;
 use crate::arch::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::x86_64;
@@ -114,6 +116,9 @@ impl<E: Copy, const WEIGHT: usize, const COLUMNS: usize> Columns<E, WEIGHT, COLU
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the level is available, and with it AVX2.
             cpu if cpu.has(Cpu::AES_NI) => unsafe { x86_64::gather::cut(blocks, mask, shift, out) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: the level is available, and with it NEON.
+            cpu if cpu.has(Cpu::NEON) => unsafe { aarch64::gather::cut(blocks, mask, shift, out) },
             _ => portable::gather::cut(blocks, mask, shift, out),
         }
     }

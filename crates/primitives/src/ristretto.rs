@@ -300,3 +300,27 @@ impl ZeroizeOnDrop for Points {}
 fn bytes(scalars: &[Scalar]) -> Zeroizing<Vec<[u8; 32]>> {
     Zeroizing::new(scalars.iter().map(Scalar::to_bytes).collect())
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// As the table of `cpu` says.
+    #[test]
+    fn only_ifma_gives_eight_lanes() {
+        for cpu in Cpu::available() {
+            let lanes = match Points::from_uniform_on(cpu, &[[7; 64]]).form {
+                Form::Portable(_) => 1,
+                Form::Four(_) => 4,
+                Form::Eight(_) => 8,
+            };
+            let expected = match cpu.name() {
+                "portable" => 1,
+                "aes-ni" | "vaes" | "avx512" | "avx512-no-ifma" => 4,
+                "avx512-no-vaes" | "avx512-no-vbmi" | "avx512-vaes" => 8,
+                _ => continue,
+            };
+            assert_eq!(lanes, expected, "{cpu}");
+        }
+    }
+}

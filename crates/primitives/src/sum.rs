@@ -6,7 +6,9 @@ use crate::Block;
 
 #[cfg(target_arch = "x86_64")]
 type Register = std::arch::x86_64::__m128i;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+type Register = std::arch::aarch64::uint64x2_t;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 type Register = u128;
 
 /// The running XOR of blocks; the default value is the empty sum.
@@ -25,7 +27,10 @@ impl BlockSum {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: every x86-64 has SSE2.
         let sum = unsafe { std::arch::x86_64::_mm_xor_si128(self.0, block) };
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: the targets of aarch64 have NEON.
+        let sum = unsafe { std::arch::aarch64::veorq_u64(self.0, block) };
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let sum = self.0 ^ block;
         Self(sum)
     }
@@ -50,8 +55,8 @@ impl Default for BlockSum {
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(transparent)]
 pub struct WordSums(
-    #[cfg(target_arch = "x86_64")] Register,
-    #[cfg(not(target_arch = "x86_64"))] [u64; 2],
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))] Register,
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))] [u64; 2],
 );
 
 #[cfg(target_arch = "x86_64")]
@@ -78,7 +83,31 @@ impl WordSums {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+impl WordSums {
+    /// The sums with one more pair.
+    #[inline(always)]
+    #[must_use]
+    pub fn plus(self, words: [u64; 2]) -> Self {
+        // SAFETY: the targets of aarch64 have NEON.
+        Self(unsafe { std::arch::aarch64::vaddq_u64(self.0, bytemuck::cast(words)) })
+    }
+
+    /// Of each sum, the `BITS` lowest bits plus the remaining bits shifted down: the same number
+    /// modulo `2^BITS - 1`.
+    #[inline(always)]
+    #[must_use]
+    pub fn folded<const BITS: i32>(self) -> Self {
+        use std::arch::aarch64::{vandq_u64, vdupq_n_u64, vsraq_n_u64};
+        // SAFETY: the targets of aarch64 have NEON.
+        unsafe {
+            let low = vandq_u64(self.0, vdupq_n_u64((1 << BITS) - 1));
+            Self(vsraq_n_u64::<BITS>(low, self.0))
+        }
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 impl WordSums {
     /// The sums with one more pair.
     #[inline(always)]

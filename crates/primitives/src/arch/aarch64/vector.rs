@@ -1,7 +1,7 @@
 //! Vectors of two blocks, each in a register of NEON, with the functions of the vectors of x86-64.
 //!
-//! The instructions for AES add the key before the round and not behind it: here a round costs one
-//! addition more.
+//! The instructions for AES add the key before the round and not behind it. The compiler moves each
+//! addition of a key into the next round, so that a round has no instruction for it.
 
 pub(crate) mod x2 {
     use std::arch::aarch64::*;

@@ -4,12 +4,12 @@
 use crate::arch::native::clmul as narrow;
 
 macro_rules! kernels {
-    ($module:ident, $features:literal) => {
+    ($module:ident, $vector:ident, $features:literal) => {
         pub(crate) mod $module {
             use super::*;
-            use crate::arch::native::vector::$module::*;
+            use crate::arch::native::vector::$vector::*;
 
-            /// The sum of three.
+            /// The sum of three: one instruction where there is one, which the compiler knows.
             #[inline]
             #[target_feature(enable = $features)]
             fn xor3(a: Vector, b: Vector, c: Vector) -> Vector {
@@ -154,8 +154,14 @@ macro_rules! kernels {
 }
 
 #[cfg(target_arch = "x86_64")]
-kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2");
+kernels!(x2, x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2");
 #[cfg(target_arch = "x86_64")]
-kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw");
+kernels!(
+    x4,
+    x4,
+    "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw"
+);
 #[cfg(target_arch = "aarch64")]
-kernels!(x2, "neon,aes");
+kernels!(x2, x2, "neon,aes");
+#[cfg(target_arch = "aarch64")]
+kernels!(x2_sha3, x2, "neon,aes,sha3");
