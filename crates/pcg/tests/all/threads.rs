@@ -1,7 +1,6 @@
 //! The number of threads of a party changes only the time: neither its outputs, nor its messages,
 //! nor the faults that it detects. Two streams on two substreams of one connection equal the
 //! streams that run alone.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::thread;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! The cost of a run: the sum of the bytes and messages in the docs of the parts equals the
 //! counters of both channels.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod wire;
 

@@ -1,5 +1,4 @@
 //! Correlated OT and vector-OLE from dual LPN with both codes, in every ring, over memory and TCP.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_field::{Fp61, Gf128, Z64};

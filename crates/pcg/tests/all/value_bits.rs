@@ -1,5 +1,4 @@
 //! Vector-OLE over gf128 whose `u` have fewer bits: from packed bases and from dual LPN.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, Role, SessionId, Stats, run_two_channels, run_two_parties};
 use volery_field::{Fp61, Gf128, Ring, Z64};

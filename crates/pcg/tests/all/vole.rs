@@ -1,6 +1,5 @@
 //! Vector-OLE over TCP, at the ends of rounds, in long streams; its statistics, and the effects of
 //! changed messages.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{
     Channel, SessionId, memory, run_two_channels, run_two_parties, run_two_parties_tcp,

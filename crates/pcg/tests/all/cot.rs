@@ -1,5 +1,4 @@
 //! Correlated OT over memory and TCP, in every mode, drawn in pieces of awkward sizes.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use volery_channel::{Channel, SessionId, run_two_parties, run_two_parties_tcp};
 use volery_ot::{CotReceiver, CotSender, convert, softspoken::SmallField};

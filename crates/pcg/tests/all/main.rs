@@ -1,0 +1,10 @@
+//! Streams and sessions, both parties: results, costs, threads. One program: each one compiles the
+//! protocols anew for every ring.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod cost;
+mod cot;
+mod dual;
+mod threads;
+mod value_bits;
+mod vole;
