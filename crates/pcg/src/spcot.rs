@@ -37,8 +37,8 @@
 //! Cost, in addition to the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves:
 //! 16 more and a ring element a tree); before that from P2, where it has an alpha, a bit a level,
 //! together a whole number of bytes. One message each, for all trees; P1 sends its part for some
-//! trees before it expands the next ones, or has expanded all of them before step 1. GGM: as `spfss`. Computation as in
-//! [`crate::ggm`].
+//! trees before it expands the next ones, or has expanded all of them before step 1. GGM: as
+//! `spfss`. Computation as in [`crate::ggm`].
 
 use std::ops::Range;
 
