@@ -53,7 +53,8 @@
 //! receiver, who sends the elements of some OTs before it makes the next ones, so that both parties
 //! compute at once. (The sender's `s*P_j` need no `tau`, and leave it only inside keys.) Work: the
 //! receiver hashes `2*n` times to the group and multiplies `G` by `n` scalars, then `A` by the
-//! same; the sender decodes and hashes to the group `2*n` times and multiplies `2*n` elements by `s`.
+//! same; the sender decodes and hashes to the group `2*n` times and multiplies `2*n` elements by
+//! `s`.
 
 use curve25519_dalek::Scalar;
 use rayon::prelude::*;
