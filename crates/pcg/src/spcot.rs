@@ -109,6 +109,8 @@ pub(crate) struct Sender<R: Ring> {
     /// `psi` of each tree.
     psi: Zeroizing<Vec<R>>,
     roots: Zeroizing<Vec<Block>>,
+    /// Whether the masks are in: nothing may be sent before.
+    masked: bool,
     /// The trees before this one have been expanded.
     expanded: usize,
     /// Those before this one have been sent.
@@ -135,6 +137,7 @@ impl<R: Ring> Sender<R> {
             right: Zeroizing::new(vec![Block::ZERO; batch.trees()]),
             psi: Zeroizing::new(vec![R::ZERO; batch.trees()]),
             roots,
+            masked: false,
             expanded: 0,
             next: 0,
             scratches: Scratches::default(),
@@ -171,6 +174,7 @@ impl<R: Ring> Sender<R> {
             *level ^= *row;
         }
         R::sub_slice(&mut self.psi, beta);
+        self.masked = true;
         Ok(())
     }
 
@@ -259,6 +263,7 @@ impl<R: Ring> Sender<R> {
         run: Range<usize>,
         channel: &mut Channel,
     ) -> Result<()> {
+        assert!(self.masked, "sums are sent after `begin` has masked them");
         self.next = run.end;
         channel.send_blocks(&self.levels[batch.levels_of_run(&run)])?;
         if prgs.growth() == Growth::PseudoCorrelated {
