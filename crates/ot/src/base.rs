@@ -50,9 +50,11 @@
 //! bits are used in masked selections only.
 //!
 //! Cost: 1 message in each direction, and they may cross: 32 bytes from the sender, `64*n` from the
-//! receiver. Work: the receiver hashes `2*n` times to the group and multiplies `G` by `n` scalars,
-//! then `A` by the same; the sender decodes and hashes to the group `2*n` times and multiplies
-//! `2*n` elements by `s`.
+//! receiver, who sends the elements of some OTs before it makes the next ones, so that both parties
+//! compute at once. (The sender's `s*P_j` need no `tau`, and leave it only inside keys.) Work: the
+//! receiver hashes `2*n` times to the group and multiplies `G` by `n` scalars, then `A` by the
+//! same; the sender decodes and hashes to the group `2*n` times and multiplies `2*n` elements by
+//! `s`.
 
 use curve25519_dalek::Scalar;
 use rayon::prelude::*;
@@ -117,11 +119,17 @@ pub(crate) fn send_bound(
     let secret = random_scalar(rng); // step 1
     let public = generator_times(&secret);
     channel.send(&public)?; // step 2
+    channel.flush()?;
+    let half = Zeroizing::new(secret.div_by_2());
     let mut pairs = vec![Pair::default(); n];
-    channel.recv(bytemuck::cast_slice_mut(&mut pairs))?;
+    let mut shared = Zeroizing::new(vec![Pair::default(); n]);
+    let runs = pairs.chunks_mut(run()).zip(shared.chunks_mut(run()));
+    for (number, (pairs, shared)) in runs.enumerate() {
+        channel.recv(bytemuck::cast_slice_mut(pairs))?;
+        share(&half, session, number * run(), pairs, shared)?; // step 3
+    }
     let tau = transcript(session, &public, &pairs);
-    let keys = sender_keys(&secret, session, &tau, &pairs)?; // step 3
-    Ok((keys, tau))
+    Ok((sender_keys(&tau, &shared), tau))
 }
 
 /// [`receive`], with a hash of both messages for the transcript of an enclosing protocol.
@@ -133,8 +141,10 @@ pub(crate) fn receive_bound(
     channel: &mut Channel,
 ) -> Result<(Keys<Block>, [u8; 32])> {
     assert_eq!(choices.len(), n.div_ceil(8), "one packed bit per OT");
-    let (halves, pairs) = blind(choices, n, session, rng); // step 1
-    channel.send(bytemuck::cast_slice(&pairs))?; // step 2
+    let (halves, pairs) = blind(choices, n, session, rng, |pairs| {
+        channel.send(bytemuck::cast_slice(pairs))?; // step 2
+        channel.flush()
+    })?; // step 1
     let mut public = [0; ENCODED];
     channel.recv(&mut public)?;
     let tau = transcript(session, &public, &pairs);
@@ -150,7 +160,13 @@ fn generator_times(scalar: &Scalar) -> [u8; ENCODED] {
     encoded[0]
 }
 
-/// Step 1 of the receiver: `a/2` and the message of each OT.
+/// OTs between two sends of the receiver: as many as all threads process at a time.
+fn run() -> usize {
+    CHUNK * rayon::current_num_threads()
+}
+
+/// Step 1 of the receiver: `a/2` and the message of each OT. Calls `send` with the messages of some
+/// OTs at a time, in order.
 ///
 /// Scalars are halved because lists are encoded doubled.
 ///
@@ -161,22 +177,28 @@ fn blind(
     n: usize,
     session: SessionId,
     rng: &mut Prg,
-) -> (Zeroizing<Vec<Scalar>>, Vec<Pair>) {
+    mut send: impl FnMut(&[Pair]) -> Result<()>,
+) -> Result<(Zeroizing<Vec<Scalar>>, Vec<Pair>)> {
     let mut random = Zeroizing::new(vec![[0; 64]; n]);
     rng.fill_bytes(random.as_flattened_mut());
     let halves: Zeroizing<Vec<Scalar>> =
         Zeroizing::new((0..n).map(|_| *random_scalar(rng)).collect());
 
     let mut pairs = vec![Pair::default(); n];
-    pairs
-        .par_chunks_mut(CHUNK)
-        .zip(random.par_chunks(CHUNK))
-        .zip(halves.par_chunks(CHUNK))
-        .enumerate()
-        .for_each(|(chunk, ((pairs, random), halves))| {
-            blind_chunk(choices, chunk * CHUNK, session, random, halves, pairs);
-        });
-    (halves, pairs)
+    for (number, pairs) in pairs.chunks_mut(run()).enumerate() {
+        let first = number * run();
+        pairs
+            .par_chunks_mut(CHUNK)
+            .zip(random[first..].par_chunks(CHUNK))
+            .zip(halves[first..].par_chunks(CHUNK))
+            .enumerate()
+            .for_each(|(chunk, ((pairs, random), halves))| {
+                let first = first + chunk * CHUNK;
+                blind_chunk(choices, first, session, random, halves, pairs);
+            });
+        send(pairs)?;
+    }
+    Ok((halves, pairs))
 }
 
 /// [`blind`] for the OTs from number `first` on: the pairs of messages from the randomness of each
@@ -218,31 +240,33 @@ fn blind_chunk(
     }
 }
 
-/// Step 3 of the sender.
-fn sender_keys(
-    secret: &Scalar,
+/// Step 3 of the sender: `s*P_0` and `s*P_1` of the OTs from number `first` on, from `s/2`.
+fn share(
+    half: &Scalar,
     session: SessionId,
-    tau: &[u8; 32],
+    first: usize,
     pairs: &[Pair],
-) -> Result<Zeroizing<Vec<[Block; 2]>>> {
-    let half = Zeroizing::new(secret.div_by_2());
-    // Filled in place: collecting a list until the first error would leave copies behind.
-    let mut shared = Zeroizing::new(vec![Pair::default(); pairs.len()]);
+    shared: &mut [Pair],
+) -> Result<()> {
     shared
         .par_chunks_mut(CHUNK)
         .zip(pairs.par_chunks(CHUNK))
         .enumerate()
         .try_for_each(|(chunk, (shared, pairs))| {
-            let mut points = unblind(session, chunk * CHUNK, pairs)?;
-            points.multiply(&half);
+            let mut points = unblind(session, first + chunk * CHUNK, pairs)?;
+            points.multiply(half);
             points.encode_doubles(shared.as_flattened_mut());
-            Ok::<_, Error>(())
-        })?;
+            Ok(())
+        })
+}
+
+/// Step 3 of the sender, from all `s*P_j`.
+fn sender_keys(tau: &[u8; 32], shared: &[Pair]) -> Keys<[Block; 2]> {
     let keys = shared
         .iter()
         .enumerate()
         .map(|(i, shared)| [0, 1].map(|side| key(tau, i, side, &shared[usize::from(side)])));
-    Ok(Zeroizing::new(keys.collect()))
+    Zeroizing::new(keys.collect())
 }
 
 /// `P_0` and `P_1` of the OTs from number `first` on, alternating.
@@ -372,6 +396,19 @@ mod tests {
         .map(|_| ())
     }
 
+    /// An honest receiver's messages.
+    fn blind_all(choices: &[u8], n: usize, seed: Block) -> Vec<Pair> {
+        let mut rng = Prg::new(seed);
+        let mut sent = Vec::new();
+        let send = |pairs: &[Pair]| {
+            sent.extend_from_slice(pairs);
+            Ok(())
+        };
+        let (_, pairs) = blind(choices, n, SESSION, &mut rng, send).unwrap();
+        assert_eq!(sent, pairs, "all are sent, in order");
+        pairs
+    }
+
     /// Each argument of each hash changes it.
     #[test]
     fn hashes_depend_on_all_that_they_bind() {
@@ -405,7 +442,7 @@ mod tests {
 
     #[test]
     fn an_element_that_cancels_its_hash_is_refused() {
-        let honest = blind(&[0], 2, SESSION, &mut Prg::new(Block::from(4))).1;
+        let honest = blind_all(&[0], 2, Block::from(4));
         assert!(answer_to(&honest).is_ok());
         for i in 0..2 {
             for side in 0..2 {
@@ -422,13 +459,7 @@ mod tests {
     #[test]
     fn a_bad_element_anywhere_in_a_long_batch_is_refused() {
         let n = 2 * CHUNK + 3;
-        let honest = blind(
-            &vec![0x3c; n.div_ceil(8)],
-            n,
-            SESSION,
-            &mut Prg::new(Block::ONE),
-        )
-        .1;
+        let honest = blind_all(&vec![0x3c; n.div_ceil(8)], n, Block::ONE);
         assert!(answer_to(&honest).is_ok());
         // The identity, an odd number, and an even one above the modulus.
         let mut above = [0xff; ENCODED];
@@ -449,8 +480,7 @@ mod tests {
         // A distinguisher that sees only the messages: every one decodes, none repeats.
         let mut seen = std::collections::HashSet::new();
         for choices in [[0x00], [0xff], [0x5a]] {
-            let seed = Prg::new(Block::from(u128::from(choices[0])));
-            let (_, pairs) = blind(&choices, 8, SESSION, &mut { seed });
+            let pairs = blind_all(&choices, 8, Block::from(u128::from(choices[0])));
             for encoding in pairs.as_flattened() {
                 assert!(decode(&[*encoding]).is_ok());
                 assert!(seen.insert(*encoding));

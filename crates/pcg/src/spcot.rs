@@ -37,8 +37,8 @@
 //! Cost, in addition to the OTs of the levels: half-trees: 16 bytes a level from P1 (hashed leaves:
 //! 16 more and a ring element a tree); before that from P2, where it has an alpha, a bit a level,
 //! together a whole number of bytes. One message each, for all trees; P1 sends its part for some
-//! trees before it expands the next ones. GGM: as `spfss`. Computation as in
-//! [`crate::ggm`].
+//! trees before it expands the next ones, or has expanded all of them before step 1. GGM: as
+//! `spfss`. Computation as in [`crate::ggm`].
 
 use std::ops::Range;
 
@@ -88,7 +88,8 @@ pub fn send<R: Ring, C: CotSender>(
         let trees = punctured_ot::Trees::grow(batch, prgs, rng, leaves);
         return spfss::send(&trees, beta, ot, channel);
     }
-    let mut trees = Sender::begin(batch, prgs, points, beta, rng, ot, channel)?;
+    let mut trees = Sender::new(batch, rng, ot)?;
+    trees.begin(batch, prgs, points, beta, ot, channel)?;
     while let Some(run) = trees.next_run(batch) {
         let leaves = &mut leaves[batch.leaves_of_run(&run)];
         trees.grow_next((batch, prgs), leaves, channel)?;
@@ -96,60 +97,137 @@ pub fn send<R: Ring, C: CotSender>(
     Ok(())
 }
 
-/// P1's half-trees, expanded and sent a few at a time.
+/// P1's half-trees, expanded and sent a few at a time. The sums of a tree and what masks them are
+/// added in either order: trees can be expanded while P2 is not yet ready for step 1.
 pub(crate) struct Sender<R: Ring> {
     delta: Zeroizing<Block>,
-    /// `q_l` of each level of each tree.
-    rows: Zeroizing<Vec<Block>>,
-    /// For hashed leaves: the pads of the last levels.
-    pads: Zeroizing<Vec<[Block; 2]>>,
+    /// The message `c_l` of each level of each tree; for hashed leaves on the last level the left
+    /// one.
+    levels: Zeroizing<Vec<Block>>,
+    /// For hashed leaves: the right message of each last level.
+    right: Zeroizing<Vec<Block>>,
+    /// `psi` of each tree.
+    psi: Zeroizing<Vec<R>>,
     roots: Zeroizing<Vec<Block>>,
-    beta: Zeroizing<Vec<R>>,
+    /// The trees before this one have been expanded.
+    expanded: usize,
+    /// Those before this one have been sent.
     next: usize,
     scratches: Scratches,
 }
 
 impl<R: Ring> Sender<R> {
+    /// Random trees, for OTs from this source.
+    ///
+    /// # Errors
+    /// If the source failed before.
+    pub(crate) fn new<C: CotSender>(
+        batch: &TreeBatch,
+        rng: &mut Prg,
+        ot: &mut convert::Sender<C>,
+    ) -> Result<Self> {
+        ot.source()?;
+        let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
+        rng.fill_blocks(&mut roots);
+        Ok(Self {
+            delta: Zeroizing::new(ot.delta()),
+            levels: Zeroizing::new(vec![Block::ZERO; batch.levels()]),
+            right: Zeroizing::new(vec![Block::ZERO; batch.trees()]),
+            psi: Zeroizing::new(vec![R::ZERO; batch.trees()]),
+            roots,
+            expanded: 0,
+            next: 0,
+            scratches: Scratches::default(),
+        })
+    }
+
     /// Steps 1 and 2, for all trees.
     ///
     /// # Errors
     /// If the channel or the source of OTs fails.
     pub(crate) fn begin<C: CotSender>(
+        &mut self,
         batch: &TreeBatch,
         prgs: &TreePrgs,
         points: Points<'_>,
         beta: &[R],
-        rng: &mut Prg,
         ot: &mut convert::Sender<C>,
         channel: &mut Channel,
-    ) -> Result<Self> {
+    ) -> Result<()> {
         let mut rows = Zeroizing::new(vec![Block::ZERO; batch.levels()]);
         match points {
             Points::Random => ot.correlated(&mut rows, channel)?,
             Points::Chosen(_) => ot.correlated_chosen(&mut rows, channel)?,
         }
-        let mut pads = Zeroizing::new(Vec::new());
         if prgs.growth() == Growth::PseudoCorrelated {
-            pads.resize(batch.trees(), [Block::ZERO; 2]);
+            let mut pads = Zeroizing::new(vec![[Block::ZERO; 2]; batch.trees()]);
             ot.hash(&last_rows(batch, &rows), &mut pads);
+            for (tree, [left, right]) in pads.iter().enumerate() {
+                rows[batch.levels_of(tree).end - 1] = *left;
+                self.right[tree] ^= *right;
+            }
         }
-        let mut roots = Zeroizing::new(vec![Block::ZERO; batch.trees()]);
-        rng.fill_blocks(&mut roots);
-        Ok(Self {
-            delta: Zeroizing::new(ot.delta()),
-            rows,
-            pads,
-            roots,
-            beta: Zeroizing::new(beta.to_vec()),
-            next: 0,
-            scratches: Scratches::default(),
-        })
+        for (level, row) in self.levels.iter_mut().zip(rows.iter()) {
+            *level ^= *row;
+        }
+        R::sub_slice(&mut self.psi, beta);
+        Ok(())
     }
 
     /// The next trees; `None` if all are done.
     pub(crate) fn next_run(&self, batch: &TreeBatch) -> Option<Range<usize>> {
         let run = batch.run_from(self.next, LEAVES_AT_ONCE);
         (!run.is_empty()).then_some(run)
+    }
+
+    /// Step 3 for the next trees that are not expanded.
+    fn expand(
+        &mut self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        run: Range<usize>,
+        leaves: &mut [R],
+    ) {
+        debug_assert_eq!(run.start, self.expanded);
+        self.expanded = run.end;
+        let hashed = prgs.growth() == Growth::PseudoCorrelated;
+        let levels = &mut self.levels[batch.levels_of_run(&run)];
+        let (roots, delta, scratches) = (&self.roots, *self.delta, &self.scratches);
+        batch
+            .split_run(run.clone(), leaves, levels)
+            .into_par_iter()
+            .zip(&mut self.right[run.clone()])
+            .zip(&mut self.psi[run])
+            .for_each_init(
+                || scratches.take(),
+                |scratch, ((mut part, right), psi)| {
+                    let root = roots[part.tree];
+                    let sums = grow(prgs, &mut part, (root, delta), scratch);
+                    let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
+                    for (c, sums) in inner.iter_mut().zip(&sums.inner) {
+                        *c ^= sums[0];
+                    }
+                    let leaf_sums = sums.leaf.map(wire::pack);
+                    *last ^= leaf_sums[0];
+                    if hashed {
+                        *right ^= leaf_sums[1];
+                    }
+                    *psi += sums.leaf[0] + sums.leaf[1];
+                },
+            );
+    }
+
+    /// Step 3 for all trees, before anything is sent and without their leaves:
+    /// [`grow_again`](Self::grow_again) has them.
+    pub(crate) fn grow_all(&mut self, public: (&TreeBatch, &TreePrgs)) {
+        let mut leaves = Buffer::default();
+        loop {
+            let run = public.0.run_from(self.expanded, LEAVES_AT_ONCE);
+            if run.is_empty() {
+                break;
+            }
+            let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
+            self.expand(public, run, window);
+        }
     }
 
     /// Steps 3 and 4 for the next trees.
@@ -161,44 +239,31 @@ impl<R: Ring> Sender<R> {
     /// If the channel fails.
     pub(crate) fn grow_next(
         &mut self,
-        (batch, prgs): (&TreeBatch, &TreePrgs),
+        public: (&TreeBatch, &TreePrgs),
         leaves: &mut [R],
         channel: &mut Channel,
     ) -> Result<()> {
-        let run = self.next_run(batch).expect("trees that are left");
-        self.next = run.end;
-        let hashed = prgs.growth() == Growth::PseudoCorrelated;
-        let rows = &mut self.rows[batch.levels_of_run(&run)];
-        let mut parts = batch.split_run(run, leaves, rows);
-        let (last, psi): (Vec<_>, Vec<_>) = parts
-            .par_iter_mut()
-            .map_init(
-                || self.scratches.take(),
-                |scratch, part| {
-                    let root = self.roots[part.tree];
-                    let sums = grow(prgs, part, (root, *self.delta), scratch);
-                    let (last, inner) = part.levels.split_last_mut().expect("a tree has a level");
-                    for (c, sums) in inner.iter_mut().zip(&sums.inner) {
-                        *c ^= sums[0];
-                    }
-                    let leaf_sums = sums.leaf.map(wire::pack);
-                    let mut right = Block::ZERO;
-                    if hashed {
-                        *last = self.pads[part.tree][0] ^ leaf_sums[0];
-                        right = self.pads[part.tree][1] ^ leaf_sums[1];
-                    } else {
-                        *last ^= leaf_sums[0];
-                    }
-                    (right, sums.leaf[0] + sums.leaf[1] - self.beta[part.tree])
-                },
-            )
-            .unzip();
-        for part in parts {
-            channel.send_blocks(part.levels)?;
+        let run = self.next_run(public.0).expect("trees that are left");
+        if self.expanded == run.start {
+            self.expand(public, run.clone(), leaves);
+        } else {
+            self.grow_again(public, run.clone(), leaves);
         }
-        if hashed {
-            channel.send_blocks(&last)?;
-            wire::send(&psi, channel)?;
+        self.send_run(public, run, channel)
+    }
+
+    /// Step 4 for the next trees, which are expanded.
+    fn send_run(
+        &mut self,
+        (batch, prgs): (&TreeBatch, &TreePrgs),
+        run: Range<usize>,
+        channel: &mut Channel,
+    ) -> Result<()> {
+        self.next = run.end;
+        channel.send_blocks(&self.levels[batch.levels_of_run(&run)])?;
+        if prgs.growth() == Growth::PseudoCorrelated {
+            channel.send_blocks(&self.right[run.clone()])?;
+            wire::send(&self.psi[run], channel)?;
         }
         channel.flush()
     }
@@ -215,11 +280,11 @@ impl<R: Ring> Sender<R> {
     ) -> Result<()> {
         let mut leaves = Buffer::default();
         while let Some(run) = self.next_run(public.0) {
-            let count = public.0.leaves_of_run(&run).len();
-            if leaves.len() < count {
-                leaves = Buffer::zeroed(count);
+            if self.expanded == run.start {
+                let window = window_of(&mut leaves, public.0.leaves_of_run(&run).len());
+                self.expand(public, run.clone(), window);
             }
-            self.grow_next(public, &mut leaves[..count], channel)?;
+            self.send_run(public, run, channel)?;
         }
         Ok(())
     }
@@ -246,6 +311,14 @@ impl<R: Ring> Sender<R> {
                 },
             );
     }
+}
+
+/// The first `len` places of a window, which grows if it has fewer.
+pub(crate) fn window_of<R: Ring>(window: &mut Buffer<R>, len: usize) -> &mut [R] {
+    if window.len() < len {
+        *window = Buffer::zeroed(len);
+    }
+    &mut window[..len]
 }
 
 /// Step 3, P1: one tree.

@@ -106,7 +106,7 @@ pub fn send<K: Correlation>(
 /// # Errors
 /// As [`send`].
 pub(crate) fn begin_send<K: Correlation>(
-    Public { layout, prgs }: Public<'_>,
+    public: Public<'_>,
     points: Points<'_>,
     x: K::Ring,
     spare: &[K::Ring],
@@ -114,9 +114,27 @@ pub(crate) fn begin_send<K: Correlation>(
     ot: &mut convert::Sender<K::KeyOt>,
     channel: &mut Channel,
 ) -> Result<spcot::Sender<K::Ring>> {
+    let mut trees = spcot::Sender::new(public.layout.batch(), rng, ot)?;
+    begin_send_trees::<K>(&mut trees, public, points, x, spare, ot, channel)?;
+    Ok(trees)
+}
+
+/// P1: as [`begin_send`], for trees that it may have expanded before.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) fn begin_send_trees<K: Correlation>(
+    trees: &mut spcot::Sender<K::Ring>,
+    Public { layout, prgs }: Public<'_>,
+    points: Points<'_>,
+    x: K::Ring,
+    spare: &[K::Ring],
+    ot: &mut convert::Sender<K::KeyOt>,
+    channel: &mut Channel,
+) -> Result<()> {
     let batch = layout.batch();
     let beta = K::key_shares(x, spare, batch.trees(), channel)?; // step 3b: beta_1
-    spcot::Sender::begin(batch, prgs, points, &beta, rng, ot, channel) // step 4
+    trees.begin(batch, prgs, points, &beta, ot, channel) // step 4
 }
 
 /// P2: as [`receive`], on half-trees that are received and rebuilt later, a few at a time.

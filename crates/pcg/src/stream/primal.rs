@@ -278,7 +278,13 @@ impl<K: Correlation> KeyHolder<K> {
         // Setup, steps 2 and 3
         let (x, rng, ot) = (*self.x, &mut self.rng, &mut self.ot);
         let shares = if public.draws_points() {
-            let trees = mpcot::begin_send::<K>(public, points, x, spare, rng, ot, channel)?;
+            let mut trees = spcot::Sender::new(layout.batch(), rng, ot)?;
+            // With its outputs done earlier, this party would wait for the other one, whose message
+            // comes first: of a correlated OT it does not.
+            if checked && K::VALUES > 0 {
+                trees.grow_all((layout.batch(), &prgs));
+            }
+            mpcot::begin_send_trees::<K>(&mut trees, public, points, x, spare, ot, channel)?;
             Shares::drawn(Arc::clone(&layout), trees, prgs)
         } else {
             let leaves = layout.leaves(self.memory.take());

@@ -20,7 +20,12 @@ use volery_channel::{Channel, Result};
 use volery_field::Ring;
 use volery_primitives::pages::Buffer;
 
-use crate::{ggm::TreePrgs, mpcot::Layout, spcot, tree_batch::TreeBatch};
+use crate::{
+    ggm::TreePrgs,
+    mpcot::Layout,
+    spcot::{self, window_of},
+    tree_batch::TreeBatch,
+};
 
 /// Tiles that are added up at a time, each by a separate task.
 const TILES: usize = 2;
@@ -260,12 +265,4 @@ fn again(batch: &TreeBatch, first: usize) -> Range<usize> {
     let threads = rayon::current_num_threads();
     let share = if threads == 1 { 1 } else { 4 * threads };
     batch.run_from(first, share * LEAVES_AGAIN)
-}
-
-/// The first `len` places of a window, which grows if it has fewer.
-fn window_of<R: Ring>(window: &mut Buffer<R>, len: usize) -> &mut [R] {
-    if window.len() < len {
-        *window = Buffer::zeroed(len);
-    }
-    &mut window[..len]
 }
