@@ -183,8 +183,17 @@ fn recorded(task: Task<'_>) -> [Recording; 2] {
 
 /// A party in a pool of `threads` threads, which are busy beforehand: a system takes a while to
 /// give each a separate processor.
-fn with_threads(threads: usize, task: Task<'_>, party: Party, channel: &mut Channel) -> f64 {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+fn with_threads(
+    name: &str,
+    threads: usize,
+    task: Task<'_>,
+    party: Party,
+    channel: &mut Channel,
+) -> f64 {
+    let name = format!("{name}-{party:?}");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(move |_| name.clone());
     let pool = pool.build().unwrap();
     let start = Instant::now();
     pool.broadcast(|_| {
@@ -198,7 +207,7 @@ fn with_threads(threads: usize, task: Task<'_>, party: Party, channel: &mut Chan
 /// A party against the record.
 fn alone(threads: usize, task: Task<'_>, party: Party, recording: &Recording) -> f64 {
     let mut channel = replay(recording.clone(), recording.len());
-    with_threads(threads, task, party, &mut channel)
+    with_threads("alone", threads, task, party, &mut channel)
 }
 
 /// Both parties over TCP; the slower one's time.
@@ -208,10 +217,10 @@ fn together(threads: usize, task: Task<'_>) -> f64 {
     thread::scope(|scope| {
         let receiver = scope.spawn(move || {
             let mut channel = Channel::new(Stream::connect(address, TIMEOUT).unwrap());
-            with_threads(threads, task, Party::Receiver, &mut channel)
+            with_threads("both", threads, task, Party::Receiver, &mut channel)
         });
         let mut channel = Channel::new(listener.accept(TIMEOUT).unwrap());
-        let sender = with_threads(threads, task, Party::Sender, &mut channel);
+        let sender = with_threads("both", threads, task, Party::Sender, &mut channel);
         sender.max(receiver.join().unwrap())
     })
 }

@@ -35,7 +35,7 @@ use volery_primitives::ro::RandomOracle;
 use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
-use crate::batches::{BATCH, at_a_time, for_next};
+use crate::batches::{BATCH, as_they_arrive, at_a_time, for_next, meanwhile};
 use crate::bits::{bytes_for, delta_or_random, mask, resize, stride, xor_blocks};
 use crate::poisonable::Poisonable;
 use crate::{CotReceiver, CotSender, Result, base};
@@ -85,21 +85,22 @@ impl Sender {
 impl LiveSender {
     fn batches(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
         let batches = self.progress.take(v.len());
-        for batch in &mut *batches {
-            channel.recv_blocks(&mut batch.differences)?; // step 2
-        }
-        let (keys, delta) = ((&self.keys[..], &self.starts[..]), *self.delta);
-        v.par_chunks_mut(BATCH).zip(batches).for_each(|(v, batch)| {
-            rows_of_sender(
-                keys,
-                batch.first,
-                delta,
-                &batch.differences,
-                &mut batch.rows,
-            ); // step 3
-            batch.write_columns(v); // step 4
-        });
-        Ok(())
+        let mut batches: Vec<_> = batches.iter_mut().zip(v.chunks_mut(BATCH)).collect();
+        as_they_arrive(
+            &mut batches,
+            |(batch, _)| channel.recv_blocks(&mut batch.differences), // step 2
+            |(batch, v)| {
+                resize(&mut batch.rows, 128 * stride(batch.row_blocks));
+                rows_of_sender(
+                    (&self.keys, &self.starts),
+                    batch.first,
+                    *self.delta,
+                    &batch.differences,
+                    &mut batch.rows,
+                ); // step 3
+                batch.write_columns(v); // step 4
+            },
+        )
     }
 }
 
@@ -158,6 +159,7 @@ impl LiveReceiver {
             self.choices.fill_blocks(&mut batch.choices);
         }
         batches.par_iter_mut().for_each(|batch| {
+            resize(&mut batch.rows, 128 * stride(batch.row_blocks));
             rows_of_receiver(
                 (&self.keys, &self.starts),
                 batch.first,
@@ -166,19 +168,23 @@ impl LiveReceiver {
                 &mut batch.differences,
             ); // step 1
         });
-        for batch in &*batches {
-            channel.send_blocks(&batch.differences)?; // step 2
-            channel.flush()?;
-        }
-        u.par_chunks_mut(BATCH / 8)
-            .zip(w.par_chunks_mut(BATCH))
-            .zip(&*batches)
-            .for_each(|((u, w), batch)| {
-                u.copy_from_slice(&cast_slice(&batch.choices)[..u.len()]);
-                clear_from(u, w.len());
-                batch.write_columns(w); // step 4
-            });
-        Ok(())
+        let batches = &*batches;
+        let columns = || {
+            u.par_chunks_mut(BATCH / 8)
+                .zip(w.par_chunks_mut(BATCH))
+                .zip(batches)
+                .for_each(|((u, w), batch)| {
+                    u.copy_from_slice(&cast_slice(&batch.choices)[..u.len()]);
+                    clear_from(u, w.len());
+                    batch.write_columns(w); // step 4
+                });
+        };
+        meanwhile(columns, || {
+            batches.iter().try_for_each(|batch| {
+                channel.send_blocks(&batch.differences)?; // step 2
+                channel.flush()
+            })
+        })
     }
 }
 
@@ -225,7 +231,6 @@ impl Progress {
         for_next(&mut self.batches, n, |batch, n| {
             batch.first = *next;
             batch.row_blocks = n.div_ceil(128);
-            resize(&mut batch.rows, 128 * stride(batch.row_blocks));
             resize(&mut batch.differences, 128 * batch.row_blocks);
             *next += batch.row_blocks as u128;
         })

@@ -13,9 +13,11 @@
 //! h(r) = chi_1*r_1 + .. + chi_L*r_L + r_{L+1}
 //! ```
 //!
-//! The challenge is a hash of the session, the setup and all messages of both directions up to and
-//! including the `d_i` of this batch, which enter as a separate hash. The receiver sends
-//! `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender accepts if
+//! The challenge is a hash of the session, the setup with all its messages, and the `d_i` of all
+//! batches up to and including this one, those of each batch as their hash. The responses to
+//! earlier challenges are not in it, see *Responses* below.
+//! The receiver sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the
+//! sender accepts if
 //!
 //! ```text
 //! z = RO(chi, h(q_0) + delta_0*x, .., h(q_127) + delta_127*x)
@@ -57,6 +59,16 @@
 //! statement: after `Q` evaluations at most `Q` times as much, and `Q^2 * 2^-256` for two
 //! transcripts, or two batches' `d_i`, with one hash.
 //!
+//! *Responses.* The check of a batch is a proof of three moves: `d_i`, challenge, response. As in
+//! any Fiat-Shamir transform of one, the challenge must bind what is proven and the first move
+//! (Bernhard, Pereira, Warinschi, ASIACRYPT 2012), not the response. What is proven are the rows,
+//! which session, setup and `d_i` fix, with the batch's number, as the hashes are chained. The
+//! responses to earlier batches fix nothing of it. A receiver may choose them after it has computed
+//! later challenges, and later `d_i` after it has learnt whether an earlier guess was right: the
+//! sum above is over the best responses to a given challenge, and counts each `d_i` as one
+//! evaluation, whatever it was chosen from. Leaving responses out takes one means to try challenges
+//! away, and lets a party compute several at once.
+//!
 //! *Forks.* Their rows are fixed like those of the parent. The transcript of a fork continues that
 //! of the parent, and begins with the tags of the setup (`pprf`), which bind all leaves and so the
 //! seeds of all forks, whatever their number, before any challenge is computed. So a receiver that
@@ -83,7 +95,8 @@ use super::SmallField;
 use super::pprf::Message;
 use crate::Result;
 
-/// A running hash of all messages.
+/// A running hash of the setup and of all corrections.
+#[derive(Clone, Default)]
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {

@@ -19,7 +19,7 @@
 //! 2.                                              d_i = u_0 + u_i   (d_0 = 0, not sent)
 //!     <---------------- d_i ---------------------
 //! 3.  q_ij = b_ij + alpha_ij*(a_i + d_i)
-//! 4.  both: chi = RO(everything sent so far, the d_i as their hash)
+//! 4.  both: chi = RO(setup, the hashes of all d_i so far)
 //!     <---------- h_chi(u_0), RO(h_chi(v)) ------
 //!     check, see the module `check`
 //! 5.  v = columns of q                            u = u_0, w = columns of v
@@ -35,7 +35,9 @@
 //! blocks of 128 and has 128 more correlations that mask the values of its check and are discarded;
 //! step 4 happens once for each batch. Outputs are written after the check of their batch. Each
 //! party computes as many batches at a time as its pool has threads; the messages and their order
-//! do not depend on this number.
+//! do not depend on this number. The sender expands a batch while the next one arrives, the
+//! receiver writes outputs while its messages leave: one thread has the channel, the others
+//! compute.
 //!
 //! Functionality: correlated OT with random choice bits. A corrupt receiver may choose its `u` and
 //! `w`, and may try to guess some bits of `delta` at the risk of being caught: it learns whether
@@ -83,7 +85,7 @@ use volery_primitives::prg::Prg;
 use volery_primitives::transpose::transpose_first;
 use zeroize::Zeroizing;
 
-use crate::batches::{BATCH, at_a_time, for_next};
+use crate::batches::{BATCH, as_they_arrive, at_a_time, for_next, meanwhile};
 use crate::bits::{bytes_for, delta_or_random, resize, stride, xor_blocks};
 use crate::poisonable::Poisonable;
 use crate::{CotReceiver, CotSender, Error, Result, base};
@@ -242,21 +244,24 @@ impl Sender {
 impl Live {
     /// Steps 1 to 5 of some batches.
     fn batches(&mut self, v: &mut [Block], channel: &mut Channel) -> Result<()> {
-        let (delta, is_checked) = (*self.delta, self.state.settings.is_checked);
+        let (delta, is_checked) = (&self.delta, self.state.settings.is_checked);
         let (batches, leaves, transcript) = self.state.take(v.len());
-        for batch in &mut *batches {
-            channel.recv_blocks(batch.sent_corrections())?; // step 2
-            if is_checked {
-                batch.response.recv(channel)?;
-            }
-        }
-        batches.par_iter_mut().for_each(|batch| {
-            // Steps 1 and 3.
-            leaves.expand_corrected(batch.first, &mut batch.rows, delta, &batch.corrections);
-            if is_checked {
-                batch.hash_corrections();
-            }
-        });
+        as_they_arrive(
+            batches,
+            |batch| {
+                channel.recv_blocks(batch.sent_corrections())?; // step 2
+                match is_checked {
+                    true => batch.response.recv(channel), // step 4
+                    false => Ok(()),
+                }
+            },
+            |batch| {
+                batch.expand_corrected(leaves, **delta); // steps 1 and 3
+                if is_checked {
+                    batch.hash_corrections();
+                }
+            },
+        )?;
         if is_checked {
             check(batches, transcript, delta)?; // step 4
         }
@@ -268,22 +273,26 @@ impl Live {
 }
 
 /// Step 4 of some batches, for the sender: one transcript, and a check for each batch.
-fn check(batches: &[Batch], transcript: &mut Transcript, delta: Block) -> Result<()> {
-    let challenged = batches.iter().map(|batch| {
-        transcript.absorb(&batch.hash);
-        let challenge = transcript.challenge(batch.row_blocks);
-        transcript.absorb(batch.response.as_bytes());
-        (batch, challenge)
+fn check(batches: &mut [Batch], transcript: &mut Transcript, delta: &Block) -> Result<()> {
+    bind(batches, transcript);
+    let accepted = batches.par_iter().all(|batch| {
+        let challenge = batch.transcript.challenge(batch.row_blocks);
+        challenge.accepts(&batch.response, &batch.rows, *delta)
     });
-    let challenged: Vec<_> = challenged.collect();
-    let accepted = challenged
-        .par_iter()
-        .all(|(batch, challenge)| challenge.accepts(&batch.response, &batch.rows, delta));
     match accepted {
         true => Ok(()),
         false => Err(Error::PeerMisbehaved(
             "the consistency check of the OT extension failed",
         )),
+    }
+}
+
+/// The transcripts of some batches, up to and including their corrections: all that their
+/// challenges need, so that these and the responses are computed in parallel.
+fn bind(batches: &mut [Batch], transcript: &mut Transcript) {
+    for batch in batches {
+        transcript.absorb(&batch.hash);
+        batch.transcript = transcript.clone();
     }
 }
 
@@ -354,22 +363,30 @@ fn receiver_batches(
             batch.hash_corrections();
         }
     });
-    for batch in &mut *batches {
-        channel.send_blocks(batch.sent_corrections())?; // step 2
-        if is_checked {
-            channel.send(batch.respond(transcript).as_bytes())?; // step 4
-        }
-        channel.flush()?; // the peer works on this batch while we make the next
+    if is_checked {
+        bind(batches, transcript);
+        batches.par_iter_mut().for_each(Batch::respond); // step 4
     }
-    u.par_chunks_mut(BATCH / 8)
-        .zip(w.par_chunks_mut(BATCH))
-        .zip(&*batches)
-        .for_each(|((u, w), batch)| {
-            u.copy_from_slice(&cast_slice(batch.first_sum())[..u.len()]); // step 5
-            clear_from(u, w.len());
-            batch.write_columns(w);
-        });
-    Ok(())
+    let batches = &*batches;
+    let columns = || {
+        u.par_chunks_mut(BATCH / 8)
+            .zip(w.par_chunks_mut(BATCH))
+            .zip(batches)
+            .for_each(|((u, w), batch)| {
+                u.copy_from_slice(&cast_slice(batch.first_sum())[..u.len()]); // step 5
+                clear_from(u, w.len());
+                batch.write_columns(w);
+            });
+    };
+    meanwhile(columns, || {
+        batches.iter().try_for_each(|batch| {
+            channel.send_blocks(batch.corrections_to_send())?; // step 2
+            if is_checked {
+                channel.send(batch.response.as_bytes())?; // step 4
+            }
+            channel.flush() // the peer works on this batch while the next one leaves
+        })
+    })
 }
 
 impl CotReceiver for Receiver {
@@ -435,23 +452,31 @@ struct Batch {
     corrections: Vec<Block>,
     /// The hash of the sent corrections, if there is a check.
     hash: [u8; 32],
-    /// The sender's: the receiver's message of step 4, if there is a check.
+    /// All corrections up to and including these, if there is a check.
+    transcript: Transcript,
+    /// The receiver's message of step 4, if there is a check.
     response: Response,
 }
 
 impl Batch {
-    /// Allocates `n` correlations, and 128 more for a check.
+    /// Begins with `n` correlations, and 128 more for a check.
     fn begin(&mut self, n: usize, Settings { field, is_checked }: Settings, first: u128) {
         self.first = first;
         self.row_blocks = n.div_ceil(128) + usize::from(is_checked);
-        resize(&mut self.rows, 128 * stride(self.row_blocks));
         self.corrections
             .resize(field.trees() * self.row_blocks, Block::ZERO);
         self.corrections[..self.row_blocks].fill(Block::ZERO);
     }
 
+    /// Sender: steps 1 and 3.
+    fn expand_corrected(&mut self, leaves: &Leaves, delta: Block) {
+        resize(&mut self.rows, 128 * stride(self.row_blocks));
+        leaves.expand_corrected(self.first, &mut self.rows, delta, &self.corrections);
+    }
+
     /// Receiver: step 1 and the corrections of step 2.
     fn expand(&mut self, leaves: &Leaves) {
+        resize(&mut self.rows, 128 * stride(self.row_blocks));
         resize(&mut self.sums, self.corrections.len());
         leaves.expand(self.first, &mut self.rows, &mut self.sums);
         let (u, others) = self.sums.split_at(self.row_blocks);
@@ -467,18 +492,20 @@ impl Batch {
         &mut self.corrections[self.row_blocks..]
     }
 
+    /// The same, to be read.
+    fn corrections_to_send(&self) -> &[Block] {
+        &self.corrections[self.row_blocks..]
+    }
+
     /// Hashes the corrections for the transcript.
     fn hash_corrections(&mut self) {
-        self.hash = Transcript::hash_corrections(&self.corrections[self.row_blocks..]);
+        self.hash = Transcript::hash_corrections(self.corrections_to_send());
     }
 
     /// Receiver, step 4.
-    fn respond(&self, transcript: &mut Transcript) -> Response {
-        transcript.absorb(&self.hash);
-        let challenge = transcript.challenge(self.row_blocks);
-        let response = challenge.respond(self.first_sum(), &self.rows);
-        transcript.absorb(response.as_bytes());
-        response
+    fn respond(&mut self) {
+        let challenge = self.transcript.challenge(self.row_blocks);
+        self.response = challenge.respond(self.first_sum(), &self.rows);
     }
 
     /// Receiver: `u_0`.
