@@ -14,10 +14,10 @@
 //! ```
 //!
 //! The challenge is a hash of the session, the setup with all its messages, and the `d_i` of all
-//! batches up to and including this one, those of each batch as their hash. The responses to
-//! earlier challenges are not in it, see *Responses* below.
-//! The receiver sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the
-//! sender accepts if
+//! batches up to and including this one, those of the parents of a fork too, of each batch as their
+//! hash. The responses to earlier challenges are not in it, see *Responses* below. The receiver
+//! sends `x = h(u_0)` and `z = RO(chi, h(v_0), .., h(v_127))` over its 128 rows; the sender accepts
+//! if
 //!
 //! ```text
 //! z = RO(chi, h(q_0) + delta_0*x, .., h(q_127) + delta_127*x)
@@ -63,11 +63,12 @@
 //! any Fiat-Shamir transform of one, the challenge must bind what is proven and the first move
 //! (Bernhard, Pereira, Warinschi, ASIACRYPT 2012), not the response. What is proven are the rows,
 //! which session, setup and `d_i` fix, with the batch's number, as the hashes are chained. The
-//! responses to earlier batches fix nothing of it. A receiver may choose them after it has computed
-//! later challenges, and later `d_i` after it has learnt whether an earlier guess was right: the
-//! sum above is over the best responses to a given challenge, and counts each `d_i` as one
-//! evaluation, whatever it was chosen from. Leaving responses out takes one means to try challenges
-//! away, and lets a party compute several at once.
+//! responses to earlier batches fix nothing of it: the sender's equation for a batch has no `x` or
+//! `z` of another, and batches are not added up. (Were they, responses would have to be bound.) A
+//! receiver may choose them after it has computed later challenges, and later `d_i` after it has
+//! learnt whether an earlier guess was right: the sum above is over the best responses to a given
+//! challenge, and counts each `d_i` as one evaluation, whatever it was chosen from. Leaving
+//! responses out takes one means to try challenges away, and lets a party compute several at once.
 //!
 //! *Forks.* Their rows are fixed like those of the parent. The transcript of a fork continues that
 //! of the parent, and begins with the tags of the setup (`pprf`), which bind all leaves and so the
