@@ -47,7 +47,9 @@ mod sum;
 pub mod transpose;
 #[cfg(feature = "testing")]
 pub mod watch;
+mod wiped;
 
 pub use align::Aligned;
 pub use block::Block;
 pub use sum::{BlockSum, WordSums};
+pub use wiped::Wiped;

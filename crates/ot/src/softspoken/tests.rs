@@ -205,33 +205,45 @@ fn nothing_depends_on_the_threads() {
     }
 }
 
-/// A bad batch after a good one, at a sender that checks both at a time.
-#[test]
-fn a_bad_batch_spoils_those_that_are_checked_with_it() {
+/// A sender that takes two batches at a time, of which a receiver sends a good one, and then does
+/// something else: nothing is written, and the sender is broken. Returns its error.
+fn after_a_good_batch(then: impl FnOnce(Receiver, &mut Channel) + Send) -> Error {
     const TWO: usize = BATCH + N;
-    let (result, v) = run_two_parties(
+    run_two_parties(
         |channel| {
             let rng = Prg::new(Block::from(1));
             let mut sender = Sender::setup(None, SmallField::Bits8, SESSION, rng, channel).unwrap();
             let mut v = vec![Block::ZERO; TWO];
             let result = with_threads(2, || sender.extend(&mut v, channel));
             assert!(matches!(sender.extend(&mut v, channel), Err(Error::Broken)));
-            (result, v)
+            assert!(v.iter().all(|&v| v == Block::ZERO), "no output is written");
+            result.unwrap_err()
         },
         |channel| {
             let rng = Prg::new(Block::from(2));
             let mut receiver = Receiver::setup(SmallField::Bits8, SESSION, rng, channel).unwrap();
             let (mut u, mut w) = (vec![0; BATCH / 8], vec![Block::ZERO; BATCH]);
             receiver.extend(&mut u, &mut w, channel).unwrap();
-            let deviation = |d: &mut [Block], _: usize| d[3] ^= Block::ONE;
-            let batch =
-                |state: &mut State| Ok(malicious_batch(state, channel, deviation, |_, _| ()));
-            receiver.0.call(batch).unwrap();
+            then(receiver, channel);
         },
     )
-    .0;
-    assert!(matches!(result, Err(Error::PeerMisbehaved(_))));
-    assert!(v.iter().all(|&v| v == Block::ZERO), "no output is written");
+    .0
+}
+
+#[test]
+fn a_bad_batch_spoils_those_that_are_checked_with_it() {
+    let error = after_a_good_batch(|mut receiver, channel| {
+        let deviation = |d: &mut [Block], _: usize| d[3] ^= Block::ONE;
+        let batch = |state: &mut State| Ok(malicious_batch(state, channel, deviation, |_, _| ()));
+        receiver.0.call(batch).unwrap();
+    });
+    assert!(matches!(error, Error::PeerMisbehaved(_)), "{error}");
+}
+
+#[test]
+fn a_receiver_that_leaves_between_two_batches_leaves_nothing() {
+    let error = after_a_good_batch(|_, _| ());
+    assert!(matches!(error, Error::Disconnected), "{error}");
 }
 
 #[test]

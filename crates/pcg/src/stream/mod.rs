@@ -14,6 +14,7 @@ mod rounds;
 mod shares;
 
 use std::marker::PhantomData;
+use std::ops::DerefMut;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -22,7 +23,7 @@ use std::sync::{
 use volery_channel::{Channel, Error, Result, SessionId};
 use volery_field::{Gf128, Ring};
 use volery_ot::convert;
-use volery_primitives::{bits, pages::Buffer, prg::Prg};
+use volery_primitives::{Wiped, bits, pages::Buffer, prg::Prg};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
@@ -162,7 +163,8 @@ pub(crate) trait Rounds<R: Role>: Send {
     fn draw(&mut self, out: R::Part<'_>, channel: &mut Channel) -> Result<()>;
 }
 
-impl<R: Role, S: Rounds<R> + ?Sized> Rounds<R> for Box<S> {
+/// Of a box, and of what is wiped.
+impl<R: Role, P: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for P {
     fn left(&self) -> usize {
         (**self).left()
     }
@@ -184,7 +186,8 @@ impl<R: Role, S: Rounds<R> + ?Sized> Rounds<R> for Box<S> {
     }
 }
 
-/// Rounds of the kind in the plan.
+/// Rounds of the kind in the plan. The object is wiped as a whole: a stream is made on the stack,
+/// and has a place for the expansion of a round before there is one.
 pub(crate) type AnyRounds<R> = Box<dyn Rounds<R>>;
 
 /// The key holder's rounds of a plan, with the base of the first and OTs for the trees.
@@ -201,9 +204,13 @@ pub(crate) fn key_holder<K: Correlation>(
 ) -> AnyRounds<KeyHolder<K>> {
     let plan = plan.clone();
     if plan.dual().is_some() {
-        Box::new(dual::KeyHolder::<K>::new(plan, session, rng, x, ot, base))
+        Box::new(Wiped::new(dual::KeyHolder::<K>::new(
+            plan, session, rng, x, ot, base,
+        )))
     } else {
-        Box::new(primal::KeyHolder::<K>::new(plan, session, rng, x, ot, base))
+        Box::new(Wiped::new(primal::KeyHolder::<K>::new(
+            plan, session, rng, x, ot, base,
+        )))
     }
 }
 
@@ -223,9 +230,13 @@ where
 {
     let plan = plan.clone();
     if plan.dual().is_some() {
-        Box::new(dual::ValueHolder::<K>::new(plan, session, rng, ot, base))
+        Box::new(Wiped::new(dual::ValueHolder::<K>::new(
+            plan, session, rng, ot, base,
+        )))
     } else {
-        Box::new(primal::ValueHolder::<K>::new(plan, session, rng, ot, base))
+        Box::new(Wiped::new(primal::ValueHolder::<K>::new(
+            plan, session, rng, ot, base,
+        )))
     }
 }
 
