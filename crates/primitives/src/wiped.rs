@@ -49,31 +49,39 @@ mod tests {
 
     use super::*;
 
-    struct Counted<'a>(&'a Cell<u32>, Option<[u64; 5]>, u8);
+    /// With space between its fields, and in an `Option` that is `None`.
+    struct Counted<'a> {
+        drops: &'a Cell<u32>,
+        array: Option<[u64; 5]>,
+        byte: u8,
+    }
 
     impl Drop for Counted<'_> {
         fn drop(&mut self) {
-            self.0.set(self.0.get() + 1);
+            self.drops.set(self.drops.get() + 1);
         }
     }
 
     #[test]
     fn nothing_is_left_where_a_value_was() {
-        let drops = Cell::new(0);
         for array in [None, Some([7; 5])] {
-            let value = MaybeUninit::new(Wiped::new(Counted(&drops, array, 3)));
-            let mut boxed = Box::new(value);
-            drops.set(0);
-            let bytes = size_of::<Wiped<Counted<'_>>>();
-            let start = boxed.as_mut_ptr();
-            // SAFETY: the value is there, is dropped once, and is not used afterwards; the drop
-            // writes all of its bytes.
-            let left = unsafe {
-                assert_eq!((*start).2, 3);
-                start.drop_in_place();
-                std::slice::from_raw_parts(start.cast::<u8>(), bytes)
+            let drops = Cell::new(0);
+            let counted = Counted {
+                drops: &drops,
+                array,
+                byte: 3,
             };
+            let mut boxed = Box::new(MaybeUninit::new(Wiped::new(counted)));
+            // SAFETY: the value is there until it is dropped, once.
+            let wiped = unsafe { boxed.assume_init_mut() };
+            assert_eq!((wiped.array, wiped.byte), (array, 3));
+            wiped.byte = 4;
+            // SAFETY: as above; nothing uses the value afterwards.
+            unsafe { boxed.assume_init_drop() };
             assert_eq!(drops.get(), 1);
+            let start = boxed.as_ptr().cast::<u8>();
+            // SAFETY: the drop has written all of these bytes.
+            let left = unsafe { std::slice::from_raw_parts(start, size_of_val(&*boxed)) };
             assert!(left.iter().all(|byte| *byte == 0));
         }
     }
