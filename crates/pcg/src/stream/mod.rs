@@ -164,7 +164,7 @@ pub(crate) trait Rounds<R: Role>: Send {
 }
 
 /// Of a box, and of what is wiped.
-impl<R: Role, P: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for P {
+impl<R: Role, Pointer: DerefMut<Target: Rounds<R>> + Send> Rounds<R> for Pointer {
     fn left(&self) -> usize {
         (**self).left()
     }

@@ -41,9 +41,9 @@ pub(super) const NO_PROTOCOL: &[(&str, &[&str])] = &[
             "ot::&mut C::extend",
             "ot::Box::extend",
             "pcg::cot::Box::draw",
-            "pcg::stream::Box::draw",
-            "pcg::stream::Box::exchange",
-            "pcg::stream::Box::next_round",
+            "pcg::stream::Pointer::draw",
+            "pcg::stream::Pointer::exchange",
+            "pcg::stream::Pointer::next_round",
         ],
     ),
     (
