@@ -191,7 +191,8 @@ impl<R: Ring> Sender<R> {
         run: Range<usize>,
         leaves: &mut [R],
     ) {
-        debug_assert_eq!(run.start, self.expanded);
+        // A tree that is expanded twice would send its masks alone.
+        assert_eq!(run.start, self.expanded, "each tree is expanded once");
         self.expanded = run.end;
         let hashed = prgs.growth() == Growth::PseudoCorrelated;
         let levels = &mut self.levels[batch.levels_of_run(&run)];

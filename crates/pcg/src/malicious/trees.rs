@@ -2,16 +2,20 @@
 
 use volery_channel::{memory, tamper::Tampered};
 use volery_field::{Fp61, Gf128, Ring};
+use volery_ot::convert;
 use volery_primitives::Block;
 
 use super::{
-    FEW, MANY, MaliciousKeyHolder, Setup, Stage, honest, key_holder::Grown, plan, round_by_round,
-    run_malicious,
+    FEW, MANY, MaliciousKeyHolder, SESSION, Setup, Stage, channel, honest, key_holder::Grown, plan,
+    prgs, rng, round_by_round, run_malicious,
 };
 use crate::{
     Noise, Trees,
     correlation::{Cot, Vole},
+    cot_buffer,
     ggm::Growth,
+    mpcot::Layout,
+    spcot,
 };
 
 const TREES: [Trees; 2] = [Trees::Ggm, Trees::Half];
@@ -19,6 +23,19 @@ const TREES: [Trees; 2] = [Trees::Ggm, Trees::Half];
 /// Not the lowest bit, which correlated OT reserves.
 fn error<R: Ring>() -> R {
     R::from_block(Block::from(6))
+}
+
+/// An honest key holder that is called out of order: its sums alone are its secrets.
+#[test]
+#[should_panic(expected = "masked")]
+fn sums_are_not_sent_before_they_are_masked() {
+    let layout = Layout::regular(2, 8);
+    let public = (layout.batch(), &prgs::<Vole<Fp61>>(Trees::Half, 0));
+    let mut ot = convert::Sender::new(cot_buffer::Sender::new(Block::ONE), SESSION);
+    let mut trees = spcot::Sender::<Fp61>::new(public.0, &mut rng(1), &mut ot).expect("OTs");
+    trees.grow_all(public);
+    let (left, _right) = memory::pair();
+    let _sent = trees.send_all(public, &mut channel(left));
 }
 
 /// The malicious key holder's implementation of the protocol agrees with the honest party, where it
