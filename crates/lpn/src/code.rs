@@ -254,7 +254,11 @@ impl LocalCode {
 }
 
 /// Columns of a code that are generated together, for tables of entries `E`.
-pub struct Group<E>(Columns<E, WEIGHT, GROUP>);
+pub struct Group<E> {
+    columns: Columns<E, WEIGHT, GROUP>,
+    /// The blocks that the indices are cut from.
+    blocks: Aligned<[Block; GROUP * WEIGHT / 4]>,
+}
 
 impl<E: Entry> Group<E> {
     /// Memory for the columns of a code with `k` rows.
@@ -263,7 +267,10 @@ impl<E: Entry> Group<E> {
     /// If `k` is 0, or the table has more than 2^32 bytes.
     #[must_use]
     pub fn new(k: usize) -> Self {
-        Self(Columns::new(k))
+        Self {
+            columns: Columns::new(k),
+            blocks: Aligned([Block::ZERO; GROUP * WEIGHT / 4]),
+        }
     }
 
     /// The columns from `number * GROUP` on.
@@ -272,15 +279,18 @@ impl<E: Entry> Group<E> {
     /// If the number of rows is not that of the code.
     #[inline]
     pub fn fill(&mut self, code: &LocalCode, number: usize) {
-        assert_eq!(code.k, self.0.rows(), "columns of one code");
-        let Aligned(blocks) = &mut Aligned([Block::ZERO; GROUP * WEIGHT / 4]);
+        let Self {
+            columns,
+            blocks: Aligned(blocks),
+        } = self;
+        assert_eq!(code.k, columns.rows(), "columns of one code");
         if code.k.is_power_of_two() {
             let blocks = &mut blocks[..Columns::<E, WEIGHT, GROUP>::CUT];
             code.aes.ctr((number * blocks.len()) as u128, blocks);
-            self.0.cut(blocks);
+            columns.cut(blocks);
         } else {
             code.aes.ctr((number * blocks.len()) as u128, blocks);
-            self.0.scale(blocks);
+            columns.scale(blocks);
         }
     }
 
@@ -291,7 +301,7 @@ impl<E: Entry> Group<E> {
     /// If `table` does not have one entry for each row.
     #[inline(always)]
     fn split_sums(&self, table: &[E], mut output: impl FnMut(usize, [E::Sum; 2])) {
-        let entries = self.0.of(table);
+        let entries = self.columns.of(table);
         for column in 0..GROUP {
             let mut entries = entries.column(column);
             let mut half = || {
@@ -309,7 +319,7 @@ impl<E: Entry> Group<E> {
     /// If `table` does not have one entry for each row, or the columns do not exist.
     #[inline(always)]
     pub fn sums(&self, table: &[E], columns: Range<usize>, mut output: impl FnMut(usize, E::Sum)) {
-        let entries = self.0.of(table);
+        let entries = self.columns.of(table);
         for (i, column) in columns.enumerate() {
             let mut sum = E::Sum::default();
             for (j, entry) in entries.column(column).enumerate() {

@@ -200,11 +200,32 @@ macro_rules! kernels {
                 if parents.is_empty() {
                     return sums;
                 }
+                let children = children.as_chunks_mut::<{ 2 * LANES }>().0;
+                let lanes = if mask == Block::ALL_ONES {
+                    split_lanes::<false>(schedule, parents, children, mask)
+                } else {
+                    split_lanes::<true>(schedule, parents, children, mask)
+                };
+                for (total, sum) in sums.iter_mut().zip(lanes) {
+                    let [even, odd] = sums_of_sides(sum);
+                    *total ^= even ^ odd;
+                }
+                sums
+            }
+
+            /// As [`split`]: inner levels keep all bits, and are not `MASKED`. Returns the sums in
+            /// each lane.
+            #[inline]
+            #[target_feature(enable = $features)]
+            fn split_lanes<const MASKED: bool>(
+                schedule: &Schedule,
+                parents: &[[Block; LANES]],
+                children: &mut [[Block; 2 * LANES]],
+                mask: Block,
+            ) -> [Vector; 2] {
                 let keys = interleaved(schedule, schedule);
-                let masked = mask != Block::ALL_ONES;
                 let mask = repeated(mask);
                 let mut sum = [zero(); 2];
-                let children = children.as_chunks_mut::<{ 2 * LANES }>().0;
                 for (parents, children) in parents.iter().zip(children) {
                     let parents: Vectors = bytemuck::cast(*parents);
                     let mut pairs = [[zero(); 2]; VECTORS];
@@ -212,21 +233,15 @@ macro_rules! kernels {
                     for ((pair, parents), left) in pairs.iter_mut().zip(parents).zip(hashes) {
                         let right = xor(parents, left);
                         sum = [xor(sum[0], left), xor(sum[1], right)];
-                        // Inner levels keep all bits.
-                        let (left, right) = if masked {
-                            (and(left, mask), and(right, mask))
+                        *pair = if MASKED {
+                            alternated(and(left, mask), and(right, mask))
                         } else {
-                            (left, right)
+                            alternated(left, right)
                         };
-                        *pair = alternated(left, right);
                     }
                     *children = bytemuck::cast(pairs);
                 }
-                for (total, sum) in sums.iter_mut().zip(sum) {
-                    let [even, odd] = sums_of_sides(sum);
-                    *total ^= even ^ odd;
-                }
-                sums
+                sum
             }
 
             #[target_feature(enable = $features)]
@@ -284,7 +299,7 @@ macro_rules! kernels {
 }
 
 #[cfg(target_arch = "x86_64")]
-kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 6);
+kernels!(x2, "vaes,vpclmulqdq,aes,pclmulqdq,avx2", 4);
 #[cfg(target_arch = "x86_64")]
 kernels!(x4, "vaes,vpclmulqdq,aes,pclmulqdq,avx2,avx512f,avx512bw", 4);
 #[cfg(target_arch = "aarch64")]
