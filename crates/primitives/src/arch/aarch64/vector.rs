@@ -51,6 +51,11 @@ pub(crate) mod x2 {
         xor(x, key)
     }
 
+    /// For the processors of x86-64: here pairs of instructions for a round must stay together.
+    #[inline]
+    #[target_feature(enable = "neon,aes")]
+    pub(crate) fn side_by_side(_x: &mut [Vector]) {}
+
     /// The last round of AES.
     #[inline]
     #[target_feature(enable = "neon,aes")]

@@ -64,6 +64,7 @@ macro_rules! kernels {
                     for lanes in &mut x {
                         *lanes = aes_round(*lanes, *key);
                     }
+                    side_by_side(&mut x);
                 }
                 for lanes in &mut x {
                     *lanes = aes_last_round(*lanes, keys[10]);

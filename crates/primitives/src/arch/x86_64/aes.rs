@@ -7,6 +7,7 @@ use zeroize::Zeroize;
 
 use crate::Block;
 use crate::arch::portable::aes as portable;
+use crate::arch::x86_64::vector::side_by_side;
 
 /// Blocks in flight: enough to hide the latency of a round on every processor with AES-NI.
 const LANES: usize = 8;
@@ -75,6 +76,10 @@ fn rounds<const N: usize>(keys: &[__m128i; 11], mut x: [__m128i; N]) -> [__m128i
     for key in &keys[1..10] {
         for lane in &mut x {
             *lane = _mm_aesenc_si128(*lane, *key);
+        }
+        // More lanes, and what is added to them afterwards, do not fit into the registers.
+        if N == PARENTS {
+            side_by_side(&mut x);
         }
     }
     for lane in &mut x {

@@ -4,6 +4,45 @@
 //! The instructions for AES and for carry-less products are those of VAES and VPCLMULQDQ, which
 //! exist for both widths.
 
+/// Registers whose values depend on each other from here on, as far as the compiler knows. It would
+/// otherwise put all rounds of one vector behind those of another: chains of instructions that wait
+/// for each other, several of which are more than a processor looks at once.
+macro_rules! in_groups {
+    (@name $x:ident) => {
+        "/* {} */"
+    };
+    (@group $register:ident $($x:ident)*) => {
+        // SAFETY: no instruction.
+        unsafe {
+            std::arch::asm!(
+                $(in_groups!(@name $x),)*
+                $(inout($register) *$x,)*
+                options(pure, nomem, nostack, preserves_flags)
+            )
+        }
+    };
+    ($register:ident, $vectors:expr) => {
+        let (groups, rest) = $vectors.as_chunks_mut::<8>();
+        for [a, b, c, d, e, f, g, h] in groups {
+            in_groups!(@group $register a b c d e f g h);
+        }
+        let (groups, rest) = rest.as_chunks_mut::<4>();
+        for [a, b, c, d] in groups {
+            in_groups!(@group $register a b c d);
+        }
+        for [a, b] in rest.as_chunks_mut::<2>().0 {
+            in_groups!(@group $register a b);
+        }
+    };
+}
+
+/// [`side_by_side`](x2::side_by_side) for blocks.
+#[inline]
+#[target_feature(enable = "sse2")]
+pub(crate) fn side_by_side(x: &mut [std::arch::x86_64::__m128i]) {
+    in_groups!(xmm_reg, x);
+}
+
 macro_rules! vectors {
     (
         $module:ident, $features:literal, $vector:ident, width $width:literal,
@@ -12,6 +51,7 @@ macro_rules! vectors {
         fill $fill:ident, fill_words $fill_words:ident,
         shuffle $shuffle:ident, shuffle_words $shuffle_words:ident,
         left $left:ident, right $right:ident, clmul $clmul:ident,
+        register $register:ident,
         $($own:item)*
     ) => {
         pub(crate) mod $module {
@@ -112,6 +152,13 @@ macro_rules! vectors {
                 $clmul::<WORDS>(a, b)
             }
 
+            /// Has the compiler compute these vectors side by side.
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(crate) fn side_by_side(x: &mut [Vector]) {
+                in_groups!($register, x);
+            }
+
             /// The words of each block exchanged.
             #[inline]
             #[target_feature(enable = $features)]
@@ -140,6 +187,7 @@ vectors!(
     fill _mm256_set1_epi32, fill_words _mm256_set1_epi64x,
     shuffle _mm256_shuffle_epi8, shuffle_words _mm256_shuffle_epi32,
     left _mm256_slli_si256, right _mm256_srli_si256, clmul _mm256_clmulepi64_epi128,
+    register ymm_reg,
 
     /// Blocks of the two vectors by turns: the first of each, then the second of each.
     #[inline]
@@ -167,6 +215,7 @@ vectors!(
     fill _mm512_set1_epi32, fill_words _mm512_set1_epi64,
     shuffle _mm512_shuffle_epi8, shuffle_words _mm512_shuffle_epi32,
     left _mm512_bslli_epi128, right _mm512_bsrli_epi128, clmul _mm512_clmulepi64_epi128,
+    register zmm_reg,
 
     /// Blocks of the two vectors by turns: the first of each, then the second of each.
     #[inline]
