@@ -1,15 +1,12 @@
 //! A retailer and its partner match messy exports. An embedded SQL engine joins the tables as they
 //! would be if people had cleaned them: the generator knows the clean values, and the command only
 //! the messy ones.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::pair::{Folder, assert_matched, iso, line, pair, store};
-use common::table::{self, optional};
+use crate::common::pair::{Folder, assert_matched, iso, line, pair, store};
+use crate::common::table::{self, optional};
 use parquet::data_type::ByteArray;
 use parquet::record::Field;
 use rusqlite::Connection;

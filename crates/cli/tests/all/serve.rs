@@ -1,9 +1,5 @@
 //! A server of a large table and its clients, as processes.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
-
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,8 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::pair::Folder;
-use common::{Finished, Running, run, volery};
+use crate::common::pair::Folder;
+use crate::common::{self, Finished, Running, run, volery};
 use volery_channel::{Channel, Error as ChannelError, Role, Session, tcp};
 use volery_matching::served::hello;
 use volery_primitives::prg::Prg;

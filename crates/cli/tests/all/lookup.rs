@@ -1,11 +1,8 @@
 //! Two processes, one of which has values for the keys of the other.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-
-use common::pair::{Folder, assert_matched, iso, line, load, pair, store, string};
-use common::table::{required, strings};
-use common::{Finished, run};
+use crate::common::pair::{Folder, assert_matched, iso, line, load, pair, store, string};
+use crate::common::table::{required, strings};
+use crate::common::{Finished, run};
 use parquet::data_type::ByteArray;
 
 /// Looks up the column `v` by the column `k` of the left file for the keys in the column `k` of the

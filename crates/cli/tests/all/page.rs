@@ -1,12 +1,9 @@
 //! Pages of reports, and what the program tells shells and `man` of itself.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{names, run, text, volery};
+use crate::common::{names, run, text, volery};
 
 #[test]
 fn a_report_becomes_a_page() {

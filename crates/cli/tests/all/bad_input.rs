@@ -1,9 +1,6 @@
 //! Usage errors: each ends at once with its exit status and a message that names the option.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-
-use common::{Finished, names, run, text, volery, words};
+use crate::common::{Finished, names, run, text, volery, words};
 use volery_primitives::cpu::Cpu;
 
 #[test]

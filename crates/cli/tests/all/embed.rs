@@ -1,5 +1,4 @@
 //! The subcommands for callers that are not a shell: both parties in threads of this process.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,18 +1,14 @@
 //! Two processes that match files on the loopback interface.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-#[path = "psi/files.rs"]
 mod files;
-#[path = "psi/report.rs"]
 mod report;
 
 use std::collections::HashSet;
 use std::path::Path;
 
-use common::pair::{Folder, assert_matched, pair, pair_of, store};
-use common::table::required;
-use common::{Running, run, text};
+use crate::common::pair::{Folder, assert_matched, pair, pair_of, store};
+use crate::common::table::required;
+use crate::common::{Running, run, text};
 
 /// A Parquet column read as its text against the same text in a CSV file.
 #[test]

@@ -1,8 +1,5 @@
 //! Shares of the matching rows: two processes on the loopback interface, their folders, and
 //! `verify`.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,8 +9,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt64Array};
 use volery_tables::{Format, Inputs, Output, Packing, Sink, Table};
 
-use common::pair::{Folder, load, pair};
-use common::{Finished, run, words};
+use crate::common::pair::{Folder, load, pair};
+use crate::common::{self, Finished, run, words};
 
 /// Rows of both sides: key, then values in hundredths.
 fn tables(folder: &Folder, n: [u32; 2]) -> [String; 2] {

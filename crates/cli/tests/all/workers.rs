@@ -1,7 +1,4 @@
 //! Runs with workers at a gateway: results, options that differ, and processes that are killed.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -11,8 +8,8 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::pair::{Folder, PLANTED};
-use common::{Finished, Running};
+use crate::common::pair::{Folder, PLANTED};
+use crate::common::{self, Finished, Running};
 use volery_channel::Role;
 use volery_channel::gateway::{Ticket, encode_ticket};
 use volery_channel::tls::Identity;

@@ -1,9 +1,5 @@
 //! The gateway as a program: workers meet there, and it ends well.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
@@ -12,7 +8,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::{Running, run, text, volery};
+use crate::common::{Running, run, text, volery};
 use serde_json::Value;
 use volery_channel::gateway::{Ticket, meet};
 use volery_channel::tls::{Identity, Peer};

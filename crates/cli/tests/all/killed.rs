@@ -1,8 +1,5 @@
 //! A run whose sides are killed again and again: it goes on, its result is exact, and no session
 //! comes twice.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -10,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::Running;
-use common::pair::Folder;
+use crate::common::pair::Folder;
+use crate::common::{self, Running};
 
 const ROWS: u32 = 20_000;
 const KILLS: u32 = 20;

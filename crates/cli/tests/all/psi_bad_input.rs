@@ -1,16 +1,13 @@
 //! Usage errors and invalid files: each ends by its documented rule, names the row if there is one,
 //! never shows a key, and leaves nothing on the disk.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-#[path = "psi_bad_input/output.rs"]
 mod output;
 
 use std::os::unix::fs::symlink;
 
-use common::pair::{Folder, PLANTED, store};
-use common::table::{lists, optional, required};
-use common::{Finished, run};
+use crate::common::pair::{Folder, PLANTED, store};
+use crate::common::table::{lists, optional, required};
+use crate::common::{Finished, run};
 use parquet::data_type::ByteArray;
 
 /// Runs one side that must fail before it connects; `input` is the path of its file.

@@ -2,9 +2,9 @@
 
 use std::os::unix::fs::symlink;
 
+use super::refused;
 use crate::common::pair::{Folder, PLANTED, assert_matched, pair};
 use crate::common::{Finished, Running};
-use crate::refused;
 
 #[test]
 fn an_output_never_replaces_what_it_should_not() {

@@ -1,19 +1,16 @@
 //! Browsers at a gateway and at a server, as processes. A browser is a program over TCP behind a
 //! port that speaks WebSocket for it.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-#[path = "../../channel/tests/all/web/browser.rs"]
+#[path = "../../../channel/tests/all/web/browser.rs"]
 mod browser;
-mod common;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 
-use common::pair::Folder;
-use common::{Finished, Running, run};
+use crate::common::pair::Folder;
+use crate::common::{Finished, Running, run};
 use serde_json::Value;
 
 fn local(port: u16) -> SocketAddr {

@@ -1,9 +1,5 @@
 //! Runs between parties that authenticate each other, and refused connections.
 
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use common::{Finished, Running, names, text, words};
+use crate::common::{self, Finished, Running, names, text, words};
 use volery_channel::tls::Identity;
 
 const DAY: Duration = Duration::from_secs(86_400);

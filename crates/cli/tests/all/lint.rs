@@ -1,10 +1,7 @@
 //! `volery lint`: what it counts, what it says, and that it shows no key.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-
-use common::pair::{Folder, PLANTED};
-use common::run;
+use crate::common::pair::{Folder, PLANTED};
+use crate::common::run;
 use serde_json::{Value, json};
 
 fn file(folder: &Folder, name: &str, content: &str) -> String {

@@ -1,10 +1,7 @@
 //! One number, or one for each group, about the keys that two files have in common.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-
-use common::pair::{Folder, PLANTED, assert_matched, load, pair};
-use common::{Finished, run, words};
+use crate::common::pair::{Folder, PLANTED, assert_matched, load, pair};
+use crate::common::{Finished, run, words};
 
 /// Writes the two files: 60 and 50 keys, of which 20 are common.
 fn files(folder: &Folder) -> [String; 2] {

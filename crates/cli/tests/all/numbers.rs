@@ -1,12 +1,9 @@
 //! Two processes with private numbers: a polynomial and points, a matrix and a vector.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::path::Path;
 
-use common::pair::{Folder, pair};
-use common::{Finished, assert_done, read_npy};
+use crate::common::pair::{Folder, pair};
+use crate::common::{self, Finished, assert_done, read_npy};
 
 /// 2^61 - 1.
 const P: u64 = (1 << 61) - 1;

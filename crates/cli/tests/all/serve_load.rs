@@ -4,11 +4,7 @@
 //! off on the way.
 //!
 //! `VOLERY_LOAD=60,200,1000000` makes it a minute, 200 clients and 10^6 keys.
-
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![allow(clippy::print_stdout, reason = "the numbers of a long run")]
-
-mod common;
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{Read as _, Write as _};
@@ -17,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use common::pair::Folder;
-use common::{Running, run};
+use crate::common::pair::Folder;
+use crate::common::{Running, run};
 use volery_channel::tls::{self, Fingerprint, Identity};
 use volery_channel::{Role, Session};
 use volery_matching::served::hello;

@@ -1,12 +1,9 @@
 //! `volery params`: estimates, searches and refusals; the documentation page must show the
 //! estimator's numbers.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{run, text};
+use crate::common::{run, text};
 use serde_json::Value;
 use volery_pcg::lpn::estimate::{Estimate, Field, estimate, security_bits};
 use volery_pcg::lpn::{set_named, sets};

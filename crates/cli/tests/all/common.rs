@@ -1,6 +1,4 @@
 //! Starts the command and reads its files independently of it.
-#![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 pub(crate) mod pair;
 pub(crate) mod proxy;

@@ -1,10 +1,7 @@
 //! Wrong invocations: each ends with its status, one line that says what is wrong, and the hint
 //! that helps. One line a case; add yours to [`CASES`].
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-mod common;
-
-use common::{names, run, text};
+use crate::common::{names, run, text};
 
 /// Status, arguments, a part of the error, and a part of the hint (`-` for no hint, nothing for
 /// any). In the arguments `@VOLE`, `@COT`, `@OPE` and `@MAT` stand for the rest of a valid call of

@@ -1,15 +1,12 @@
 //! Matching compared with SQL: an embedded SQL engine reads the same files and joins them, and both
 //! sides' rows must equal its rows, in the same order, byte for byte.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::thread;
 
-use common::pair::{Folder, assert_matched, line, pair};
+use crate::common::pair::{Folder, assert_matched, line, pair};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, vtab};
 

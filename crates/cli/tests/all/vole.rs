@@ -1,13 +1,10 @@
 //! Two processes over the loopback interface, for every ring; their files are read and checked
 //! without the library.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
-mod common;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{Finished, Running, assert_done, names, read_npy, run, text, words};
+use crate::common::{self, Finished, Running, assert_done, names, read_npy, run, text, words};
 
 /// Runs both sides of `vole`.
 fn both(place: &Path, more: &[&str], left: &[&str], right: &[&str]) -> [Finished; 2] {
