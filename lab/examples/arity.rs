@@ -7,7 +7,7 @@
 //! ([`volery_pcg::spcot`]).
 //!
 //! ```text
-//! cargo run --release --example arity [-- fp61 | z64 | gf128]
+//! cargo run --profile dist --example arity [-- fp61 | z64 | gf128]
 //! ```
 //!
 //! Both parties run in this process, one thread each, over TCP on the loopback interface, slowed

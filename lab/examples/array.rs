@@ -1,12 +1,12 @@
 //! A semi-private array between two processes, and the cost of an access.
 //!
 //! ```text
-//! (cd lab && cargo build --release --example array)
-//! lab/target/release/examples/array partner --listen  127.0.0.1:7000 [N [ACCESSES]]
-//! lab/target/release/examples/array holder  --connect 127.0.0.1:7000 [N [ACCESSES]]
-//! lab/target/release/examples/array measure [N [ACCESSES]]
-//! lab/target/release/examples/array load    [N]
-//! lab/target/release/examples/array stash   [N [ACCESSES]]
+//! (cd lab && cargo build --profile dist --example array)
+//! target/dist/examples/array partner --listen  127.0.0.1:7000 [N [ACCESSES]]
+//! target/dist/examples/array holder  --connect 127.0.0.1:7000 [N [ACCESSES]]
+//! target/dist/examples/array measure [N [ACCESSES]]
+//! target/dist/examples/array load    [N]
+//! target/dist/examples/array stash   [N [ACCESSES]]
 //! ```
 //!
 //! The holder accesses an array of `N` zeros (2^20 64-bit words) at random indices, which the

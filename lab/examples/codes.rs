@@ -1,7 +1,7 @@
 //! A comparison of the two codes of dual LPN: correlated OTs from connection to last output, and
 //! the codes alone, in turns, with the ratio of each pair of runs.
 //!
-//! `cargo run --release --example codes [log2 of the number] [runs]`
+//! `cargo run --profile dist --example codes [log2 of the number] [runs]`
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

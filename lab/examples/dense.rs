@@ -2,10 +2,10 @@
 //! comparison with Gilboa's multiplication.
 //!
 //! ```text
-//! (cd lab && cargo build --release --example dense)
-//! lab/target/release/examples/dense left  --listen  127.0.0.1:7000
-//! lab/target/release/examples/dense right --connect 127.0.0.1:7000
-//! lab/target/release/examples/dense bench [--no-gilboa]   # both parties as threads, one thread each
+//! (cd lab && cargo build --profile dist --example dense)
+//! target/dist/examples/dense left  --listen  127.0.0.1:7000
+//! target/dist/examples/dense right --connect 127.0.0.1:7000
+//! target/dist/examples/dense bench [--no-gilboa]   # both parties as threads, one thread each
 //! ```
 //!
 //! The left party has the polynomial, the matrix and the images; the right party has the point, the

@@ -1,5 +1,5 @@
 //! The figures of docs/, as a file of results that `report.py` draws:
-//! `cargo run --release --example docs_figures > figures.json`, then
+//! `cargo run --profile dist --example docs_figures > figures.json`, then
 //! `python3 report.py figures.json --plots ../docs`.
 
 use std::io::{self, Write as _};

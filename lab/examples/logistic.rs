@@ -1,10 +1,10 @@
 //! One step of gradient descent for logistic regression on sparse data, between two processes.
 //!
 //! ```text
-//! (cd lab && cargo build --release --example logistic)
-//! lab/target/release/examples/logistic holder --listen  127.0.0.1:7000 \
+//! (cd lab && cargo build --profile dist --example logistic)
+//! target/dist/examples/logistic holder --listen  127.0.0.1:7000 \
 //!     --shape 20000x10000 --entries 200000 --data train.svm
-//! lab/target/release/examples/logistic helper --connect 127.0.0.1:7000 \
+//! target/dist/examples/logistic helper --connect 127.0.0.1:7000 \
 //!     --shape 20000x10000 --entries 200000 [--model theta.npy] [--rate 1.0] --out stepped.npy
 //! ```
 //!

@@ -1,8 +1,8 @@
 """Runs `logistic.rs` as two processes and compares the updated model with NumPy.
 
     pip install numpy scikit-learn
-    cargo build --release --example logistic
-    python examples/logistic_check.py target/release/examples/logistic [--data FILE]
+    cargo build --profile dist --example logistic
+    python examples/logistic_check.py ../target/dist/examples/logistic [--data FILE]
 
 Without a file, makes data of 20,000 x 10,000 with 0.1 % of the entries not zero, in svmlight format. Fails where the result
 is further from the plain computation than the error bound in `logistic.rs`.

@@ -1,6 +1,6 @@
 //! Measures reading the keys of a file and writing its matching rows.
 //!
-//! `cargo run --release --example rows_per_second [ROWS [BYTES OF PADDING]]`
+//! `cargo run --profile dist --example rows_per_second [ROWS [BYTES OF PADDING]]`
 //! writes a file of that many rows (10,000,000) with a key column of UUID-like text and padding in
 //! two further columns (16 bytes), and a Parquet file of the same rows, and prints rows a second
 //! for reading each, and for writing every second row of it and all rows. `RAYON_NUM_THREADS=1`

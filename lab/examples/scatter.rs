@@ -2,10 +2,10 @@
 //! plain multiplication.
 //!
 //! ```text
-//! (cd lab && cargo build --release --example scatter)
-//! lab/target/release/examples/scatter helper --listen  127.0.0.1:7000 LENGTH PAIRS
-//! lab/target/release/examples/scatter holder --connect 127.0.0.1:7000 LENGTH PAIRS
-//! lab/target/release/examples/scatter bench      # both parties as threads, one thread each
+//! (cd lab && cargo build --profile dist --example scatter)
+//! target/dist/examples/scatter helper --listen  127.0.0.1:7000 LENGTH PAIRS
+//! target/dist/examples/scatter holder --connect 127.0.0.1:7000 LENGTH PAIRS
+//! target/dist/examples/scatter bench      # both parties as threads, one thread each
 //! ```
 //!
 //! The helper has a value for each pair, the holder the indices, some of them equal; the data are

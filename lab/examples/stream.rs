@@ -2,7 +2,7 @@
 //! process.
 //!
 //! ```text
-//! cargo run --release --example stream -- \
+//! cargo run --profile dist --example stream -- \
 //!     softspoken4 malicious 30000000 [RUNS [MBIT MS]]
 //! ```
 //!

@@ -7,7 +7,7 @@
 //! processors for both. Each party reuses one output buffer; the setup is not timed.
 //!
 //! ```sh
-//! cargo run --release --example threads -- [LOG_N] [THREADS,..] [STREAM,..]
+//! cargo run --profile dist --example threads -- [LOG_N] [THREADS,..] [STREAM,..]
 //! ```
 //!
 //! Streams: the names of protocols as in `--protocol`, for correlated OT; with `fp61-`, `gf128-` or

@@ -42,13 +42,12 @@
 //! * `all`: agreement, completeness and encodings of the registry; the corpora of the fuzz targets;
 //!   the one table of transcripts; `ot`, `pcg` and `psi` with any byte changed in transit;
 //! * `attacks`: every fault of every message, in a process whose heap is measured;
-//! * `sessions`: hundreds of sessions leave nothing behind in a process;
-//! * `leak`: secrets are wiped before their memory is freed.
+//! * `sessions`: hundreds of sessions leave nothing behind in a process.
 //!
 //! Malicious parties that deviate in one step need private items of their crate. They are unit
 //! tests: the modules `malicious` of `volery-pcg` and of `volery-psi` (in `session`), and the tests
 //! of `softspoken` in `volery-ot`. Processes against a malicious peer or network are tests of the
-//! program, in `crates/cli/tests/adversary`.
+//! program, in `crates/cli/tests/all/adversary`.
 
 #![forbid(unsafe_code)]
 

@@ -7,7 +7,7 @@
 //! the same run: the least that one thread needs.
 //!
 //! ```sh
-//! cargo run --release --example psi_alone -- [LOG_ITEMS] [THREADS,..] [PROTOCOL]
+//! cargo run --profile dist --example psi_alone -- [LOG_ITEMS] [THREADS,..] [PROTOCOL]
 //! ```
 //!
 //! A protocol is `kkrt` or a form of `vole`: `malicious`, `fast`, `low-communication`.

@@ -5,7 +5,7 @@
 //! and Welch's t-test shows whether the two classes take the same time.
 //!
 //! ```text
-//! cargo run --release --example timing [-- SAMPLES]
+//! cargo run --profile dist --example timing [-- SAMPLES]
 //! ```
 //!
 //! Exits with 1 if a step that must be constant time is not, or if the run is blind: a comparison

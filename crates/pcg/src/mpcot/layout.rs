@@ -25,21 +25,24 @@ pub struct Layout {
     kind: Kind,
 }
 
+/// Layouts are moved to the heap, where bytes that a variant does not use would keep what lay on
+/// the stack: a pointer leaves none.
 enum Kind {
     /// Tree `j` covers block `j`, the range of its leaves.
     Regular,
     /// Tree `l` covers bin `l`: all points that one of the three hash functions maps there.
-    Cuckoo {
-        hasher: Box<cuckoo::Hasher>,
-        /// The point of each leaf, ascending within a tree.
-        points: Vec<u32>,
-        /// Points of a tile: at least one for each tree; otherwise the table below would be
-        /// quadratic.
-        tile: usize,
-        /// For each tile, the first leaf of each tree whose point is in it or in a later one; then
-        /// once more, the ends.
-        tiles: Vec<u32>,
-    },
+    Cuckoo(Box<Bins>),
+}
+
+struct Bins {
+    hasher: Box<cuckoo::Hasher>,
+    /// The point of each leaf, ascending within a tree.
+    points: Vec<u32>,
+    /// Points of a tile: at least one for each tree; otherwise the table below would be quadratic.
+    tile: usize,
+    /// For each tile, the first leaf of each tree whose point is in it or in a later one; then once
+    /// more, the ends.
+    tiles: Vec<u32>,
 }
 
 /// The number of leaves in the tree of a bin.
@@ -146,12 +149,12 @@ impl Layout {
         Self {
             n,
             batch,
-            kind: Kind::Cuckoo {
+            kind: Kind::Cuckoo(Box::new(Bins {
                 hasher: Box::new(hasher),
                 points,
                 tile,
                 tiles,
-            },
+            })),
         }
     }
 
@@ -166,7 +169,7 @@ impl Layout {
     pub fn noise(&self) -> Noise {
         match self.kind {
             Kind::Regular => Noise::Regular,
-            Kind::Cuckoo { .. } => Noise::Uniform,
+            Kind::Cuckoo(_) => Noise::Uniform,
         }
     }
 
@@ -174,9 +177,9 @@ impl Layout {
     /// fills whole tiles.
     #[must_use]
     pub fn tile(&self) -> usize {
-        match self.kind {
+        match &self.kind {
             Kind::Regular => TILE,
-            Kind::Cuckoo { tile, .. } => tile,
+            Kind::Cuckoo(bins) => bins.tile,
         }
     }
 
@@ -222,14 +225,10 @@ impl Layout {
                     dropped: Vec::new(),
                 }
             }
-            Kind::Cuckoo {
-                hasher,
-                points: point_of,
-                ..
-            } => {
+            Kind::Cuckoo(bins) => {
                 let items: Zeroizing<Vec<_>> =
                     Zeroizing::new(points.iter().map(|x| Block::from(*x as u128)).collect());
-                let (table, dropped) = match cuckoo::Table::build(hasher, &items) {
+                let (table, dropped) = match cuckoo::Table::build(&bins.hasher, &items) {
                     Ok(table) => (table, Vec::new()),
                     Err(full) => (full.table, full.unplaced),
                 };
@@ -241,7 +240,7 @@ impl Layout {
                     .map(|(bin, number)| {
                         let leaves = self.batch.leaves_of(bin);
                         number.map_or(leaves.len() - 1, |number| {
-                            point_of[leaves]
+                            bins.points[leaves]
                                 .binary_search(&(points[number] as u32))
                                 .expect("an item lies in one of its own bins")
                         })
@@ -262,8 +261,9 @@ impl Layout {
         let place = self.batch.leaves_of(tree).start + leaf;
         match &self.kind {
             Kind::Regular => Some(place),
-            Kind::Cuckoo { points, .. } => {
-                (points[place] != SPARE).then_some(points[place] as usize)
+            Kind::Cuckoo(bins) => {
+                let point = bins.points[place];
+                (point != SPARE).then_some(point as usize)
             }
         }
     }
@@ -283,15 +283,15 @@ impl Layout {
     /// If `leaves` are not those of the batch, `sums` is not a whole number of tiles, or the tile
     /// does not exist.
     pub fn add_up<R: Ring>(&self, leaves: &[R], tile: usize, sums: &mut [R]) {
-        let Kind::Cuckoo {
+        let Kind::Cuckoo(bins) = &self.kind else {
+            return;
+        };
+        let Bins {
             points,
             tile: size,
             tiles,
             ..
-        } = &self.kind
-        else {
-            return;
-        };
+        } = &**bins;
         let last = self.n.div_ceil(*size);
         let rows: Vec<_> = tiles.chunks(self.batch.trees()).collect();
         sums.par_chunks_mut(*size)
@@ -366,10 +366,10 @@ mod tests {
             }
             let mut shares = vec![Z64::ZERO; n.next_multiple_of(layout.tile())];
             layout.add_up(&leaves, 0, &mut shares);
-            let Kind::Cuckoo { tiles, .. } = &layout.kind else {
+            let Kind::Cuckoo(bins) = &layout.kind else {
                 panic!("another kind")
             };
-            assert!(tiles.len() <= n + 2 * layout.batch().trees());
+            assert!(bins.tiles.len() <= n + 2 * layout.batch().trees());
             let wanted: std::collections::HashSet<_> = wanted.into_iter().collect();
             for (x, value) in shares[..n].iter().copied().enumerate() {
                 let expected = if wanted.contains(&x) {

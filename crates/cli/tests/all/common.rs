@@ -1,0 +1,292 @@
+//! Starts the command and reads its files independently of it.
+
+pub(crate) mod pair;
+pub(crate) mod proxy;
+#[path = "../../../tables/tests/all/table.rs"]
+pub(crate) mod table;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A command of this build.
+pub(crate) fn volery(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_volery"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(arguments: &[&str]) -> Finished {
+    let output = volery(arguments).output().unwrap();
+    Finished::from(output)
+}
+
+/// The result of a finished process.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Finished {
+    /// Fails unless it ended with `status` and one `error:` line that contains every fragment.
+    pub(crate) fn assert_refused(&self, status: i32, fragments: &[&str]) {
+        assert_eq!(self.status, Some(status), "{self:?}");
+        assert!(self.stdout.is_empty(), "{self:?}");
+        assert!(!self.stderr.contains("panicked"), "{self:?}");
+        let errors: Vec<_> = self
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .collect();
+        assert_eq!(errors.len(), 1, "{self:?}");
+        for fragment in fragments {
+            assert!(
+                errors[0].contains(fragment),
+                "{fragment:?} is not in {self:?}"
+            );
+        }
+        for line in self.stderr.lines() {
+            let known = ["error: ", "hint: ", "note: ", "volery: "];
+            assert!(
+                known.iter().any(|start| line.starts_with(start)),
+                "{line:?}"
+            );
+        }
+    }
+}
+
+/// A process that runs beside the test.
+pub(crate) struct Running {
+    child: Child,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+    /// The ports it listens on, once reported.
+    port: mpsc::Receiver<u16>,
+    started: Instant,
+}
+
+impl Running {
+    /// Starts the command; `-v` is added, so that it reports its port.
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::spawn(volery(arguments))
+    }
+
+    /// As [`start`](Self::start), from a prepared command.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command
+            .arg("-v")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (said, port) = mpsc::channel();
+        Self {
+            child,
+            stdout: thread::spawn(move || {
+                let mut text = String::new();
+                stdout.read_to_string(&mut text).unwrap();
+                text
+            }),
+            stderr: thread::spawn(move || {
+                let mut text = String::new();
+                for line in stderr.lines() {
+                    let line = line.unwrap();
+                    let address = line.strip_prefix("volery: listening on ");
+                    let web = || line.strip_prefix("volery: browsers connect to ");
+                    if let Some(address) = address.or_else(web) {
+                        let (_, port) = address.rsplit_once(':').unwrap();
+                        said.send(port.parse().unwrap()).unwrap();
+                    }
+                    text += &line;
+                    text.push('\n');
+                }
+                text
+            }),
+            port,
+            started: Instant::now(),
+        }
+    }
+
+    /// The port it listens on; a second call is for the next one that it reports.
+    pub(crate) fn port(&self) -> u16 {
+        self.port.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end, at most for `limit` from its start.
+    pub(crate) fn finish_within(mut self, limit: Duration) -> Finished {
+        while self.child.try_wait().unwrap().is_none() {
+            if self.started.elapsed() > limit {
+                self.child.kill().unwrap();
+                panic!(
+                    "still running after {limit:?}: {}",
+                    self.stderr.join().unwrap()
+                );
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Finished {
+            status: self.child.wait().unwrap().code(),
+            stdout: self.stdout.join().unwrap(),
+            stderr: self.stderr.join().unwrap(),
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self) -> Finished {
+        self.finish_within(Duration::from_secs(300))
+    }
+}
+
+/// Runs both sides of a subcommand into the folders `s` and `r` of `place`; `more` goes to both,
+/// `left` to the sender, which listens, and `right` to the receiver.
+pub(crate) fn both(
+    verb: &str,
+    place: &Path,
+    more: &[&str],
+    left: &[&str],
+    right: &[&str],
+) -> [Finished; 2] {
+    let (s, r) = (place.join("s"), place.join("r"));
+    let call = |role, endpoint, address, out, own| {
+        let start = [verb, "--role", role, endpoint, address, "--out", out];
+        Running::start(&[&start[..], more, own].concat())
+    };
+    let sender = call("sender", "--listen", "127.0.0.1:0", text(&s), left);
+    let address = format!("127.0.0.1:{}", sender.port());
+    let receiver = call("receiver", "--connect", &address, text(&r), right);
+    [sender.finish(), receiver.finish()]
+}
+
+/// Fails unless both sides of a subcommand, with the options of each row, name the field in which
+/// they differ.
+pub(crate) fn assert_differ(verb: &str, table: &[(&str, &str, &str)]) {
+    for (left, right, field) in table {
+        let place = tempfile::tempdir().unwrap();
+        for side in both(verb, place.path(), &[], &words(left), &words(right)) {
+            side.assert_refused(5, &[field]);
+        }
+        assert!(names(place.path()).is_empty());
+    }
+}
+
+/// Fails unless all succeeded and each reported its security model.
+pub(crate) fn assert_done(all: &[Finished], security: &str) {
+    for finished in all {
+        assert_eq!(finished.status, Some(0), "{finished:?}");
+        assert!(finished.stdout.is_empty(), "{finished:?}");
+        assert!(finished.stderr.contains(security), "{finished:?}");
+    }
+}
+
+/// The words of a command line, in which no path has a space.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// The text of a path.
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Names in a folder, including hidden ones.
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// The parts that were begun, by the files of a work folder: each with its session, as often as it
+/// was.
+pub(crate) fn begun(folder: &Path) -> Vec<(String, String)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let read = |path: std::path::PathBuf| {
+        let name = text(path.file_name()?.as_ref())
+            .strip_prefix("begun-")?
+            .to_owned();
+        let session = std::fs::read_to_string(&path).ok()?;
+        let (part, _) = name.rsplit_once('-')?;
+        (session.len() == 64).then(|| (part.to_owned(), session))
+    };
+    paths.filter_map(read).collect()
+}
+
+/// An array as NumPy would read it: its shape, and its numbers in file order. Written for the tests
+/// only, from the description of the format.
+pub(crate) fn read_npy(path: &Path) -> (Vec<u64>, Vec<u64>) {
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    let data = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert_eq!(data % 16, 0, "the data is aligned");
+    let header = std::str::from_utf8(&bytes[10..data]).unwrap();
+    assert!(header.ends_with('\n'));
+    let value_of = |key: &str| {
+        let (_, rest) = header.split_once(&format!("'{key}':")).unwrap();
+        rest.trim_start().to_owned()
+    };
+    let width = match &value_of("descr")[..5] {
+        "'<u8'" => 8,
+        "'|u1'" => 1,
+        _ => panic!("{header}"),
+    };
+    assert!(value_of("fortran_order").starts_with("False"), "{header}");
+    let shape = value_of("shape");
+    let shape = &shape[1..shape.find(')').unwrap()];
+    let shape: Vec<u64> = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .map(|part| part.parse().unwrap())
+        .collect();
+    assert_eq!((bytes.len() - data) % width, 0);
+    let numbers: Vec<u64> = bytes[data..]
+        .chunks(width)
+        .map(|number| {
+            number
+                .iter()
+                .rfold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        })
+        .collect();
+    assert_eq!(shape.iter().product::<u64>(), numbers.len() as u64);
+    (shape, numbers)
+}

@@ -1,0 +1,335 @@
+//! Two processes with private numbers: a polynomial and points, a matrix and a vector.
+
+use std::path::Path;
+
+use crate::common::pair::{Folder, pair};
+use crate::common::{self, Finished, assert_done, read_npy};
+
+/// 2^61 - 1.
+const P: u64 = (1 << 61) - 1;
+
+/// An array in the form NumPy writes.
+fn array(code: &str, shape: &[usize], numbers: &[u64]) -> Vec<u8> {
+    let sides: Vec<_> = shape.iter().map(usize::to_string).collect();
+    let comma = if shape.len() == 1 { "," } else { "" };
+    let sides = sides.join(", ");
+    let text =
+        format!("{{'descr': '{code}', 'fortran_order': False, 'shape': ({sides}{comma}), }}");
+    let data = numbers.iter().flat_map(|number| number.to_le_bytes());
+    let header = format!("{text:117}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    let start = [b"\x93NUMPY\x01\0", &length[..], header.as_bytes()].concat();
+    start.into_iter().chain(data).collect()
+}
+
+fn reals(shape: &[usize], numbers: &[f64]) -> Vec<u8> {
+    let bits: Vec<_> = numbers.iter().map(|number| number.to_bits()).collect();
+    array("<f8", shape, &bits)
+}
+
+/// Numbers that are the same in every run.
+fn numbers(n: usize, seed: u64) -> Vec<u64> {
+    let next = |state: &u64| {
+        Some(
+            state
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f),
+        )
+    };
+    let raw = std::iter::successors(Some(seed), next);
+    raw.skip(1).take(n).map(|x| x ^ (x >> 29)).collect()
+}
+
+fn evaluated(coefficients: &[u64], z: u64) -> u64 {
+    coefficients.iter().rev().fold(0, |sum: u64, c| {
+        ((u128::from(sum) * u128::from(z) + u128::from(*c)) % u128::from(P)) as u64
+    })
+}
+
+fn values(folder: &Folder, name: &str) -> Vec<u64> {
+    read_npy(Path::new(&folder.path(name))).1
+}
+
+#[test]
+fn a_polynomial_at_points_in_files() {
+    let folder = Folder::new();
+    let coefficients: Vec<_> = numbers(3001, 1).iter().map(|x| x % P).collect();
+    let points: Vec<_> = numbers(3, 2).iter().map(|x| x % P).collect();
+    let poly = folder.write("poly.npy", array("<u8", &[3001], &coefficients));
+    let at = folder.write("at.npy", array("<u8", &[3], &points));
+    let (out, report) = (folder.path("out.npy"), folder.path("report.json"));
+    let both = pair(
+        "ope",
+        &["--input", &poly, "--report", &report],
+        &["--points", &at, "--out", &out],
+    );
+    assert_done(&both, "malicious");
+    let expected: Vec<_> = points
+        .iter()
+        .map(|z| evaluated(&coefficients, *z))
+        .collect();
+    assert_eq!(values(&folder, "out.npy"), expected);
+    let report = folder.json("report.json");
+    assert_eq!(report["protocol"], "ope");
+    assert_eq!(report["result"]["degree"], 3000);
+    assert_eq!(report["result"]["points"], 3);
+    // One masked coefficient each, and one point; the online phase sends nothing else.
+    assert_eq!(report["result"]["bytes_online"], 3 * (3001 * 8 + 8));
+}
+
+#[test]
+fn a_polynomial_in_text_at_one_point() {
+    let folder = Folder::new();
+    let poly = folder.write(
+        "poly.csv",
+        "name,coefficient\nconstant,5\nlinear,0\nsquare,2305843009213693950\n",
+    );
+    let two = pair("ope", &["--input", &poly], &["--point", "3"]);
+    assert_eq!(two[0].status, Some(0), "{two:?}");
+    assert_eq!(two[1].status, Some(0), "{two:?}");
+    // 5 - 9 modulo 2^61 - 1
+    assert_eq!(two[1].stdout, format!("{}\n", P - 4));
+    let constant = folder.write("constant.csv", "coefficient\n7\n");
+    let two = pair("ope", &["--input", &constant], &["--point", "3"]);
+    assert_eq!(two[1].stdout, "7\n", "{two:?}");
+}
+
+#[test]
+fn polynomials_and_points_that_are_none() {
+    let folder = Folder::new();
+    let sender = |file: &str, text: &str| {
+        let path = folder.write(file, text);
+        let call = format!("ope --role sender --listen 127.0.0.1:0 --input {path}");
+        common::run(&common::words(&call))
+    };
+    sender("a.csv", "coefficient\n").assert_refused(1, &["a.csv", "no coefficients"]);
+    sender("b.csv", "value\n1\n").assert_refused(1, &["no column 'coefficient'"]);
+    sender("c.csv", "coefficient\n1\n2305843009213693951\n")
+        .assert_refused(1, &["row 2", "below 2^61 - 1"]);
+    sender("d.csv", "coefficient\n1\n-1\n").assert_refused(1, &["row 2"]);
+    sender("e.csv", "coefficient,x\n1,2\n3\n").assert_refused(1, &["row 2"]);
+    sender("h.csv", "coefficient\n1\n\n2\n").assert_refused(1, &["empty line before row 2"]);
+    sender("f.txt", "coefficient\n1\n").assert_refused(1, &["neither .csv nor .npy"]);
+    sender("g.npy", "coefficient\n1\n").assert_refused(1, &["g.npy"]);
+    sender("zq.csv", "coefficient\nzq7Planted\n").assert_refused(1, &["row 1"]);
+    assert!(
+        !sender("zq.csv", "coefficient\nzq7Planted\n")
+            .stderr
+            .contains("Planted")
+    );
+    let receiver = |more: &[&str]| {
+        let call = ["ope", "--role", "receiver", "--connect", "127.0.0.1:9"];
+        common::run(&[&call[..], more].concat())
+    };
+    receiver(&[]).assert_refused(2, &["--point, --points"]);
+    receiver(&["--point", "2305843009213693951"]).assert_refused(2, &["--point", "2^61 - 1"]);
+    receiver(&["--point", "1", "--input", "x.csv"]).assert_refused(2, &["--input"]);
+    let points = folder.write("points.csv", "point\n1\n");
+    receiver(&["--points", &points]).assert_refused(2, &["--out"]);
+    receiver(&["--points", &points, "--out", "x.csv"]).assert_refused(2, &[".npy"]);
+    // The peer's announced size is accepted only up to the limit.
+    let poly = folder.write("poly.csv", "coefficient\n1\n2\n3\n");
+    let two = pair(
+        "ope",
+        &["--input", &poly],
+        &["--point", "3", "--max-degree", "1"],
+    );
+    two[1].assert_refused(5, &["2", "--max-degree"]);
+    assert_eq!(two[0].status, Some(4), "{two:?}");
+    // As many values as coefficients would determine the polynomial.
+    let points = folder.write("points.csv", "point\n1\n2\n3\n");
+    let out = folder.path("out.npy");
+    let receiver = ["--points", &points, "--out", &out];
+    let two = pair("ope", &["--input", &poly], &receiver);
+    two[0].assert_refused(5, &["3 points", "--max-points"]);
+    let two = pair("ope", &["--input", &poly, "--max-points", "3"], &receiver);
+    assert_done(&two, "malicious");
+    assert_eq!(values(&folder, "out.npy"), [6, 17, 34]);
+    // A report path that is the input file.
+    let call = ["ope", "--role", "sender", "--listen", "127.0.0.1:0"];
+    common::run(&[&call[..], &["--input", &poly, "--report", &poly]].concat())
+        .assert_refused(2, &["--report", "the input file"]);
+}
+
+/// A peer that asks for the product with a matrix, which would reveal the sender's whole matrix.
+#[test]
+fn a_matrix_in_place_of_the_vector_is_refused() {
+    use volery_channel::{Hello, handshake, tcp};
+
+    let folder = Folder::new();
+    let matrix = folder.write("matrix.npy", array("<u8", &[2, 2], &[1, 2, 3, 4]));
+    let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {matrix}");
+    let sender = common::Running::start(&common::words(&call));
+    let patience = std::time::Duration::from_secs(60);
+    let mut channel = tcp::connect(("127.0.0.1", sender.port()), patience).unwrap();
+    let field = |name: &'static str, value: &str| (name, value.to_owned());
+    let hello = Hello {
+        protocol: "matvec",
+        role: "receiver",
+        fields: vec![
+            field("--ring", "fp61"),
+            field("--result", "receiver"),
+            field("--security", "malicious"),
+        ],
+    };
+    handshake(&mut channel, &hello, [7; 32]).unwrap();
+    let shape = [2_u64, 2].map(u64::to_le_bytes);
+    channel.send(shape.as_flattened()).unwrap();
+    channel.flush().unwrap();
+    sender.finish().assert_refused(3, &["only a vector"]);
+}
+
+fn multiplied(folder: &Folder, more: &[&str], outs: [Option<&str>; 2]) -> [Finished; 2] {
+    let (matrix, vector) = (folder.path("matrix.npy"), folder.path("vector.npy"));
+    let places = outs.map(|out| out.map(|name| folder.path(name)));
+    let call = |input: &str, out: &Option<String>| {
+        let mut call = vec!["--input".to_owned(), input.to_owned()];
+        if let Some(out) = out {
+            call.extend(["--out".to_owned(), out.clone()]);
+        }
+        call.extend(more.iter().map(|word| (*word).to_owned()));
+        call
+    };
+    let (left, right) = (call(&matrix, &places[0]), call(&vector, &places[1]));
+    let left: Vec<_> = left.iter().map(String::as_str).collect();
+    let right: Vec<_> = right.iter().map(String::as_str).collect();
+    pair("matvec", &left, &right)
+}
+
+#[test]
+fn a_matrix_times_a_vector_in_both_rings() {
+    let (n, m) = (1000, 3);
+    for (ring, modulus) in [("fp61", u128::from(P)), ("z64", 1 << 64)] {
+        let folder = Folder::new();
+        let reduce = |x: &u64| (u128::from(*x) % modulus) as u64;
+        let a: Vec<_> = numbers(n * m, 3).iter().map(reduce).collect();
+        let x: Vec<_> = numbers(m, 4).iter().map(reduce).collect();
+        folder.write("matrix.npy", array("<u8", &[n, m], &a));
+        folder.write("vector.npy", array("<u8", &[m], &x));
+        let expected: Vec<_> = a
+            .chunks(m)
+            .map(|row| {
+                let terms = row.iter().zip(&x);
+                let sum = terms.fold(0, |sum, (a, x)| {
+                    (sum + u128::from(*a) * u128::from(*x) % modulus) % modulus
+                });
+                sum as u64
+            })
+            .collect();
+        let security = if ring == "fp61" {
+            "malicious"
+        } else {
+            "semi-honest"
+        };
+        let more = ["--ring", ring];
+        assert_done(&multiplied(&folder, &more, [None, Some("y.npy")]), security);
+        assert_eq!(values(&folder, "y.npy"), expected, "{ring}");
+        let more = ["--ring", ring, "--result", "sender"];
+        assert_done(&multiplied(&folder, &more, [Some("z.npy"), None]), security);
+        assert_eq!(values(&folder, "z.npy"), expected, "{ring}");
+        let more = ["--ring", ring, "--result", "shared"];
+        assert_done(
+            &multiplied(&folder, &more, [Some("s.npy"), Some("t.npy")]),
+            security,
+        );
+        let (s, t) = (values(&folder, "s.npy"), values(&folder, "t.npy"));
+        let sums = s
+            .iter()
+            .zip(&t)
+            .map(|(s, t)| ((u128::from(*s) + u128::from(*t)) % modulus) as u64);
+        assert_eq!(sums.collect::<Vec<_>>(), expected, "{ring}");
+    }
+}
+
+#[test]
+fn real_numbers_within_the_bound_that_is_reported() {
+    let folder = Folder::new();
+    let (n, m) = (257, 5);
+    let real = |x: &u64| (*x as i64) as f64 / (1_u64 << 54) as f64; // up to 512
+    let a: Vec<_> = numbers(n * m, 5).iter().map(real).collect();
+    let x: Vec<_> = numbers(m, 6).iter().map(real).collect();
+    folder.write("matrix.npy", reals(&[n, m], &a));
+    folder.write("vector.npy", reals(&[m], &x));
+    let report = folder.path("report.json");
+    let (matrix, vector, out) = (
+        folder.path("matrix.npy"),
+        folder.path("vector.npy"),
+        folder.path("y.npy"),
+    );
+    let both = pair(
+        "matvec",
+        &["--input", &matrix],
+        &["--input", &vector, "--out", &out, "--report", &report],
+    );
+    assert_done(&both, "semi-honest");
+    let bytes = std::fs::read(folder.path("y.npy")).unwrap();
+    let data = &bytes[bytes.len() - 8 * n..];
+    let y: Vec<_> = data
+        .as_chunks()
+        .0
+        .iter()
+        .map(|real| f64::from_le_bytes(*real))
+        .collect();
+    let bound = folder.json("report.json")["result"]["error_bound"]
+        .as_f64()
+        .unwrap();
+    assert!(bound < 0.1, "{bound}");
+    for (row, y) in a.chunks(m).zip(&y) {
+        let exact: f64 = row.iter().zip(&x).map(|(a, x)| a * x).sum();
+        assert!((exact - y).abs() <= bound + 1e-6, "{exact} {y}");
+    }
+}
+
+#[test]
+fn matrices_and_vectors_that_do_not_go() {
+    let folder = Folder::new();
+    folder.write("matrix.npy", array("<u8", &[4, 3], &[1; 12]));
+    folder.write("vector.npy", array("<u8", &[2], &[1; 2]));
+    for finished in multiplied(&folder, &[], [None, Some("y.npy")]) {
+        finished.assert_refused(5, &["4 x 3", "2 x 1"]);
+    }
+    folder.write("vector.npy", array("<u8", &[3], &[1; 3]));
+    let two = multiplied(&folder, &["--max-rows", "3"], [None, Some("y.npy")]);
+    two[1].assert_refused(5, &["4 rows", "--max-rows"]);
+    let sender = |input: &str, more: &[&str]| {
+        let call = format!("matvec --role sender --listen 127.0.0.1:0 --input {input}");
+        common::run(&[&common::words(&call), more].concat())
+    };
+    let file = |bytes: Vec<u8>| folder.write("other.npy", bytes);
+    sender(&file(array("<u8", &[3], &[1; 3])), &[]).assert_refused(1, &["(n, m)"]);
+    sender(&file(array("<u8", &[0, 3], &[])), &[]).assert_refused(1, &["no rows or no columns"]);
+    sender(&file(array("<u8", &[3, 0], &[])), &[]).assert_refused(1, &["no rows or no columns"]);
+    sender(&file(array("<u8", &[1, 2], &[0, P])), &[]).assert_refused(1, &["[0, 1]", "canonical"]);
+    sender(&file(array("<u8", &[1, 2], &[0, P])), &["--ring", "real"])
+        .assert_refused(2, &["--ring", "float64"]);
+    sender(&file(array("<i8", &[1, 2], &[0, 1])), &[]).assert_refused(1, &["dtype"]);
+    sender(&file(reals(&[1, 2], &[0.0, f64::NAN])), &[]).assert_refused(1, &["entry 1", "NaN"]);
+    sender(&file(reals(&[1, 2], &[0.0, 2000.0])), &[])
+        .assert_refused(1, &["entry 1", "beyond the declared bound"]);
+    let far = ["--fraction-bits", "40"];
+    sender(&file(reals(&[1, 2], &[0.0, 1.0])), &far).assert_refused(2, &["2^63"]);
+    let fortran = array("<u8", &[2, 2], &[1; 4]);
+    let at = |needle: &[u8]| {
+        fortran
+            .windows(needle.len())
+            .position(|part| part == needle)
+            .unwrap()
+    };
+    let mut swapped = fortran.clone();
+    swapped[at(b"False")..][..5].copy_from_slice(b"True ");
+    sender(&file(swapped), &[]).assert_refused(1, &["Fortran order"]);
+    sender(&file(array("<u8", &[1, 1], &[1])), &["--out", "x.npy"]).assert_refused(2, &["--out"]);
+    // Different settings on the two sides.
+    let (matrix, vector, out) = (
+        folder.path("matrix.npy"),
+        folder.path("vector.npy"),
+        folder.path("y.npy"),
+    );
+    let two = pair(
+        "matvec",
+        &["--input", &matrix, "--ring", "z64"],
+        &["--input", &vector, "--out", &out],
+    );
+    two.iter()
+        .for_each(|finished| finished.assert_refused(5, &["z64", "fp61"]));
+}
