@@ -1,7 +1,7 @@
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_primitives::prg::Prg;
 
-use super::*;
+use super::{scatter::shuffle, *};
 
 fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
     let mut out = Vec::new();
@@ -115,12 +115,11 @@ fn on_buckets(seed: Block, len: usize, count: usize) -> Vec<u64> {
     // Running sums of these are 1, 2, and so on.
     store.put(&mut buckets, &vec![Z64::ONE; len], &aes);
     let mut out = Vec::new();
-    let mut scratch = Scratch::default();
     for bucket in 0..count {
-        store.copy(&buckets, bucket, &mut scratch);
-        scratch.empty((0, bucket), buckets.len(bucket), &aes, |run| {
-            out.extend(run.iter().map(|value| value.value()));
-        });
+        let mut elements = vec![Z64::ZERO; buckets.len(bucket)];
+        store.copy(&buckets, bucket, &mut elements);
+        shuffle(&mut elements, (0, bucket), &aes);
+        out.extend(elements.iter().map(|value| value.value()));
         store.free(&mut buckets, bucket);
     }
     out
