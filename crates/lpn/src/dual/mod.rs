@@ -351,6 +351,19 @@ fn pooled(f: impl FnOnce() + Send) {
     }
 }
 
+/// Elements that one task wipes.
+const WIPED: usize = 1 << 16;
+
+/// Frees memory, wiped by all threads of the pool that this one belongs to.
+fn free<T: Term>(memory: Buffer<T>) {
+    if memory.len() > WIPED && rayon::current_thread_index().is_some() {
+        memory.wiped_by(|memory| {
+            let parts = memory.par_chunks_mut(WIPED);
+            parts.for_each(|part| part.fill(T::zeroed()));
+        });
+    }
+}
+
 /// Runs tasks on all threads, if there are several.
 fn spread<I: Send>(tasks: Vec<I>, f: impl Fn(I) + Send + Sync) {
     if rayon::current_num_threads() == 1 {

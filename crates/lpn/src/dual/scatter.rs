@@ -26,6 +26,7 @@ use volery_primitives::{Block, aes::Aes128, chunks::Chunks, pages::Buffer};
 use super::{
     Term,
     draws::{Draws, Purpose, below},
+    free,
 };
 
 /// Elements of a chunk.
@@ -225,6 +226,12 @@ impl<T: Term> Store<T> {
     /// Frees a bucket.
     pub(super) fn free(&mut self, from: &mut Buckets<T>, bucket: usize) {
         self.free.append(&mut from.all[bucket].chunks);
+    }
+}
+
+impl<T: Term> Drop for Store<T> {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut self.memory));
     }
 }
 
