@@ -98,6 +98,9 @@ const BUCKET: usize = 1 << 13;
 /// The most buckets: more of them, with their ends, would not fit into the nearest cache.
 const BUCKETS: usize = 512;
 
+/// The fewest buckets that several threads fill together.
+const FEWEST: usize = 16;
+
 /// The most buckets that several threads empty at once: a number with many divisors.
 const AT_ONCE: usize = 24;
 
@@ -219,8 +222,9 @@ impl<T: Term> Compression<T> {
 
     /// Makes the memory that several threads need, if there are several.
     fn with_sorter(&mut self) {
-        if self.sorter.is_none() && rayon::current_num_threads() > 1 {
-            self.sorter = Some(Sorter::new(self.buckets.count()));
+        let count = self.buckets.count();
+        if self.sorter.is_none() && count >= FEWEST && rayon::current_num_threads() > 1 {
+            self.sorter = Some(Sorter::new(count));
         }
     }
 

@@ -227,9 +227,9 @@ impl<K: Correlation> ValueHolder<K> {
             let mut noise = Noise::<K>::new(instance.batch(), &trees.alphas, &values);
             let batch = instance.batch();
             let mut window = Buffer::default();
-            while let Some(run) = trees.next_run(batch) {
-                let leaves = window_for(&mut window, batch.leaves_of_run(&run).len());
-                trees.rebuild_next((batch, &instance.prgs), leaves, channel)?;
+            while let Some(some) = trees.next_trees(batch) {
+                let leaves = window_for(&mut window, batch.leaves_of_run(&some).len());
+                trees.rebuild_some((batch, &instance.prgs), some, leaves, channel)?;
                 noise.absorb(leaves, &mut code);
             }
         }
@@ -306,9 +306,9 @@ impl<K: Correlation> KeyHolder<K> {
             code = Encoder::new(step.shape, seed);
             let batch = instance.batch();
             let mut window = Buffer::default();
-            while let Some(run) = trees.next_run(batch) {
-                let leaves = window_for(&mut window, batch.leaves_of_run(&run).len());
-                trees.grow_next((batch, &instance.prgs), leaves, channel)?;
+            while let Some(some) = trees.next_trees(batch) {
+                let leaves = window_for(&mut window, batch.leaves_of_run(&some).len());
+                trees.grow_some((batch, &instance.prgs), some, leaves, channel)?;
                 code.absorb(leaves);
             }
         }
