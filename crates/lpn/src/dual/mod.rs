@@ -22,7 +22,9 @@
 //!
 //! A value is read and written twice (`scatter` has the details), in order or within a cache, and
 //! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
-//! outputs are computed as they are drawn. The result does not depend on the number of threads.
+//! outputs are computed as they are drawn. Several threads take more, whatever their number: for
+//! 2^22 values or more a ninth of them at most, and half a bucket for each bucket where there are
+//! fewer than 48. The result does not depend on the number of threads.
 
 mod draws;
 mod encoder;
@@ -341,7 +343,7 @@ impl<T: Term> Compression<T> {
 fn at_once(count: usize) -> usize {
     match rayon::current_num_threads() {
         1 => 1,
-        _ => (count / 4).clamp(1, AT_ONCE),
+        _ => (count / 2).clamp(1, AT_ONCE),
     }
 }
 
