@@ -37,13 +37,14 @@ const IN_CHUNK: u32 = CHUNK as u32 - 1;
 const RUN: usize = 512;
 
 /// Parts of the sequence that several threads put into buckets at a time.
-pub(super) const PARTS: usize = 32;
+pub(super) const PARTS: usize = 24;
 
 /// Elements of a part, on average, for each bucket.
-const OF_BUCKET: usize = 8;
+const OF_BUCKET: usize = 16;
 
-/// The most elements of a part: with its numbers it is to fit into the second-level cache.
-const LONGEST: usize = 1 << 12;
+/// The most elements of a part, which is to fit into the second-level cache; a multiple of 8, as
+/// all lengths of parts.
+const LONGEST: usize = 1 << 13;
 
 /// Memory in chunks.
 pub(super) struct Store<T: Term> {
@@ -78,6 +79,8 @@ pub(super) struct Sorter<T: Term> {
     sorted: Buffer<T>,
     /// Where those of each bucket end, for each part.
     ends: Vec<u16>,
+    /// The numbers of the buckets of each part.
+    numbers: Vec<Block>,
     /// The sum of each part; then that of all elements before it.
     sums: Buffer<T>,
 }
@@ -287,6 +290,7 @@ impl<T: Term> Sorter<T> {
             part,
             sorted: Buffer::zeroed(PARTS * part),
             ends: vec![0; PARTS * buckets],
+            numbers: vec![Block::ZERO; PARTS * part / 8],
             sums: Buffer::zeroed(PARTS),
         }
     }
@@ -300,13 +304,12 @@ impl<T: Term> Sorter<T> {
     fn sort(&mut self, parts: &[Part<'_, T>], to: &Buckets<T>, aes: &Aes128) {
         let sorted = self.sorted.par_chunks_mut(self.part);
         let ends = self.ends.par_chunks_mut(to.count());
-        let places = sorted.zip(ends).zip(&mut self.sums[..]);
-        parts
-            .par_iter()
-            .zip(places)
-            .for_each(|(part, ((sorted, ends), sum))| {
-                *sum = sort(part, sorted, ends, aes);
-            });
+        let numbers = self.numbers.par_chunks_mut(self.part / 8);
+        let places = sorted.zip(ends).zip(numbers).zip(&mut self.sums[..]);
+        let tasks = parts.par_iter().zip(places);
+        tasks.for_each(|(part, (((sorted, ends), numbers), sum))| {
+            *sum = sort(part, sorted, ends, numbers, aes);
+        });
     }
 
     /// What a part has for one of `count` buckets.
@@ -320,11 +323,15 @@ impl<T: Term> Sorter<T> {
 
 /// The sum of a part; its running sums go to `sorted`, in the order of their buckets, and the ends
 /// of these to `ends`.
-fn sort<T: Term>(part: &Part<'_, T>, sorted: &mut [T], ends: &mut [u16], aes: &Aes128) -> T {
-    let (draws, elements) = part;
-    let mut blocks = [Block::ZERO; LONGEST / 8];
-    let blocks = &mut blocks[..elements.len().div_ceil(8)];
-    let words: &[u16] = draws.clone().fill(aes, blocks);
+fn sort<T: Term>(
+    (draws, elements): &Part<'_, T>,
+    sorted: &mut [T],
+    ends: &mut [u16],
+    numbers: &mut [Block],
+    aes: &Aes128,
+) -> T {
+    let numbers = &mut numbers[..elements.len().div_ceil(8)];
+    let words: &[u16] = draws.clone().fill(aes, numbers);
     let words = &words[..elements.len()];
     let mask = ends.len() - 1;
     ends.fill(0);

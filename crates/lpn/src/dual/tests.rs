@@ -75,10 +75,9 @@ fn the_code_is_its_definition() {
 fn several_threads_take_little_more_memory() {
     for count in (0..10).map(|log| 1 << log).filter(|count| *count >= FEWEST) {
         let len = count * BUCKET;
-        let most = match len {
-            4_194_304.. => len / 32,
-            524_288.. => len / 16,
-            _ => len / 8,
+        let most = match count {
+            FEWEST => len / 10,
+            _ => len / 20,
         };
         let sorter = Sorter::<Z64>::new(count);
         assert!(PARTS * sorter.part() <= most, "{count}");
