@@ -346,8 +346,8 @@ impl<R: Ring> Sender<R> {
     }
 }
 
-/// The most trees in several runs: bounds the leaves that are in memory at once, and the wait of the
-/// other party.
+/// The most trees of several runs. It bounds the leaves that are in memory at once, and the wait of
+/// the other party.
 const IN_RUNS: usize = 24;
 
 /// The trees of whole runs from `first` on: of one for one thread, of several if these occupy more

@@ -22,9 +22,9 @@
 //!
 //! A value is read and written twice (`scatter` has the details), in order or within a cache, and
 //! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
-//! outputs are computed as they are drawn. Several threads take more, whatever their number: for
-//! 2^22 values or more an eighth of them at most, and half a bucket for each bucket where there are
-//! fewer than 48. The result does not depend on the number of threads.
+//! outputs are computed as they are drawn. Several threads take more, whatever their number: an
+//! eighth for 2^22 values, a smaller part for more, and less than as much again for few. The result
+//! does not depend on the number of threads.
 
 mod draws;
 mod encoder;
