@@ -90,9 +90,9 @@ pub fn send<R: Ring, C: CotSender>(
     }
     let mut trees = Sender::new(batch, rng, ot)?;
     trees.begin(batch, prgs, points, beta, ot, channel)?;
-    while let Some(run) = trees.next_run(batch) {
-        let leaves = &mut leaves[batch.leaves_of_run(&run)];
-        trees.grow_next((batch, prgs), leaves, channel)?;
+    while let Some(some) = trees.next_trees(batch) {
+        let leaves = &mut leaves[batch.leaves_of_run(&some)];
+        trees.grow_some((batch, prgs), some, leaves, channel)?;
     }
     Ok(())
 }
@@ -184,6 +184,11 @@ impl<R: Ring> Sender<R> {
         (!run.is_empty()).then_some(run)
     }
 
+    /// The trees of the next runs, enough for all threads; `None` if all are done.
+    pub(crate) fn next_trees(&self, batch: &TreeBatch) -> Option<Range<usize>> {
+        runs_from(batch, self.next)
+    }
+
     /// Step 3 for the next trees that are not expanded.
     fn expand(
         &mut self,
@@ -235,7 +240,7 @@ impl<R: Ring> Sender<R> {
         }
     }
 
-    /// Steps 3 and 4 for the next trees.
+    /// Steps 3 and 4 for the next [run](Self::next_run).
     ///
     /// # Panics
     /// If `leaves` is not theirs, or a tree is not complete.
@@ -249,12 +254,34 @@ impl<R: Ring> Sender<R> {
         channel: &mut Channel,
     ) -> Result<()> {
         let run = self.next_run(public.0).expect("trees that are left");
-        if self.expanded == run.start {
-            self.expand(public, run.clone(), leaves);
+        self.grow_some(public, run, leaves, channel)
+    }
+
+    /// Steps 3 and 4 for the [next trees](Self::next_trees).
+    ///
+    /// # Panics
+    /// If they are not the next, `leaves` is not theirs, or a tree is not complete.
+    ///
+    /// # Errors
+    /// If the channel fails.
+    pub(crate) fn grow_some(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(trees.start, self.next, "the next trees");
+        if self.expanded == trees.start {
+            self.expand(public, trees.clone(), leaves);
         } else {
-            self.grow_again(public, run.clone(), leaves);
+            self.grow_again(public, trees.clone(), leaves);
         }
-        self.send_run(public, run, channel)
+        while self.next < trees.end {
+            let run = self.next_run(public.0).expect("trees that are left");
+            self.send_run(public, run, channel)?;
+        }
+        Ok(())
     }
 
     /// Step 4 for the next trees, which are expanded.
@@ -319,6 +346,24 @@ impl<R: Ring> Sender<R> {
     }
 }
 
+/// The most trees of several runs. It bounds the leaves that are in memory at once, and the wait of
+/// the other party.
+const IN_RUNS: usize = 24;
+
+/// The trees of whole runs from `first` on: of one for one thread, of several if these occupy more
+/// threads.
+fn runs_from(batch: &TreeBatch, first: usize) -> Option<Range<usize>> {
+    let trees = match rayon::current_num_threads() {
+        1 => 1,
+        threads => IN_RUNS.min(2 * threads),
+    };
+    let mut end = first;
+    while end < batch.trees().min(first + trees) {
+        end = batch.run_from(end, LEAVES_AT_ONCE).end;
+    }
+    (first < end).then_some(first..end)
+}
+
 /// The first `len` places of a window, which grows if it has fewer.
 pub(crate) fn window_of<R: Ring>(window: &mut Buffer<R>, len: usize) -> &mut [R] {
     if window.len() < len {
@@ -373,9 +418,9 @@ pub fn receive<R: Ring, C: CotReceiver>(
         return Ok(Zeroizing::new(alphas.to_vec()));
     }
     let mut trees = Receiver::begin(batch, prgs, points, beta, ot, channel)?;
-    while let Some(run) = trees.next_run(batch) {
-        let leaves = &mut leaves[batch.leaves_of_run(&run)];
-        trees.rebuild_next((batch, prgs), leaves, channel)?;
+    while let Some(some) = trees.next_trees(batch) {
+        let leaves = &mut leaves[batch.leaves_of_run(&some)];
+        trees.rebuild_some((batch, prgs), some, leaves, channel)?;
     }
     Ok(trees.alphas)
 }
@@ -445,7 +490,12 @@ impl<R: Ring> Receiver<R> {
         (!run.is_empty()).then_some(run)
     }
 
-    /// Steps 3 and 4 for the next trees.
+    /// The trees of the next runs, enough for all threads; `None` if all are done.
+    pub(crate) fn next_trees(&self, batch: &TreeBatch) -> Option<Range<usize>> {
+        runs_from(batch, self.next)
+    }
+
+    /// Steps 3 and 4 for the next [run](Self::next_run).
     ///
     /// # Panics
     /// If `leaves` is not theirs, or a tree is not complete.
@@ -459,8 +509,28 @@ impl<R: Ring> Receiver<R> {
         channel: &mut Channel,
     ) -> Result<()> {
         let run = self.next_run(public.0).expect("trees that are left");
-        self.receive_next(public, channel)?;
-        self.rebuild(public, run, leaves);
+        self.rebuild_some(public, run, leaves, channel)
+    }
+
+    /// Steps 3 and 4 for the [next trees](Self::next_trees).
+    ///
+    /// # Panics
+    /// If they are not the next, `leaves` is not theirs, or a tree is not complete.
+    ///
+    /// # Errors
+    /// As [`rebuild_next`](Self::rebuild_next).
+    pub(crate) fn rebuild_some(
+        &mut self,
+        public: (&TreeBatch, &TreePrgs),
+        trees: Range<usize>,
+        leaves: &mut [R],
+        channel: &mut Channel,
+    ) -> Result<()> {
+        assert_eq!(trees.start, self.next, "the next trees");
+        while self.next < trees.end {
+            self.receive_next(public, channel)?;
+        }
+        self.rebuild(public, trees, leaves);
         Ok(())
     }
 

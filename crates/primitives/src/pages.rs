@@ -4,8 +4,12 @@
 //! the cache line, unless the table lies in huge pages. [`Buffer`] asks the operating system for
 //! huge pages and works without them. It starts on a cache line, as [`Aligned`](crate::Aligned)
 //! does.
+//!
+//! The pages of a large buffer are not touched before they are used: the thread that first writes
+//! to one waits for the system to clear it, not the one that allocates all.
 
 use std::alloc::{self, Layout};
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -17,6 +21,10 @@ use crate::align::LINE;
 /// Size and alignment of a huge page.
 const HUGE: usize = 2 << 20;
 
+/// Bytes from which on a buffer is large: as many as every C library takes from the system at once,
+/// which clears them.
+const LARGE: usize = 32 << 20;
+
 /// A slice on the heap, wiped when dropped; in huge pages if it is large enough and the system has
 /// them.
 ///
@@ -24,6 +32,8 @@ const HUGE: usize = 2 << 20;
 pub struct Buffer<T: Copy + Zeroable> {
     start: NonNull<T>,
     len: usize,
+    /// Bytes before the start that were allocated with it, never written.
+    front: usize,
 }
 
 // SAFETY: the buffer owns its memory alone, as a boxed slice does.
@@ -44,17 +54,37 @@ impl<T: Copy + Zeroable> Buffer<T> {
             return Self {
                 start: NonNull::dangling(),
                 len,
+                front: 0,
             };
         }
+        let large = Self::is_large(len);
         // SAFETY: the layout has a size above zero.
-        let bytes = unsafe { alloc::alloc(layout) };
-        let Some(start) = NonNull::new(bytes.cast::<T>()) else {
+        let block = unsafe {
+            match large {
+                true => alloc::alloc_zeroed(layout),
+                false => alloc::alloc(layout),
+            }
+        };
+        let Some(block) = NonNull::new(block) else {
             alloc::handle_alloc_error(layout)
         };
-        advise(bytes, layout);
-        // SAFETY: `bytes` is the start of `layout.size()` bytes of our own.
-        unsafe { bytes.write_bytes(0, layout.size()) };
-        Self { start, len }
+        let front = match large {
+            true => block.addr().get().wrapping_neg() % HUGE,
+            false => 0,
+        };
+        // SAFETY: a large layout has HUGE bytes more than the elements.
+        let start = unsafe { block.add(front) };
+        let bytes = len * size_of::<T>();
+        advise(start, bytes);
+        if !large {
+            // SAFETY: `start` is the start of `bytes` bytes of our own.
+            unsafe { start.write_bytes(0, bytes) };
+        }
+        Self {
+            start: start.cast(),
+            len,
+            front,
+        }
     }
 
     /// A buffer of `len` elements: this one with its contents if it has that length, otherwise a
@@ -70,28 +100,63 @@ impl<T: Copy + Zeroable> Buffer<T> {
         Self::zeroed(len)
     }
 
+    /// Wipes the buffer by `wipe`, for example on several threads, instead of in this one.
+    ///
+    /// `wipe` must overwrite every element.
+    pub fn wiped_by(mut self, wipe: impl FnOnce(&mut [T])) {
+        wipe(&mut self);
+        // SAFETY: nothing uses or drops the buffer any more.
+        unsafe { ManuallyDrop::new(self).free() };
+    }
+
+    fn is_large(len: usize) -> bool {
+        len.saturating_mul(size_of::<T>()) >= LARGE
+    }
+
     fn layout(len: usize) -> Layout {
-        let layout = Layout::array::<T>(len).expect("the buffer fits into the address space");
+        const FITS: &str = "the buffer fits into the address space";
+        let layout = Layout::array::<T>(len).expect(FITS);
+        if Self::is_large(len) {
+            // No larger alignment: only with its own does the C library clear the memory by not
+            // touching it. The start is aligned by hand.
+            return Layout::from_size_align(layout.size() + HUGE, layout.align()).expect(FITS);
+        }
         let align = if layout.size() < HUGE { LINE } else { HUGE };
-        layout
-            .align_to(align)
-            .expect("the buffer fits into the address space")
+        layout.align_to(align).expect(FITS)
+    }
+
+    /// Frees the memory.
+    ///
+    /// # Safety
+    /// The buffer is used no more.
+    unsafe fn free(&mut self) {
+        let layout = Self::layout(self.len);
+        if layout.size() == 0 {
+            return;
+        }
+        let start = self.start.as_ptr().cast::<u8>();
+        // Keeps the compiler from dropping a store into memory that is about to be freed.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+        std::hint::black_box(start);
+        // SAFETY: the memory is our own and was allocated with this layout, `front` bytes before
+        // the start; nothing refers to it any more.
+        unsafe { alloc::dealloc(start.sub(self.front), layout) };
     }
 }
 
 /// Requests huge pages; a refusal costs only speed.
 #[cfg(all(target_os = "linux", not(miri)))]
-fn advise(bytes: *mut u8, layout: Layout) {
-    if layout.align() >= HUGE {
+fn advise(start: NonNull<u8>, bytes: usize) {
+    if bytes >= HUGE {
         // SAFETY: the range is the one just allocated, and the advice changes nothing that can be
         // observed but time.
-        unsafe { libc::madvise(bytes.cast(), layout.size(), libc::MADV_HUGEPAGE) };
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
 }
 
 // Miri does not support the call.
 #[cfg(not(all(target_os = "linux", not(miri))))]
-fn advise(_bytes: *mut u8, _layout: Layout) {}
+fn advise(_start: NonNull<u8>, _bytes: usize) {}
 
 impl<T: Copy + Zeroable> Default for Buffer<T> {
     fn default() -> Self {
@@ -120,19 +185,11 @@ impl<T: Copy + Zeroable> ZeroizeOnDrop for Buffer<T> {}
 
 impl<T: Copy + Zeroable> Drop for Buffer<T> {
     fn drop(&mut self) {
-        let layout = Self::layout(self.len);
-        if layout.size() == 0 {
-            return;
-        }
-        let bytes = self.start.as_ptr().cast::<u8>();
-        // SAFETY: the memory is our own and was allocated with this layout; nothing can refer to it
-        // any more.
+        let bytes = self.len * size_of::<T>();
+        // SAFETY: these bytes are our own, and are used no more.
         unsafe {
-            bytes.write_bytes(0, layout.size());
-            // Keeps the compiler from dropping a store into memory that is about to be freed.
-            std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
-            std::hint::black_box(bytes);
-            alloc::dealloc(bytes, layout);
+            self.start.cast::<u8>().write_bytes(0, bytes);
+            self.free();
         }
     }
 }
@@ -154,6 +211,7 @@ mod tests {
             HUGE / 16,
             (HUGE / 16) + 1,
             HUGE / 4,
+            LARGE / 16,
         ] {
             let mut buffer = Buffer::<Block>::zeroed(len);
             assert_eq!(buffer.len(), len);
@@ -175,6 +233,10 @@ mod tests {
             }
         }
         assert!(Buffer::<u64>::default().is_empty());
+        Buffer::<u64>::default().wiped_by(|elements| assert!(elements.is_empty()));
+        let mut wiped = 0;
+        Buffer::<u64>::zeroed(LARGE / 8).wiped_by(|elements| wiped = elements.len());
+        assert_eq!(wiped, LARGE / 8);
         let mut buffer = Buffer::<u64>::zeroed(3);
         buffer[2] = 5;
         assert_eq!(buffer.with_len(3)[..], [0, 0, 5]);

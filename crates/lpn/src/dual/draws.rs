@@ -15,6 +15,7 @@ pub(super) enum Purpose {
 }
 
 /// A stream of blocks.
+#[derive(Clone)]
 pub(super) struct Draws {
     counter: u128,
 }
@@ -26,6 +27,13 @@ impl Draws {
         Self {
             counter: u128::from(stream) << 64,
         }
+    }
+
+    /// The stream from here on, and this one without the next `blocks` of it.
+    pub(super) fn skip(&mut self, blocks: usize) -> Self {
+        let here = self.clone();
+        self.counter += blocks as u128;
+        here
     }
 
     /// The next blocks as numbers, low part first.

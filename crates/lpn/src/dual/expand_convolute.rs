@@ -35,7 +35,7 @@ use std::ops::Range;
 
 use volery_primitives::{Block, aes::Aes128, pages::Buffer};
 
-use super::{Term, pooled, spread};
+use super::{Term, free, pooled, spread};
 
 /// Ones of a row of the expander, each in a separate part of the columns.
 const WEIGHT: usize = 7;
@@ -228,6 +228,12 @@ impl<T: Term> Compression<T> {
             expand(aes, number, outputs, &parts);
         });
         self.ready = first..end;
+    }
+}
+
+impl<T: Term> Drop for Compression<T> {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut self.memory));
     }
 }
 

@@ -22,7 +22,9 @@
 //!
 //! A value is read and written twice (`scatter` has the details), in order or within a cache, and
 //! once more to produce the outputs. Memory: `N` values and, at most, 512 for each of 512 buckets;
-//! outputs are computed as they are drawn. The result does not depend on the number of threads.
+//! outputs are computed as they are drawn. Several threads take more, whatever their number: an
+//! eighth for 2^22 values, a smaller part for more, and less than as much again for few. The result
+//! does not depend on the number of threads.
 
 mod draws;
 mod encoder;
@@ -34,6 +36,8 @@ mod plain;
 mod scatter;
 pub mod weights;
 
+use std::ops::Range;
+
 use bytemuck::Zeroable;
 use rayon::prelude::*;
 use volery_field::Ring;
@@ -42,7 +46,7 @@ use volery_primitives::{Block, aes::Aes128, pages::Buffer};
 use super::Pair;
 pub use encoder::Encoder;
 use muller::{POINTS, SUMS};
-use scatter::{Buckets, Scratch, Store};
+use scatter::{Buckets, Sorter, Store};
 
 /// A summand of the code: an element of a group whose zero is all zero bytes.
 pub trait Term: Copy + Zeroable + Send + Sync + 'static {
@@ -80,14 +84,14 @@ pub struct Compression<T: Term> {
     buckets: Buckets<T>,
     /// The next bucket to be emptied for the last time; none until all values are absorbed.
     bucket: Option<usize>,
-    scratch: Vec<Scratch<T>>,
-    /// Values of the last permutation without a whole block, then whole blocks of them, some
-    /// buckets long.
+    /// With several threads.
+    sorter: Option<Sorter<T>>,
+    /// Values of the last permutation without a whole block, then those of the next buckets.
     window: Buffer<T>,
     in_window: usize,
     /// Outputs that are ready, and the range of those drawn.
     outputs: Buffer<T>,
-    ready: std::ops::Range<usize>,
+    ready: Range<usize>,
 }
 
 /// Approximate number of values in a bucket.
@@ -95,6 +99,12 @@ const BUCKET: usize = 1 << 13;
 
 /// The most buckets: more of them, with their ends, would not fit into the nearest cache.
 const BUCKETS: usize = 512;
+
+/// The fewest buckets that several threads fill together.
+const FEWEST: usize = 16;
+
+/// The most buckets that several threads empty at once: a number with many divisors.
+const AT_ONCE: usize = 24;
 
 /// Blocks that one task sums up.
 const TASK: usize = 32;
@@ -136,8 +146,21 @@ impl<T: Term> Compression<T> {
     pub fn of_first(seed: Block, len: usize, memory: Buffer<T>) -> Self {
         let mut code = Self::over(seed, len, memory, len);
         code.absorbed = len;
-        code.store.put_first(&mut code.buckets, len, &code.aes);
-        pooled(|| code.permute_again());
+        pooled(|| {
+            code.with_sorter();
+            let Self {
+                store,
+                buckets,
+                sorter,
+                aes,
+                ..
+            } = &mut code;
+            match sorter {
+                None => store.put_first(buckets, len, aes),
+                Some(sorter) => store.put_first_in_parts(buckets, len, sorter, aes),
+            }
+            code.permute_again();
+        });
         code
     }
 
@@ -154,7 +177,7 @@ impl<T: Term> Compression<T> {
             store: Store::new(memory, taken),
             buckets: Buckets::new(0, buckets_for(len)),
             bucket: None,
-            scratch: Vec::new(),
+            sorter: None,
             window: Buffer::default(),
             in_window: 0,
             outputs: Buffer::default(),
@@ -179,47 +202,101 @@ impl<T: Term> Compression<T> {
         );
         self.absorbed += values.len();
         assert!(self.absorbed <= self.len, "more than all values");
-        self.store.put(&mut self.buckets, values, &self.aes);
+        self.with_sorter();
+        let Self {
+            store,
+            buckets,
+            sorter,
+            aes,
+            ..
+        } = self;
+        match sorter {
+            Some(sorter) if values.len() > sorter.part() => {
+                let parts: Vec<_> = buckets.parts(values, sorter.part()).collect();
+                pooled(|| store.put_parts(buckets, &parts, sorter, aes));
+            }
+            _ => store.put(buckets, values, aes),
+        }
         if self.absorbed == self.len {
             pooled(|| self.permute_again());
         }
     }
 
+    /// Makes the memory that several threads need, if there are several.
+    fn with_sorter(&mut self) {
+        let count = self.buckets.count();
+        if self.sorter.is_none() && count >= FEWEST && rayon::current_num_threads() > 1 {
+            self.sorter = Some(Sorter::new(count));
+        }
+    }
+
     /// From the first buckets, with the second sums, to the second ones.
     fn permute_again(&mut self) {
-        let Self {
-            aes,
-            store,
-            scratch,
-            ..
-        } = self;
-        let from = &mut self.buckets;
-        let mut to = Buckets::new(1, from.count());
-        *scratch = (0..batch(self.len / from.count()))
-            .map(|_| Scratch::default())
-            .collect();
-        for first in (0..from.count()).step_by(scratch.len()) {
-            let buckets = first..from.count().min(first + scratch.len());
-            if scratch.len() == 1 {
-                store.copy(from, first, &mut scratch[0]);
-                let len = from.len(first);
-                store.free(from, first);
-                scratch[0].empty((0, first), len, aes, |run| store.put(&mut to, run, aes));
-                continue;
+        let count = self.buckets.count();
+        let mut to = Buckets::new(1, count);
+        for first in (0..count).step_by(at_once(count)) {
+            let shuffled = self.shuffle(0, first);
+            let Self {
+                store,
+                window,
+                sorter,
+                aes,
+                ..
+            } = self;
+            for bucket in first..first + shuffled.len() {
+                store.free(&mut self.buckets, bucket);
             }
-            let pairs = scratch.iter_mut().zip(buckets.clone()).collect();
-            spread(pairs, |(scratch, bucket)| {
-                store.copy(from, bucket, scratch);
-                scratch.shuffle((0, bucket), from.len(bucket), aes);
-            });
-            for (scratch, bucket) in scratch.iter().zip(buckets) {
-                let len = from.len(bucket);
-                store.free(from, bucket);
-                store.put(&mut to, scratch.shuffled(len), aes);
+            let mut parts = Vec::new();
+            for elements in shuffled {
+                let elements = &window[elements];
+                match sorter {
+                    None => store.put(&mut to, elements, aes),
+                    Some(sorter) => parts.extend(to.parts(elements, sorter.part())),
+                }
+            }
+            if let Some(sorter) = sorter {
+                store.put_parts(&mut to, &parts, sorter, aes);
             }
         }
         self.buckets = to;
         self.bucket = Some(0);
+    }
+
+    /// Copies the next buckets from `first` on to the window, after what it has, and brings each
+    /// into its random order. Returns the part of the window of each.
+    fn shuffle(&mut self, stage: u8, first: usize) -> Vec<Range<usize>> {
+        let (count, mut end) = (self.buckets.count(), self.in_window);
+        let buckets = first..count.min(first + at_once(count));
+        let of = |bucket| {
+            let start = end;
+            end += self.buckets.len(bucket);
+            start..end
+        };
+        let ranges: Vec<_> = buckets.clone().map(of).collect();
+        if self.window.len() < end {
+            let mut window = Buffer::zeroed(end + end / 8);
+            window[..self.in_window].copy_from_slice(&self.window[..self.in_window]);
+            self.window = window;
+        }
+        let Self {
+            store,
+            buckets: from,
+            window,
+            aes,
+            ..
+        } = self;
+        let mut rest = &mut window[self.in_window..];
+        let mut tasks = Vec::with_capacity(buckets.len());
+        for (range, bucket) in ranges.iter().zip(buckets) {
+            let elements;
+            (elements, rest) = rest.split_at_mut(range.len());
+            tasks.push((bucket, elements));
+        }
+        spread(tasks, |(bucket, elements)| {
+            store.copy(from, bucket, elements);
+            scatter::shuffle(elements, (stage, bucket), aes);
+        });
+        ranges
     }
 
     /// The next outputs: at most `count`, and at least one.
@@ -239,36 +316,14 @@ impl<T: Term> Compression<T> {
     /// Computes the outputs of the next buckets.
     fn refill(&mut self) {
         let first = self.bucket.expect("all values have been absorbed");
-        let end = self.buckets.count().min(first + self.scratch.len());
-        assert!(first < end, "more than all outputs");
-        self.bucket = Some(end);
-        let sizes: Vec<_> = (first..end)
-            .map(|bucket| self.buckets.len(bucket))
-            .collect();
-        let len = self.in_window + sizes.iter().sum::<usize>();
-        if self.window.len() < len {
-            let mut window = Buffer::zeroed(len + len / 8);
-            window[..self.in_window].copy_from_slice(&self.window[..self.in_window]);
-            self.window = window;
+        assert!(first < self.buckets.count(), "more than all outputs");
+        let shuffled = self.shuffle(1, first);
+        self.bucket = Some(first + shuffled.len());
+        let len = shuffled.last().map_or(self.in_window, |last| last.end);
+        let blocks = len / POINTS;
+        if self.outputs.len() < blocks * SUMS {
             self.outputs = Buffer::zeroed(self.window.len() / POINTS * SUMS);
         }
-        let (store, buckets, aes) = (&self.store, &self.buckets, &self.aes);
-        let mut rest = &mut self.window[self.in_window..len];
-        let mut parts = Vec::with_capacity(sizes.len());
-        for (size, (bucket, scratch)) in sizes.iter().zip((first..).zip(&mut self.scratch)) {
-            let part;
-            (part, rest) = rest.split_at_mut(*size);
-            parts.push((bucket, scratch, part));
-        }
-        spread(parts, |(bucket, scratch, mut part)| {
-            store.copy(buckets, bucket, scratch);
-            scratch.empty((1, bucket), part.len(), aes, |run| {
-                let now;
-                (now, part) = std::mem::take(&mut part).split_at_mut(run.len());
-                now.copy_from_slice(run);
-            });
-        });
-        let blocks = len / POINTS;
         let points = &mut self.window.as_chunks_mut::<POINTS>().0[..blocks];
         let sums = &mut self.outputs.as_chunks_mut::<SUMS>().0[..blocks];
         let tasks = points.chunks_mut(TASK).zip(sums.chunks_mut(TASK)).collect();
@@ -283,12 +338,12 @@ impl<T: Term> Compression<T> {
     }
 }
 
-/// Buckets of `len` elements emptied at once: one for one thread, otherwise enough to occupy each
-/// thread.
-fn batch(len: usize) -> usize {
+/// Buckets of `count` that are emptied at once. Several threads work on as many, whatever their
+/// number, so that it does not determine the memory.
+fn at_once(count: usize) -> usize {
     match rayon::current_num_threads() {
         1 => 1,
-        threads => threads * (4 * BUCKET).div_ceil(len.max(1)),
+        _ => (count / 2).clamp(1, AT_ONCE),
     }
 }
 
@@ -299,6 +354,19 @@ fn pooled(f: impl FnOnce() + Send) {
         f();
     } else {
         rayon::scope(|_| f());
+    }
+}
+
+/// Elements that one task wipes.
+const WIPED: usize = 1 << 16;
+
+/// Frees memory, wiped by all threads of the pool that this one belongs to.
+fn free<T: Term>(memory: Buffer<T>) {
+    if memory.len() > WIPED && rayon::current_thread_index().is_some() {
+        memory.wiped_by(|memory| {
+            let parts = memory.par_chunks_mut(WIPED);
+            parts.for_each(|part| part.fill(T::zeroed()));
+        });
     }
 }
 

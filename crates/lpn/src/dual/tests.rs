@@ -1,7 +1,10 @@
 use volery_field::{F2, Fp61, Gf128, Z64};
 use volery_primitives::prg::Prg;
 
-use super::*;
+use super::{
+    scatter::{PARTS, shuffle},
+    *,
+};
 
 fn drawn<T: Term>(mut code: Compression<T>, pieces: usize) -> Vec<T> {
     let mut out = Vec::new();
@@ -23,14 +26,15 @@ pub(super) fn on_threads<T: Send>(threads: usize, f: impl FnOnce() -> T + Send) 
     pool.expect("threads").install(f)
 }
 
-/// The code against its definition, with input and output in pieces, on one thread and on three.
+/// The code against its definition, with input and output in pieces and in place, on one thread and
+/// on several.
 fn check<R: Ring>(blocks: usize) {
     let (len, n) = (256 * blocks, 93 * blocks);
     let seed = Block::from(n as u128 + 1);
     let e = random::<R>(2, len);
     let expected = plain::compress(seed, &e);
-    for threads in [1, 3] {
-        for pieces in [(len, n), (1 << 9, 100), (1 << 10, 1)] {
+    for threads in [1, 2, 3, 8] {
+        for pieces in [(len, n), (len / 3 / 8 * 8 + 8, 5_000), (1 << 9, 100)] {
             let out = on_threads(threads, || {
                 let mut code = Compression::new(seed, len);
                 for e in e.chunks(pieces.0) {
@@ -40,13 +44,11 @@ fn check<R: Ring>(blocks: usize) {
             });
             assert!(out == expected, "{} of {n}, {pieces:?}", R::NAME);
         }
+        let mut memory = Buffer::zeroed(Compression::<R>::memory_len(len));
+        memory[..len].copy_from_slice(&e);
+        let code = on_threads(threads, || Compression::of_first(seed, len, memory));
+        assert!(drawn(code, n) == expected, "in place");
     }
-    let mut memory = Buffer::zeroed(Compression::<R>::memory_len(len));
-    memory[..len].copy_from_slice(&e);
-    assert!(
-        drawn(Compression::of_first(seed, len, memory), n) == expected,
-        "in place"
-    );
     let pairs: Vec<_> = e.iter().map(|v| Pair { u: -*v, v: *v }).collect();
     let mut code = Compression::new(seed, len);
     code.absorb(&pairs);
@@ -62,6 +64,23 @@ fn the_code_is_its_definition() {
         check::<Gf128>(blocks);
         check::<Fp61>(blocks);
         check::<Z64>(blocks);
+    }
+    // As many buckets as all threads fill together, with parts that are not full, and more
+    check::<Gf128>(32 * FEWEST + 5);
+    check::<Fp61>(32 * FEWEST);
+    check::<Z64>(32 * 4 * FEWEST - 3);
+}
+
+#[test]
+fn several_threads_take_little_more_memory() {
+    for count in (0..10).map(|log| 1 << log).filter(|count| *count >= FEWEST) {
+        let len = count * BUCKET;
+        let most = match count {
+            FEWEST => len / 10,
+            _ => len / 20,
+        };
+        let sorter = Sorter::<Z64>::new(count);
+        assert!(PARTS * sorter.part() <= most, "{count}");
     }
 }
 
@@ -115,12 +134,11 @@ fn on_buckets(seed: Block, len: usize, count: usize) -> Vec<u64> {
     // Running sums of these are 1, 2, and so on.
     store.put(&mut buckets, &vec![Z64::ONE; len], &aes);
     let mut out = Vec::new();
-    let mut scratch = Scratch::default();
     for bucket in 0..count {
-        store.copy(&buckets, bucket, &mut scratch);
-        scratch.empty((0, bucket), buckets.len(bucket), &aes, |run| {
-            out.extend(run.iter().map(|value| value.value()));
-        });
+        let mut elements = vec![Z64::ZERO; buckets.len(bucket)];
+        store.copy(&buckets, bucket, &mut elements);
+        shuffle(&mut elements, (0, bucket), &aes);
+        out.extend(elements.iter().map(|value| value.value()));
         store.free(&mut buckets, bucket);
     }
     out

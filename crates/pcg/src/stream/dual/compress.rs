@@ -1,10 +1,11 @@
 //! The inputs and outputs of the code of an instance.
 
+use rayon::prelude::*;
 use volery_primitives::pages::Buffer;
 use zeroize::Zeroizing;
 
 use crate::{
-    correlation::Correlation,
+    correlation::{Correlation, OutputMut},
     lpn::{
         Entry,
         dual::{Encoder, Term},
@@ -27,25 +28,45 @@ pub(super) fn window_for<T: Term>(window: &mut Buffer<T>, len: usize) -> &mut [T
 }
 
 impl<T: Term> Outputs<T> {
-    /// The next outputs: at most `count`, and at least one.
-    pub(super) fn draw(&mut self, count: usize) -> &[T] {
-        let drawn = self.code.draw(self.left.min(count));
-        self.left -= drawn.len();
-        drawn
+    /// Puts the next outputs into `out`.
+    pub(super) fn draw<P: OutputMut>(&mut self, mut out: P, put: impl Fn(&[T], P) + Sync) {
+        while out.count() > 0 {
+            let drawn = self.code.draw(self.left.min(out.count()));
+            self.left -= drawn.len();
+            let now;
+            (now, out) = out.split_at(drawn.len());
+            in_tasks(drawn, now, &put);
+        }
     }
 
-    pub(super) fn fill(&mut self, mut out: &mut [T]) {
-        while !out.is_empty() {
-            let drawn = self.draw(out.len());
-            let now;
-            (now, out) = out.split_at_mut(drawn.len());
-            now.copy_from_slice(drawn);
-        }
+    pub(super) fn fill(&mut self, out: &mut [T]) {
+        self.draw(out, |drawn, out: &mut [T]| out.copy_from_slice(drawn));
     }
 }
 
-/// Pairs made at a time.
+/// Elements that one task reads.
+const TASK: usize = 1 << 12;
+
+/// Calls `put` with parts of `from` and the same parts of `to`, on all threads if there are several
+/// and more than one part.
+fn in_tasks<T: Sync, P: OutputMut>(from: &[T], mut to: P, put: impl Fn(&[T], P) + Sync) {
+    if from.len() <= TASK || rayon::current_num_threads() == 1 {
+        return put(from, to);
+    }
+    let mut tasks = Vec::with_capacity(from.len().div_ceil(TASK));
+    for from in from.chunks(TASK) {
+        let now;
+        (now, to) = to.split_at(from.len());
+        tasks.push((from, now));
+    }
+    tasks.into_par_iter().for_each(|(from, to)| put(from, to));
+}
+
+/// The fewest and the most pairs made at a time, by one task and by all threads. In between it is a
+/// part of all, so that the memory is.
 const PAIRS: usize = 1 << 10;
+const MOST_PAIRS: usize = 1 << 17;
+const PAIRS_OF: usize = 32;
 
 /// The noise vector `mu`, absorbed into the code beside the shares.
 pub(super) struct Noise<K: Correlation> {
@@ -67,17 +88,22 @@ impl<K: Correlation> Noise<K> {
             values: Zeroizing::new(values.to_vec()),
             next: 0,
             absorbed: 0,
-            pairs: Buffer::zeroed(PAIRS),
+            pairs: Buffer::zeroed(match rayon::current_num_threads() {
+                1 => PAIRS,
+                _ => (batch.leaves() / PAIRS_OF).clamp(PAIRS, MOST_PAIRS),
+            }),
         }
     }
 
     /// The next shares, in pairs with the noise at their places.
     pub(super) fn absorb(&mut self, shares: &[K::Ring], code: &mut Encoder<K::Pair>) {
-        for shares in shares.chunks(PAIRS) {
+        for shares in shares.chunks(self.pairs.len()) {
             let pairs = &mut self.pairs[..shares.len()];
-            for (pair, share) in pairs.iter_mut().zip(shares) {
-                *pair = K::sum(<K::Pair as Entry>::Sum::default(), *share);
-            }
+            in_tasks(shares, &mut *pairs, |shares, pairs: &mut [_]| {
+                for (pair, share) in pairs.iter_mut().zip(shares) {
+                    *pair = K::sum(<K::Pair as Entry>::Sum::default(), *share);
+                }
+            });
             let end = self.absorbed + shares.len();
             while let Some(place) = self.places.get(self.next)
                 && *place < end

@@ -49,7 +49,7 @@ use super::Role;
 use crate::{
     Plan, Security,
     check::{self, Context},
-    correlation::{Correlation, OutputMut, Pairs, PairsMut},
+    correlation::{Correlation, Pairs, PairsMut},
     ggm::TreePrgs,
     lpn::dual::Encoder,
     mpcot::{self, Layout, Public},
@@ -227,9 +227,9 @@ impl<K: Correlation> ValueHolder<K> {
             let mut noise = Noise::<K>::new(instance.batch(), &trees.alphas, &values);
             let batch = instance.batch();
             let mut window = Buffer::default();
-            while let Some(run) = trees.next_run(batch) {
-                let leaves = window_for(&mut window, batch.leaves_of_run(&run).len());
-                trees.rebuild_next((batch, &instance.prgs), leaves, channel)?;
+            while let Some(some) = trees.next_trees(batch) {
+                let leaves = window_for(&mut window, batch.leaves_of_run(&some).len());
+                trees.rebuild_some((batch, &instance.prgs), some, leaves, channel)?;
                 noise.absorb(leaves, &mut code);
             }
         }
@@ -306,9 +306,9 @@ impl<K: Correlation> KeyHolder<K> {
             code = Encoder::new(step.shape, seed);
             let batch = instance.batch();
             let mut window = Buffer::default();
-            while let Some(run) = trees.next_run(batch) {
-                let leaves = window_for(&mut window, batch.leaves_of_run(&run).len());
-                trees.grow_next((batch, &instance.prgs), leaves, channel)?;
+            while let Some(some) = trees.next_trees(batch) {
+                let leaves = window_for(&mut window, batch.leaves_of_run(&some).len());
+                trees.grow_some((batch, &instance.prgs), some, leaves, channel)?;
                 code.absorb(leaves);
             }
         }
@@ -347,16 +347,13 @@ where
         Ok(())
     }
 
-    fn draw(&mut self, mut out: R::Part<'_>, _channel: &mut Channel) -> Result<()> {
+    fn draw(&mut self, out: R::Part<'_>, _channel: &mut Channel) -> Result<()> {
         let outputs = self.outputs.as_mut().expect("an instance is set up");
-        while out.count() > 0 {
-            let drawn = outputs.draw(out.count());
-            let mut now;
-            (now, out) = out.split_at(drawn.len());
+        outputs.draw(out, |drawn, mut out| {
             for (place, pair) in drawn.iter().enumerate() {
-                now.put(place, *pair);
+                out.put(place, *pair);
             }
-        }
+        });
         Ok(())
     }
 }
@@ -384,14 +381,9 @@ impl<K: Correlation> super::Rounds<super::KeyHolder<K>> for KeyHolder<K> {
         Ok(())
     }
 
-    fn draw(&mut self, mut out: &mut [K::Ring], _channel: &mut Channel) -> Result<()> {
+    fn draw(&mut self, out: &mut [K::Ring], _channel: &mut Channel) -> Result<()> {
         let outputs = self.outputs.as_mut().expect("an instance is set up");
-        while !out.is_empty() {
-            let drawn = outputs.draw(out.len());
-            let now;
-            (now, out) = out.split_at_mut(drawn.len());
-            now.copy_from_slice(drawn);
-        }
+        outputs.fill(out);
         Ok(())
     }
 }
