@@ -48,11 +48,8 @@ use std::collections::HashMap;
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::io::Cursor;
 use std::time::{Duration, Instant};
 
-use libsvm_rs::SvmProblem;
-use libsvm_rs::io::{LoadOptions, load_problem_from_reader_with_options};
 use npyz::NpyFile;
 use volery_apps::sparse::{self, Factor, Matrix, Shape};
 use volery_channel::{Channel, Hello, SessionId, handshake, tcp};
@@ -168,30 +165,30 @@ struct Data {
 impl Data {
     fn read(path: &str, shape: Shape) -> Result<Self, Failure> {
         let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-        // The library does not support comments.
-        let plain: Vec<_> = text
+        let examples: Result<Vec<_>, _> = text
             .lines()
-            .map(|line| line.split('#').next().unwrap_or(""))
+            .map(|line| line.split('#').next().unwrap_or("").trim())
+            .zip(1..)
+            .filter(|(line, _)| !line.is_empty())
+            .map(example)
             .collect();
-        let options = LoadOptions::trusted_input();
-        let problem =
-            load_problem_from_reader_with_options(Cursor::new(plain.join("\n")), &options)
-                .map_err(|error| format!("{path}: {error}"))?;
-        Self::new(&problem, shape).map_err(|error| format!("{path}: {error}").into())
+        examples
+            .and_then(|examples| Self::new(&examples, shape))
+            .map_err(|error| format!("{path}: {error}").into())
     }
 
-    fn new(problem: &SvmProblem, shape: Shape) -> Result<Self, Failure> {
-        if problem.instances.len() != shape.rows {
-            let rows = problem.instances.len();
+    fn new(examples: &[Example], shape: Shape) -> Result<Self, Failure> {
+        if examples.len() != shape.rows {
+            let rows = examples.len();
             return Err(format!("{rows} examples, but --shape says {}", shape.rows).into());
         }
         let mut entries = Vec::new();
-        for (row, instance) in problem.instances.iter().enumerate() {
-            for node in instance {
-                let column = usize::try_from(node.index)?
+        for (row, (_, features)) in examples.iter().enumerate() {
+            for &(number, value) in features {
+                let column = number
                     .checked_sub(1)
                     .ok_or("features are numbered from 1")?;
-                let scaled = (node.value * f64::from(X_FRACTION).exp2()).round();
+                let scaled = (value * f64::from(X_FRACTION).exp2()).round();
                 let bound = f64::from(X_BITS).exp2();
                 // NaN is in no range.
                 if !(-bound..bound).contains(&scaled) {
@@ -201,27 +198,43 @@ impl Data {
                     )
                     .into());
                 }
-                entries.push((row, column, fixed(node.value, X_FRACTION)));
+                entries.push((row, column, fixed(value, X_FRACTION)));
             }
         }
         let matrix = Matrix::new(shape, &entries)?;
-        refuse_overflow(problem, shape)?;
-        let labels = problem.labels.iter().map(|label| *label > 0.0).collect();
+        refuse_overflow(examples, shape)?;
+        let labels = examples.iter().map(|(label, _)| *label > 0.0).collect();
         Ok(Self { matrix, labels })
     }
 }
 
+/// The label of an example, and the numbers and values of its features.
+type Example = (f64, Vec<(usize, f64)>);
+
+/// An example in the format of LIBSVM: `LABEL NUMBER:VALUE ..`.
+fn example((line, number): (&str, usize)) -> Result<Example, Failure> {
+    let wrong = || format!("line {number} is no example of the form LABEL NUMBER:VALUE ..");
+    let mut words = line.split_whitespace();
+    let label = words.next().and_then(|label| label.parse().ok());
+    let feature = |word: &str| {
+        let (number, value) = word.split_once(':')?;
+        Some((number.parse().ok()?, value.parse().ok()?))
+    };
+    let features = words.map(feature).collect::<Option<_>>();
+    Ok((label.ok_or_else(wrong)?, features.ok_or_else(wrong)?))
+}
+
 /// Whether `g` stays below 2^63 for every model within its bound; with a margin for rounding.
-fn refuse_overflow(problem: &SvmProblem, shape: Shape) -> Result<(), Failure> {
+fn refuse_overflow(examples: &[Example], shape: Shape) -> Result<(), Failure> {
     let mut columns = vec![0.0; shape.columns];
     let mut largest = 0.0f64;
-    for instance in &problem.instances {
-        let row: f64 = instance.iter().map(|node| node.value.abs()).sum();
+    for (_, features) in examples {
+        let row: f64 = features.iter().map(|(_, value)| value.abs()).sum();
         let slope = SLOPE as f64 / f64::from(SLOPE_FRACTION).exp2();
         let e = 0.5 + slope * THETA_BOUND * row;
-        for node in instance {
-            columns[node.index as usize - 1] += node.value.abs() * e;
-            largest = largest.max(columns[node.index as usize - 1]);
+        for (number, value) in features {
+            columns[number - 1] += value.abs() * e;
+            largest = largest.max(columns[number - 1]);
         }
     }
     let limit = f64::from(62 - E_FRACTION - X_FRACTION).exp2();
