@@ -111,8 +111,10 @@ pub(crate) struct Sender<R: Ring> {
     roots: Zeroizing<Vec<Block>>,
     /// Whether the masks are in: nothing may be sent before.
     masked: bool,
-    /// The trees before this one have been expanded.
+    /// The expansion of the trees before this one has begun.
     expanded: usize,
+    /// The sums of those before this one are in.
+    summed: usize,
     /// Those before this one have been sent.
     next: usize,
     scratches: Scratches,
@@ -139,6 +141,7 @@ impl<R: Ring> Sender<R> {
             roots,
             masked: false,
             expanded: 0,
+            summed: 0,
             next: 0,
             scratches: Scratches::default(),
         })
@@ -196,9 +199,11 @@ impl<R: Ring> Sender<R> {
         run: Range<usize>,
         leaves: &mut [R],
     ) {
-        // A tree that is expanded twice would send its masks alone.
+        // A tree whose sums are added twice would send its masks alone, and so would one whose
+        // expansion has panicked.
         assert_eq!(run.start, self.expanded, "each tree is expanded once");
         self.expanded = run.end;
+        let end = run.end;
         let hashed = prgs.growth() == Growth::PseudoCorrelated;
         let levels = &mut self.levels[batch.levels_of_run(&run)];
         let (roots, delta, scratches) = (&self.roots, *self.delta, &self.scratches);
@@ -224,6 +229,7 @@ impl<R: Ring> Sender<R> {
                     *psi += sums.leaf[0] + sums.leaf[1];
                 },
             );
+        self.summed = end;
     }
 
     /// Step 3 for all trees, before anything is sent and without their leaves:
@@ -291,6 +297,7 @@ impl<R: Ring> Sender<R> {
         run: Range<usize>,
         channel: &mut Channel,
     ) -> Result<()> {
+        assert!(run.end <= self.summed, "the sums of the trees are added");
         assert!(self.masked, "sums are sent after `begin` has masked them");
         self.next = run.end;
         channel.send_blocks(&self.levels[batch.levels_of_run(&run)])?;

@@ -163,8 +163,10 @@ impl<E: Copy, const WEIGHT: usize> Reader<'_, E, WEIGHT> {
     pub fn column(&self, column: usize) -> impl Iterator<Item = E> {
         let start = self.table.as_ptr();
         self.distances[column].iter().map(move |distance| {
-            // SAFETY: offsets are whole entries and end within the table: `cut` masks the index,
-            // and `scale` multiplies a number below 2^32 by the number of rows and divides by 2^32.
+            // SAFETY: offsets are whole entries and end within the table, which `of` has found to
+            // have `rows` entries: `cut` masks the index, `scale` multiplies a number below 2^32 by
+            // the number of rows and divides by 2^32, and `new` has limited the bytes of a table,
+            // so that no offset is cut off at 32 bits.
             unsafe { *start.byte_add(*distance as usize) }
         })
     }

@@ -72,7 +72,8 @@ impl<T: Copy + Zeroable> Buffer<T> {
             true => block.addr().get().wrapping_neg() % HUGE,
             false => 0,
         };
-        // SAFETY: a large layout has HUGE bytes more than the elements.
+        // SAFETY: `front` is below HUGE, and a large layout has that many bytes more than the
+        // elements.
         let start = unsafe { block.add(front) };
         let bytes = len * size_of::<T>();
         advise(start, bytes);
@@ -138,8 +139,8 @@ impl<T: Copy + Zeroable> Buffer<T> {
         // Keeps the compiler from dropping a store into memory that is about to be freed.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
         std::hint::black_box(start);
-        // SAFETY: the memory is our own and was allocated with this layout, `front` bytes before
-        // the start; nothing refers to it any more.
+        // SAFETY: the memory is our own and was allocated with this layout, which depends on T and
+        // the length alone, `front` bytes before the start; nothing refers to it any more.
         unsafe { alloc::dealloc(start.sub(self.front), layout) };
     }
 }

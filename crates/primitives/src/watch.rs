@@ -53,15 +53,13 @@ fn with_list<T>(work: impl FnOnce() -> T) -> T {
     out
 }
 
-/// The layout of a block with its header, and where in it the block begins.
-fn whole(layout: Layout) -> (Layout, usize) {
+/// The layout of a block with its header, and where in it the block begins; `None` if memory has
+/// no place for it.
+fn whole(layout: Layout) -> Option<(Layout, usize)> {
     let front = layout.align().max(size_of::<Header>().next_power_of_two());
-    let size = front + layout.size();
+    let size = front.checked_add(layout.size())?;
     let align = layout.align().max(align_of::<Header>());
-    (
-        Layout::from_size_align(size, align).expect("the block fits into memory"),
-        front,
-    )
+    Some((Layout::from_size_align(size, align).ok()?, front))
 }
 
 // SAFETY: blocks are those of the system's allocator, moved up by `front`, which keeps their
@@ -69,7 +67,9 @@ fn whole(layout: Layout) -> (Layout, usize) {
 // one: a new block, a copy, and `dealloc`.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let (whole, front) = whole(layout);
+        let Some((whole, front)) = whole(layout) else {
+            return ptr::null_mut();
+        };
         // SAFETY: the size is not zero, as there is a header. Zeroed: what is read when it is freed
         // is initialised.
         let start = unsafe { System.alloc_zeroed(whole) };
@@ -103,7 +103,7 @@ unsafe impl GlobalAlloc for Watching {
         if unsafe { holds_wanted(block, layout.size()) } {
             record_hit(layout.size());
         }
-        let (whole, front) = whole(layout);
+        let (whole, front) = whole(layout).expect("`alloc` found a place for it");
         let header = block.cast::<Header>().wrapping_sub(1);
         with_list(|| {
             // SAFETY: as in `alloc`.
@@ -210,7 +210,8 @@ unsafe fn holds_wanted(block: *const u8, size: usize) -> bool {
 /// `work` ran, or if blocks hold them after it. `secrets` is split into pieces of eight bytes;
 /// pieces with few ones or few zeros are skipped.
 ///
-/// One at a time: concurrent tests would have the same secrets in memory.
+/// One at a time: concurrent tests would have the same secrets in memory. The threads of `work` end
+/// before it does, except those of a pool, which then wait.
 ///
 /// # Errors
 /// The number of such blocks, and where the first of them were freed.
@@ -243,15 +244,15 @@ pub fn blocks_with(
     ))
 }
 
-/// Number of blocks in use that hold a secret.
+/// Number of blocks in use that hold a secret. No other thread writes to one meanwhile: that is for
+/// the caller of [`blocks_with`] to see to.
 fn live_blocks() -> usize {
     with_list(|| {
         let mut found = 0;
         let mut header = FIRST.load(Ordering::Relaxed);
         while !header.is_null() {
             // SAFETY: a header of the list, whose lock this thread holds: the block is not freed
-            // meanwhile. Its owner may write to it; the reads are volatile, and nothing follows
-            // from what they give but whether the test fails.
+            // meanwhile, and no other thread uses it.
             unsafe {
                 let block = header.wrapping_add(1).cast::<u8>();
                 found += usize::from(holds_wanted(block, (*header).size));

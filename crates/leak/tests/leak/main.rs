@@ -20,6 +20,10 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use volery_field::{Gf128, Ring};
+use volery_lpn::dual::Encoder;
+use volery_lpn::dual::params::{Code, Shape};
+use volery_lpn::estimate::Field;
 use volery_primitives::Block;
 use volery_primitives::aes::Aes128;
 use volery_primitives::cuckoo::Table;
@@ -39,9 +43,10 @@ macro_rules! test {
     };
 }
 
-const TESTS: [(&str, fn()); 23] = [
+const TESTS: [(&str, fn()); 24] = [
     test!(the_allocator_finds_leftover_secrets),
     test!(keys_and_generators),
+    test!(compressed_values),
     test!(sessions::ot_extensions),
     test!(sessions::base_ots),
     test!(sessions::conversions),
@@ -155,4 +160,22 @@ fn keys_and_generators() {
         drop(prg);
     })
     .unwrap();
+}
+
+/// Both codes of dual LPN, whose memory all threads of a pool wipe. Their outputs are sums of one
+/// value in characteristic 2: the value again, or zero.
+fn compressed_values() {
+    let secret = Prg::new(Block::from(2)).block();
+    for code in Code::ALL {
+        let shape = Shape::for_outputs(code, Field::Gf128, 1 << 16).expect("a size");
+        blocks_with(secret.to_bytes().to_vec(), || {
+            rayon::scope(|_| {
+                let mut memory = Buffer::zeroed(Encoder::<Gf128>::memory_len(shape));
+                memory[..shape.leaves()].fill(Gf128::from_block(secret));
+                let mut code = Encoder::of_first(shape, Block::from(3), memory);
+                assert!(!code.draw(1000).is_empty());
+            });
+        })
+        .unwrap();
+    }
 }

@@ -1,5 +1,7 @@
 //! A key holder with false trees.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use volery_channel::{memory, tamper::Tampered};
 use volery_field::{Fp61, Gf128, Ring};
 use volery_ot::convert;
@@ -13,9 +15,10 @@ use crate::{
     Noise, Trees,
     correlation::{Cot, Vole},
     cot_buffer,
-    ggm::Growth,
+    ggm::{Growth, TreePrgs},
     mpcot::Layout,
     spcot,
+    tree_batch::TreeBatch,
 };
 
 const TREES: [Trees; 2] = [Trees::Ggm, Trees::Half];
@@ -25,17 +28,33 @@ fn error<R: Ring>() -> R {
     R::from_block(Block::from(6))
 }
 
-/// An honest key holder that is called out of order: its sums alone are its secrets.
-#[test]
-#[should_panic(expected = "masked")]
-fn sums_are_not_sent_before_they_are_masked() {
+/// An honest key holder whose trees are expanded, and sent before step 1.
+fn sent_after(expand: impl FnOnce(&mut spcot::Sender<Fp61>, (&TreeBatch, &TreePrgs))) {
     let layout = Layout::regular(2, 8);
     let public = (layout.batch(), &prgs::<Vole<Fp61>>(Trees::Half, 0));
     let mut ot = convert::Sender::new(cot_buffer::Sender::new(Block::ONE), SESSION);
-    let mut trees = spcot::Sender::<Fp61>::new(public.0, &mut rng(1), &mut ot).expect("OTs");
-    trees.grow_all(public);
+    let mut trees = spcot::Sender::new(public.0, &mut rng(1), &mut ot).expect("OTs");
+    expand(&mut trees, public);
     let (left, _right) = memory::pair();
     let _sent = trees.send_all(public, &mut channel(left));
+}
+
+/// Sums alone are secrets.
+#[test]
+#[should_panic(expected = "masked")]
+fn sums_are_not_sent_before_they_are_masked() {
+    sent_after(|trees, public| trees.grow_all(public));
+}
+
+/// Masks alone are secrets.
+#[test]
+#[should_panic(expected = "added")]
+fn masks_are_not_sent_after_an_expansion_that_failed() {
+    sent_after(|trees, public| {
+        let (left, _right) = memory::pair();
+        let grow = || trees.grow_next(public, &mut [], &mut channel(left));
+        assert!(catch_unwind(AssertUnwindSafe(grow)).is_err());
+    });
 }
 
 /// The malicious key holder's implementation of the protocol agrees with the honest party, where it
