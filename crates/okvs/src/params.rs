@@ -206,9 +206,10 @@ fn expired_below(level: usize, arrivals: &[f64], queue: &[f64], late: &[f64]) ->
         .sum()
 }
 
-/// `2^-exponent`.
+/// `2^-exponent`, made from its bits: zero if that is no normal number.
 fn half_to(exponent: usize) -> f64 {
-    0.5_f64.powi(exponent as i32)
+    const BIAS: u64 = 1023;
+    f64::from_bits(BIAS.saturating_sub(exponent as u64) << (f64::MANTISSA_DIGITS - 1))
 }
 
 /// The smallest capacity that none of `bins` bins exceeds, but with probability `2^-bits`, when

@@ -48,7 +48,7 @@ macro_rules! vectors {
         $module:ident, $features:literal, $vector:ident, width $width:literal,
         zero $zero:ident, xor $xor:ident, and $and:ident, add_words $add_words:ident,
         round $round:ident, last_round $last_round:ident,
-        fill $fill:ident, fill_words $fill_words:ident,
+        repeat $repeat:ident, fill $fill:ident, fill_words $fill_words:ident,
         shuffle $shuffle:ident, shuffle_words $shuffle_words:ident,
         left $left:ident, right $right:ident, clmul $clmul:ident,
         register $register:ident,
@@ -121,7 +121,7 @@ macro_rules! vectors {
             #[inline]
             #[target_feature(enable = $features)]
             pub(crate) fn repeated(block: Block) -> Vector {
-                bytemuck::cast([block; WIDTH])
+                $repeat(bytemuck::cast(block))
             }
 
             /// The bytes of each block in the order that is named for it.
@@ -184,6 +184,7 @@ vectors!(
     zero _mm256_setzero_si256, xor _mm256_xor_si256, and _mm256_and_si256,
     add_words _mm256_add_epi64,
     round _mm256_aesenc_epi128, last_round _mm256_aesenclast_epi128,
+    repeat _mm256_broadcastsi128_si256,
     fill _mm256_set1_epi32, fill_words _mm256_set1_epi64x,
     shuffle _mm256_shuffle_epi8, shuffle_words _mm256_shuffle_epi32,
     left _mm256_slli_si256, right _mm256_srli_si256, clmul _mm256_clmulepi64_epi128,
@@ -212,6 +213,7 @@ vectors!(
     zero _mm512_setzero_si512, xor _mm512_xor_si512, and _mm512_and_si512,
     add_words _mm512_add_epi64,
     round _mm512_aesenc_epi128, last_round _mm512_aesenclast_epi128,
+    repeat _mm512_broadcast_i32x4,
     fill _mm512_set1_epi32, fill_words _mm512_set1_epi64,
     shuffle _mm512_shuffle_epi8, shuffle_words _mm512_shuffle_epi32,
     left _mm512_bslli_epi128, right _mm512_bsrli_epi128, clmul _mm512_clmulepi64_epi128,
