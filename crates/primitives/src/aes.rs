@@ -149,7 +149,7 @@ pub(crate) fn for_fours(
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn schedules(
     keys: &[Aes128],
-    of: fn(&Schedule) -> Option<&native::aes::Schedule>,
+    of: impl Fn(&Schedule) -> Option<&native::aes::Schedule> + Clone,
 ) -> Option<impl Iterator<Item = &native::aes::Schedule> + Clone> {
     of(&keys.first()?.0)?;
     Some(
