@@ -1,7 +1,7 @@
 //! A hash table from uniform tags to item numbers, with a filter in front of it.
 
 use volery_primitives::pages::Buffer;
-use volery_primitives::prefetch::prefetch;
+use volery_primitives::prefetch::{AHEAD, prefetch};
 
 /// Open addressing with linear probing, about half full. Wiped when dropped.
 pub(crate) struct Index {
@@ -20,9 +20,6 @@ pub(crate) const PARTS: usize = 16;
 /// Low bits of a tag that select its part ([`PARTS`]): they may be the same for all tags of an
 /// index and then distinguish nothing.
 const SAME: u32 = PARTS.ilog2();
-
-/// Items whose slots are prefetched at a time.
-const AHEAD: usize = 64;
 
 /// Bits of the filter for each item: one eighth of the absent tags pass.
 const FILTER: usize = 8;
@@ -85,13 +82,12 @@ impl Index {
             let (word, bit) = self.bit(tag);
             self.filter[word] |= 1 << bit;
         }
-        for tags in tags.chunks(AHEAD) {
-            for &(tag, _) in tags {
+        let mut ahead = tags.iter().skip(AHEAD);
+        for &(tag, item) in tags {
+            if let Some(&(tag, _)) = ahead.next() {
                 self.ask(tag);
             }
-            for &(tag, item) in tags {
-                self.insert(tag, item);
-            }
+            self.insert(tag, item);
         }
     }
 

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use volery_primitives::Block;
 use volery_primitives::cuckoo::{FUNCTIONS, Full, Hasher, Table};
 use volery_primitives::pages::Buffer;
-use volery_primitives::prefetch::prefetch;
+use volery_primitives::prefetch::{AHEAD, prefetch};
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::agree::Agreement;
@@ -331,8 +331,8 @@ impl ReceiverTable {
 
     /// [`ReceiverTable::find`] for some of the places.
     fn find_some(&self, set: usize, tags: &[u8], places: Range<usize>) -> Vec<(usize, usize)> {
-        // Each step handles all places before the next step begins: prefetched memory has arrived
-        // when the next step reads it. Tags that pass the filter are kept without a branch.
+        // Each step handles all places before the next step begins, so that its reads do not wait
+        // for each other. Tags that pass the filter are kept without a branch.
         let mut passed = [(Block::ZERO, 0, 0); TASK];
         let mut count = 0;
         for place in places {
@@ -341,12 +341,13 @@ impl ReceiverTable {
             count += usize::from(self.parts[tag.part()].may_have(tag.low()));
         }
         let used = count;
-        for &(tag, ..) in &passed[..used] {
-            self.parts[Tag(tag).part()].ask(tag.low());
-        }
+        let mut ahead = passed[..used].iter().skip(AHEAD);
         let mut candidates = [(Block::ZERO, 0, 0); TASK];
         let mut count = 0;
         for &(tag, place, _) in &passed[..used] {
+            if let Some(&(tag, ..)) = ahead.next() {
+                self.parts[Tag(tag).part()].ask(tag.low());
+            }
             let tag = Tag(tag);
             if let Some(item) = self.parts[tag.part()].candidate(tag.low()) {
                 prefetch(&self.items, item);

@@ -112,7 +112,6 @@ impl SenderSet {
                         for (instance, bins) in instances.iter_mut().zip(bins) {
                             *instance = bins.get(set).copied().unwrap_or(*instance);
                         }
-                        oprf.keys.ask(&instances[..n]);
                         for (input_of, &digest) in inputs.iter_mut().zip(digests) {
                             *input_of = input(digest, set);
                         }

@@ -4,7 +4,7 @@ use volery_ot::Result;
 use volery_primitives::Block;
 use volery_primitives::aes::rekeyed;
 use volery_primitives::pages::Buffer;
-use volery_primitives::prefetch::prefetch;
+use volery_primitives::prefetch::{AHEAD, prefetch};
 use zeroize::Zeroizing;
 
 use super::{CHUNK, LANES, Sender};
@@ -31,12 +31,11 @@ impl Keys {
         self.instances == 0
     }
 
-    /// Prefetches the keys of some instances.
-    pub(crate) fn ask(&self, instances: &[u32]) {
-        for &instance in instances {
-            let instance = instance as usize;
-            prefetch(&self.rows[instance / CHUNK], instance % CHUNK);
-        }
+    /// Prefetches the key of an instance.
+    #[inline]
+    fn ask(&self, instance: u32) {
+        let instance = instance as usize;
+        prefetch(&self.rows[instance / CHUNK], instance % CHUNK);
     }
 
     /// `F_j(x)` for each pair: `instances[i]` is `j`, counted from the first instance of these
@@ -55,12 +54,16 @@ impl Keys {
         assert_eq!(instances.len(), shifted.len(), "an instance for each value");
         assert_eq!(inputs.len(), shifted.len(), "an input for each value");
         let mut keys = Zeroizing::new([Block::ZERO; LANES]);
+        let mut ahead = instances.iter().skip(AHEAD);
         let pairs = instances.chunks(LANES).zip(inputs.chunks(LANES));
         for ((instances, inputs), values) in pairs.zip(shifted.chunks_mut(LANES)) {
             let keys = &mut keys[..instances.len()];
             let pairs = instances.iter().zip(inputs);
             // The reads do not wait for each other: nothing else is in this loop.
             for (((&instance, &input), value), key) in pairs.zip(&mut *values).zip(&mut *keys) {
+                if let Some(&instance) = ahead.next() {
+                    self.ask(instance);
+                }
                 let instance = instance as usize;
                 *value ^= self.rows[instance / CHUNK][instance % CHUNK];
                 *key = code.hash_key(self.first + instance as u64, input);
