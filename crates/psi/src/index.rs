@@ -76,6 +76,12 @@ impl Index {
         prefetch(&self.slots, self.start(tag));
     }
 
+    /// Prefetches the memory of the filter for a tag.
+    #[inline]
+    pub(crate) fn ask_filter(&self, tag: u64) {
+        prefetch(&self.filter, self.bit(tag).0);
+    }
+
     /// Adds items by their tags. Two items with equal tags are both kept.
     pub(crate) fn insert_all(&mut self, tags: &[(u64, u32)]) {
         for &(tag, _) in tags {

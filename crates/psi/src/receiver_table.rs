@@ -335,8 +335,13 @@ impl ReceiverTable {
         // for each other. Tags that pass the filter are kept without a branch.
         let mut passed = [(Block::ZERO, 0, 0); TASK];
         let mut count = 0;
+        let tag_at = |place| Tag::new(read_cut(tags, self.tag_bytes, place), set);
+        let mut ahead = places.clone().skip(AHEAD).map(tag_at);
         for place in places {
-            let tag = Tag::new(read_cut(tags, self.tag_bytes, place), set);
+            if let Some(tag) = ahead.next() {
+                self.parts[tag.part()].ask_filter(tag.low());
+            }
+            let tag = tag_at(place);
             passed[count] = (tag.0, place, 0);
             count += usize::from(self.parts[tag.part()].may_have(tag.low()));
         }

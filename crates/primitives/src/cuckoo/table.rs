@@ -7,6 +7,7 @@ use zeroize::ZeroizeOnDrop;
 use super::{FUNCTIONS, Hasher};
 use crate::Block;
 use crate::pages::Buffer;
+use crate::prefetch::prefetch;
 
 mod walk;
 
@@ -219,6 +220,9 @@ impl Builder<'_> {
             let before = gather(bins, |bins| bins.map(|bin| self.items[bin as usize]));
             for (i, (before, bins)) in before.iter().zip(bins).enumerate() {
                 let item = group * GROUP + i;
+                for &bin in self.bins.get(item + GROUP).into_iter().flatten() {
+                    prefetch(&self.items, bin as usize);
+                }
                 // An item of this group may have taken a bin that was empty.
                 let empty = |function: &usize| {
                     before[*function] == NONE && self.items[bins[*function] as usize] == NONE
