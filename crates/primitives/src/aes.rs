@@ -146,6 +146,8 @@ pub(crate) fn for_fours(
     })
 }
 
+// Generic in `of`: a call through a pointer for each key puts the vector registers of a loop over
+// keys into memory.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 fn schedules(
     keys: &[Aes128],

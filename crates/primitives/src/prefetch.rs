@@ -1,8 +1,8 @@
 //! Prefetching.
 
 /// In a loop of reads at random places, how many reads ahead to prefetch. There should be one
-/// prefetch for each read: processors drop prefetches that come faster than memory answers, so that
-/// those of a loop of their own are of no use.
+/// prefetch for each read: a processor may drop prefetches that come faster than memory answers, so
+/// that those of a loop of their own are of no use.
 pub const AHEAD: usize = 32;
 
 /// Prefetches the cache line of an entry, without waiting for it; an index out of range does
