@@ -110,6 +110,17 @@ const TABLE: &[Row] = &[
         why: "the sender hears nothing after the polynomial; another one is another set of the receiver, who learns at the \
               end that it was changed",
     },
+    Row {
+        protocols: &[
+            "vole intersection, malicious",
+            "vole search, malicious",
+            "vole oprf, malicious",
+        ],
+        corrupted: Side::Left,
+        outcome: Outcome::Wrong,
+        why: "an evaluator that has other hash functions, or another key, than it told evaluates another function; a \
+              changed tag or value is another item or value of the sender",
+    },
 ];
 
 /// Why an attack with this verdict is harmless; `None` if it is not.
