@@ -246,10 +246,21 @@ fn add_row<const I: usize>(
     }
 }
 
-/// `a^2`, with the products of unequal limbs counted twice.
-#[inline(never)]
+/// `a^2`.
+#[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn square(a: &Field) -> Field {
+    // Limb by limb: a copy of the whole would be a call.
+    let [a0, a1, a2, a3, a4, a5, a6, a7, a8, a9] = a.0;
+    let mut square = Field([a0, a1, a2, a3, a4, a5, a6, a7, a8, a9]);
+    square_in_place(&mut square);
+    square
+}
+
+/// Squares an element where it is, with the products of unequal limbs counted twice.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+pub(crate) fn square_in_place(a: &mut Field) {
     let mut wrapped = a.0;
     for limb in &mut wrapped[5..] {
         *limb = _mm256_mullo_epi32(*limb, _mm256_set1_epi64x(19));
@@ -265,7 +276,7 @@ pub(crate) fn square(a: &Field) -> Field {
     add_square_row::<7>(&mut sums, a, &wrapped);
     add_square_row::<8>(&mut sums, a, &wrapped);
     add_square_row::<9>(&mut sums, a, &wrapped);
-    carry_all(sums)
+    *a = carry_all(sums);
 }
 
 /// Adds the products of limb `I` and the limbs from it on.

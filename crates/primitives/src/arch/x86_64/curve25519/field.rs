@@ -15,7 +15,7 @@ macro_rules! kernels {
             pub(crate) fn squares<const N: usize>(mut x: [Field; N], times: usize) -> [Field; N] {
                 for _ in 0..times {
                     for x in &mut x {
-                        *x = square(x);
+                        square_in_place(x);
                     }
                 }
                 x
@@ -45,6 +45,15 @@ macro_rules! kernels {
                 let two_hundred = products(squares(hundred, 100), &hundred);
                 let most = products(squares(two_hundred, 50), &fifty);
                 products(squares(most, 2), &x)
+            }
+
+            /// The inverse; that of zero is zero.
+            #[target_feature(enable = $features)]
+            pub(crate) fn invert(x: &Field) -> Field {
+                // p - 2 = 8 (2^252 - 3) + 3
+                let [power] = power_for_root([*x]);
+                let [power] = squares([power], 3);
+                mul(&power, &mul(x, &square(x)))
             }
 
             /// RFC 9496, section 4.2, for each of `N`: whether `u/v` is a square, and its

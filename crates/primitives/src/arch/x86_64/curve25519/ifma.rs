@@ -129,6 +129,13 @@ pub(crate) fn mul(a: &Field, b: &Field) -> Field {
     fold(low, high)
 }
 
+/// Squares an element where it is.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub(crate) fn square_in_place(a: &mut Field) {
+    *a = square(a);
+}
+
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub(crate) fn square(a: &Field) -> Field {

@@ -133,15 +133,6 @@ macro_rules! kernels {
                 let (x2, z2) = (select(swapped, &x2, &x3), select(swapped, &z2, &z3));
                 mul(&x2, &invert(&z2))
             }
-
-            /// The inverse; that of zero is zero.
-            #[target_feature(enable = $features)]
-            fn invert(x: &Field) -> Field {
-                // p - 2 = 8 (2^252 - 3) + 3
-                let [power] = power_for_root([*x]);
-                let [power] = squares([power], 3);
-                mul(&power, &mul(x, &square(x)))
-            }
         }
     };
 }

@@ -120,12 +120,12 @@ macro_rules! kernels {
                 /// The opposites in the lanes of the mask.
                 #[inline]
                 #[target_feature(enable = $features)]
-                pub(crate) fn negate_where(&self, mask: Mask) -> Self {
+                pub(crate) fn negate_where(self, mask: Mask) -> Self {
                     Self {
                         sum: select(mask, &self.sum, &self.difference),
                         difference: select(mask, &self.difference, &self.sum),
-                        twice_z: self.twice_z,
                         twice_d_t: negate_where(mask, &self.twice_d_t),
+                        ..self
                     }
                 }
             }
@@ -196,13 +196,31 @@ macro_rules! kernels {
                 (valid, Points { x, y, z: one, t })
             }
 
-            /// RFC 9496, section 4.3.2.
+            /// The double of `p`, and the number of which [`encode_double`] needs the inverse: zero
+            /// where the double is the identity.
+            ///
+            /// With the names of [`double`], the double is `X = ef`, `Y = gh`, `Z = fg`, and on the
+            /// curve `f^2 - h^2 = (a - d)e^2`, so that `Z^2 - Y^2 = (a - d)(eg)^2`. An encoding
+            /// takes the inverse root of `(Z^2 - Y^2)(XY)^2`, which is `a - d` times the square of
+            /// the number `eg*XY`: many points can share one inversion.
             #[target_feature(enable = $features)]
-            pub(crate) fn encode(p: &Points) -> [[u8; 32]; LANES] {
+            pub(crate) fn double_to_encode(p: &Points) -> (Points, Field) {
+                let g = sub_lazy(&square(&p.x), &square(&p.y));
+                let e = mul(&add_lazy(&p.x, &p.x), &p.y);
+                let mut twice = *p;
+                double::<true>(&mut twice);
+                let number = mul(&mul(&e, &g), &mul(&twice.x, &twice.y));
+                (twice, number)
+            }
+
+            /// RFC 9496, section 4.3.2, for the results of [`double_to_encode`], the number
+            /// inverted; with zero for its inverse, the encoding of the identity.
+            #[target_feature(enable = $features)]
+            pub(crate) fn encode_double(p: &Points, inverse: &Field) -> [[u8; 32]; LANES] {
                 let u1 = mul(&add(&p.z, &p.y), &sub(&p.z, &p.y));
                 let u2 = mul(&p.x, &p.y);
-                let product = mul(&u1, &square(&u2));
-                let [(_, inverse)] = square_root_of_ratio([constant(&ONE)], [product]);
+                // Its sign does not matter.
+                let inverse = mul(inverse, &constant(&INVSQRT_A_MINUS_D));
                 let (first, second) = (mul(&inverse, &u1), mul(&inverse, &u2));
                 let z_inverse = mul(&mul(&first, &second), &p.t);
                 let rotate = is_negative(&mul(&p.t, &z_inverse));

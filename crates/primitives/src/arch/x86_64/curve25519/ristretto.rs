@@ -3,9 +3,12 @@
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Mask;
+use super::constants::{ONE, ZERO};
 
 /// Digits of a scalar to the base 16.
 const DIGITS: usize = 64;
+/// Vectors of points that share one inversion.
+const TOGETHER: usize = 16;
 /// The largest absolute value of a digit.
 const LARGEST: usize = 8;
 
@@ -16,8 +19,8 @@ macro_rules! kernels {
             use crate::arch::x86_64::curve25519::field::$module::*;
             pub(crate) use crate::arch::x86_64::curve25519::point::$module::Points;
             use crate::arch::x86_64::curve25519::point::$module::{
-                Addend, add_points, decode as decode_group, double, encode,
-                from_uniform as group_from_uniform, is_identity,
+                Addend, add_points, decode as decode_group, double, double_to_encode,
+                encode_double, from_uniform as group_from_uniform, is_identity,
             };
 
             /// All lanes.
@@ -32,6 +35,24 @@ macro_rules! kernels {
             struct Digit {
                 sizes: [u64; LANES],
                 negative: Mask,
+            }
+
+            /// The double of a point on the way to its encoding.
+            #[derive(Zeroize)]
+            struct Double {
+                point: Points,
+                /// The number to be inverted, one in place of zero.
+                number: Field,
+                /// The product of these numbers of all vectors before.
+                before: Field,
+                /// The lanes where the double is the identity.
+                identity: Mask,
+            }
+
+            impl Zeroize for Field {
+                fn zeroize(&mut self) {
+                    bytemuck::cast_mut::<_, [[u64; 20]; 2]>(self).zeroize();
+                }
             }
 
             impl Zeroize for Points {
@@ -77,11 +98,31 @@ macro_rules! kernels {
 
             #[target_feature(enable = $features)]
             pub(crate) fn encode_doubles(points: &[Points], encodings: &mut [[u8; 32]]) {
-                for (points, out) in points.iter().zip(encodings.chunks_mut(LANES)) {
-                    let mut points = *points;
-                    double::<true>(&mut points);
-                    let group = Zeroizing::new(encode(&points));
-                    out.copy_from_slice(&group[..out.len()]);
+                let chunks = points.chunks(TOGETHER);
+                for (points, encodings) in chunks.zip(encodings.chunks_mut(TOGETHER * LANES)) {
+                    let (zero, one) = (constant(&ZERO), constant(&ONE));
+                    let mut doubles = Zeroizing::new(Vec::with_capacity(points.len()));
+                    let mut product = one;
+                    for points in points {
+                        let (point, number) = double_to_encode(points);
+                        let identity = is_zero(&number);
+                        let number = select(identity, &number, &one);
+                        doubles.push(Double {
+                            point,
+                            number,
+                            before: product,
+                            identity,
+                        });
+                        product = mul(&product, &number);
+                    }
+                    let mut inverse = invert(&product);
+                    for (double, out) in doubles.iter().zip(encodings.chunks_mut(LANES)).rev() {
+                        let own = mul(&inverse, &double.before);
+                        let own = select(double.identity, &own, &zero);
+                        let group = Zeroizing::new(encode_double(&double.point, &own));
+                        out.copy_from_slice(&group[..out.len()]);
+                        inverse = mul(&inverse, &double.number);
+                    }
                 }
             }
 
