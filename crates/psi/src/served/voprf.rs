@@ -5,6 +5,8 @@
 //! `r * H(x)`. The server proves in zero knowledge that it used the `k` of its public key `k * G`,
 //! with one proof for all elements of a batch. Names are those of the RFC.
 
+use std::sync::{Mutex, TryLockError};
+
 use curve25519_dalek::constants::RISTRETTO_BASEPOINT_TABLE;
 use curve25519_dalek::ristretto::{CompressedRistretto, RistrettoPoint};
 use curve25519_dalek::traits::{IsIdentity, VartimeMultiscalarMul};
@@ -165,15 +167,36 @@ fn half(scalar: &Scalar) -> Zeroizing<Scalar> {
     Zeroizing::new(scalar * Scalar::from(2_u8).invert())
 }
 
+/// The threads of `rayon`, for one call at a time.
+///
+/// A server answers many connections at once. A thread of `rayon` that waits for a part of one call
+/// begins another call, and ends that one first: if new calls keep coming, some never end.
+struct Pool(Mutex<()>);
+
+static POOL: Pool = Pool(Mutex::new(()));
+
+impl Pool {
+    /// `f` of each number below `n`, in order: on all threads, or on the calling one while another
+    /// call has them.
+    fn map<T: Send>(&self, n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        match self.0.try_lock() {
+            Err(TryLockError::WouldBlock) => (0..n).map(f).collect(),
+            // Held until the end. It guards nothing that a panic could leave half done.
+            Ok(_guard) => (0..n).into_par_iter().map(f).collect(),
+            Err(TryLockError::Poisoned(_guard)) => (0..n).into_par_iter().map(f).collect(),
+        }
+    }
+}
+
 /// `Blind`: each input times its own scalar.
 pub(super) fn blind(inputs: &[&[u8]], blinds: &[Scalar]) -> Vec<Encoded> {
-    let blinded = inputs.par_iter().zip(blinds).map(|(input, blind)| {
+    assert_eq!(inputs.len(), blinds.len(), "a blind for each input");
+    POOL.map(inputs.len(), |i| {
         let mut string = Zeroizing::new([0; 64]);
-        uniform(input, &mut string);
+        uniform(inputs[i], &mut string);
         let point = Zeroizing::new(RistrettoPoint::from_uniform_bytes(&string));
-        (*point * blind).compress().to_bytes()
-    });
-    blinded.collect()
+        (*point * blinds[i]).compress().to_bytes()
+    })
 }
 
 /// `BlindEvaluate` without its proof: the elements are multiplied by the secret. `false` if one of
@@ -181,15 +204,20 @@ pub(super) fn blind(inputs: &[&[u8]], blinds: &[Scalar]) -> Vec<Encoded> {
 #[must_use]
 pub(super) fn multiply(secret: &Scalar, elements: &mut [Encoded]) -> bool {
     let half = half(secret);
-    elements.par_chunks_mut(TASK).all(|encodings| {
-        let decoded = Points::decode(encodings).filter(|points| !points.any_identity());
-        let Some(mut points) = decoded else {
-            return false;
-        };
+    let tasks: Vec<_> = elements.chunks(TASK).collect();
+    let products = POOL.map(tasks.len(), |task| {
+        let decoded = Points::decode(tasks[task]).filter(|points| !points.any_identity());
+        let mut points = decoded?;
         points.multiply(&half);
-        points.encode_doubles(encodings);
-        true
-    })
+        let mut products = vec![[0; ENCODED]; tasks[task].len()];
+        points.encode_doubles(&mut products);
+        Some(products)
+    });
+    let Some(products) = products.into_iter().collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    elements.copy_from_slice(&products.concat());
+    true
 }
 
 /// `Finalize`: the outputs, from the blinds and the evaluated elements, which are valid.
@@ -200,12 +228,11 @@ pub(super) fn finalize(
 ) -> Vec<Zeroizing<[u8; 64]>> {
     // The product of all inverses that it returns has no use.
     Scalar::invert_batch_alloc(blinds).zeroize();
-    let outputs = inputs.par_iter().zip(&*blinds).zip(evaluated);
-    let outputs = outputs.map(|((input, inverse), element)| {
-        let element = Zeroizing::new((element * inverse).compress().to_bytes());
-        output(input, &element)
-    });
-    outputs.collect()
+    let inverses = &*blinds;
+    POOL.map(inputs.len(), |i| {
+        let element = Zeroizing::new((evaluated[i] * inverses[i]).compress().to_bytes());
+        output(inputs[i], &element)
+    })
 }
 
 /// The weights of `ComputeComposites`, one for each pair of a blinded and an evaluated element.
@@ -218,21 +245,19 @@ fn weights(public: &Encoded, blinded: &[Encoded], evaluated: &[Encoded]) -> Vec<
     hash.update(TAG);
     hash.update(CONTEXT);
     let seed = hash.finalize();
-    let pairs = blinded.par_iter().zip(evaluated).enumerate();
-    let weights = pairs.map(|(i, (blinded, evaluated))| {
+    POOL.map(blinded.len(), |i| {
         let message: [&[u8]; 8] = [
             &64_u16.to_be_bytes(),
             &seed,
             &(i as u16).to_be_bytes(),
             &(ENCODED as u16).to_be_bytes(),
-            blinded,
+            &blinded[i],
             &(ENCODED as u16).to_be_bytes(),
-            evaluated,
+            &evaluated[i],
             b"Composite",
         ];
         scalar(b"HashToScalar-", &message)
-    });
-    weights.collect()
+    })
 }
 
 /// The challenge of a proof.
@@ -286,8 +311,8 @@ pub(super) fn verify(
     let challenged = decode_scalar(challenged.try_into().ok()?)?;
     let response = decode_scalar(response.try_into().ok()?)?;
     let decode_all = |encodings: &[Encoded]| {
-        let points = encodings.par_iter().map(|&encoding| decode(encoding));
-        points.collect::<Option<Vec<_>>>()
+        let points = POOL.map(encodings.len(), |i| decode(encodings[i]));
+        points.into_iter().collect::<Option<Vec<_>>>()
     };
     let points = decode_all(evaluated)?;
     let weights = weights(encoded, blinded, evaluated);
@@ -308,6 +333,8 @@ pub(super) const GENERATOR: Encoded = curve25519_dalek::constants::RISTRETTO_BAS
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+    use std::thread;
 
     use super::*;
 
@@ -398,6 +425,20 @@ mod tests {
 
     fn secret() -> Scalar {
         decode_scalar(bytes(SECRET)).unwrap()
+    }
+
+    #[test]
+    fn a_call_beside_another_runs_on_its_own_thread() {
+        let pool = Pool(Mutex::new(()));
+        let here = || thread::current().id();
+        let beside = pool.map(3, |i| (i, here(), pool.map(100, |j| (j, here()))));
+        assert_eq!(beside.len(), 3);
+        for (number, (i, thread, calls)) in beside.into_iter().enumerate() {
+            assert_eq!(i, number);
+            assert!((0..100).map(|j| (j, thread)).eq(calls));
+        }
+        // Alone, on the threads of `rayon`.
+        assert!(pool.map(100, |_| here()).iter().all(|id| *id != here()));
     }
 
     /// `DeriveKeyPair`, whose first candidate is the key.
