@@ -2,9 +2,9 @@
 //!
 //! A group of columns states its number of members, and the library allocates memory for that
 //! number; so this module refuses a number above that of all columns and groups. The library reads
-//! a field that it knows with the type that it should have, whatever type the footer states: up to
-//! the end of the schema, another type is refused as well, or the two would read different fields.
-//! The footer is in the compact protocol of Thrift:
+//! a field that it knows with the type that it should have, whatever type the footer states; so
+//! this module refuses another type as well, or the two would read different fields. The footer is
+//! in the compact protocol of Thrift:
 //!
 //! ```text
 //! struct = field* | 0                     field = step of its number and type (1 byte) | its value
@@ -19,55 +19,178 @@ use crate::varint::{varint, zigzag};
 /// Bytes after the footer: its length, and the magic bytes.
 const TAIL: u64 = 8;
 
-/// The maximum nesting of structs and lists; the format has 6.
+/// The maximum nesting of unknown structs and lists; the format has 6.
 const DEPTH: u8 = 32;
 
-/// The field of the footer that lists columns and groups, and the field of each of them with its
-/// number of members.
-const SCHEMA: i16 = 2;
-const MEMBERS: i16 = 5;
+/// The type of a value that the format names.
+enum Type {
+    Bool,
+    I8,
+    I16,
+    I32,
+    I64,
+    Double,
+    Binary,
+    List(&'static Type),
+    /// The numbers and types of its known fields; a union is a struct with one field.
+    Struct(&'static [(i16, Type)]),
+    /// An [`I32`](Self::I32): the members of an element of a list, which are elements of it, too.
+    Members,
+}
 
-/// The types of the known fields of the footer, and of a column or group: that of its logical type,
-/// a union of structs, is the last one.
-const FOOTER: &[(i16, u8)] = &[
+/// The types of values, as stated.
+mod code {
+    pub const TRUE: u8 = 1;
+    pub const FALSE: u8 = 2;
+    pub const I8: u8 = 3;
+    pub const I16: u8 = 4;
+    pub const I32: u8 = 5;
+    pub const I64: u8 = 6;
+    pub const DOUBLE: u8 = 7;
+    pub const BINARY: u8 = 8;
+    pub const LIST: u8 = 9;
+    pub const SET: u8 = 10;
+    pub const MAP: u8 = 11;
+    pub const STRUCT: u8 = 12;
+}
+
+use Type::{Binary, Bool, Double, I8, I16, I32, I64, List, Members, Struct};
+
+impl Type {
+    /// As stated in front of a value; the type of a truth in a field is its value.
+    const fn code(&self) -> u8 {
+        match self {
+            Bool => code::TRUE,
+            I8 => code::I8,
+            I16 => code::I16,
+            I32 | Members => code::I32,
+            I64 => code::I64,
+            Double => code::DOUBLE,
+            Binary => code::BINARY,
+            List(_) => code::LIST,
+            Struct(_) => code::STRUCT,
+        }
+    }
+}
+
+// The structs of the format, by their names in its `parquet.thrift`; an enum is an `I32`.
+
+const FILE_META_DATA: Type = Struct(&[
     (1, I32),
-    (SCHEMA, LIST),
+    (2, List(&SCHEMA_ELEMENT)),
     (3, I64),
-    (4, LIST),
-    (5, LIST),
-    (6, BINARY),
-    (7, LIST),
-    (8, STRUCT),
-    (9, BINARY),
-];
-const COLUMN: &[(i16, u8)] = &[
+    (4, List(&ROW_GROUP)),
+    (5, List(&KEY_VALUE)),
+    (6, Binary),
+    (7, List(&Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]))),
+    (8, Struct(&[(1, AES_GCM), (2, AES_GCM)])),
+    (9, Binary),
+]);
+const EMPTY: Type = Struct(&[]);
+const KEY_VALUE: Type = Struct(&[(1, Binary), (2, Binary)]);
+const AES_GCM: Type = Struct(&[(1, Binary), (2, Binary), (3, Bool)]);
+
+const SCHEMA_ELEMENT: Type = Struct(&[
     (1, I32),
     (2, I32),
     (3, I32),
-    (4, BINARY),
-    (MEMBERS, I32),
+    (4, Binary),
+    (5, Members),
     (6, I32),
     (7, I32),
     (8, I32),
     (9, I32),
-    (LOGICAL, STRUCT),
-];
-const LOGICAL: i16 = 10;
+    (10, LOGICAL_TYPE),
+    (11, I32),
+]);
+const LOGICAL_TYPE: Type = Struct(&[
+    (1, EMPTY),
+    (2, EMPTY),
+    (3, EMPTY),
+    (4, EMPTY),
+    (5, Struct(&[(1, I32), (2, I32)])),
+    (6, EMPTY),
+    (7, TIME),
+    (8, TIME),
+    (10, Struct(&[(1, I8), (2, Bool)])),
+    (11, EMPTY),
+    (12, EMPTY),
+    (13, EMPTY),
+    (14, EMPTY),
+    (15, EMPTY),
+    (16, Struct(&[(1, I8)])),
+    (17, Struct(&[(1, Binary)])),
+    (18, Struct(&[(1, Binary), (2, I32)])),
+    (19, EMPTY),
+]);
+const TIME: Type = Struct(&[
+    (1, Bool),
+    (2, Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)])),
+]);
 
-/// The types of the fields of a logical type, by its number in the union; the second field of times
-/// is a union, too.
-const fn logical(member: i16) -> &'static [(i16, u8)] {
-    match member {
-        5 => &[(1, I32), (2, I32)],
-        7 | 8 => &[(1, TRUE), (UNIT, STRUCT)],
-        10 => &[(1, I8), (2, TRUE)],
-        16 => &[(1, I8)],
-        17 => &[(1, BINARY)],
-        18 => &[(1, BINARY), (2, I32)],
-        _ => &[],
-    }
-}
-const UNIT: i16 = 2;
+const ROW_GROUP: Type = Struct(&[
+    (1, List(&COLUMN_CHUNK)),
+    (2, I64),
+    (3, I64),
+    (4, List(&Struct(&[(1, I32), (2, Bool), (3, Bool)]))),
+    (5, I64),
+    (6, I64),
+    (7, I16),
+]);
+const COLUMN_CHUNK: Type = Struct(&[
+    (1, Binary),
+    (2, I64),
+    (3, COLUMN_META_DATA),
+    (4, I64),
+    (5, I32),
+    (6, I64),
+    (7, I32),
+    (
+        8,
+        Struct(&[(1, EMPTY), (2, Struct(&[(1, List(&Binary)), (2, Binary)]))]),
+    ),
+    (9, Binary),
+]);
+const COLUMN_META_DATA: Type = Struct(&[
+    (1, I32),
+    (2, List(&I32)),
+    (3, List(&Binary)),
+    (4, I32),
+    (5, I64),
+    (6, I64),
+    (7, I64),
+    (8, List(&KEY_VALUE)),
+    (9, I64),
+    (10, I64),
+    (11, I64),
+    (12, STATISTICS),
+    (13, List(&Struct(&[(1, I32), (2, I32), (3, I32)]))),
+    (14, I64),
+    (15, I32),
+    (16, Struct(&[(1, I64), (2, List(&I64)), (3, List(&I64))])),
+    (17, Struct(&[(1, BOUNDING_BOX), (2, List(&I32))])),
+]);
+const STATISTICS: Type = Struct(&[
+    (1, Binary),
+    (2, Binary),
+    (3, I64),
+    (4, I64),
+    (5, Binary),
+    (6, Binary),
+    (7, Bool),
+    (8, Bool),
+    (9, I64),
+]);
+const BOUNDING_BOX: Type = Struct(&[
+    (1, Double),
+    (2, Double),
+    (3, Double),
+    (4, Double),
+    (5, Double),
+    (6, Double),
+    (7, Double),
+    (8, Double),
+]);
 
 /// Whether the footer of `file`, which has `length` bytes and ends with the magic bytes, can be
 /// passed to the library.
@@ -87,71 +210,35 @@ pub(super) fn is_credible(file: &mut File, length: u64) -> io::Result<bool> {
 
 /// Skips the footer; none if it is malformed or claims too much.
 fn whole(bytes: &mut &[u8]) -> Option<()> {
-    fields(bytes, |number, kind, bytes| {
-        check(FOOTER, number, kind)?;
-        if number != SCHEMA {
-            return value(kind, DEPTH, bytes);
-        }
-        let (count, kind) = list(bytes)?;
-        if kind != STRUCT {
-            return None;
-        }
-        (0..count).try_for_each(|_| column(count, bytes))
-    })
+    known(&FILE_META_DATA, code::STRUCT, 0, bytes)
 }
 
-/// Skips one of `count` columns and groups.
-fn column(count: usize, bytes: &mut &[u8]) -> Option<()> {
-    fields(bytes, |number, kind, bytes| {
-        check(COLUMN, number, kind)?;
-        match number {
-            MEMBERS => {
-                // The library also takes the low half.
-                let members = zigzag(varint(bytes)?)? as i32;
-                (i64::from(members) <= count as i64).then_some(())
+/// Skips a value, which is to have the type `known`, of the type `stated`, in an element of a list
+/// of `count`.
+fn known(known: &Type, stated: u8, count: usize, bytes: &mut &[u8]) -> Option<()> {
+    let truth = matches!(known, Bool) && stated == code::FALSE;
+    if stated != known.code() && !truth {
+        return None;
+    }
+    match known {
+        Members => {
+            // The library also takes the low half.
+            let members = zigzag(varint(bytes)?)? as i32;
+            (i64::from(members) <= count as i64).then_some(())
+        }
+        List(of) => {
+            let (count, stated) = list(bytes)?;
+            (0..count).try_for_each(|_| self::known(of, stated, count, bytes))
+        }
+        Struct(types) => fields(bytes, |number, stated, bytes| {
+            match types.iter().find(|field| field.0 == number) {
+                Some((_, of)) => self::known(of, stated, count, bytes),
+                None => value(stated, DEPTH, bytes),
             }
-            LOGICAL => union(bytes, |member, bytes| {
-                fields(bytes, |number, kind, bytes| {
-                    check(logical(member), number, kind)?;
-                    match (member, number) {
-                        (7 | 8, UNIT) => union(bytes, |_, bytes| value(STRUCT, DEPTH, bytes)),
-                        _ => value(kind, DEPTH, bytes),
-                    }
-                })
-            }),
-            _ => value(kind, DEPTH, bytes),
-        }
-    })
+        }),
+        _ => value(stated, DEPTH, bytes),
+    }
 }
-
-/// Skips a union of structs: `each` gets the numbers of its members, and skips them.
-fn union(bytes: &mut &[u8], mut each: impl FnMut(i16, &mut &[u8]) -> Option<()>) -> Option<()> {
-    fields(bytes, |number, kind, bytes| match kind {
-        STRUCT => each(number, bytes),
-        _ => None,
-    })
-}
-
-/// None if the field is a known one of another type. The type of a truth is its value.
-fn check(known: &[(i16, u8)], number: i16, kind: u8) -> Option<()> {
-    let kind = if kind == FALSE { TRUE } else { kind };
-    let mut known = known.iter().filter(|known| known.0 == number);
-    known.all(|known| known.1 == kind).then_some(())
-}
-
-/// The types of values.
-const TRUE: u8 = 1;
-const FALSE: u8 = 2;
-const I8: u8 = 3;
-const I16: u8 = 4;
-const I32: u8 = 5;
-const I64: u8 = 6;
-const DOUBLE: u8 = 7;
-const BINARY: u8 = 8;
-const LIST: u8 = 9;
-const SET: u8 = 10;
-const MAP: u8 = 11;
-const STRUCT: u8 = 12;
 
 /// Skips the fields of a struct: `each` gets their numbers and types, and skips their values.
 fn fields(
@@ -173,23 +260,23 @@ fn fields(
     }
 }
 
-/// Skips a value in a field, at most `depth` structs and lists deep.
+/// Skips a value of the type stated in a field, at most `depth` structs and lists deep.
 fn value(kind: u8, depth: u8, bytes: &mut &[u8]) -> Option<()> {
     let deeper = depth.checked_sub(1)?;
     match kind {
-        TRUE | FALSE => Some(()),
-        I8 => take(bytes, 1).map(drop),
-        I16 | I32 | I64 => varint(bytes).map(drop),
-        DOUBLE => take(bytes, 8).map(drop),
-        BINARY => {
+        code::TRUE | code::FALSE => Some(()),
+        code::I8 => take(bytes, 1).map(drop),
+        code::I16 | code::I32 | code::I64 => varint(bytes).map(drop),
+        code::DOUBLE => take(bytes, 8).map(drop),
+        code::BINARY => {
             let length = usize::try_from(varint(bytes)?).ok()?;
             take(bytes, length).map(drop)
         }
-        LIST | SET => {
+        code::LIST | code::SET => {
             let (count, kind) = list(bytes)?;
             (0..count).try_for_each(|_| element(kind, deeper, bytes))
         }
-        MAP => {
+        code::MAP => {
             let count = varint(bytes)?;
             let kinds = if count == 0 { 0 } else { take(bytes, 1)?[0] };
             (0..count).try_for_each(|_| {
@@ -197,7 +284,7 @@ fn value(kind: u8, depth: u8, bytes: &mut &[u8]) -> Option<()> {
                 element(kinds & 0xf, deeper, bytes)
             })
         }
-        STRUCT => fields(bytes, |_, kind, bytes| value(kind, deeper, bytes)),
+        code::STRUCT => fields(bytes, |_, kind, bytes| value(kind, deeper, bytes)),
         _ => None,
     }
 }
@@ -205,7 +292,7 @@ fn value(kind: u8, depth: u8, bytes: &mut &[u8]) -> Option<()> {
 /// Skips an element of a list: a boolean has a byte there.
 fn element(kind: u8, depth: u8, bytes: &mut &[u8]) -> Option<()> {
     match kind {
-        TRUE | FALSE => take(bytes, 1).map(drop),
+        code::TRUE | code::FALSE => take(bytes, 1).map(drop),
         kind => value(kind, depth, bytes),
     }
 }
@@ -273,28 +360,55 @@ mod tests {
         [&[0x15, 4, 0x19, 0x1c], &root[..], &[0x16, 8, 0]].concat()
     }
 
+    /// The fields of all structs in a type.
+    fn structs(of: &'static Type) -> Vec<&'static [(i16, Type)]> {
+        match of {
+            List(of) => structs(of),
+            Struct(types) => {
+                let inner = types.iter().flat_map(|(_, of)| structs(of));
+                inner.chain([*types]).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The library reads what it knows by their numbers alone, of 16 bits.
     #[test]
     fn known_fields_have_their_types() {
-        // A value of nine zeros is whole with every type but those of bytes and lists.
-        let zeros = |head: &[u8]| [head, &[0; 9]].concat();
-        for (number, expected) in COLUMN {
-            let long = |kind| zeros(&[kind, 2 * *number as u8]);
-            for kind in (TRUE..=STRUCT).filter(|kind| kind != expected) {
-                assert!(!is_whole(&with(&long(kind))), "{number} {kind}");
-            }
-        }
-        for (number, expected) in FOOTER {
-            for kind in (TRUE..=STRUCT).filter(|kind| kind != expected) {
-                assert!(
-                    !is_whole(&zeros(&[kind, 2 * *number as u8])),
-                    "{number} {kind}"
-                );
+        let structs = structs(&FILE_META_DATA);
+        assert!(structs.len() > 30);
+        for types in structs {
+            for (number, of) in types {
+                // With zeros, a value of each type is whole.
+                for stated in code::TRUE..=code::STRUCT {
+                    let field = [&[stated, 2 * *number as u8][..], &[0; 9]].concat();
+                    let read = known(&Struct(types), code::STRUCT, 0, &mut &field[..]);
+                    let truth = [of.code(), stated] == [code::TRUE, code::FALSE];
+                    assert_eq!(
+                        read.is_some(),
+                        stated == of.code() || truth,
+                        "{number} {stated}"
+                    );
+                }
             }
         }
         // 5 + 2^16, in zigzag.
         assert!(!is_whole(&with(&[0x05, 0x8a, 0x80, 0x08, 4])));
         assert!(is_whole(&with(&[0x05, 0x8a, 0x80, 0x02, 4])));
+    }
+
+    /// A footer with the statistics of a column of a row group.
+    #[test]
+    fn row_groups_have_the_types_of_the_format() {
+        let statistics = |field: &[u8]| {
+            let path: [&[u8]; 4] = [&[0x49, 0x1c], &[0x19, 0x1c], &[0x3c], &[0xcc]];
+            is_whole(&[&path.concat(), field, &[0; 5]].concat())
+        };
+        assert!(statistics(&[0x18, 1, b'm']));
+        // A number that the library reads as bytes, which hide another schema.
+        assert!(!statistics(&[0x16, 1, b'm']));
+        // Field 33, which nobody knows.
+        assert!(statistics(&[0x06, 66, 1]));
     }
 
     #[test]
