@@ -62,7 +62,7 @@ fn main() -> ExitCode {
                         let verdict = attack.run(&protocol, TIMEOUT);
                         let mut ends = ends.lock().expect("the lock is not poisoned");
                         *ends.entry(verdict.name()).or_insert(0) += 1;
-                        if benign(&protocol, attack.corrupted, &verdict).is_none() {
+                        if benign(&protocol, *attack, &verdict).is_none() {
                             let line = format!("{attack:?}: {verdict:?}");
                             found.lock().expect("the lock is not poisoned").push(line);
                         }

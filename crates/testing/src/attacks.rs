@@ -272,7 +272,7 @@ fn run(
 fn assert_benign(protocol: &Protocol, case: Case, verdict: &Verdict) {
     let Case { attack, .. } = case;
     assert!(
-        benign(protocol, attack.corrupted, verdict).is_some(),
+        benign(protocol, attack, verdict).is_some(),
         "{protocol:?}, {attack:?}: {verdict:?}"
     );
 }

@@ -1,7 +1,8 @@
 //! Benign deviations: faults of a corrupted party that do no harm in a maliciously secure protocol,
 //! and why.
 
-use crate::{Model, Protocol, Side, Verdict};
+use crate::fault::{Fault, FaultKind};
+use crate::{Attack, Model, Protocol, Side, Verdict};
 
 /// The outcome of an attack that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +16,19 @@ enum Outcome {
 struct Row {
     protocols: &'static [&'static str],
     corrupted: Side,
+    /// Which faults may have the outcome.
+    faults: fn(Fault) -> bool,
     outcome: Outcome,
     why: &'static str,
 }
+
+const ANY: fn(Fault) -> bool = |_| true;
+
+const VOLE_PSI: &[&str] = &[
+    "vole intersection, malicious",
+    "vole search, malicious",
+    "vole oprf, malicious",
+];
 
 /// All benign deviations.
 ///
@@ -27,12 +38,14 @@ const TABLE: &[Row] = &[
     Row {
         protocols: &["base OT"],
         corrupted: Side::Left,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "endemic OT: a sender chooses its own keys; another group element selects others",
     },
     Row {
         protocols: &["base OT"],
         corrupted: Side::Right,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "endemic OT: a receiver chooses its own key; other group elements select another, or none",
     },
@@ -44,18 +57,21 @@ const TABLE: &[Row] = &[
             "OT of chosen strings",
         ],
         corrupted: Side::Right,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed d is another choice of the receiver",
     },
     Row {
         protocols: &["OT of chosen blocks", "OT of chosen strings"],
         corrupted: Side::Left,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed message is another input of the sender",
     },
     Row {
         protocols: &["chosen inputs", "chosen input"],
         corrupted: Side::Left,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed correction is another input of the sender",
     },
@@ -68,6 +84,7 @@ const TABLE: &[Row] = &[
             "cot, malicious, few",
         ],
         corrupted: Side::Left,
+        faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the receiver gets no message after the base OT, in which the sender chose other keys, or none: it learns less",
     },
@@ -81,6 +98,7 @@ const TABLE: &[Row] = &[
             "polynomial at points",
         ],
         corrupted: Side::Right,
+        faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the sender hears nothing after the challenge; a key holder whose base OT or challenge is another one finds that \
               its own check fails, and has learned a combination that a random entry masks",
@@ -88,38 +106,55 @@ const TABLE: &[Row] = &[
     Row {
         protocols: &["polynomial at points"],
         corrupted: Side::Left,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed correction is another polynomial of the sender",
     },
     Row {
         protocols: &["polynomial at points"],
         corrupted: Side::Left,
+        faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the receiver has all it waits for and never reads the rest of a lengthened message",
     },
     Row {
         protocols: &["polynomial at points"],
         corrupted: Side::Right,
+        faults: ANY,
         outcome: Outcome::Wrong,
         why: "a changed delta is another point of the receiver",
     },
     Row {
         protocols: &["dh intersection", "dh search"],
         corrupted: Side::Right,
+        faults: ANY,
         outcome: Outcome::PeerFailed,
         why: "the sender hears nothing after the polynomial; another one is another set of the receiver, who learns at the \
               end that it was changed",
     },
     Row {
-        protocols: &[
-            "vole intersection, malicious",
-            "vole search, malicious",
-            "vole oprf, malicious",
-        ],
+        protocols: VOLE_PSI,
         corrupted: Side::Left,
+        faults: |fault| {
+            matches!(
+                (fault.message, fault.kind),
+                (4, FaultKind::Flip { at: ..32, .. })
+            )
+        },
         outcome: Outcome::Wrong,
-        why: "an evaluator that has other hash functions, or another key, than it told evaluates another function; a \
-              changed tag or value is another item or value of the sender",
+        why: "an evaluator that has other hash functions than it told, by r_Y of step 3c, evaluates another function",
+    },
+    Row {
+        protocols: VOLE_PSI,
+        corrupted: Side::Left,
+        faults: |fault| {
+            matches!(
+                (fault.message, fault.kind),
+                (5, FaultKind::Flip { at: 32.., .. })
+            )
+        },
+        outcome: Outcome::Wrong,
+        why: "a changed tag or value, after s_Y of step 5a, is another item or value of the sender",
     },
 ];
 
@@ -128,7 +163,7 @@ const TABLE: &[Row] = &[
 /// An error of the honest party and a right result are always harmless. For a semi-honest protocol,
 /// so is a wrong result. A panic never is.
 #[must_use]
-pub fn benign(protocol: &Protocol, corrupted: Side, verdict: &Verdict) -> Option<&'static str> {
+pub fn benign(protocol: &Protocol, attack: Attack, verdict: &Verdict) -> Option<&'static str> {
     let outcome = match verdict {
         Verdict::Refused(_) => return Some("refused"),
         Verdict::Right => return Some("the fault changed nothing"),
@@ -141,7 +176,8 @@ pub fn benign(protocol: &Protocol, corrupted: Side, verdict: &Verdict) -> Option
     }
     let mut rows = TABLE
         .iter()
-        .filter(|row| row.corrupted == corrupted && row.outcome == outcome);
+        .filter(|row| row.corrupted == attack.corrupted && row.outcome == outcome)
+        .filter(|row| (row.faults)(attack.fault));
     rows.find(|row| row.protocols.contains(&protocol.name.as_str()))
         .map(|row| row.why)
 }

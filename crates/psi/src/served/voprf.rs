@@ -431,14 +431,17 @@ mod tests {
     fn a_call_beside_another_runs_on_its_own_thread() {
         let pool = Pool(Mutex::new(()));
         let here = || thread::current().id();
-        let beside = pool.map(3, |i| (i, here(), pool.map(100, |j| (j, here()))));
-        assert_eq!(beside.len(), 3);
-        for (number, (i, thread, calls)) in beside.into_iter().enumerate() {
-            assert_eq!(i, number);
-            assert!((0..100).map(|j| (j, thread)).eq(calls));
-        }
-        // Alone, on the threads of `rayon`.
-        assert!(pool.map(100, |_| here()).iter().all(|id| *id != here()));
+        let held = pool.0.lock();
+        assert!(
+            (0..100)
+                .map(|i| (i, here()))
+                .eq(pool.map(100, |i| (i, here())))
+        );
+        drop(held);
+        // Alone, on the threads of `rayon`, of which this is none.
+        let alone = pool.map(100, |i| (i, here()));
+        assert!(alone.iter().map(|(i, _)| *i).eq(0..100));
+        assert!(alone.iter().all(|(_, thread)| *thread != here()));
     }
 
     /// `DeriveKeyPair`, whose first candidate is the key.
