@@ -31,27 +31,27 @@ enum Type {
     I64,
     Double,
     Binary,
-    List(&'static Type),
+    List(&'static Self),
     /// The numbers and types of its known fields; a union is a struct with one field.
-    Struct(&'static [(i16, Type)]),
+    Struct(&'static [(i16, Self)]),
     /// An [`I32`](Self::I32): the members of an element of a list, which are elements of it, too.
     Members,
 }
 
 /// The types of values, as stated.
 mod code {
-    pub const TRUE: u8 = 1;
-    pub const FALSE: u8 = 2;
-    pub const I8: u8 = 3;
-    pub const I16: u8 = 4;
-    pub const I32: u8 = 5;
-    pub const I64: u8 = 6;
-    pub const DOUBLE: u8 = 7;
-    pub const BINARY: u8 = 8;
-    pub const LIST: u8 = 9;
-    pub const SET: u8 = 10;
-    pub const MAP: u8 = 11;
-    pub const STRUCT: u8 = 12;
+    pub(super) const TRUE: u8 = 1;
+    pub(super) const FALSE: u8 = 2;
+    pub(super) const I8: u8 = 3;
+    pub(super) const I16: u8 = 4;
+    pub(super) const I32: u8 = 5;
+    pub(super) const I64: u8 = 6;
+    pub(super) const DOUBLE: u8 = 7;
+    pub(super) const BINARY: u8 = 8;
+    pub(super) const LIST: u8 = 9;
+    pub(super) const SET: u8 = 10;
+    pub(super) const MAP: u8 = 11;
+    pub(super) const STRUCT: u8 = 12;
 }
 
 use Type::{Binary, Bool, Double, I8, I16, I32, I64, List, Members, Struct};
