@@ -1,7 +1,7 @@
 //! Parquet files: their schema, and batches of their rows.
 
-mod footer;
 mod pages;
+mod thrift;
 mod writer;
 
 use std::fs::File;
@@ -52,7 +52,7 @@ impl Table {
     /// Reads the description of `file`, which has `length` bytes.
     pub(crate) fn open(file: &mut File, length: u64) -> Result<Self, Problem> {
         check_magic(file, length)?;
-        if !footer::is_credible(file, length).map_err(Problem::Read)? {
+        if !thrift::footer_is_credible(file, length).map_err(Problem::Read)? {
             return Err(wrong(0, "its footer is malformed"));
         }
         let table = guarded(Format::Parquet, 0, || {

@@ -8,7 +8,7 @@
 mod delta;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::thrift;
 use crate::varint::{varint, zigzag};
 
 /// The most bytes a decompressed page may have, and the longest value of fixed length; a page that
@@ -35,6 +36,10 @@ const NESTED: u32 = 1 << 24;
 /// The most strings a dictionary may have: in memory each takes 40 bytes, in the page an empty one
 /// takes 4.
 const ENTRIES: u32 = 1 << 22;
+
+/// The most bytes of a page header: that of almost all, and of one with the longest values as its
+/// statistics.
+const HEADER: [u64; 2] = [4 << 10, 16 << 20];
 
 /// All rows of a file, page by page.
 #[derive(Clone)]
@@ -273,8 +278,8 @@ impl ChunkReader for Source {
 
     fn get_read(&self, start: u64) -> Result<Header> {
         Ok(Header {
-            inner: self.file.get_read(start)?,
-            begun: false,
+            file: self.file.get_read(start)?,
+            header: None,
         })
     }
 
@@ -287,22 +292,37 @@ impl ChunkReader for Source {
     }
 }
 
-/// Where a page begins: sequential reading is of page headers only. The first bytes are looked at
-/// when they are read.
+/// Where a page begins: sequential reading is of page headers only. A header is looked at as a
+/// whole before its first bytes are handed on; what follows it never is.
 struct Header {
-    inner: BufReader<File>,
-    begun: bool,
+    file: BufReader<File>,
+    header: Option<Cursor<Vec<u8>>>,
 }
 
 impl Read for Header {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if !self.begun {
-            check_sizes(self.inner.fill_buf()?)
-                .map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
-            self.begun = true;
-        }
-        self.inner.read(out)
+        let header = match &mut self.header {
+            Some(header) => header,
+            none => none.insert(Cursor::new(header(&mut self.file)?)),
+        };
+        header.read(out)
     }
+}
+
+/// The page header with which the bytes begin.
+fn header(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut header = Vec::new();
+    for most in HEADER {
+        let more = most - header.len() as u64;
+        from.take(more).read_to_end(&mut header)?;
+        if let Some(length) = thrift::page_header(&header) {
+            header.truncate(length);
+            check_sizes(&header).map_err(wrong)?;
+            return Ok(header);
+        }
+    }
+    Err(wrong("a page header that is malformed, or above the limit"))
 }
 
 /// A page header begins with its type and both of its sizes, required fields of the numbers 1, 2
@@ -373,6 +393,29 @@ mod tests {
         // Another field first; a size below zero.
         assert!(check_sizes(&[0x25, 0, 0x15, 2, 0x15, 2]).is_err());
         assert!(check_sizes(&[0x15, 0, 0x15, 3, 0x15, 2]).is_err());
+    }
+
+    /// A page header whose statistics have a value of so many bytes.
+    fn with_value(bytes: u32) -> Vec<u8> {
+        let length = [0, 7, 14, 21, 28].map(|shift| (bytes >> shift) as u8 | 0x80);
+        let mut header = vec![0x15, 0, 0x15, 8, 0x15, 8];
+        header.extend([0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c, 0x18]);
+        header.extend(length);
+        header.push(0);
+        header.resize(header.len() + bytes as usize, b'm');
+        header.extend([0; 3]);
+        header
+    }
+
+    #[test]
+    fn a_header_is_read_as_a_whole_and_no_further() {
+        for bytes in [1, 4 << 10, 1 << 20] {
+            let whole = with_value(bytes);
+            let page = [&whole[..], b"page"].concat();
+            assert_eq!(header(&mut &page[..]).expect("it is whole"), whole);
+            assert!(header(&mut &whole[..whole.len() - 1]).is_err());
+        }
+        assert!(header(&mut &with_value(16 << 20)[..]).is_err());
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! A check of the footer of a Parquet file before the library reads it.
+//! A check of the footer and the page headers of a Parquet file before the library reads them.
 //!
 //! A group of columns states its number of members, and the library allocates memory for that
 //! number; so this module refuses a number above that of all columns and groups. The library reads
-//! a field that it knows with the type that it should have, whatever type the footer states; so
-//! this module refuses another type as well, or the two would read different fields. The footer is
-//! in the compact protocol of Thrift:
+//! a field that it knows with the type that it should have, whatever type the file states, takes no
+//! byte for a boolean in a list that it skips, and goes on where a page header has ended; so this
+//! module refuses all of these, or the two would read different fields. The structs are in the
+//! compact protocol of Thrift:
 //!
 //! ```text
 //! struct = field* | 0                     field = step of its number and type (1 byte) | its value
@@ -192,9 +193,33 @@ const BOUNDING_BOX: Type = Struct(&[
     (8, Double),
 ]);
 
+const PAGE_HEADER: Type = Struct(&[
+    (1, I32),
+    (2, I32),
+    (3, I32),
+    (4, I32),
+    (
+        5,
+        Struct(&[(1, I32), (2, I32), (3, I32), (4, I32), (5, STATISTICS)]),
+    ),
+    (6, EMPTY),
+    (7, Struct(&[(1, I32), (2, I32), (3, Bool)])),
+    (8, DATA_PAGE_HEADER_V2),
+]);
+const DATA_PAGE_HEADER_V2: Type = Struct(&[
+    (1, I32),
+    (2, I32),
+    (3, I32),
+    (4, I32),
+    (5, I32),
+    (6, I32),
+    (7, Bool),
+    (8, STATISTICS),
+]);
+
 /// Whether the footer of `file`, which has `length` bytes and ends with the magic bytes, can be
 /// passed to the library.
-pub(super) fn is_credible(file: &mut File, length: u64) -> io::Result<bool> {
+pub(super) fn footer_is_credible(file: &mut File, length: u64) -> io::Result<bool> {
     let mut size = [0; 4];
     file.seek(SeekFrom::End(-(TAIL as i64)))?;
     file.read_exact(&mut size)?;
@@ -211,6 +236,13 @@ pub(super) fn is_credible(file: &mut File, length: u64) -> io::Result<bool> {
 /// Skips the footer; none if it is malformed or claims too much.
 fn whole(bytes: &mut &[u8]) -> Option<()> {
     known(&FILE_META_DATA, code::STRUCT, 0, bytes)
+}
+
+/// The length of the page header with which `bytes` begin; none if it is malformed, or longer.
+pub(super) fn page_header(bytes: &[u8]) -> Option<usize> {
+    let mut rest = bytes;
+    known(&PAGE_HEADER, code::STRUCT, 0, &mut rest)?;
+    Some(bytes.len() - rest.len())
 }
 
 /// Skips a value, which is to have the type `known`, of the type `stated`, in an element of a list
@@ -289,10 +321,10 @@ fn value(kind: u8, depth: u8, bytes: &mut &[u8]) -> Option<()> {
     }
 }
 
-/// Skips an element of a list: a boolean has a byte there.
+/// Skips an element of an unknown list or map; a boolean is none.
 fn element(kind: u8, depth: u8, bytes: &mut &[u8]) -> Option<()> {
     match kind {
-        code::TRUE | code::FALSE => take(bytes, 1).map(drop),
+        code::TRUE | code::FALSE => None,
         kind => value(kind, depth, bytes),
     }
 }
@@ -375,7 +407,7 @@ mod tests {
     /// The library reads what it knows by their numbers alone, of 16 bits.
     #[test]
     fn known_fields_have_their_types() {
-        let structs = structs(&FILE_META_DATA);
+        let structs = [structs(&FILE_META_DATA), structs(&PAGE_HEADER)].concat();
         assert!(structs.len() > 30);
         for types in structs {
             for (number, of) in types {
@@ -439,6 +471,29 @@ mod tests {
     }
 
     #[test]
+    fn a_page_header_has_a_length() {
+        // A page of one value with the largest one.
+        let header = [
+            &[0x15, 0, 0x15, 8, 0x15, 8][..],
+            &[0x2c, 0x15, 2, 0x15, 0, 0x15, 6, 0x15, 6],
+            &[0x1c, 0x18, 1, b'm', 0, 0, 0],
+        ]
+        .concat();
+        assert_eq!(page_header(&header), Some(header.len()));
+        assert_eq!(
+            page_header(&[&header[..], b"page"].concat()),
+            Some(header.len())
+        );
+        for end in 0..header.len() {
+            assert_eq!(page_header(&header[..end]), None, "{end}");
+        }
+        // Field 33: a list of 2^31 - 1 numbers with a point.
+        let list = [0x09, 66, 0xf7, 0xff, 0xff, 0xff, 0xff, 0x07];
+        let endless = [&header[..header.len() - 1], &list].concat();
+        assert_eq!(page_header(&[&endless[..], &[0; 1000]].concat()), None);
+    }
+
+    #[test]
     fn a_truncated_footer_is_malformed() {
         let whole = description(&[4]);
         assert!(is_whole(&whole));
@@ -449,7 +504,7 @@ mod tests {
 
     #[test]
     fn every_type_is_passed_by() {
-        let fields: [&[u8]; 12] = [
+        let fields: [&[u8]; 11] = [
             &[0x11],                         // true
             &[0x12],                         // false
             &[0x13, 9],                      // 8 bits
@@ -457,7 +512,6 @@ mod tests {
             &[0x16, 0xff, 0xff, 0xff, 1],    // 64 bits
             &[0x17, 0, 0, 0, 0, 0, 0, 0, 0], // a number with a point
             &[0x18, 3, b'a', b'b', b'c'],    // bytes
-            &[0x19, 0x21, 1, 2],             // a list of truths
             &[
                 0x1a, 0xf3, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
             ], // a set of 16
@@ -473,6 +527,10 @@ mod tests {
             !is_whole(&[0x09, 66, 0xf3, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]),
             "a list of nothing"
         );
+        for truths in [&[0x19, 0x21, 1, 2][..], &[0x1b, 1, 0x15, 1, 7]] {
+            let field = [&[0x01, 64], truths, &[0]].concat();
+            assert!(!is_whole(&field), "booleans in a list or map");
+        }
         // A list in a list in a list ..
         let deep = |n: usize| [&[0x09, 66][..], &vec![0x19; n], &[0x03, 0]].concat();
         assert!(is_whole(&deep(10)) && !is_whole(&deep(100)));
