@@ -590,7 +590,8 @@ impl Problem {
                  floats that are integers, with :integer)",
             ),
             Self::Conversion { column, .. } => Some(format!(
-                "{column}:text reads it as text; the other party must do the same"
+                "{}:text reads it as text; the other party must do the same",
+                quoted(column)
             )),
             Self::UnsupportedValue { .. } => fixed(
                 "payload is boolean, integer, float, decimal, date, time, timestamp, text or binary",

@@ -113,7 +113,7 @@ fn every_string_type_is_the_same_text() {
     );
     assert_eq!(
         hint,
-        "days:text reads it as text; the other party must do the same"
+        r#""days":text reads it as text; the other party must do the same"#
     );
     let (message, _) = complaint(read(&path, &by(&["plain:integer"])));
     assert_eq!(message, r#"column "plain" of row 1 is not an integer"#);
