@@ -37,8 +37,8 @@ const NESTED: u32 = 1 << 24;
 /// takes 4.
 const ENTRIES: u32 = 1 << 22;
 
-/// The most bytes of a page header: that of almost all, and of one with the longest values as its
-/// statistics.
+/// The bytes that are looked at for a page header: at first, enough for almost all; then the most
+/// that it may have, with long values in its statistics.
 const HEADER: [u64; 2] = [4 << 10, 16 << 20];
 
 /// All rows of a file, page by page.
