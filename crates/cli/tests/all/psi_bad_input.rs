@@ -176,7 +176,7 @@ fn parquet_files() {
 --key f | column "f" is of type double, which cannot be a key | text, binary
 --key k | row 3 has no key: column "k" is empty | --empty-keys skip
 --key k --empty-keys skip --duplicates error | rows 2 and 4 have the same key | --duplicates dedup
---key n:date | column "n" is integer and cannot be read as date | n:text
+--key n:date | column "n" is integer and cannot be read as date | "n":text reads it as text
 --key k:integer | column "k" of row 1 is not an integer | decimal
 --key n --delimiter ; | a Parquet file has no delimiter | --delimiter
 --key n --encoding utf-8 | a Parquet file has no encoding | --encoding
