@@ -227,7 +227,9 @@ fn error_after(side: Side, work: Duration, said: &'static [u8]) -> Error {
             hello.fields.push(("pace", work.as_micros().to_string()));
             handshake(channel, &hello, [2; 32])?;
             channel.send(said)?;
-            channel.flush()
+            channel.flush()?;
+            // Stays until the other ends, which sends before it reads.
+            channel.recv(&mut vec![0; 1 << 20])
         },
     );
     result.unwrap_err()
