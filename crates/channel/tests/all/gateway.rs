@@ -1036,11 +1036,14 @@ fn tampering(listener: &TcpListener, from: Role, flip: u64) -> io::Result<()> {
         sockets.push((header[32], socket));
     }
     sockets.sort_by_key(|(side, _)| *side);
+    // Before any bytes of the other side.
+    for (_, socket) in &mut sockets {
+        socket.write_all(&[0, 0, 1])?;
+    }
     thread::scope(|scope| {
         for (side, role) in Role::ALL.into_iter().enumerate() {
             let (from_here, to) = (&sockets[side].1, &sockets[1 - side].1);
             let sockets = (from_here.try_clone()?, to.try_clone()?);
-            (&mut &*from_here).write_all(&[0, 0, 1])?;
             let flip = (role == from).then_some(flip);
             scope.spawn(move || pump(sockets.0, sockets.1, flip));
         }
